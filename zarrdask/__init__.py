@@ -1,0 +1,93 @@
+"""Zarr arrays for Dask: each task reads, decodes or writes whole stored chunks."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zarrdask.array import Array, create_array, open_array
+    from zarrdask.codecs.registry import register_codec
+    from zarrdask.errors import (
+        ChecksumError,
+        CodecError,
+        MetadataError,
+        NodeExistsError,
+        NodeNotFoundError,
+        NodeTypeError,
+        ReadOnlyError,
+        SelectionError,
+        StoreError,
+        UnsupportedError,
+        ZarrdaskError,
+    )
+    from zarrdask.graph.read import from_zarr
+    from zarrdask.graph.write import to_zarr
+    from zarrdask.group import Group, create_group, open, open_group
+    from zarrdask.storage.local import LocalStore
+    from zarrdask.storage.memory import MemoryStore
+
+__version__ = "0.1.0"
+
+# Loaded when first asked for: to look into a store must not cost the import of Dask.
+_HOMES = {
+    "Array": "array",
+    "ChecksumError": "errors",
+    "CodecError": "errors",
+    "Group": "group",
+    "LocalStore": "storage.local",
+    "MemoryStore": "storage.memory",
+    "MetadataError": "errors",
+    "NodeExistsError": "errors",
+    "NodeNotFoundError": "errors",
+    "NodeTypeError": "errors",
+    "ReadOnlyError": "errors",
+    "SelectionError": "errors",
+    "StoreError": "errors",
+    "UnsupportedError": "errors",
+    "ZarrdaskError": "errors",
+    "create_array": "array",
+    "create_group": "group",
+    "from_zarr": "graph.read",
+    "open": "group",
+    "open_array": "array",
+    "open_group": "group",
+    "register_codec": "codecs.registry",
+    "to_zarr": "graph.write",
+}
+
+__all__ = [
+    "Array",
+    "ChecksumError",
+    "CodecError",
+    "Group",
+    "LocalStore",
+    "MemoryStore",
+    "MetadataError",
+    "NodeExistsError",
+    "NodeNotFoundError",
+    "NodeTypeError",
+    "ReadOnlyError",
+    "SelectionError",
+    "StoreError",
+    "UnsupportedError",
+    "ZarrdaskError",
+    "create_array",
+    "create_group",
+    "from_zarr",
+    "open",
+    "open_array",
+    "open_group",
+    "register_codec",
+    "to_zarr",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'zarrdask' has no attribute {name!r}")
+    found = getattr(import_module(f"zarrdask.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

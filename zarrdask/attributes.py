@@ -1,0 +1,54 @@
+"""The user's attributes of a node: a mapping that is stored as it changes."""
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from typing import Any
+
+
+class Attributes(MutableMapping[str, Any]):
+    """Attributes of an array or a group. Each change writes the node's metadata once.
+
+    Parameters
+    ----------
+    load : callable
+        Gives what is stored.
+    save : callable
+        Stores all attributes; raises if the node is read-only.
+    """
+
+    def __init__(
+        self, load: Callable[[], Mapping[str, Any]], save: Callable[[dict[str, Any]], None]
+    ) -> None:
+        self._load = load
+        self._save = save
+
+    def __getitem__(self, name: str) -> Any:
+        return self._load()[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._save({**self._load(), name: value})
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self._load():
+            raise KeyError(name)
+        self._save({key: value for key, value in self._load().items() if key != name})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._load())
+
+    def __len__(self) -> int:
+        return len(self._load())
+
+    def update(self, *args: Any, **names: Any) -> None:
+        """Set several attributes with one write."""
+        self._save({**self._load(), **dict(*args, **names)})
+
+    def put(self, attributes: Mapping[str, Any]) -> None:
+        """Replace all attributes with one write."""
+        self._save(dict(attributes))
+
+    def asdict(self) -> dict[str, Any]:
+        """Return a copy as a dict."""
+        return dict(self._load())
+
+    def __repr__(self) -> str:
+        return repr(dict(self._load()))

@@ -1,0 +1,1 @@
+"""Codecs: chunk <-> bytes, pure."""

@@ -1,0 +1,215 @@
+"""What a codec is. It sees a `ChunkSpec` and bytes; never array metadata, never a store."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from zarrdask.errors import MetadataError
+
+Buffer = bytes | bytearray | memoryview
+Json = dict[str, Any]
+
+#: Room that an encoder may take beyond its input: bounds what a damaged value can make us allocate.
+SLACK = 2**16
+
+
+class Kind(Enum):
+    """What a codec turns into what when it encodes; a pipeline has them in this order."""
+
+    ARRAY_ARRAY = "array->array"
+    ARRAY_BYTES = "array->bytes"
+    BYTES_BYTES = "bytes->bytes"
+
+
+@dataclass(frozen=True)
+class ChunkSpec:
+    """What a codec may know of the chunk it works on.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        In elements.
+    dtype : numpy.dtype
+        With its byte order.
+    fill_value : scalar
+        Of the dtype; what absent parts hold.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    fill_value: Any
+
+    @property
+    def nbytes(self) -> int:
+        """The decoded size, in bytes."""
+        return prod(self.shape) * self.dtype.itemsize
+
+
+class Codec(Protocol):
+    """What all codecs have in common. They are frozen, equal by value, and pickle."""
+
+    name: ClassVar[str]
+    kind: ClassVar[Kind]
+
+    def to_json(self) -> Json:
+        """Return the codec's v3 metadata, ``{"name": ..., "configuration": ...}``."""
+
+
+class ArrayArray(Codec, Protocol):
+    """Array -> array."""
+
+    def resolve(self, spec: ChunkSpec) -> ChunkSpec:
+        """Return what this codec hands to the next one when it encodes such chunks.
+
+        Raises
+        ------
+        ZarrdaskError
+            If it can't take them.
+        """
+
+    def encode(self, chunk: np.ndarray) -> np.ndarray:
+        """Return the encoded chunk."""
+
+    def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:
+        """Return the chunk that was encoded; `spec` is of the result."""
+
+
+class ArrayBytes(Codec, Protocol):
+    """Array -> bytes."""
+
+    def bind(self, spec: ChunkSpec) -> "Serializer":
+        """Return what encodes and decodes such chunks.
+
+        Raises
+        ------
+        ZarrdaskError
+            If it can't take them.
+        """
+
+
+class Serializer(Protocol):
+    """An array -> bytes codec, bound to the chunks of one array.
+
+    Attributes
+    ----------
+    encoded_size : int or None
+        How many bytes a chunk takes, or None if that depends on its values.
+    raw : numpy.dtype or None
+        The stored dtype if the bytes are just the elements in C order.
+    """
+
+    encoded_size: int | None
+    raw: np.dtype[Any] | None
+
+    def encode(self, chunk: np.ndarray) -> Buffer:
+        """Return the chunk as bytes."""
+
+    def decode(self, data: Buffer) -> np.ndarray:
+        """Return the chunk; it may be a read-only view of `data`."""
+
+
+class BytesBytes(Codec, Protocol):
+    """Bytes -> bytes."""
+
+    def encode(self, data: Buffer) -> Buffer:
+        """Return the encoded bytes."""
+
+    def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
+        """Return the decoded bytes.
+
+        Parameters
+        ----------
+        data : bytes-like
+            What was stored.
+        limit : int
+            The most bytes that the result may have.
+        out : ndarray of uint8, optional
+            1-d, of `limit` bytes, which is then the exact size: where the result may be put. It
+            is returned if it was used.
+        """
+
+    def encoded_size(self, size: int) -> int | None:
+        """Return how many bytes `size` bytes become, or None if it depends on their values."""
+
+
+def configuration(found: Any, name: str, known: dict[str, Any]) -> dict[str, Any]:
+    """Return a codec's configuration with defaults filled in.
+
+    Parameters
+    ----------
+    known : dict
+        Every permitted member and its default; a default of ``...`` makes it required.
+
+    Raises
+    ------
+    MetadataError
+        If a member is missing or unknown (conformance C-28).
+    """
+    members = {} if found is None else dict(found)
+    for key in members:
+        if key not in known:
+            raise MetadataError(
+                "unknown member of the configuration",
+                key=f"codec {name}",
+                found=key,
+                expected=", ".join(known) or "none",
+            )
+    for key, default in known.items():
+        if key not in members:
+            if default is ...:
+                raise MetadataError(
+                    "a member of the configuration is missing", key=f"codec {name}", expected=key
+                )
+            members[key] = default
+    return members
+
+
+def integer(value: Any, key: str, low: int, high: int) -> int:
+    """Return an integer from a configuration.
+
+    Raises
+    ------
+    MetadataError
+        If it is none, or not within `low` and `high`.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise MetadataError(
+            "not a permitted value",
+            key=key,
+            found=value,
+            expected=f"an integer from {low} to {high}",
+        )
+    return value
+
+
+def one_of(value: Any, key: str, choices: Sequence[Any]) -> Any:
+    """Return a value from a configuration.
+
+    Raises
+    ------
+    MetadataError
+        If it is not one of the choices.
+    """
+    if value not in choices:
+        raise MetadataError(
+            "not a permitted value",
+            key=key,
+            found=value,
+            expected=", ".join(map(repr, choices)),
+        )
+    return value
+
+
+class Configurable(Protocol):
+    """A codec class, as the registry sees it."""
+
+    name: ClassVar[str]
+    kind: ClassVar[Kind]
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:
+        """Return the codec for a v3 configuration (None if absent)."""

@@ -1,0 +1,131 @@
+"""``blosc``: Blosc 1 frames (C-50, A-57)."""
+
+from dataclasses import dataclass, replace
+from struct import Struct
+from typing import Any, ClassVar, Self
+
+from numcodecs import blosc
+
+from zarrdask.codecs.base import Buffer, Json, Kind, configuration, integer, one_of
+from zarrdask.errors import CodecError, MetadataError
+
+_NAMES = ("noshuffle", "shuffle", "bitshuffle")
+_COMPRESSORS = ("lz4", "lz4hc", "blosclz", "zstd", "snappy", "zlib")
+#: version, version of the inner format, flags, typesize, decoded size, block size, encoded size
+_HEADER = Struct("<BBBBIII")
+_SIZES = Struct("<4xI4xI")
+
+
+@dataclass(frozen=True)
+class BloscCodec:
+    """Bytes -> bytes.
+
+    Parameters
+    ----------
+    cname : {"lz4", "lz4hc", "blosclz", "zstd", "snappy", "zlib"}
+        The compressor inside.
+    clevel : int
+        0 (none) to 9 (smallest).
+    shuffle : {-1, 0, 1, 2}
+        None, of bytes, of bits; -1 takes bits for elements of one byte, else bytes.
+    blocksize : int
+        In bytes; 0 lets Blosc choose.
+    typesize : int, optional
+        Bytes of one element; filled in from the array's data type if absent.
+    """
+
+    cname: str = "lz4"
+    clevel: int = 5
+    shuffle: int = 1
+    blocksize: int = 0
+    typesize: int | None = None
+
+    name: ClassVar[str] = "blosc"
+    kind: ClassVar[Kind] = Kind.BYTES_BYTES
+
+    def __post_init__(self) -> None:
+        one_of(self.cname, "blosc.cname", _COMPRESSORS)
+        integer(self.clevel, "blosc.clevel", 0, 9)
+        integer(self.shuffle, "blosc.shuffle", -1, 2)
+        integer(self.blocksize, "blosc.blocksize", 0, 2**31 - 1)
+        if self.typesize is not None:
+            integer(self.typesize, "blosc.typesize", 1, 2**31 - 1)
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+        known = {
+            "cname": "lz4",
+            "clevel": 5,
+            "shuffle": "shuffle",
+            "blocksize": 0,
+            "typesize": None,
+        }
+        members = configuration(found, cls.name, known)
+        shuffle = members["shuffle"]
+        if shuffle not in _NAMES:
+            raise MetadataError(
+                "not a permitted value",
+                key="blosc.shuffle",
+                found=shuffle,
+                expected=", ".join(_NAMES),
+            )
+        if members["typesize"] is None and found and "shuffle" in found and shuffle != "noshuffle":
+            raise MetadataError("typesize is required with a shuffle", key="blosc.typesize")
+        members["shuffle"] = _NAMES.index(shuffle)
+        return cls(**members)
+
+    def bind(self, itemsize: int) -> "BloscCodec":
+        """Return the codec with what it leaves to the data type filled in."""
+        typesize = self.typesize or itemsize
+        shuffle = (2 if typesize == 1 else 1) if self.shuffle == -1 else self.shuffle
+        return replace(self, shuffle=shuffle, typesize=typesize)
+
+    def to_json(self) -> Json:  # noqa: D102
+        members: Json = {
+            "cname": self.cname,
+            "clevel": self.clevel,
+            "shuffle": _NAMES[self.shuffle],
+            "blocksize": self.blocksize,
+        }
+        if self.typesize is not None:
+            members["typesize"] = self.typesize
+        return {"name": self.name, "configuration": members}
+
+    def encode(self, data: Buffer) -> Buffer:  # noqa: D102
+        # Blosc keeps the type size in one byte and takes 1 for what does not fit.
+        typesize = self.typesize if self.typesize and self.typesize < 256 else 1
+        try:
+            return blosc.compress(  # type: ignore[no-any-return]
+                data, self.cname.encode(), self.clevel, self.shuffle, self.blocksize, typesize
+            )
+        except (RuntimeError, ValueError) as error:
+            raise CodecError(f"can't compress: {error}", key="codec blosc") from error
+
+    def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:  # noqa: D102
+        if len(data) < _HEADER.size:
+            raise CodecError("too short for a Blosc frame", key="codec blosc", found=len(data))
+        size, stored = _SIZES.unpack_from(data)
+        if stored != len(data):
+            raise CodecError(
+                "the frame is cut off or has something after it",
+                key="codec blosc",
+                found=f"{len(data)} bytes",
+                expected=f"{stored} bytes",
+            )
+        if size > limit:
+            raise CodecError(
+                "the frame holds too many bytes",
+                key="codec blosc",
+                found=size,
+                expected=f"at most {limit}",
+            )
+        try:
+            if out is not None and size == limit:
+                blosc.decompress(data, out)
+                return out
+            return blosc.decompress(data)  # type: ignore[no-any-return]
+        except (RuntimeError, ValueError) as error:
+            raise CodecError(f"can't decompress: {error}", key="codec blosc") from error
+
+    def encoded_size(self, size: int) -> int | None:  # noqa: D102
+        return None

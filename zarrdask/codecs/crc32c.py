@@ -1,0 +1,50 @@
+"""``crc32c``: a checksum of 4 bytes after the data (C-51)."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import google_crc32c
+
+from zarrdask.codecs.base import Buffer, Json, Kind, configuration
+from zarrdask.errors import ChecksumError
+
+_SIZE = 4
+
+
+@dataclass(frozen=True)
+class Crc32cCodec:
+    """Bytes -> bytes: CRC-32C (RFC 3720), little-endian, at the end."""
+
+    name: ClassVar[str] = "crc32c"
+    kind: ClassVar[Kind] = Kind.BYTES_BYTES
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+        configuration(found, cls.name, {})
+        return cls()
+
+    def to_json(self) -> Json:  # noqa: D102
+        return {"name": self.name}
+
+    def encode(self, data: Buffer) -> Buffer:  # noqa: D102
+        data = bytes(data)
+        return data + google_crc32c.value(data).to_bytes(_SIZE, "little")
+
+    def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:  # noqa: D102
+        view = memoryview(data)
+        if len(view) < _SIZE:
+            raise ChecksumError("too short for a checksum", key="codec crc32c", found=len(view))
+        # The library takes read-only memory only: bytes.
+        body = bytes(view[:-_SIZE])
+        stored, computed = int.from_bytes(view[-_SIZE:], "little"), google_crc32c.value(body)
+        if stored != computed:
+            raise ChecksumError(
+                "the checksum does not match the data",
+                key="codec crc32c",
+                found=f"0x{stored:08x}",
+                expected=f"0x{computed:08x}",
+            )
+        return body
+
+    def encoded_size(self, size: int) -> int | None:  # noqa: D102
+        return size + _SIZE

@@ -1,0 +1,196 @@
+"""Any numcodecs codec, wrapped: the filters and the less common compressors of v2."""
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numcodecs
+import numpy as np
+from numcodecs.abc import Codec as NumcodecsCodec
+
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind
+from zarrdask.errors import (
+    ChecksumError,
+    CodecError,
+    MetadataError,
+    UnsupportedError,
+    ZarrdaskError,
+)
+
+#: Codecs that turn objects into bytes themselves; all others work on a buffer.
+OBJECT_CODECS = frozenset(
+    {"categorize", "json2", "msgpack2", "vlen-array", "vlen-bytes", "vlen-utf8"}
+)
+_CHECKSUMS = frozenset({"adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3"})
+# What numcodecs lets out when data are damaged: it checks little itself.
+_FAILURES = (
+    ValueError,
+    TypeError,
+    RuntimeError,
+    OSError,
+    EOFError,
+    IndexError,
+    KeyError,
+    OverflowError,
+    AttributeError,
+    ArithmeticError,
+)
+
+
+def make(config: Json) -> NumcodecsCodec:
+    """Return the numcodecs codec of a v2 configuration.
+
+    Raises
+    ------
+    UnsupportedError
+        If the id is ``pickle``, or unknown (conformance A-27, A-66).
+    MetadataError
+        If it has no id, or the codec refuses its configuration.
+    """
+    name = config.get("id")
+    if not isinstance(name, str):
+        raise MetadataError("a codec without its id", key="filters", found=config, expected='"id"')
+    if name == "pickle":
+        raise UnsupportedError(
+            "refused: unpickling runs code that the file's author chose", key="filters", found=name
+        )
+    return _make(json.dumps(config, sort_keys=True))
+
+
+@lru_cache(maxsize=256)
+def _make(config: str) -> NumcodecsCodec:
+    members = json.loads(config)
+    try:
+        return numcodecs.get_codec(members)
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        if members["id"] in numcodecs.registry.codec_registry:
+            raise MetadataError(
+                f"the codec refuses its configuration: {error}",
+                key=f"codec {members['id']}",
+                found=members,
+            ) from error
+        raise UnsupportedError(
+            "unknown codec, or its package is not installed", key="codec", found=members["id"]
+        ) from error
+
+
+@dataclass(frozen=True)
+class BufferCodec:
+    """Bytes -> bytes: a numcodecs codec that works on a buffer.
+
+    Parameters
+    ----------
+    config : str
+        Its v2 configuration, as JSON.
+    view : str
+        The typestr as which it is to see the bytes that it encodes.
+    """
+
+    config: str
+    view: str = "|u1"
+
+    kind: ClassVar[Kind] = Kind.BYTES_BYTES
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The numcodecs id."""
+        return str(json.loads(self.config)["id"])
+
+    def to_json(self) -> Json:  # noqa: D102
+        raise UnsupportedError(
+            "this codec can't be written in Zarr v3 metadata", key="codecs", found=self.name
+        )
+
+    def encode(self, data: Buffer) -> Buffer:  # noqa: D102
+        typed = np.frombuffer(data, self.view) if len(data) else np.empty(0, self.view)
+        try:
+            return _plain(_make(self.config).encode(typed))
+        except _FAILURES as error:
+            raise CodecError(f"can't encode: {error}", key=f"codec {self.name}") from error
+
+    def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:  # noqa: D102
+        try:
+            found = _plain(_make(self.config).decode(data))
+        except _FAILURES as error:
+            kind = ChecksumError if self.name in _CHECKSUMS else CodecError
+            raise kind(f"can't decode: {error}", key=f"codec {self.name}") from error
+        if len(found) > limit:
+            raise CodecError(
+                "the value decodes to too many bytes",
+                key=f"codec {self.name}",
+                found=len(found),
+                expected=f"at most {limit}",
+            )
+        return found
+
+    def encoded_size(self, size: int) -> int | None:  # noqa: D102
+        return None
+
+
+@dataclass(frozen=True)
+class ObjectCodec:
+    """Array -> bytes: a numcodecs codec that takes an array of objects.
+
+    Parameters
+    ----------
+    config : str
+        Its v2 configuration, as JSON.
+    """
+
+    config: str
+
+    kind: ClassVar[Kind] = Kind.ARRAY_BYTES
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The numcodecs id."""
+        return str(json.loads(self.config)["id"])
+
+    def to_json(self) -> Json:  # noqa: D102
+        raise UnsupportedError(
+            "this codec can't be written in Zarr v3 metadata", key="codecs", found=self.name
+        )
+
+    def bind(self, spec: ChunkSpec) -> "Objects":  # noqa: D102
+        if not spec.dtype.hasobject:
+            raise MetadataError(
+                "this codec stores objects only", key=f"codec {self.name}", found=str(spec.dtype)
+            )
+        return Objects(self, spec)
+
+
+class Objects:
+    """An object codec, bound to chunks."""
+
+    __slots__ = ("codec", "encoded_size", "raw", "spec")
+
+    def __init__(self, codec: ObjectCodec, spec: ChunkSpec) -> None:
+        self.codec = codec
+        self.spec = spec
+        self.encoded_size: int | None = None
+        self.raw: np.dtype[Any] | None = None
+
+    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+        try:
+            return _plain(_make(self.codec.config).encode(np.ascontiguousarray(chunk).reshape(-1)))
+        except _FAILURES as error:
+            raise CodecError(f"can't encode: {error}", key=f"codec {self.codec.name}") from error
+
+    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+        try:
+            found = _make(self.codec.config).decode(data)
+            flat = np.empty(len(found), object)
+            flat[:] = list(found)
+            return flat.reshape(self.spec.shape)
+        except ZarrdaskError:
+            raise
+        except _FAILURES as error:
+            raise CodecError(f"can't decode: {error}", key=f"codec {self.codec.name}") from error
+
+
+def _plain(found: Any) -> Buffer:
+    """Return what a numcodecs codec gave as bytes."""
+    if isinstance(found, np.ndarray):
+        return memoryview(np.ascontiguousarray(found).reshape(-1).view(np.uint8))
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,58 @@
+"""``transpose``: the axes in another order (C-48)."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from zarrdask.codecs.base import ChunkSpec, Json, Kind, configuration
+from zarrdask.errors import MetadataError
+
+
+@dataclass(frozen=True)
+class TransposeCodec:
+    """Array -> array.
+
+    Parameters
+    ----------
+    order : tuple of int
+        A permutation: axis i of the encoded chunk is axis ``order[i]`` of the chunk.
+    """
+
+    order: tuple[int, ...]
+
+    name: ClassVar[str] = "transpose"
+    kind: ClassVar[Kind] = Kind.ARRAY_ARRAY
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+        order = configuration(found, cls.name, {"order": ...})["order"]
+        if not isinstance(order, list | tuple) or sorted(map(repr, order)) != sorted(
+            map(repr, range(len(order)))
+        ):
+            raise MetadataError(
+                "not a permutation",
+                key="transpose.order",
+                found=order,
+                expected="a list such as [1, 0]",
+            )
+        return cls(tuple(order))
+
+    def to_json(self) -> Json:  # noqa: D102
+        return {"name": self.name, "configuration": {"order": list(self.order)}}
+
+    def resolve(self, spec: ChunkSpec) -> ChunkSpec:  # noqa: D102
+        if len(self.order) != len(spec.shape):
+            raise MetadataError(
+                "the permutation has another length than the shape",
+                key="transpose.order",
+                found=list(self.order),
+                expected=f"a permutation of {len(spec.shape)} axes",
+            )
+        return ChunkSpec(tuple(spec.shape[i] for i in self.order), spec.dtype, spec.fill_value)
+
+    def encode(self, chunk: np.ndarray) -> np.ndarray:  # noqa: D102
+        return chunk.transpose(self.order)
+
+    def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:  # noqa: D102
+        return chunk.transpose(np.argsort(self.order))

@@ -1,0 +1,41 @@
+"""Settings. They live in Dask's configuration, under ``zarrdask``, so one mechanism serves both."""
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+DEFAULTS: dict[str, Any] = {
+    # Bytes: neighbouring stored units are grouped into one Dask block up to this size.
+    "block-size": 16 * 2**20,
+    # Threads of an eager read or write (z[...]); null means one for each core.
+    "threads": None,
+    # Whether a unit that holds only the fill value is stored all the same.
+    "write-empty-chunks": False,
+    # Bytes: the size of a chunk, and of a shard, that "auto" aims at.
+    "chunk-size": 2**20,
+    "shard-size": 64 * 2**20,
+    # Ranges of one value closer than this many bytes are read as one (stores with latency).
+    "coalesce-gap": 64 * 2**10,
+    # Requests that one call keeps in flight (stores with latency).
+    "requests": 64,
+}
+
+
+@cache
+def _dask_config() -> Any:
+    # The one use of Dask below graph/, and only when a setting is asked for: opening a store
+    # and looking at it must not pay for the import.
+    config = import_module("dask.config")
+    config.update_defaults({"zarrdask": DEFAULTS})
+    return config
+
+
+def get(name: str) -> Any:
+    """Return the setting ``zarrdask.<name>``.
+
+    Examples
+    --------
+    >>> get("block-size")
+    16777216
+    """
+    return _dask_config().get(f"zarrdask.{name}")

@@ -1,0 +1,1 @@
+"""Data types and fill values, one table for each registry of names."""

@@ -1,0 +1,116 @@
+"""Zarr v2 data types: NumPy typestrs, and structured types as lists of fields."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from zarrdask.errors import MetadataError, UnsupportedError
+
+_TYPESTR = re.compile(r"([<>|])([biufcmMSUVO])(\d*)(\[[^\]]+\])?")
+_UNIT = re.compile(r"\[\d*(Y|M|W|D|h|m|s|ms|us|μs|ns|ps|fs|as)(/\d+)?\]")
+_EXPECTED = "a NumPy typestr such as '<f4' or '|b1', or a list of fields"
+
+
+def parse_dtype(found: Any, key: str = "dtype") -> np.dtype[Any]:
+    """Return the NumPy dtype of a ``.zarray`` dtype (conformance A-19 to A-28).
+
+    Raises
+    ------
+    MetadataError
+        If it is no typestr or field list, or its byte order or unit is missing.
+    UnsupportedError
+        If NumPy has no such type.
+    """
+    if isinstance(found, str):
+        return _parse_typestr(found, key)
+    if isinstance(found, list) and found:
+        return np.dtype([_parse_field(field, key) for field in found])
+    raise MetadataError("not a data type", key=key, found=found, expected=_EXPECTED)
+
+
+def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
+    match = _TYPESTR.fullmatch(text)
+    if match is None:
+        raise MetadataError("not a data type", key=key, found=text, expected=_EXPECTED)
+    order, kind, size, unit = match.groups()
+    if kind == "O":
+        return np.dtype(object)
+    if kind in "mM":
+        if unit is None or not _UNIT.fullmatch(unit):
+            raise MetadataError(
+                "a datetime or timedelta needs its unit", key=key, found=text, expected="'<M8[ns]'"
+            )
+    elif unit is not None:
+        raise MetadataError("only datetimes have a unit", key=key, found=text)
+    if order == "|" and kind in "iufcmMU" and size not in ("1", "0"):
+        raise MetadataError(
+            "the byte order is missing", key=key, found=text, expected="'<' or '>' before the type"
+        )
+    if not size:
+        raise MetadataError("the item size is missing", key=key, found=text, expected=_EXPECTED)
+    try:
+        return np.dtype(text.replace("μ", "u"))
+    except TypeError as error:
+        raise UnsupportedError("NumPy has no such data type", key=key, found=text) from error
+
+
+def _parse_field(field: Any, key: str) -> tuple[Any, ...]:
+    if (
+        not isinstance(field, list)
+        or len(field) not in (2, 3)
+        or not isinstance(field[0], str)
+        or not field[0]
+    ):
+        raise MetadataError(
+            "not a field", key=key, found=field, expected="[name, data type] or [..., shape]"
+        )
+    dtype = parse_dtype(field[1], f"{key}.{field[0]}")
+    if len(field) == 2:
+        return field[0], dtype
+    shape = field[2] if isinstance(field[2], list) else [field[2]]
+    if any(type(n) is not int or n < 0 for n in shape):
+        raise MetadataError(
+            "not the shape of a field", key=key, found=field[2], expected="a list of integers"
+        )
+    return field[0], dtype, tuple(shape)
+
+
+def render_dtype(dtype: np.dtype[Any]) -> str | list[Any]:
+    """Return what ``.zarray`` says for a NumPy dtype.
+
+    Raises
+    ------
+    UnsupportedError
+        If v2 has no name for it.
+
+    Examples
+    --------
+    >>> render_dtype(np.dtype("<f4")), render_dtype(np.dtype([("r", "u1")]))
+    ('<f4', [['r', '|u1']])
+    """
+    if dtype.names is not None:
+        packed = np.dtype([(name, dtype.fields[name][0]) for name in dtype.names])  # type: ignore[index]
+        if packed.itemsize != dtype.itemsize:
+            raise UnsupportedError(
+                "v2 stores packed structured types only", key="dtype", found=str(dtype)
+            )
+        return [_render_field(name, dtype[name]) for name in dtype.names]
+    if dtype.subdtype is not None or dtype.kind not in "biufcmMSUVO":
+        raise UnsupportedError("v2 has no name for this data type", key="dtype", found=str(dtype))
+    if dtype.isbuiltin == 2:
+        raise UnsupportedError("v2 has no name for this data type", key="dtype", found=dtype.name)
+    return _checked(dtype)
+
+
+def _checked(dtype: np.dtype[Any]) -> str:
+    if dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic":
+        raise MetadataError("a datetime needs its unit", key="dtype", found=str(dtype))
+    return dtype.str
+
+
+def _render_field(name: str, dtype: np.dtype[Any]) -> list[Any]:
+    if dtype.subdtype is None:
+        return [name, render_dtype(dtype)]
+    base, shape = dtype.subdtype
+    return [name, render_dtype(base), list(shape)]

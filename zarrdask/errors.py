@@ -1,0 +1,88 @@
+"""What can go wrong, as data: every error names the key, what was found and what was expected."""
+
+from typing import Any, Self
+
+
+class ZarrdaskError(Exception):
+    """Root of all errors that zarrdask raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+        What went wrong, in words.
+    key : str, optional
+        The store key, metadata field or codec concerned.
+    found, expected : object, optional
+        What was there, and what should have been. ``None`` means "not applicable".
+    """
+
+    def __init__(
+        self, message: str, *, key: str | None = None, found: Any = None, expected: Any = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.key = key
+        self.found = found
+        self.expected = expected
+
+    def __str__(self) -> str:
+        text = self.message if self.key is None else f"{self.key}: {self.message}"
+        if self.found is not None:
+            text += f"; found {self.found!r}"
+        if self.expected is not None:
+            text += f"; expected {self.expected}"
+        return text
+
+    def within(self, place: str) -> Self:
+        """Return this error with `place` put before its key: the layer that knows adds it."""
+        self.key = place if self.key is None else f"{place}: {self.key}"
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.message, self.key, self.found, self.expected)
+
+
+def _rebuild(
+    kind: type[ZarrdaskError], message: str, key: str | None, found: Any, expected: Any
+) -> ZarrdaskError:
+    return kind(message, key=key, found=found, expected=expected)
+
+
+class NodeNotFoundError(ZarrdaskError, FileNotFoundError, KeyError):
+    """There is no array or group at the path."""
+
+
+class NodeExistsError(ZarrdaskError, FileExistsError):
+    """There is an array or group at the path already."""
+
+
+class NodeTypeError(ZarrdaskError, TypeError):
+    """The node is a group where an array is needed, or an array where a group is needed."""
+
+
+class MetadataError(ZarrdaskError, ValueError):
+    """A metadata document, or an argument that would become one, breaks its format."""
+
+
+class UnsupportedError(ZarrdaskError, NotImplementedError):
+    """A data type, codec, grid or store operation that is not available here."""
+
+
+class SelectionError(ZarrdaskError, IndexError):
+    """A selection that does not fit the array."""
+
+
+class CodecError(ZarrdaskError, ValueError):
+    """A stored value that a codec can't decode, or values that it can't encode."""
+
+
+class ChecksumError(CodecError):
+    """A checksum does not match its data."""
+
+
+class StoreError(ZarrdaskError, OSError):
+    """A store failed, or can't be reached from here."""
+
+
+class ReadOnlyError(StoreError, PermissionError):
+    """Writing to something that was opened for reading."""

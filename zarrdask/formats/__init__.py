@@ -1,0 +1,1 @@
+"""Formats: documents <-> metadata, pure. Nothing below this layer knows which one it was."""

@@ -1,0 +1,112 @@
+"""What the formats share: JSON, shapes, and the names that a node may have."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from zarrdask.errors import MetadataError
+from zarrdask.metadata import Metadata
+
+Documents = Mapping[str, bytes | None]
+
+
+class Format(Protocol):
+    """A module that knows one format.
+
+    Attributes
+    ----------
+    VERSION : int
+        Its number.
+    NAMES : tuple of str
+        The names of the documents that may describe a node.
+    CHILD_NAMES : tuple of str
+        Those whose presence makes a node.
+    """
+
+    VERSION: int
+    NAMES: tuple[str, ...]
+    CHILD_NAMES: tuple[str, ...]
+
+    def parse(self, documents: Documents) -> Metadata | None:
+        """Return the node that the documents (by name) describe, or None if they are absent."""
+
+    def render(self, metadata: Metadata) -> dict[str, bytes | None]:
+        """Return the documents that describe a node; None for those that should be absent."""
+
+
+def parse_json(data: bytes, key: str) -> dict[str, Any]:
+    """Return the JSON object in a document.
+
+    Raises
+    ------
+    MetadataError
+        If it is not one.
+    """
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise MetadataError(f"not a JSON document: {error}", key=key) from error
+    if not isinstance(found, dict):
+        raise MetadataError(
+            "not a JSON object", key=key, found=type(found).__name__, expected="an object"
+        )
+    return found
+
+
+def render_json(document: Mapping[str, Any], key: str) -> bytes:
+    """Return a document's bytes.
+
+    Raises
+    ------
+    MetadataError
+        If an attribute is not JSON; NaN and infinities aren't (conformance A-29).
+    """
+    try:
+        return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, UnicodeEncodeError) as error:
+        raise MetadataError(f"can't be written as JSON: {error}", key=key) from error
+
+
+def required(document: Mapping[str, Any], names: tuple[str, ...], key: str) -> None:
+    """Check that a document has its members.
+
+    Raises
+    ------
+    MetadataError
+        That names the first that is missing (conformance A-7, C-3).
+    """
+    for name in names:
+        if name not in document:
+            raise MetadataError(
+                f"the member {name!r} is missing", key=key, expected=", ".join(names)
+            )
+
+
+def parse_lengths(found: Any, key: str, least: int) -> tuple[int, ...]:
+    """Return a shape or chunk shape.
+
+    Raises
+    ------
+    MetadataError
+        If it is not a list of integers of at least `least`.
+    """
+    if not isinstance(found, list) or any(
+        type(n) is not int or not least <= n < 2**63 for n in found
+    ):
+        raise MetadataError(
+            "not a shape", key=key, found=found, expected=f"a list of integers from {least}"
+        )
+    return tuple(found)
+
+
+def parse_attributes(found: Any, key: str) -> dict[str, Any]:
+    """Return the user's attributes.
+
+    Raises
+    ------
+    MetadataError
+        If they are not an object.
+    """
+    if not isinstance(found, dict):
+        raise MetadataError("not an object", key=key, found=found, expected="a JSON object")
+    return found

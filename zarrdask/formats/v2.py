@@ -1,0 +1,327 @@
+"""Zarr v2 (OGC 21-050r1): ``.zarray``, ``.zgroup``, ``.zattrs``."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from zarrdask.codecs.base import Codec, Json
+from zarrdask.codecs.blosc import BloscCodec
+from zarrdask.codecs.bytes_ import NATIVE, BytesCodec, Endian, has_byte_order
+from zarrdask.codecs.gzip import GzipCodec, ZlibCodec
+from zarrdask.codecs.numcodecs_ import OBJECT_CODECS, BufferCodec, ObjectCodec, make
+from zarrdask.codecs.transpose import TransposeCodec
+from zarrdask.codecs.zstd import ZstdCodec
+from zarrdask.dtypes.fill import parse_v2, render_v2
+from zarrdask.dtypes.v2 import parse_dtype, render_dtype
+from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.formats.base import (
+    Documents,
+    parse_attributes,
+    parse_json,
+    parse_lengths,
+    render_json,
+    required,
+)
+from zarrdask.metadata import ArrayMetadata, ChunkKeys, GroupMetadata, Metadata
+
+VERSION = 2
+NAMES = (".zarray", ".zgroup", ".zattrs")
+CHILD_NAMES = (".zarray", ".zgroup")
+_MEMBERS = (
+    "zarr_format",
+    "shape",
+    "chunks",
+    "dtype",
+    "compressor",
+    "fill_value",
+    "order",
+    "filters",
+)
+_DIMENSIONS = "_ARRAY_DIMENSIONS"
+
+
+# --------------------------------------------------------------------------------------------
+# Documents -> metadata
+
+
+def parse(documents: Documents) -> Metadata | None:
+    """Return the array or group that the documents describe, or None if there is none.
+
+    Raises
+    ------
+    MetadataError, UnsupportedError
+        If they are not valid v2 metadata, or need something that isn't there.
+    """
+    array, group, attributes = (documents.get(name) for name in NAMES)
+    found = {} if attributes is None else parse_json(attributes, ".zattrs")
+    if array is not None:
+        return _parse_array(parse_json(array, ".zarray"), found)
+    if group is not None:
+        return _parse_group(parse_json(group, ".zgroup"), found)
+    return None
+
+
+def _parse_group(document: Json, attributes: Json) -> GroupMetadata:
+    required(document, ("zarr_format",), ".zgroup")
+    _check_version(document, ".zgroup")
+    extra = {name: value for name, value in document.items() if name != "zarr_format"}
+    return GroupMetadata(VERSION, attributes, extra)
+
+
+def _check_version(document: Json, key: str) -> None:
+    found = document["zarr_format"]
+    if type(found) is not int or found != VERSION:
+        raise MetadataError("not v2 metadata", key=f"{key} zarr_format", found=found, expected="2")
+
+
+def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
+    required(document, _MEMBERS, ".zarray")
+    _check_version(document, ".zarray")
+    dtype = parse_dtype(document["dtype"])
+    shape = parse_lengths(document["shape"], "shape", 0)
+    separator = document.get("dimension_separator", ".")
+    if separator not in (".", "/"):
+        raise MetadataError(
+            "not a separator", key="dimension_separator", found=separator, expected="'.' or '/'"
+        )
+    known = {*_MEMBERS, "dimension_separator"}
+    return ArrayMetadata(
+        zarr_format=VERSION,
+        shape=shape,
+        dtype=dtype,
+        chunk_shape=parse_lengths(document["chunks"], "chunks", 0),
+        keys=ChunkKeys("v2", separator),
+        fill_value=parse_v2(document["fill_value"], dtype),
+        codecs=_parse_codecs(document, dtype, len(shape)),
+        attributes=attributes,
+        dimension_names=_dimension_names(attributes, len(shape)),
+        extra={name: value for name, value in document.items() if name not in known},
+    )
+
+
+def _dimension_names(attributes: Json, ndim: int) -> tuple[str | None, ...] | None:
+    names = attributes.get(_DIMENSIONS)
+    # netCDF-C writes scalars as arrays of shape [1] with other names (conformance A-71).
+    if (
+        not isinstance(names, list)
+        or len(names) != ndim
+        or not all(isinstance(n, str) for n in names)
+    ):
+        return None
+    return tuple(names)
+
+
+def _parse_codecs(document: Json, dtype: np.dtype[Any], ndim: int) -> tuple[Codec, ...]:
+    order, filters, compressor = document["order"], document["filters"], document["compressor"]
+    if order not in ("C", "F"):
+        raise MetadataError("not an order", key="order", found=order, expected="'C' or 'F'")
+    if filters is not None and not isinstance(filters, list):
+        raise MetadataError("not filters", key="filters", found=filters, expected="a list or null")
+    return chain(order, list(filters or []), compressor, dtype, ndim)
+
+
+def chain(
+    order: str, filters: list[Any], compressor: Any, dtype: np.dtype[Any], ndim: int
+) -> tuple[Codec, ...]:
+    """Return v2's order, filters and compressor as one list of codecs.
+
+    Parameters
+    ----------
+    order : {"C", "F"}
+    filters : list of dict
+        Configurations with their ``id``.
+    compressor : dict or None
+
+    Raises
+    ------
+    MetadataError, UnsupportedError
+        If a codec is unknown, refused or misconfigured.
+    """
+    codecs: list[Codec] = []
+    if order == "F" and ndim > 1:
+        codecs.append(TransposeCodec(tuple(reversed(range(ndim)))))
+    if dtype.hasobject:
+        codecs.append(_object_codec(filters.pop(0) if filters else None))
+        view = "|u1"
+    else:
+        codecs.append(BytesCodec(_endian(dtype)))
+        view = dtype.str if dtype.names is None else "|u1"
+    for config in filters:
+        codecs.append(_filter(config, view))
+        view = _filtered(config, view)
+    if compressor is not None:
+        codecs.append(_compressor(compressor, dtype.itemsize if not filters else 1))
+    return tuple(codecs)
+
+
+def _endian(dtype: np.dtype[Any]) -> Endian | None:
+    if not has_byte_order(dtype):
+        return None
+    if dtype.names is not None:
+        return "own"
+    return {"<": "little", ">": "big", "=": NATIVE}[dtype.byteorder]  # type: ignore[return-value]
+
+
+def _config(found: Any, key: str) -> Json:
+    if not isinstance(found, dict) or not isinstance(found.get("id"), str):
+        raise MetadataError(
+            "not a codec", key=key, found=found, expected='an object with an "id" (or null)'
+        )
+    return found
+
+
+def _object_codec(found: Any) -> Codec:
+    if found is None:
+        raise MetadataError(
+            "objects need a codec that stores them",
+            key="filters",
+            expected=f"one of {', '.join(sorted(OBJECT_CODECS))} as the first filter",
+        )
+    config = _config(found, "filters")
+    make(config)
+    if config["id"] not in OBJECT_CODECS:
+        raise UnsupportedError(
+            "this codec can't store objects",
+            key="filters",
+            found=config["id"],
+            expected=", ".join(sorted(OBJECT_CODECS)),
+        )
+    return ObjectCodec(json.dumps(config, sort_keys=True))
+
+
+def _filter(found: Any, view: str) -> Codec:
+    config = _config(found, "filters")
+    make(config)
+    return BufferCodec(json.dumps(config, sort_keys=True), view)
+
+
+def _filtered(config: Json, view: str) -> str:
+    """Return the typestr of what a filter gives, for the one that follows it."""
+    if config["id"] == "bitround":
+        return view
+    return np.dtype(config.get("astype") or config.get("encode_dtype") or "|u1").str
+
+
+def _compressor(found: Any, itemsize: int) -> Codec:
+    config = _config(found, "compressor")
+    build = _COMPRESSORS.get(config["id"])
+    if build is None:
+        make(config)
+        return BufferCodec(json.dumps(config, sort_keys=True))
+    return build(config, itemsize)
+
+
+def _blosc(config: Json, itemsize: int) -> Codec:
+    return BloscCodec(
+        config.get("cname", "lz4"),
+        config.get("clevel", 5),
+        config.get("shuffle", 1),
+        config.get("blocksize", 0),
+    ).bind(itemsize)
+
+
+_COMPRESSORS: Mapping[str, Callable[[Json, int], Codec]] = {
+    "blosc": _blosc,
+    "gzip": lambda config, _: GzipCodec(config.get("level", 1)),
+    "zlib": lambda config, _: ZlibCodec(config.get("level", 1)),
+    "zstd": lambda config, _: ZstdCodec(
+        config.get("level", 0), bool(config.get("checksum", False))
+    ),
+}
+
+
+# --------------------------------------------------------------------------------------------
+# Metadata -> documents
+
+
+def render(metadata: Metadata) -> dict[str, bytes | None]:
+    """Return the documents that describe a node; None for those that should be absent.
+
+    Raises
+    ------
+    UnsupportedError
+        If v2 can't express it.
+    """
+    attributes = dict(metadata.attributes)
+    if isinstance(metadata, GroupMetadata):
+        document = {"zarr_format": VERSION}
+        name = ".zgroup"
+    else:
+        document = _render_array(metadata)
+        name = ".zarray"
+        if metadata.dimension_names is not None and None not in metadata.dimension_names:
+            attributes[_DIMENSIONS] = list(metadata.dimension_names)
+    text = render_json(attributes, ".zattrs") if attributes else None
+    return {".zattrs": text, name: render_json(document, name)}
+
+
+def _render_array(metadata: ArrayMetadata) -> Json:
+    order, filters, compressor = render_codecs(metadata)
+    document = {
+        "zarr_format": VERSION,
+        "shape": list(metadata.shape),
+        "chunks": list(metadata.chunk_shape),
+        "dtype": render_dtype(metadata.dtype),
+        "compressor": compressor,
+        "fill_value": render_v2(metadata.fill_value, metadata.dtype),
+        "order": order,
+        "filters": filters or None,
+    }
+    if metadata.keys.name != "v2":
+        raise UnsupportedError("v2 has one key encoding only", key="keys", found=metadata.keys.name)
+    if metadata.keys.separator != ".":
+        # Not in OGC's text, but in the later one and in all nested stores (conformance X-A1).
+        document["dimension_separator"] = metadata.keys.separator
+    return document
+
+
+def render_codecs(metadata: ArrayMetadata) -> tuple[str, list[Json], Json | None]:
+    """Return what v2 calls order, filters and compressor.
+
+    Raises
+    ------
+    UnsupportedError
+        If it has no such codecs.
+    """
+    codecs = list(metadata.codecs)
+    order = "C"
+    if codecs and isinstance(codecs[0], TransposeCodec):
+        if codecs[0].order != tuple(reversed(range(len(metadata.shape)))):
+            raise UnsupportedError(
+                "v2 has the orders C and F only", key="order", found=codecs[0].order
+            )
+        order = "F"
+        codecs = codecs[1:]
+    configs = [render_codec(codec) for codec in codecs if not isinstance(codec, BytesCodec)]
+    last = codecs[-1] if codecs else None
+    is_filter = isinstance(last, BytesCodec | ObjectCodec) or (
+        isinstance(last, BufferCodec) and last.name not in COMPRESSORS
+    )
+    return (
+        (order, configs, None) if is_filter or not configs else (order, configs[:-1], configs[-1])
+    )
+
+
+#: The numcodecs codecs that stand as ``compressor``; the others are filters.
+COMPRESSORS = frozenset({*_COMPRESSORS, "bz2", "lz4", "lzma"})
+
+
+def render_codec(codec: Codec) -> Json:
+    """Return the v2 configuration of a codec.
+
+    Raises
+    ------
+    UnsupportedError
+        If v2 has no such codec.
+    """
+    if isinstance(codec, BufferCodec | ObjectCodec):
+        return dict(json.loads(codec.config))
+    if isinstance(codec, BloscCodec):
+        members = codec.to_json()["configuration"]
+        members.pop("typesize", None)
+        return {"id": "blosc", **members, "shuffle": codec.shuffle}
+    if isinstance(codec, ZlibCodec | GzipCodec | ZstdCodec):
+        return {"id": codec.name, **codec.to_json()["configuration"]}
+    raise UnsupportedError("v2 has no such codec", key="codecs", found=codec.name)

@@ -1,0 +1,212 @@
+"""``from_zarr``: stored arrays as Dask arrays."""
+
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.array.core import normalize_chunks
+from dask.base import tokenize
+
+from zarrdask import config
+from zarrdask.array import Array, open_array
+from zarrdask.errors import SelectionError
+from zarrdask.graph.client import check_visible
+from zarrdask.graph.source import Source, identity
+from zarrdask.grids import Shape
+from zarrdask.indexing import Region, basic, is_basic, parts
+from zarrdask.plan.align import Chunks, auto_block, offset_blocks
+
+#: A slice that meets at most this part of the units in the blocks that it touches is read by
+#: itself; a larger one shares the blocks with whatever else reads them.
+_NARROW = 0.5
+
+
+def from_zarr(
+    url: Any,
+    component: str | None = None,
+    storage_options: dict[str, Any] | None = None,
+    chunks: Any = "auto",
+    name: str | None = None,
+    region: Any = None,
+    *,
+    inline_array: bool = True,
+) -> da.Array:
+    """Return a stored array as a Dask array. A drop-in for `dask.array.from_zarr`.
+
+    Only metadata is read. Basic slices of the result read just the chunks that they meet,
+    whatever its blocks.
+
+    Parameters
+    ----------
+    url : str, os.PathLike, MutableMapping, Store or Array
+        Where it is: a path, any fsspec URL, a mapping of keys to bytes, a store, or an array.
+    component : str, optional
+        The array's path within.
+    storage_options : dict, optional
+        For fsspec.
+    chunks : "auto", "stored" or what Dask takes for chunks
+        ``"auto"``: whole stored units (chunks, or shards), joined until a block reaches
+        ``zarrdask.block-size`` (16 MiB). ``"stored"``: one unit a block.
+    name : str, optional
+        Of the Dask array. By default it tells location, metadata and, where that costs nothing,
+        the time of the last rewrite.
+    region : basic index, optional
+        What of the array is wanted; the rest has no part in the graph.
+    inline_array : bool
+        Taken for compatibility; the array is always in the tasks, as it is small there.
+
+    Returns
+    -------
+    dask.array.Array
+
+    Raises
+    ------
+    NodeNotFoundError, NodeTypeError, MetadataError, UnsupportedError
+        As `zarrdask.open_array`.
+    SelectionError
+        If the region does not fit the array.
+    StoreError
+        If the store is in memory and the current client's workers are elsewhere.
+
+    Examples
+    --------
+    >>> store = {}
+    >>> z = zarrdask.create_array(store, shape=(4, 6), dtype="i4", chunks=(2, 3))
+    >>> z[...] = 7
+    >>> int(zarrdask.from_zarr(store).sum().compute())
+    168
+    """
+    array = open_array(url, component, storage_options=storage_options)
+    check_visible(array.store)
+    selection = basic(() if region is None else region, array.shape)
+    region = selection.picks
+    source = Source(array.stored, region, "")
+    source.token = tokenize(identity(array), source.documents)
+    x = _lazy(source, _chunks(array, region, chunks), name)
+    return x if selection.plain else x[selection.finish]
+
+
+def _chunks(array: Array, region: Region, chunks: Any) -> Chunks:
+    metadata = array.metadata
+    size = metadata.dtype.itemsize
+    shape = tuple(len(range(s.start, s.stop, s.step)) for s in region)
+    if chunks is None or (isinstance(chunks, str) and chunks == "auto"):
+        extent = tuple(s.stop - s.start for s in region)
+        limit = config.get("block-size")
+        block = auto_block(extent, metadata.chunk_shape, metadata.read_shape, size, limit)
+        return _cut(region, block)
+    if isinstance(chunks, str) and chunks == "stored":
+        return _cut(region, metadata.chunk_shape)
+    previous = _cut(region, metadata.chunk_shape)
+    found = normalize_chunks(chunks, shape, dtype=metadata.dtype, previous_chunks=previous)
+    return found  # type: ignore[no-any-return]
+
+
+def _cut(region: Region, block: Shape) -> Chunks:
+    """Cut a region where multiples of the block lie in the stored array."""
+    return tuple(
+        offset_blocks(pick.start, pick.stop - pick.start, length)
+        if pick.step == 1
+        else tuple(len(range(*p.inside.indices(length))) for p in parts(pick, length)) or (0,)  # type: ignore[union-attr]
+        for pick, length in zip(region, block, strict=True)
+    )
+
+
+def _lazy(source: Source, chunks: Chunks, name: str | None) -> da.Array:
+    """Return the Dask array of a source: a symbolic layer, whatever the number of blocks."""
+    options: dict[str, Any] = {
+        "chunks": chunks,
+        "asarray": False,
+        "inline_array": True,
+        "meta": np.empty((0,) * source.ndim, source.dtype),
+    }
+    if da.ARRAY_EXPR_ENABLED:
+        return da.from_array(source, **options)
+    x = da.from_array(source, name=name or f"from-zarr-{tokenize(source, chunks)}", **options)
+    return StoredArray.wrap(x, source)
+
+
+class StoredArray(da.Array):  # type: ignore[misc]
+    """A Dask array that knows where it comes from, so that narrow slices of it are new reads.
+
+    Dask pushes a slice down to the read only if nothing else uses the block. Here a basic
+    slice that needs few of a block's chunks becomes a read of its own; one that needs most of
+    them stays a slice of the block, which others may share. Anything else that is done with
+    the array gives ordinary Dask arrays.
+    """
+
+    source: Source
+
+    @classmethod
+    def wrap(cls, x: da.Array, source: Source) -> "StoredArray":
+        """Return a Dask array as one that knows its source."""
+        found = cls(x.dask, x.name, x.chunks, dtype=x.dtype, meta=x._meta)
+        found.source = source
+        return found  # type: ignore[no-any-return]
+
+    def __getitem__(self, index: Any) -> da.Array:
+        if not is_basic(index):
+            return super().__getitem__(index)
+        try:
+            selection = basic(index, self.shape)
+        except SelectionError:
+            return super().__getitem__(index)  # Dask's own errors
+        region: Region = selection.picks  # type: ignore[assignment]
+        if not self._is_narrow(region):
+            return super().__getitem__(index)
+        chunks = tuple(_sliced(c, pick) for c, pick in zip(self.chunks, region, strict=True))
+        x = _lazy(self.source.view(region), chunks, None)
+        return x if selection.plain else da.Array.__getitem__(x, selection.finish)
+
+    def _is_narrow(self, region: Region) -> bool:
+        """Whether a region meets few of the units that its blocks hold."""
+        metadata = self.source.chunks.metadata
+        wanted = held = 1
+        for axis, pick in enumerate(region):
+            whole = self.source.region[axis]
+            if pick.start >= pick.stop:
+                return True
+            unit = metadata.read_shape[axis]
+            blocks = _touched(self.chunks[axis], pick)
+            wanted *= _count(_compose(whole, pick), unit)
+            held *= _count(_compose(whole, blocks), unit)
+        return wanted <= held * _NARROW
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StoredArray.wrap, (
+            da.Array(self.dask, self.name, self.chunks, meta=self._meta),
+            self.source,
+        )
+
+
+def _compose(outer: slice, inner: slice) -> slice:
+    start = outer.start + inner.start * outer.step
+    count = len(range(inner.start, inner.stop, inner.step))
+    step = outer.step * inner.step
+    return slice(start, start + (count - 1) * step + 1, step)
+
+
+def _count(pick: slice, unit: int) -> int:
+    """How many units along an axis a pick meets."""
+    if pick.step <= unit:
+        return (pick.stop - 1) // unit - pick.start // unit + 1
+    return len(range(pick.start, pick.stop, pick.step))
+
+
+def _touched(blocks: tuple[int, ...], pick: slice) -> slice:
+    """Return the stretch of an axis that the blocks cover which a pick meets."""
+    edges = np.concatenate([[0], np.cumsum(blocks)])
+    first = int(np.searchsorted(edges, pick.start, "right")) - 1
+    last = int(np.searchsorted(edges, pick.stop, "left"))
+    return slice(int(edges[first]), int(edges[last]), 1)
+
+
+def _sliced(blocks: tuple[int, ...], pick: slice) -> tuple[int, ...]:
+    """Return what a pick leaves of each block, as Dask would; empty blocks vanish."""
+    edges = np.concatenate([[0], np.cumsum(blocks)])
+    # How many picked elements lie before each edge.
+    before = np.clip(
+        -(-(edges - pick.start) // pick.step), 0, len(range(pick.start, pick.stop, pick.step))
+    )
+    sizes = np.diff(before)
+    return tuple(sizes[sizes > 0].tolist()) or (0,)

@@ -1,0 +1,316 @@
+"""Groups: nodes that hold nodes."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from zarrdask import hierarchy
+from zarrdask.array import Array, check_mode, create_array
+from zarrdask.attributes import Attributes
+from zarrdask.errors import MetadataError, NodeNotFoundError, NodeTypeError, ReadOnlyError
+from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.storage.base import Store
+from zarrdask.storage.resolve import resolve
+
+Node = "Array | Group"
+MODES = ("r", "r+", "a", "w", "w-")
+
+
+class Group(Mapping[str, "Array | Group"]):
+    """A mapping of names to arrays and groups. Make one with `open_group` or `create_group`.
+
+    A name may be a path: ``group["a/b"]``.
+
+    Parameters
+    ----------
+    store : Store
+    path : str
+        In the store, in normal form; "" is the root.
+    metadata : GroupMetadata
+    mode : {"r", "r+"}
+        Whether it and its members may be changed.
+    """
+
+    def __init__(self, store: Store, path: str, metadata: GroupMetadata, mode: str = "r") -> None:
+        self.store = store
+        self.path = path
+        self.metadata = metadata
+        self.mode = mode
+
+    @property
+    def name(self) -> str:
+        """The last part of the path, or "" for the root."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def zarr_format(self) -> int:
+        """The format it is stored in: 2 or 3."""
+        return self.metadata.zarr_format
+
+    @property
+    def attrs(self) -> Attributes:
+        """The user's attributes; changes are stored at once."""
+        return Attributes(lambda: self.metadata.attributes, self._save_attributes)
+
+    def _save_attributes(self, attributes: Mapping[str, Any]) -> None:
+        self._check_writable()
+        self.metadata = replace(self.metadata, attributes=dict(attributes))
+        hierarchy.write(self.store, self.path, self.metadata)
+
+    def _check_writable(self) -> None:
+        if self.mode == "r":
+            raise ReadOnlyError(
+                "the group was opened for reading",
+                key=self.path or self.store.url,
+                expected='mode="r+"',
+            )
+
+    # ---- members
+
+    def _node(self, path: str, metadata: Metadata) -> "Array | Group":
+        return node(self.store, path, metadata, self.mode)
+
+    def __getitem__(self, name: str) -> "Array | Group":
+        path = hierarchy.join(self.path, name)
+        metadata = hierarchy.read(self.store, path)
+        if metadata is None or path == self.path:
+            raise NodeNotFoundError(
+                "there is no array or group here", key=f"{self.store.url}/{path}", found=name
+            )
+        return self._node(path, metadata)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and hierarchy.exists(
+            self.store, hierarchy.join(self.path, name)
+        )
+
+    def _members(self) -> Iterator[tuple[str, "Array | Group"]]:
+        for name, metadata in hierarchy.children(self.store, self.path):
+            yield name, self._node(hierarchy.join(self.path, name), metadata)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in hierarchy.children(self.store, self.path))
+
+    def __len__(self) -> int:
+        return len(hierarchy.children(self.store, self.path))
+
+    def arrays(self) -> Iterator[tuple[str, Array]]:
+        """Yield name and array of each array right below."""
+        return ((name, found) for name, found in self._members() if isinstance(found, Array))
+
+    def groups(self) -> Iterator[tuple[str, "Group"]]:
+        """Yield name and group of each group right below."""
+        return ((name, found) for name, found in self._members() if isinstance(found, Group))
+
+    def walk(self) -> Iterator[tuple[str, "Array | Group"]]:
+        """Yield path (from here) and node of everything below, parents first."""
+        for name, found in self._members():
+            yield name, found
+            if isinstance(found, Group):
+                yield from ((f"{name}/{path}", below) for path, below in found.walk())
+
+    def tree(self) -> str:
+        """Return a drawing of everything below."""
+        return "\n".join([self.path or "/", *_branches(self)])
+
+    def __delitem__(self, name: str) -> None:
+        self._check_writable()
+        found = self[name]
+        hierarchy.erase(self.store, found.path)
+
+    # ---- making members
+
+    def create_array(self, name: str, **options: Any) -> Array:
+        """Create an array below; options as in `zarrdask.create_array`."""
+        self._check_writable()
+        options.setdefault("zarr_format", self.zarr_format)
+        return create_array(self.store, hierarchy.join(self.path, name), **options)
+
+    def create_group(
+        self, name: str, *, attributes: Mapping[str, Any] | None = None, overwrite: bool = False
+    ) -> "Group":
+        """Create a group below."""
+        self._check_writable()
+        return create_group(
+            self.store,
+            hierarchy.join(self.path, name),
+            attributes=attributes,
+            zarr_format=self.zarr_format,
+            overwrite=overwrite,
+        )
+
+    def require_group(self, name: str) -> "Group":
+        """Return the group below, created if there is none.
+
+        Raises
+        ------
+        NodeTypeError
+            If it is an array.
+        """
+        if name not in self:
+            return self.create_group(name)
+        found = self[name]
+        if isinstance(found, Array):
+            raise NodeTypeError("an array is here", key=found.path, found="array", expected="group")
+        return found
+
+    def require_array(self, name: str, *, shape: Any, dtype: Any, **options: Any) -> Array:
+        """Return the array below, created if there is none.
+
+        Raises
+        ------
+        NodeTypeError
+            If it is a group.
+        MetadataError
+            If its shape or data type are others.
+        """
+        if name not in self:
+            return self.create_array(name, shape=shape, dtype=dtype, **options)
+        found = self[name]
+        if isinstance(found, Group):
+            raise NodeTypeError("a group is here", key=found.path, found="group", expected="array")
+        wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+        if found.shape != wanted or found.dtype != dtype:
+            raise MetadataError(
+                "the array that is here is another one",
+                key=found.path,
+                found=(found.shape, str(found.dtype)),
+                expected=f"{wanted} of {dtype}",
+            )
+        return found
+
+    def __repr__(self) -> str:
+        return f"<zarrdask.Group {self.store.url}/{self.path}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Group) and (self.store, self.path) == (other.store, other.path)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _branches(group: Group) -> list[str]:
+    members = list(group._members())
+    lines = []
+    for position, (name, found) in enumerate(members):
+        last = position == len(members) - 1
+        text = name if isinstance(found, Group) else f"{name} {found.shape} {found.dtype}"
+        lines.append(f"{'└── ' if last else '├── '}{text}")
+        if isinstance(found, Group):
+            lines += [f"{'    ' if last else '│   '}{line}" for line in _branches(found)]
+    return lines
+
+
+def node(store: Store, path: str, metadata: Metadata, mode: str) -> Array | Group:
+    """Return the array or group that metadata describes."""
+    if isinstance(metadata, ArrayMetadata):
+        return Array(store, path, metadata, mode)
+    return Group(store, path, metadata, mode)
+
+
+# --------------------------------------------------------------------------------------------
+# Verbs
+
+
+def open(  # noqa: A001
+    url: Any,
+    component: str | None = None,
+    mode: str = "r",
+    storage_options: dict[str, Any] | None = None,
+) -> Array | Group:
+    """Open whatever node is stored there: an array or a group, of any format.
+
+    Parameters
+    ----------
+    url : str, os.PathLike, MutableMapping or Store
+        Where it is: a path, any fsspec URL, a mapping of keys to bytes, a store.
+    component : str, optional
+        The node's path within.
+    mode : {"r", "r+"}
+        Whether it may be changed.
+    storage_options : dict, optional
+        For fsspec.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If nothing is there.
+    MetadataError, UnsupportedError
+        If its metadata is wrong, or needs what isn't there.
+    """
+    check_mode(mode, ("r", "r+"))
+    store = resolve(url, storage_options)
+    path = hierarchy.normalise(component)
+    return node(store, path, hierarchy.find(store, path), mode)
+
+
+def open_group(
+    url: Any,
+    component: str | None = None,
+    mode: str = "r",
+    storage_options: dict[str, Any] | None = None,
+    *,
+    zarr_format: int = 3,
+) -> Group:
+    """Open a group.
+
+    Parameters
+    ----------
+    url, component, storage_options
+        As in `open`.
+    mode : {"r", "r+", "a", "w", "w-"}
+        Read; change; create if there is none; replace; create, or fail if there is one.
+    zarr_format : {3, 2}
+        Of a group that is created.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If nothing is there and the mode does not create.
+    NodeTypeError
+        If it is an array.
+    """
+    check_mode(mode, MODES)
+    store = resolve(url, storage_options)
+    path = hierarchy.normalise(component)
+    if mode in ("w", "w-") or (mode == "a" and not hierarchy.exists(store, path)):
+        return create_group(store, path, zarr_format=zarr_format, overwrite=mode == "w")
+    metadata = hierarchy.find(store, path)
+    if isinstance(metadata, ArrayMetadata):
+        raise NodeTypeError(
+            "an array is here", key=f"{store.url}/{path}", found="array", expected="group"
+        )
+    return Group(store, path, metadata, "r" if mode == "r" else "r+")
+
+
+def create_group(
+    url: Any,
+    component: str | None = None,
+    *,
+    attributes: Mapping[str, Any] | None = None,
+    zarr_format: int = 3,
+    overwrite: bool = False,
+    storage_options: dict[str, Any] | None = None,
+) -> Group:
+    """Create a group, and groups above it where there are none.
+
+    Parameters
+    ----------
+    url, component, storage_options
+        As in `open`.
+    attributes : mapping, optional
+        The user's attributes.
+    zarr_format : {3, 2}
+    overwrite : bool
+        Whether a node that is there is removed first, with all that it holds; it is an error
+        otherwise.
+
+    Raises
+    ------
+    NodeExistsError
+        If there is a node and `overwrite` is false.
+    """
+    store = resolve(url, storage_options)
+    path = hierarchy.normalise(component)
+    metadata = GroupMetadata(zarr_format, dict(attributes or {}))
+    hierarchy.create(store, path, metadata, overwrite=overwrite)
+    return Group(store, path, metadata, "r+")

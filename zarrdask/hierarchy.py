@@ -1,0 +1,173 @@
+"""Nodes in a store: paths, and the documents that stand at them."""
+
+from itertools import accumulate
+
+from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError
+from zarrdask.formats import detect
+from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.storage.base import Scratch, Store
+
+
+def normalise(path: str | None) -> str:
+    """Return a path in normal form: names joined by "/", none at either end.
+
+    Raises
+    ------
+    MetadataError
+        If a name is made of periods only (conformance A-44, A-45, C-29).
+
+    Examples
+    --------
+    >>> normalise("//foo//bar/")
+    'foo/bar'
+    """
+    names = [name for name in (path or "").replace("\\", "/").split("/") if name]
+    for name in names:
+        if not name.strip("."):
+            raise MetadataError(
+                "a name of periods only is not allowed", key="path", found=path, expected="names"
+            )
+    return "/".join(names)
+
+
+def check_name(path: str, zarr_format: int) -> None:
+    """Check that a node may be created at a path.
+
+    Raises
+    ------
+    MetadataError
+        If one of its names is reserved (conformance C-29).
+    """
+    reserved = detect.NAMES
+    for name in path.split("/"):
+        if name in reserved or (zarr_format == 3 and name.startswith("__")):
+            raise MetadataError("this name is reserved", key="path", found=name)
+
+
+def prefix_of(path: str) -> str:
+    """Return the prefix of a node's keys: "" for the root, else the path and "/"."""
+    return f"{path}/" if path else ""
+
+
+def join(path: str, name: str) -> str:
+    """Return the path of a node below another, in normal form."""
+    return normalise(f"{path}/{name}")
+
+
+def read(store: Store, path: str) -> Metadata | None:
+    """Return the node at a path, or None if there is none.
+
+    Raises
+    ------
+    MetadataError, UnsupportedError
+        If its documents are wrong; the error names the path.
+    """
+    prefix = prefix_of(path)
+    found = store.get_many([prefix + name for name in detect.NAMES], Scratch())
+    # Each value is valid until the next is asked for: keep them by value.
+    documents = {
+        name: None if value is None else bytes(value)
+        for name, value in zip(detect.NAMES, found, strict=True)
+    }
+    try:
+        return detect.parse(documents)
+    except (MetadataError, NotImplementedError) as error:
+        raise error.within(f"{store.url}/{path}") from error.__cause__  # type: ignore[union-attr]
+
+
+def exists(store: Store, path: str) -> bool:
+    """Whether there is a node at a path, be it valid or not."""
+    prefix = prefix_of(path)
+    names = [prefix + name for form in detect.FORMATS.values() for name in form.CHILD_NAMES]
+    return any(value is not None for value in store.get_many(names, Scratch()))
+
+
+def find(store: Store, path: str) -> Metadata:
+    """Return the node at a path.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is none.
+    """
+    found = read(store, path)
+    if found is None:
+        raise NodeNotFoundError(
+            "there is no array or group here",
+            key=f"{store.url}/{path}",
+            expected=f"one of {', '.join(detect.NAMES)}",
+        )
+    return found
+
+
+def stamp(store: Store, path: str) -> str:
+    """Return what changes when the node's documents are written again, or "" if that costs."""
+    prefix = prefix_of(path)
+    return "".join(store.stamp(prefix + name) for name in detect.NAMES)
+
+
+def write(store: Store, path: str, metadata: Metadata) -> None:
+    """Write a node's documents, and erase those that it should not have."""
+    prefix = prefix_of(path)
+    for name, value in detect.render(metadata).items():
+        if value is None:
+            store.erase(prefix + name)
+        else:
+            store.set(prefix + name, value)
+
+
+def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> None:
+    """Write a new node, and groups above it where there are none (conformance A-48, C-6).
+
+    Raises
+    ------
+    NodeExistsError
+        If there is a node and `overwrite` is false, or an array stands above.
+    """
+    check_name(path, metadata.zarr_format)
+    documents = detect.render(metadata)  # so that what can't be written fails before erasing
+    _make_parents(store, path, metadata.zarr_format)
+    # Only what is a node is erased: a directory of other things is not ours to empty.
+    if exists(store, path):
+        if not overwrite:
+            raise NodeExistsError(
+                "there is an array or group here already; overwrite=True replaces it",
+                key=f"{store.url}/{path}",
+            )
+        erase(store, path)
+    prefix = prefix_of(path)
+    for name, value in documents.items():
+        if value is not None:
+            store.set(prefix + name, value)
+
+
+def _make_parents(store: Store, path: str, zarr_format: int) -> None:
+    names = path.split("/")[:-1]
+    parents = ["", *accumulate(names, lambda above, name: f"{above}/{name}")] if path else []
+    for parent in parents:
+        found = read(store, parent)
+        if isinstance(found, ArrayMetadata):
+            raise NodeExistsError("an array can't hold other nodes", key=f"{store.url}/{parent}")
+        if found is None:
+            write(store, parent, GroupMetadata(zarr_format))
+
+
+def erase(store: Store, path: str) -> None:
+    """Remove a node and everything below it. Its documents go first: what is left is no node."""
+    prefix = prefix_of(path)
+    for name in detect.NAMES:
+        store.erase(prefix + name)
+    store.erase_prefix(prefix)
+
+
+def children(store: Store, path: str) -> list[tuple[str, Metadata]]:
+    """Return the nodes right below a group, by name.
+
+    Raises
+    ------
+    UnsupportedError
+        If the store can't be listed.
+    """
+    _, names = store.list_dir(prefix_of(path))
+    found = ((name, read(store, join(path, name))) for name in names if not name.startswith("__"))
+    return [(name, node) for name, node in found if node is not None]

@@ -1,0 +1,434 @@
+"""Selections: what the user asks for -> chunks, the part of each, and its place in the result.
+
+Every selection is reduced to one *pick* an axis, a slice with a positive step or an array of
+positions, and a pick is cut into *parts* at the chunk boundaries. The parts of the axes are
+independent, so a selection over n chunks an axis costs n an axis to plan, not n ** ndim.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zarrdask.errors import SelectionError
+
+Pick = slice | np.ndarray
+Region = tuple[slice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one pick takes of one chunk along one axis.
+
+    Attributes
+    ----------
+    chunk : int
+        The chunk's index along the axis.
+    inside : slice or ndarray of int
+        The elements of the chunk, counted from its start.
+    outside : slice or ndarray of int
+        Where they go in the result.
+    whole : bool
+        Whether `inside` is every element of the chunk, in order.
+    """
+
+    chunk: int
+    inside: Pick
+    outside: Pick
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A selection in normal form.
+
+    Attributes
+    ----------
+    picks : tuple
+        One slice (0 <= start <= stop <= size, step > 0) or sorted-or-not array of positions an
+        axis.
+    shape : tuple of int
+        The shape of what the picks give, before `finish`.
+    finish : tuple
+        The basic index that turns it into what NumPy would give: drops axes that an integer
+        picked, turns round those with a negative step, adds new axes.
+    """
+
+    picks: tuple[Pick, ...]
+    shape: tuple[int, ...]
+    finish: tuple[Any, ...]
+
+    @property
+    def plain(self) -> bool:
+        """Whether `finish` changes nothing."""
+        return all(isinstance(f, slice) and f == slice(None) for f in self.finish)
+
+
+def pick_size(pick: Pick) -> int:
+    """How many elements a pick takes."""
+    if isinstance(pick, slice):
+        return len(range(pick.start, pick.stop, pick.step))
+    return len(pick)
+
+
+def whole_region(shape: tuple[int, ...]) -> Region:
+    """Return the region that is all of an array."""
+    return tuple(slice(0, size, 1) for size in shape)
+
+
+# --------------------------------------------------------------------------------------------
+# What users write -> Selection
+
+
+def expand(index: Any, ndim: int, *, new_axes: bool = True) -> tuple[Any, ...]:
+    """Return the index as a tuple with the ellipsis written out: one entry an axis (and None's).
+
+    Raises
+    ------
+    SelectionError
+        If there are more entries than axes, two ellipses, or a None where none may stand.
+    """
+    entries = index if isinstance(index, tuple) else (index,)
+    given = sum(1 for e in entries if e is not None and e is not Ellipsis)
+    if not new_axes and any(e is None for e in entries):
+        raise SelectionError("np.newaxis is not possible in this selection", found=index)
+    if sum(e is Ellipsis for e in entries) > 1:
+        raise SelectionError("an index can only have a single ellipsis ('...')", found=index)
+    if given > ndim:
+        raise SelectionError(
+            "too many indices", found=index, expected=f"at most {ndim} for this array"
+        )
+    missing = (slice(None),) * (ndim - given)
+    if not any(e is Ellipsis for e in entries):
+        return (*entries, *missing)
+    at = next(i for i, e in enumerate(entries) if e is Ellipsis)
+    return (*entries[:at], *missing, *entries[at + 1 :])
+
+
+def is_integer(entry: Any) -> bool:
+    """Whether an index entry is one integer: a Python or NumPy integer, not a bool."""
+    return isinstance(entry, int | np.integer) and not isinstance(entry, bool | np.bool_)
+
+
+def position(entry: Any, axis: int, size: int) -> int:
+    """Return an integer index as a position in 0..size-1.
+
+    Raises
+    ------
+    SelectionError
+        If it is out of bounds.
+    """
+    if not -size <= entry < size:
+        raise SelectionError(
+            f"index {entry} is out of bounds for axis {axis} with size {size}",
+            found=int(entry),
+            expected=f"-{size} to {size - 1}",
+        )
+    return int(entry) % size
+
+
+def basic(index: Any, shape: tuple[int, ...]) -> Selection:
+    """Normalise a NumPy basic index: integers, slices, an ellipsis, new axes.
+
+    Raises
+    ------
+    SelectionError
+        If it is something else, or out of bounds.
+    """
+    picks: list[Pick] = []
+    finish: list[Any] = []
+    for entry in expand(index, len(shape)):
+        if entry is None:
+            finish.append(None)
+            continue
+        axis = len(picks)
+        size = shape[axis]
+        if isinstance(entry, slice):
+            pick, turn = _slice(entry, axis, size)
+            picks.append(pick)
+            finish.append(turn)
+        elif is_integer(entry):
+            at = position(entry, axis, size)
+            picks.append(slice(at, at + 1, 1))
+            finish.append(0)
+        else:
+            raise SelectionError(
+                "only integers, slices, '...' and np.newaxis are basic indices",
+                found=entry,
+                expected="one of those, or oindex / vindex for lists and masks",
+            )
+    return Selection(tuple(picks), tuple(map(pick_size, picks)), tuple(finish))
+
+
+def is_basic(index: Any) -> bool:
+    """Whether an index is made of integers, slices, an ellipsis and new axes only."""
+    entries = index if isinstance(index, tuple) else (index,)
+    return all(e is None or e is Ellipsis or isinstance(e, slice) or is_integer(e) for e in entries)
+
+
+def _slice(entry: slice, axis: int, size: int) -> tuple[slice, slice]:
+    """Return a slice with a positive step, and the slice that restores its direction."""
+    try:
+        taken = range(*entry.indices(size))
+    except (TypeError, ValueError) as error:
+        raise SelectionError(f"axis {axis}: {error}", found=entry) from error
+    if not taken:
+        return slice(0, 0, 1), slice(None)
+    if taken.step > 0:
+        return slice(taken.start, taken[-1] + 1, taken.step), slice(None)
+    return slice(taken[-1], taken[0] + 1, -taken.step), slice(None, None, -1)
+
+
+def orthogonal(index: Any, shape: tuple[int, ...]) -> Selection:
+    """Normalise an orthogonal (outer) index: a slice, integer, list or 1-d mask for each axis.
+
+    Raises
+    ------
+    SelectionError
+        If an entry does not fit its axis.
+    """
+    picks: list[Pick] = []
+    finish: list[Any] = []
+    for axis, (entry, size) in enumerate(
+        zip(expand(index, len(shape), new_axes=False), shape, strict=True)
+    ):
+        if isinstance(entry, slice):
+            pick: Pick
+            pick, turn = _slice(entry, axis, size)
+        elif is_integer(entry):
+            at = position(entry, axis, size)
+            pick, turn = slice(at, at + 1, 1), 0
+        else:
+            pick, turn = positions(entry, axis, size), slice(None)
+        picks.append(pick)
+        finish.append(turn)
+    return Selection(tuple(picks), tuple(map(pick_size, picks)), tuple(finish))
+
+
+def positions(entry: Any, axis: int, size: int) -> np.ndarray:
+    """Return a list or 1-d mask as an array of positions in 0..size-1.
+
+    Raises
+    ------
+    SelectionError
+        If it has another number of dimensions, another type, or is out of bounds.
+    """
+    array = np.asarray(entry)
+    if array.ndim != 1:
+        raise SelectionError(f"axis {axis}: a list of indices must be 1-d", found=array.shape)
+    if array.dtype == bool:
+        if len(array) != size:
+            raise SelectionError(
+                f"axis {axis}: the mask has another length than the axis",
+                found=len(array),
+                expected=str(size),
+            )
+        return np.nonzero(array)[0]
+    return within_bounds(array, axis, size)
+
+
+def within_bounds(array: np.ndarray, axis: int, size: int) -> np.ndarray:
+    """Return integer indices of any shape counted from the start of the axis.
+
+    Raises
+    ------
+    SelectionError
+        If they aren't integers or one is out of bounds.
+    """
+    if array.size == 0:
+        return array.astype(np.intp)
+    if array.dtype.kind not in "iu":
+        raise SelectionError(
+            f"axis {axis}: indices must be integers", found=str(array.dtype), expected="integers"
+        )
+    low, high = int(array.min()), int(array.max())
+    for found in (low, high):
+        if not -size <= found < size:
+            raise SelectionError(
+                f"index {found} is out of bounds for axis {axis} with size {size}",
+                found=found,
+                expected=f"-{size} to {size - 1}",
+            )
+    array = array.astype(np.intp)
+    return np.where(array < 0, array + size, array) if low < 0 else array
+
+
+def vectorised(index: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+    """Normalise a coordinate (pointwise) index, or a mask of the array's own shape.
+
+    Returns
+    -------
+    tuple of ndarray of int
+        One array of positions an axis, all of one shape: the shape of the result.
+
+    Raises
+    ------
+    SelectionError
+        If the arrays don't broadcast together, or one does not fit its axis.
+    """
+    entries = index if isinstance(index, tuple) else (index,)
+    if len(entries) == 1:
+        mask = np.asarray(entries[0])
+        if mask.dtype == bool and mask.ndim == len(shape):
+            if mask.shape != shape:
+                raise SelectionError(
+                    "the mask has another shape than the array", found=mask.shape, expected=shape
+                )
+            return np.nonzero(mask)
+    if len(entries) != len(shape):
+        raise SelectionError(
+            "a vectorised selection needs one array of indices for each axis, or one mask",
+            found=f"{len(entries)} entries",
+            expected=str(len(shape)),
+        )
+    try:
+        arrays = np.broadcast_arrays(*map(np.asarray, entries))
+    except ValueError as error:
+        raise SelectionError(f"the indices don't broadcast together: {error}") from error
+    return tuple(
+        within_bounds(a, axis, size)
+        for axis, (a, size) in enumerate(zip(arrays, shape, strict=True))
+    )
+
+
+# --------------------------------------------------------------------------------------------
+# Request -> parts of chunks
+
+
+class Points(NamedTuple):
+    """A pointwise request: one 1-d array of positions an axis; the result is 1-d."""
+
+    coordinates: tuple[np.ndarray, ...]
+
+
+#: What is wanted of an array or of a chunk: one pick an axis (their outer product), or points.
+Request = tuple[Pick, ...] | Points
+
+
+class Cuts(NamedTuple):
+    """A request, cut at chunk boundaries: three lists with an entry for each chunk that it meets.
+
+    Attributes
+    ----------
+    indices : list of tuple of int
+        Which chunk.
+    insides : list of Request or None
+        What is wanted of it; None for all of it.
+    outsides : list
+        The NumPy index of its place in the result.
+    """
+
+    indices: list[tuple[int, ...]]
+    insides: list[Request | None]
+    outsides: list[Any]
+
+
+def cut(request: Request, chunk_shape: tuple[int, ...]) -> Cuts:
+    """Cut a request at the boundaries of a regular grid."""
+    if isinstance(request, Points):
+        return _cut_points(request, chunk_shape)
+    axes = [parts(pick, chunk) for pick, chunk in zip(request, chunk_shape, strict=True)]
+    indices = list(product(*([p.chunk for p in axis] for axis in axes)))
+    wholes = map(all, product(*([p.whole for p in axis] for axis in axes)))
+    insides = product(*([p.inside for p in axis] for axis in axes))
+    outsides: Iterable[Any] = product(*([p.outside for p in axis] for axis in axes))
+    if not all(isinstance(pick, slice) for pick in request):
+        outsides = map(numpy_index, outsides)
+    elif not axes:
+        outsides = [...]  # a 0-d array indexed with () is no view of it
+    return Cuts(
+        indices,
+        [None if whole else inside for whole, inside in zip(wholes, insides, strict=True)],
+        list(outsides),
+    )
+
+
+def _cut_points(points: Points, chunk_shape: tuple[int, ...]) -> Cuts:
+    coordinates = points.coordinates
+    numbers = np.stack([c // n for c, n in zip(coordinates, chunk_shape, strict=True)])
+    order = np.lexsort(numbers[::-1])
+    ordered = numbers[:, order]
+    edges = np.nonzero((np.diff(ordered, axis=1) != 0).any(axis=0))[0] + 1
+    groups = np.split(order, edges) if len(order) else []
+    indices = [tuple(int(n) for n in numbers[:, group[0]]) for group in groups]
+    insides: list[Request | None] = [
+        Points(
+            tuple(c[group] - i * n for c, i, n in zip(coordinates, index, chunk_shape, strict=True))
+        )
+        for group, index in zip(groups, indices, strict=True)
+    ]
+    return Cuts(indices, insides, list(groups))
+
+
+def numpy_index(request: Request) -> tuple[Any, ...]:
+    """Return the NumPy index that takes a request from an ndarray."""
+    if isinstance(request, Points):
+        return request.coordinates
+    if all(isinstance(pick, slice) for pick in request):
+        return request
+    return np.ix_(*(_positions(pick) for pick in request))
+
+
+def _positions(pick: Pick) -> np.ndarray:
+    return np.arange(pick.start, pick.stop, pick.step) if isinstance(pick, slice) else pick
+
+
+def permute(request: Request, axes: tuple[int, ...]) -> Request:
+    """Return the request to an array whose axis i is axis ``axes[i]`` of this one."""
+    if isinstance(request, Points):
+        return Points(tuple(request.coordinates[i] for i in axes))
+    return tuple(request[i] for i in axes)
+
+
+def parts(pick: Pick, chunk: int) -> list[Part]:
+    """Cut a pick at the boundaries of the chunks of one axis.
+
+    Parameters
+    ----------
+    pick : slice or ndarray of int
+        As in `Selection`.
+    chunk : int
+        The chunk length, in elements.
+
+        0 1 2|3 4 5|6      chunk 3, pick 2:7:2 -> 2 of chunk 0, 4 of 1, 6 of 2
+
+    Examples
+    --------
+    >>> [(p.chunk, p.inside, p.outside) for p in parts(slice(2, 4, 1), 3)]
+    [(0, slice(2, 3, 1), slice(0, 1, 1)), (1, slice(0, 1, 1), slice(1, 2, 1))]
+    """
+    if isinstance(pick, slice):
+        return _slice_parts(pick, chunk)
+    return _position_parts(pick, chunk)
+
+
+def _slice_parts(pick: slice, chunk: int) -> list[Part]:
+    start, stop, step = pick.start, pick.stop, pick.step
+    if start >= stop:
+        return []
+    found = []
+    at, taken = start, 0
+    while at < stop:
+        number = at // chunk
+        begin = number * chunk
+        end = min(begin + chunk, stop)
+        count = -(-(end - at) // step)
+        whole = step == 1 and at == begin and end == begin + chunk
+        inside = slice(at - begin, end - begin, step)
+        found.append(Part(number, inside, slice(taken, taken + count, 1), whole))
+        taken += count
+        at += count * step
+    return found
+
+
+def _position_parts(pick: np.ndarray, chunk: int) -> list[Part]:
+    numbers = pick // chunk
+    order = np.argsort(numbers, kind="stable")
+    found = []
+    edges = np.nonzero(np.diff(numbers[order]))[0] + 1
+    for group in np.split(order, edges) if len(order) else []:
+        number = int(numbers[group[0]])
+        found.append(Part(number, pick[group] - number * chunk, group, whole=False))
+    return found

@@ -1,0 +1,1 @@
+"""Plans: which task reads or writes what. Pure."""

@@ -1,0 +1,92 @@
+"""Values in memory: in a dict of this process, or in any mapping."""
+
+import os
+from collections.abc import Iterator, MutableMapping
+from typing import Any, cast
+from uuid import uuid4
+from weakref import WeakValueDictionary
+
+from zarrdask.errors import StoreError
+from zarrdask.storage.base import Buffer, Store
+
+_LIVE: "WeakValueDictionary[str, MemoryStore]" = WeakValueDictionary()
+
+
+class MappingStore(Store):
+    """Any ``MutableMapping`` of keys to bytes.
+
+    Parameters
+    ----------
+    values : MutableMapping
+        If the store is used by other processes it must pickle to something that they can see.
+    """
+
+    seekable = True
+
+    def __init__(self, values: MutableMapping[str, Any]) -> None:
+        self.values = values
+
+    @property
+    def url(self) -> str:  # noqa: D102
+        return f"mapping://{type(self.values).__name__}-{os.getpid():x}-{id(self.values):x}"
+
+    def get(self, key: str) -> bytes | None:  # noqa: D102
+        try:
+            value = self.values[key]
+        except KeyError:
+            return None
+        return value if isinstance(value, bytes) else bytes(value)
+
+    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+        self.values[key] = bytes(value)
+
+    def erase(self, key: str) -> None:  # noqa: D102
+        self.values.pop(key, None)
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:  # noqa: D102
+        return (key for key in sorted(self.values) if key.startswith(prefix))
+
+    def list_dir(self, prefix: str) -> tuple[list[str], list[str]]:  # noqa: D102
+        keys, prefixes = set(), set()
+        for key in self.list_prefix(prefix):
+            name, slash, _ = key[len(prefix) :].partition("/")
+            (prefixes if slash else keys).add(name)
+        return sorted(keys), sorted(prefixes)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and cast("MappingStore", other).values is self.values
+
+    def __hash__(self) -> int:
+        return id(self.values)
+
+
+class MemoryStore(MappingStore):
+    """Values in a dict, which only this process can see.
+
+    Parameters
+    ----------
+    values : dict, optional
+        An existing dict to keep them in.
+    """
+
+    shared = False
+
+    def __init__(self, values: MutableMapping[str, Any] | None = None) -> None:
+        super().__init__({} if values is None else values)
+        self._name = uuid4().hex
+        _LIVE[self._name] = self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By name: the same store within this process, an error that says why elsewhere.
+        return _recall, (self._name,)
+
+
+def _recall(name: str) -> MemoryStore:
+    try:
+        return _LIVE[name]
+    except KeyError:
+        raise StoreError(
+            "an in-memory store exists in the process that made it only; worker processes can't "
+            "see it. Use a local directory or a URL, or a scheduler with threads",
+            key="MemoryStore",
+        ) from None

@@ -1,0 +1,63 @@
+"""What the user gives -> a store."""
+
+import os
+from collections.abc import MutableMapping
+from importlib import import_module
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from zarrdask.errors import StoreError
+from zarrdask.storage.base import Store
+from zarrdask.storage.local import LocalStore
+from zarrdask.storage.memory import MappingStore, MemoryStore
+
+
+def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
+    """Return the store for a URL, path, mapping or store.
+
+    Parameters
+    ----------
+    url : str, os.PathLike, MutableMapping or Store
+        Without a scheme, or with ``file://``, it is a local directory (or a local ``.zip``).
+    storage_options : dict, optional
+        Passed to fsspec.
+
+    Raises
+    ------
+    StoreError
+        If it is something else, or the URL can't be opened.
+    """
+    if isinstance(url, Store):
+        return url
+    if isinstance(url, MutableMapping):
+        return _mapping(url)
+    if not isinstance(url, str | os.PathLike):
+        raise StoreError(
+            "not a place to store arrays",
+            found=type(url).__name__,
+            expected="a URL, a path, a mutable mapping or a store",
+        )
+    text = os.fsdecode(url)
+    if text.startswith("file://"):
+        text = unquote(urlsplit(text).path)
+    if "://" in text or "::" in text:
+        return _fsspec().from_url(text, storage_options)
+    if storage_options:
+        raise StoreError(
+            "a local path takes no storage_options", key=text, found=sorted(storage_options)
+        )
+    path = os.path.abspath(os.path.expanduser(text))
+    if path.endswith(".zip") and os.path.isfile(path):
+        return _fsspec().from_url(f"zip://::{path}")
+    return LocalStore(path)
+
+
+def _mapping(values: MutableMapping[str, Any]) -> Store:
+    if hasattr(values, "fs") and hasattr(values, "root"):
+        return _fsspec()(values.fs, values.root)  # an fsspec FSMap
+    return MemoryStore(values) if isinstance(values, dict) else MappingStore(values)
+
+
+def _fsspec() -> Any:
+    # Loaded on demand: a local array is open sooner than fsspec is imported.
+    return import_module("zarrdask.storage.fsspec_").FsspecStore
