@@ -329,7 +329,8 @@ def broadcast(value: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
     else:
         given = np.asarray(value)
     try:
-        return np.broadcast_to(given.astype(dtype, copy=False), shape)
+        found: np.ndarray = np.broadcast_to(given.astype(dtype, copy=False), shape)
+        return found
     except ValueError as error:
         raise SelectionError(
             "the value does not fit the selection", found=given.shape, expected=f"{shape}"

@@ -1,6 +1,7 @@
 """Read and write regions of a stored array: grid, pipeline and store meet here, and only here."""
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -103,13 +104,12 @@ def request_shape(request: Request) -> Shape:
 def _read(chunks: Chunks, cuts: Cuts, out: np.ndarray) -> None:
     """Read some of a region's units, one after another."""
     metadata, store = chunks.metadata, chunks.store
-    key = metadata.keys.key
-    names = [chunks.prefix + key(index) for index in cuts.indices]
-    scratch = Scratch()
+    names = [chunks.prefix + name for name in metadata.keys.names(cuts.indices)]
+    scratch = _scratch()
     shard = metadata.shard
     if shard is None:
         values = store.get_many(names, scratch)
-        scatter(metadata.pipeline, names, cuts.insides, cuts.outsides, values, out)
+        scatter(metadata.pipeline, names, cuts.insides, cuts.outsides, values, out=out)
         return
     for name, value, inside, outside in zip(
         names, _shards(store, names, cuts, scratch), cuts.insides, cuts.outsides, strict=True
@@ -259,6 +259,19 @@ def _update_shard(
 # Threads
 
 
+_LOCAL = threading.local()
+# A thread that once read something huge must not hold on to it.
+_KEPT = 2**25
+
+
+def _scratch() -> Scratch:
+    """Return this thread's buffer for encoded bytes."""
+    found: Scratch | None = getattr(_LOCAL, "scratch", None)
+    if found is None or len(found.view) > _KEPT:
+        found = _LOCAL.scratch = Scratch()
+    return found
+
+
 def _run(work: Callable[[Cuts], Any], cuts: Cuts, threads: int | None) -> list[Any]:
     """Do the work on all units: here, or in parts by several threads."""
     count = len(cuts.indices)
@@ -267,9 +280,7 @@ def _run(work: Callable[[Cuts], Any], cuts: Cuts, threads: int | None) -> list[A
     threads = threads or config.get("threads") or len(os.sched_getaffinity(0))
     # A few parts a thread, so that they end together though units differ.
     size = max(1, -(-count // (threads * 4)))
-    pieces = [
-        Cuts(*(column[start : start + size] for column in cuts)) for start in range(0, count, size)
-    ]
+    pieces = [cuts.some(start, start + size) for start in range(0, count, size)]
     return list(_pool(threads).map(work, pieces))
 
 

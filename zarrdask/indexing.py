@@ -194,14 +194,15 @@ def orthogonal(index: Any, shape: tuple[int, ...]) -> Selection:
     for axis, (entry, size) in enumerate(
         zip(expand(index, len(shape), new_axes=False), shape, strict=True)
     ):
+        pick: Pick
+        turn: Any = slice(None)
         if isinstance(entry, slice):
-            pick: Pick
             pick, turn = _slice(entry, axis, size)
         elif is_integer(entry):
             at = position(entry, axis, size)
             pick, turn = slice(at, at + 1, 1), 0
         else:
-            pick, turn = positions(entry, axis, size), slice(None)
+            pick = positions(entry, axis, size)
         picks.append(pick)
         finish.append(turn)
     return Selection(tuple(picks), tuple(map(pick_size, picks)), tuple(finish))
@@ -323,6 +324,11 @@ class Cuts(NamedTuple):
     indices: list[tuple[int, ...]]
     insides: list[Request | None]
     outsides: list[Any]
+
+    def some(self, start: int, stop: int) -> "Cuts":
+        """Return the entries from start to stop."""
+        part = slice(start, stop)
+        return Cuts(self.indices[part], self.insides[part], self.outsides[part])
 
 
 def cut(request: Request, chunk_shape: tuple[int, ...]) -> Cuts:

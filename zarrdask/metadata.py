@@ -1,6 +1,6 @@
 """The one description of an array or a group, whatever format it is stored in."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -40,6 +40,15 @@ class ChunkKeys:
         if self.name == "default":
             return self.separator.join(("c", *map(str, index)))
         return self.separator.join(map(str, index)) or "0"
+
+    def names(self, indices: Sequence[Index]) -> list[str]:
+        """Return the keys of many chunks."""
+        if not indices or not indices[0]:
+            return list(map(self.key, indices))
+        form = self.separator.join(["%d"] * len(indices[0]))
+        if self.name == "default":
+            form = f"c{self.separator}{form}"
+        return [form % index for index in indices]
 
     def index(self, key: str, ndim: int) -> Index | None:
         """Return the index that a key belongs to, or None if it is no chunk key."""

@@ -52,8 +52,13 @@ class ChunkSpec:
 class Codec(Protocol):
     """What all codecs have in common. They are frozen, equal by value, and pickle."""
 
-    name: ClassVar[str]
-    kind: ClassVar[Kind]
+    @property
+    def name(self) -> str:
+        """What it is called in metadata."""
+
+    @property
+    def kind(self) -> Kind:
+        """What it turns into what."""
 
     def to_json(self) -> Json:
         """Return the codec's v3 metadata, ``{"name": ..., "configuration": ...}``."""

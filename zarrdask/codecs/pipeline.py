@@ -120,10 +120,10 @@ class Pipeline:
         """
         if not self.compressors:
             return data
-        for codec, limit in self.compressors[:0:-1]:
+        (first, size), *later = self.compressors
+        for codec, limit in reversed(later):
             data = codec.decode(data, limit)
-        codec, limit = self.compressors[0]
-        return codec.decode(data, limit, out)
+        return first.decode(data, size, out)
 
     def decode(self, data: Buffer) -> np.ndarray:
         """Return the chunk that a stored value holds; it may be a read-only view."""
@@ -178,7 +178,7 @@ def _fold(
 ) -> tuple[tuple[int, ...] | None, tuple[Stage, ...], ChunkSpec]:
     """Return the leading transpositions as one, the other codecs, and what comes out."""
     axes = tuple(range(len(spec.shape)))
-    stages = []
+    stages: list[Stage] = []
     for codec in codecs:
         following = codec.resolve(spec)
         if isinstance(codec, TransposeCodec) and not stages:

@@ -1,6 +1,6 @@
 """Decode chunks straight into their places in a block: the inner loop of every read."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,10 @@ import numpy as np
 from zarrdask.codecs.base import Buffer
 from zarrdask.codecs.pipeline import Pipeline, inverse
 from zarrdask.errors import ZarrdaskError
-from zarrdask.indexing import Points, Request, numpy_index
+from zarrdask.indexing import Request, numpy_index
+
+#: Below this many bytes a codec that makes its own buffer is faster than one that is given one.
+_SMALL = 2**16
 
 
 def scatter(
@@ -17,6 +20,7 @@ def scatter(
     insides: Iterable[Request | None],
     outsides: Iterable[Any],
     values: Iterable[Buffer | None],
+    *,
     out: np.ndarray,
 ) -> None:
     """Decode each value and put what is wanted of it in its place.
@@ -40,54 +44,72 @@ def scatter(
     CodecError
         If a value can't be decoded; the error begins with its name.
     """
-    scratch = _Scratch(pipeline)
-    straight = pipeline.axes is None and pipeline.raw == out.dtype
     name = None
+    decode = None
+    fill = pipeline.spec.fill_value
     try:
-        for name, inside, outside, data in zip(names, insides, outsides, values, strict=True):
+        for item in zip(names, insides, outsides, values, strict=True):
+            name, inside, outside, data = item
             if data is None:
-                put_fill(out, outside, pipeline.spec.fill_value)
-            elif inside is None:
-                place = out[outside]
-                if straight and place.flags.c_contiguous:
-                    room = place.reshape(-1).view(np.uint8)
-                    found = pipeline.inflate(data, room)
-                    if found is not room:
-                        place[...] = pipeline.finish(found)
-                else:
-                    place[...] = scratch.decode(data)
+                put_fill(out, outside, fill)
+            elif inside is not None:
+                decode = decode or chunk_decoder(pipeline)
+                out[outside] = decode(data)[numpy_index(inside)]
+            elif decode is not None:
+                out[outside] = decode(data)
+            elif fits(pipeline, out, outside):
+                decode_into(pipeline, data, out[outside])
             else:
-                out[outside] = scratch.decode(data)[numpy_index(inside)]
+                decode = chunk_decoder(pipeline)
+                out[outside] = decode(data)
     except ZarrdaskError as error:
         raise error.within(str(name)) from error.__cause__
 
 
-class _Scratch:
-    """A chunk's worth of memory, decoded into again and again: it stays in the CPU's cache."""
+def fits(pipeline: Pipeline, out: np.ndarray, outside: Any) -> bool:
+    """Whether decoded bytes are just what belongs into a place in a block."""
+    if pipeline.axes is not None or pipeline.raw != out.dtype:
+        return False
+    return bool(out[outside].flags.c_contiguous)
 
-    __slots__ = ("chunk", "pipeline", "room")
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self.pipeline = pipeline
-        self.room: np.ndarray | None = None
-        self.chunk: np.ndarray | None = None
+def decode_into(pipeline: Pipeline, data: Buffer, place: np.ndarray) -> None:
+    """Decode a whole chunk into a contiguous place."""
+    room = place.reshape(-1).view(np.uint8)
+    found: Any = pipeline.inflate(data, room)
+    if found is not room:
+        place[...] = pipeline.finish(found)
 
-    def decode(self, data: Buffer) -> np.ndarray:
-        """Return the chunk, valid until the next call."""
-        pipeline = self.pipeline
-        if pipeline.raw is None or not pipeline.compressors:
-            return pipeline.decode(data)
-        if self.room is None:
-            self._allocate()
-        found = pipeline.inflate(data, self.room)
-        return self.chunk if found is self.room else pipeline.finish(found)  # type: ignore[return-value]
 
-    def _allocate(self) -> None:
-        pipeline, spec = self.pipeline, self.pipeline.spec
-        axes = pipeline.axes or tuple(range(len(spec.shape)))
-        chunk = np.empty(tuple(spec.shape[i] for i in axes), pipeline.raw)
-        self.room = chunk.reshape(-1).view(np.uint8)
-        self.chunk = chunk.transpose(inverse(axes))
+def chunk_decoder(pipeline: Pipeline) -> Callable[[Buffer], np.ndarray]:
+    """Return a function that decodes one chunk after another; each is valid until the next.
+
+    A chunk's worth of memory is decoded into again and again, so that it stays in the CPU's
+    cache until it is copied to its place.
+    """
+    raw, spec = pipeline.raw, pipeline.spec
+    if raw is None or not pipeline.compressors:
+        return pipeline.decode
+    axes = pipeline.axes or tuple(range(len(spec.shape)))
+    shape = tuple(spec.shape[i] for i in axes)
+    back = inverse(axes) if pipeline.axes else None
+    inflate, finish, size = pipeline.inflate, pipeline.finish, spec.nbytes
+    room = None
+    if size > _SMALL:
+        chunk = np.empty(shape, raw)
+        room = chunk.reshape(-1).view(np.uint8)
+        chunk = chunk.transpose(inverse(axes))
+
+    def decode(data: Buffer) -> np.ndarray:
+        found: Any = inflate(data, room)
+        if found is room:
+            return chunk
+        if len(found) != size:
+            return finish(found)  # raises what fits
+        small = np.frombuffer(found, raw).reshape(shape)
+        return small if back is None else small.transpose(back)
+
+    return decode
 
 
 def put_fill(out: np.ndarray, outside: Any, fill: Any) -> None:
@@ -96,8 +118,3 @@ def put_fill(out: np.ndarray, outside: Any, fill: Any) -> None:
         out[outside].fill(fill)
     else:
         out[outside] = fill
-
-
-def is_pointwise(request: Request | None) -> bool:
-    """Whether a request's result has one axis only, whatever the chunk's."""
-    return isinstance(request, Points)

@@ -12,11 +12,11 @@ from zarrdask.codecs.bytes_ import BytesCodec
 from zarrdask.codecs.crc32c import Crc32cCodec
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.registry import parse_codecs
-from zarrdask.codecs.scatter import is_pointwise, put_fill, scatter
+from zarrdask.codecs.scatter import put_fill, scatter
 from zarrdask.dtypes.fill import only_fill
 from zarrdask.errors import CodecError, MetadataError, ZarrdaskError
 from zarrdask.grids import RegularGrid, Shape
-from zarrdask.indexing import Request, cut, permute, whole_region
+from zarrdask.indexing import Points, Request, cut, permute, whole_region
 
 _EMPTY = np.uint64(2**64 - 1)
 Range = tuple[int, int]
@@ -222,7 +222,7 @@ class Shard:
         nested = shard_of(self.chunks)
         if nested is None:
             whole = _exact(value.parts(ranges), ranges)
-            scatter(self.chunks, names, insides, outsides, whole, out)
+            scatter(self.chunks, names, insides, outsides, whole, out=out)
             return
         for (start, size), inside, outside in zip(ranges, insides, outsides, strict=True):
             within = PartOfValue(value, start, size)
@@ -357,7 +357,7 @@ def read_shard(
     place = out[outside]
     if pipeline.axes is not None:
         request = None if request is None else permute(request, pipeline.axes)
-        target = place if is_pointwise(request) else place.transpose(pipeline.axes)
+        target = place if isinstance(request, Points) else place.transpose(pipeline.axes)
     else:
         target = place
     shard.read(value, request, target)

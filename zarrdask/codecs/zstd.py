@@ -75,7 +75,7 @@ def content_size(data: Buffer) -> int | None:
     None also stands for what the short way can't tell: several frames, a skippable frame.
     """
     view = memoryview(data)
-    if len(view) < 6 or view[:4] != b"\x28\xb5\x2f\xfd":
+    if len(view) < 6 or bytes(view[:4]) != b"\x28\xb5\x2f\xfd":
         return None
     descriptor = view[4]
     flag, single = descriptor >> 6, descriptor >> 5 & 1

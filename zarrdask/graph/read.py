@@ -11,7 +11,7 @@ from zarrdask import config
 from zarrdask.array import Array, open_array
 from zarrdask.errors import SelectionError
 from zarrdask.graph.client import check_visible
-from zarrdask.graph.source import Source, identity
+from zarrdask.graph.source import Handle, Source, compose_axis, identity
 from zarrdask.grids import Shape
 from zarrdask.indexing import Region, basic, is_basic, parts
 from zarrdask.plan.align import Chunks, auto_block, offset_blocks
@@ -80,9 +80,11 @@ def from_zarr(
     check_visible(array.store)
     selection = basic(() if region is None else region, array.shape)
     region = selection.picks
-    source = Source(array.stored, region, "")
-    source.token = tokenize(identity(array), source.documents)
-    x = _lazy(source, _chunks(array, region, chunks), name)
+    handle = Handle(array.stored)
+    source = Source(handle, region, tokenize(identity(array), handle.packed))
+    x = _lazy(
+        source, _chunks(array, region, chunks), name or f"from-zarr-{tokenize(source, chunks)}"
+    )
     return x if selection.plain else x[selection.finish]
 
 
@@ -112,17 +114,16 @@ def _cut(region: Region, block: Shape) -> Chunks:
     )
 
 
-def _lazy(source: Source, chunks: Chunks, name: str | None) -> da.Array:
+def _lazy(source: Source, chunks: Chunks, name: str) -> da.Array:
     """Return the Dask array of a source: a symbolic layer, whatever the number of blocks."""
     options: dict[str, Any] = {
         "chunks": chunks,
-        "asarray": False,
         "inline_array": True,
         "meta": np.empty((0,) * source.ndim, source.dtype),
     }
     if da.ARRAY_EXPR_ENABLED:
         return da.from_array(source, **options)
-    x = da.from_array(source, name=name or f"from-zarr-{tokenize(source, chunks)}", **options)
+    x = da.from_array(source, name=name, **options)
     return StoredArray.wrap(x, source)
 
 
@@ -155,12 +156,13 @@ class StoredArray(da.Array):  # type: ignore[misc]
         if not self._is_narrow(region):
             return super().__getitem__(index)
         chunks = tuple(_sliced(c, pick) for c, pick in zip(self.chunks, region, strict=True))
-        x = _lazy(self.source.view(region), chunks, None)
+        source = self.source.view(region)
+        x = _lazy(source, chunks, f"from-zarr-{tokenize(source, self.name)}")
         return x if selection.plain else da.Array.__getitem__(x, selection.finish)
 
     def _is_narrow(self, region: Region) -> bool:
         """Whether a region meets few of the units that its blocks hold."""
-        metadata = self.source.chunks.metadata
+        metadata = self.source.metadata
         wanted = held = 1
         for axis, pick in enumerate(region):
             whole = self.source.region[axis]
@@ -168,8 +170,8 @@ class StoredArray(da.Array):  # type: ignore[misc]
                 return True
             unit = metadata.read_shape[axis]
             blocks = _touched(self.chunks[axis], pick)
-            wanted *= _count(_compose(whole, pick), unit)
-            held *= _count(_compose(whole, blocks), unit)
+            wanted *= _count(compose_axis(whole, pick), unit)
+            held *= _count(compose_axis(whole, blocks), unit)
         return wanted <= held * _NARROW
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -177,13 +179,6 @@ class StoredArray(da.Array):  # type: ignore[misc]
             da.Array(self.dask, self.name, self.chunks, meta=self._meta),
             self.source,
         )
-
-
-def _compose(outer: slice, inner: slice) -> slice:
-    start = outer.start + inner.start * outer.step
-    count = len(range(inner.start, inner.stop, inner.step))
-    step = outer.step * inner.step
-    return slice(start, start + (count - 1) * step + 1, step)
 
 
 def _count(pick: slice, unit: int) -> int:

@@ -1,5 +1,6 @@
 """What a task carries instead of an array: small to pickle, opened once a process."""
 
+import pickle
 from functools import lru_cache
 from typing import Any
 from zlib import compress, decompress
@@ -12,20 +13,40 @@ from zarrdask.chunkio import Chunks, read_region, write_region
 from zarrdask.formats import detect
 from zarrdask.indexing import Region, basic, pick_size
 from zarrdask.metadata import ArrayMetadata
-from zarrdask.storage.base import Store
 
 #: Opened arrays that a process keeps.
 _CACHE = 256
 
 
-@lru_cache(maxsize=_CACHE)
-def _open(store: Store, prefix: str, documents: tuple[tuple[str, bytes], ...]) -> Chunks:
-    found = detect.parse({name: decompress(data) for name, data in documents})
-    return Chunks(store, prefix, found)  # type: ignore[arg-type]
+class Handle:
+    """A stored array that pickles to a few hundred bytes.
+
+    Parameters
+    ----------
+    chunks : Chunks
+        The stored array.
+    packed : bytes, optional
+        What `pack` gave for it.
+
+    Attributes
+    ----------
+    packed : bytes
+        Store, prefix and metadata, without what a task doesn't need.
+    """
+
+    __slots__ = ("chunks", "packed")
+
+    def __init__(self, chunks: Chunks, packed: bytes | None = None) -> None:
+        self.chunks = chunks
+        self.packed = pack(chunks) if packed is None else packed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return unpack, (self.packed,)
 
 
-def _packed(metadata: ArrayMetadata) -> tuple[tuple[str, bytes], ...]:
-    """Return the documents that a worker needs, compressed: no attributes, no names."""
+def pack(chunks: Chunks) -> bytes:
+    """Return a stored array as bytes: no attributes, no dimension names."""
+    metadata = chunks.metadata
     bare = ArrayMetadata(
         metadata.zarr_format,
         metadata.shape,
@@ -35,8 +56,15 @@ def _packed(metadata: ArrayMetadata) -> tuple[tuple[str, bytes], ...]:
         metadata.fill_value,
         metadata.codecs,
     )
-    documents = detect.render(bare)
-    return tuple((name, compress(data)) for name, data in documents.items() if data is not None)
+    return compress(pickle.dumps((chunks.store, chunks.prefix, detect.render(bare)), 5))
+
+
+@lru_cache(maxsize=_CACHE)
+def unpack(packed: bytes) -> Handle:
+    """Return the stored array, with its codecs bound: once a process, as long as it is used."""
+    store, prefix, documents = pickle.loads(decompress(packed))
+    metadata = detect.parse(documents)
+    return Handle(Chunks(store, prefix, metadata), packed)  # type: ignore[arg-type]
 
 
 class Source:
@@ -44,7 +72,7 @@ class Source:
 
     Parameters
     ----------
-    chunks : Chunks
+    handle : Handle
         The stored array.
     region : tuple of slice
         What of it this is: positive steps, within the shape.
@@ -52,25 +80,23 @@ class Source:
         Tells this array, as it is stored now, from all others.
     """
 
-    __slots__ = ("chunks", "documents", "region", "shape", "token")
+    __slots__ = ("handle", "region", "shape", "token")
 
-    def __init__(
-        self,
-        chunks: Chunks,
-        region: Region,
-        token: str,
-        documents: tuple[tuple[str, bytes], ...] | None = None,
-    ) -> None:
-        self.chunks = chunks
+    def __init__(self, handle: Handle, region: Region, token: str) -> None:
+        self.handle = handle
         self.region = region
         self.token = token
         self.shape = tuple(map(pick_size, region))
-        self.documents = _packed(chunks.metadata) if documents is None else documents
+
+    @property
+    def metadata(self) -> ArrayMetadata:
+        """Of the stored array."""
+        return self.handle.chunks.metadata
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of the elements."""
-        return self.chunks.metadata.dtype
+        return self.metadata.dtype
 
     @property
     def ndim(self) -> int:
@@ -79,31 +105,28 @@ class Source:
 
     def view(self, region: Region) -> "Source":
         """Return a region of this region."""
-        return Source(self.chunks, compose(self.region, region), self.token, self.documents)
+        return Source(self.handle, compose(self.region, region), self.token)
 
     def __getitem__(self, index: Any) -> np.ndarray:
         selection = basic(index, self.shape)
         region = compose(self.region, selection.picks)  # type: ignore[arg-type]
-        found = read_region(self.chunks, region)
+        found = read_region(self.handle.chunks, region)
         return found if selection.plain else found[selection.finish]
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
-        return "zarrdask", self.token, tuple((s.start, s.stop, s.step) for s in self.region)
+        return "zarrdask", self.token, _bounds(self.region)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        bounds = tuple((s.start, s.stop, s.step) for s in self.region)
-        return _rebuild, (self.chunks.store, self.chunks.prefix, self.documents, bounds, self.token)
+        return _source, (self.handle, _bounds(self.region))
 
 
-def _rebuild(
-    store: Store,
-    prefix: str,
-    documents: tuple[tuple[str, bytes], ...],
-    bounds: tuple[tuple[int, int, int], ...],
-    token: str,
-) -> Source:
-    chunks = _open(store, prefix, documents)
-    return Source(chunks, tuple(slice(*b) for b in bounds), token, documents)
+def _bounds(region: Region) -> tuple[tuple[int, int, int], ...]:
+    return tuple((s.start, s.stop, s.step) for s in region)
+
+
+def _source(handle: Handle, bounds: tuple[tuple[int, int, int], ...]) -> Source:
+    # The token is for naming graphs; where tasks run none are built.
+    return Source(handle, tuple(slice(*b) for b in bounds), "")
 
 
 def compose(outer: Region, inner: Region) -> Region:
@@ -112,16 +135,15 @@ def compose(outer: Region, inner: Region) -> Region:
     >>> compose((slice(10, 20, 2),), (slice(1, 4, 2),))
     (slice(12, 17, 4),)
     """
-    return tuple(
-        slice(
-            a.start + b.start * a.step,
-            a.start + b.start * a.step
-            if b.start >= b.stop
-            else a.start + (b.start + (pick_size(b) - 1) * b.step) * a.step + 1,
-            a.step * b.step,
-        )
-        for a, b in zip(outer, inner, strict=True)
-    )
+    return tuple(map(compose_axis, outer, inner))
+
+
+def compose_axis(outer: slice, inner: slice) -> slice:
+    """Return the slice of an axis that `inner` is of its slice `outer`."""
+    start = outer.start + inner.start * outer.step
+    step = outer.step * inner.step
+    count = pick_size(inner)
+    return slice(start, start + (count - 1) * step + 1 if count else start, step)
 
 
 class Target:
@@ -129,7 +151,7 @@ class Target:
 
     Parameters
     ----------
-    chunks : Chunks
+    handle : Handle
         The stored array.
     start : tuple of int
         Where the written array begins in it.
@@ -137,20 +159,12 @@ class Target:
         Whether units that hold only the fill value are stored.
     """
 
-    __slots__ = ("chunks", "documents", "empty", "start")
+    __slots__ = ("empty", "handle", "start")
 
-    def __init__(
-        self,
-        chunks: Chunks,
-        start: tuple[int, ...],
-        *,
-        empty: bool,
-        documents: tuple[tuple[str, bytes], ...] | None = None,
-    ) -> None:
-        self.chunks = chunks
+    def __init__(self, handle: Handle, start: tuple[int, ...], *, empty: bool) -> None:
+        self.handle = handle
         self.start = start
         self.empty = empty
-        self.documents = _packed(chunks.metadata) if documents is None else documents
 
     def place(self, block: tuple[slice, ...]) -> Region:
         """Return where a block of the written array goes."""
@@ -160,36 +174,24 @@ class Target:
 
     def write(self, values: np.ndarray, block: tuple[slice, ...]) -> int:
         """Write a block, and return how many units were stored."""
-        values = np.asarray(values).astype(self.chunks.metadata.dtype, copy=False)
-        return write_region(self.chunks, self.place(block), values, empty=self.empty)
+        chunks = self.handle.chunks
+        values = np.asarray(values).astype(chunks.metadata.dtype, copy=False)
+        return write_region(chunks, self.place(block), values, empty=self.empty)
 
     def read(self, block: tuple[slice, ...]) -> np.ndarray:
         """Return a block that was written."""
-        return read_region(self.chunks, self.place(block))
+        return read_region(self.handle.chunks, self.place(block))
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
-        stored = self.chunks
-        return "zarrdask", stored.store.url, stored.prefix, self.documents, self.start, self.empty
+        chunks = self.handle.chunks
+        return "zarrdask", chunks.store.url, self.handle.packed, self.start, self.empty
 
     def __reduce__(self) -> tuple[Any, ...]:
-        stored = self.chunks
-        return _rebuild_target, (
-            stored.store,
-            stored.prefix,
-            self.documents,
-            self.start,
-            self.empty,
-        )
+        return _target, (self.handle, self.start, self.empty)
 
 
-def _rebuild_target(
-    store: Store,
-    prefix: str,
-    documents: tuple[tuple[str, bytes], ...],
-    start: tuple[int, ...],
-    empty: bool,  # noqa: FBT001 - the order of __reduce__
-) -> Target:
-    return Target(_open(store, prefix, documents), start, empty=empty, documents=documents)
+def _target(handle: Handle, start: tuple[int, ...], empty: Any) -> Target:
+    return Target(handle, start, empty=empty)
 
 
 def identity(array: Array) -> tuple[str, str, str]:

@@ -1,10 +1,12 @@
 """``to_zarr``: Dask arrays into stored ones, each stored unit written by one task."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import dask
 import dask.array as da
 import numpy as np
+from dask.base import tokenize
 from dask.delayed import Delayed, delayed
 from dask.layers import ArraySliceDep
 
@@ -13,9 +15,9 @@ from zarrdask.array import Array, create_array, open_array
 from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.graph.client import check_visible
 from zarrdask.graph.read import from_zarr
-from zarrdask.graph.source import Target
-from zarrdask.indexing import Region, basic, pick_size, whole_region
-from zarrdask.plan.align import snap
+from zarrdask.graph.source import Handle, Target
+from zarrdask.indexing import Region, basic, pick_size
+from zarrdask.plan.align import Chunks, snap
 
 
 def to_zarr(
@@ -83,16 +85,20 @@ def to_zarr(
     array = _target(x, url, component, storage_options, overwrite, region, create_kwargs)
     check_visible(array.store)
     place = _place(x, array, region)
-    receipts, target = write_blocks(x, array, place)
-    if not return_stored:
-        done = delayed(_finish)(
-            receipts.to_delayed().ravel().tolist(), dask_key_name=f"to-zarr-{receipts.name}"
-        )
-        return done.compute() if compute else done
-    if compute:
-        dask.compute(receipts)
-        return from_zarr(array, region=place)
-    return _stored(receipts, target, x)
+    receipts, blocks, target = write_blocks(x, array, place)
+    if return_stored and not compute:
+        return _stored(receipts, blocks, target, array)
+    if not compute:
+        return _delayed(receipts)
+    dask.compute(receipts)
+    return from_zarr(array, region=place) if return_stored else None
+
+
+def _delayed(receipts: da.Array) -> Delayed:
+    """Return all writes as one thing to compute."""
+    # Array expressions have no to_delayed; there the receipts are gathered.
+    parts = receipts if da.ARRAY_EXPR_ENABLED else receipts.to_delayed().ravel().tolist()
+    return delayed(_finish)(parts, dask_key_name=f"to-zarr-{receipts.name}")
 
 
 def _target(
@@ -138,8 +144,8 @@ def _place(x: da.Array, array: Array, region: Any) -> Region:
     return picks
 
 
-def write_blocks(x: da.Array, array: Array, place: Region) -> tuple[da.Array, Target]:
-    """Return a Dask array of receipts, one a block: how many units it stored.
+def write_blocks(x: da.Array, array: Array, place: Region) -> tuple[da.Array, Chunks, Target]:
+    """Return the tasks that write a Dask array.
 
     Parameters
     ----------
@@ -147,28 +153,61 @@ def write_blocks(x: da.Array, array: Array, place: Region) -> tuple[da.Array, Ta
     array : Array
     place : tuple of slice
         Where in it, of the shape of `x`.
+
+    Returns
+    -------
+    dask.array.Array
+        Receipts, one a block: how many units it stored.
+    tuple of tuple of int
+        The blocks.
+    Target
+        What the tasks write to.
     """
     metadata = array.metadata
     blocks = tuple(
-        snap(sizes, pick.start, unit, size)
-        for sizes, pick, unit, size in zip(
-            x.chunks, place, metadata.chunk_shape, metadata.shape, strict=True
-        )
+        snap(sizes, pick.start, unit)
+        for sizes, pick, unit in zip(x.chunks, place, metadata.chunk_shape, strict=True)
     )
     if blocks != x.chunks:
         x = x.rechunk(blocks)
     start = tuple(pick.start for pick in place)
-    target = Target(array.stored, start, empty=config.get("write-empty-chunks"))
-    receipts = x.map_blocks(
+    target = Target(Handle(array.stored), start, empty=config.get("write-empty-chunks"))
+    receipts = _map_blocks(
         write_block,
+        x,
         target,
-        ArraySliceDep(x.chunks),
+        blocks,
         dtype=np.intp,
-        chunks=tuple((1,) * len(axis) for axis in x.chunks),
+        chunks=tuple((1,) * len(axis) for axis in blocks),
         meta=np.empty((0,) * x.ndim, np.intp),
-        token="write-zarr",
+        name=f"write-zarr-{tokenize(x.name, target)}",
     )
-    return receipts, target
+    return receipts, blocks, target
+
+
+def _map_blocks(
+    task: Callable[..., np.ndarray], x: da.Array, target: Target, blocks: Chunks, **options: Any
+) -> da.Array:
+    """Map a task over blocks: it is given the block, the target, and where the block lies."""
+    if not da.ARRAY_EXPR_ENABLED:
+        return x.map_blocks(task, target, ArraySliceDep(blocks), **options)
+    # Array expressions can't hand out slices yet; block numbers they can.
+    return x.map_blocks(_at, _Numbered(task, target, blocks), **options)
+
+
+class _Numbered(NamedTuple):
+    task: Callable[..., np.ndarray]
+    target: Target
+    blocks: Chunks
+
+
+def _at(values: np.ndarray, numbered: _Numbered, block_id: tuple[int, ...] = ()) -> np.ndarray:
+    ends = (sum(axis[: i + 1]) for axis, i in zip(numbered.blocks, block_id, strict=True))
+    block = tuple(
+        slice(end - axis[i], end)
+        for end, axis, i in zip(ends, numbered.blocks, block_id, strict=True)
+    )
+    return numbered.task(values, numbered.target, block)
 
 
 def write_block(values: np.ndarray, target: Target, block: tuple[slice, ...]) -> np.ndarray:
@@ -180,26 +219,20 @@ def _finish(receipts: Any) -> None:
     """Stand for all writes."""
 
 
-def _stored(receipts: da.Array, target: Target, x: da.Array) -> da.Array:
+def _stored(receipts: da.Array, blocks: Chunks, target: Target, array: Array) -> da.Array:
     """Return the stored array, each block read after it was written."""
-    chunks = receipts.chunks
-    blocks = x.chunks if x.numblocks == tuple(map(len, chunks)) else None
-    if blocks is None:
-        raise MetadataError("blocks differ", key="chunks")
-    return receipts.map_blocks(
+    return _map_blocks(
         read_block,
+        receipts,
         target,
-        ArraySliceDep(blocks),
-        dtype=x.dtype,
+        blocks,
+        dtype=array.dtype,
         chunks=blocks,
-        meta=x._meta,
-        token="stored-zarr",
+        meta=np.empty((0,) * array.ndim, array.dtype),
+        name=f"stored-zarr-{tokenize(receipts.name, target)}",
     )
 
 
 def read_block(receipt: np.ndarray, target: Target, block: tuple[slice, ...]) -> np.ndarray:
     """Read a block that was written: the task."""
     return target.read(block)
-
-
-__all__ = ["Delayed", "from_zarr", "to_zarr", "whole_region", "write_blocks"]

@@ -1,6 +1,7 @@
 """Blocks of a Dask array <-> stored units."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 
 from zarrdask.grids import Shape
@@ -73,15 +74,15 @@ def offset_blocks(start: int, size: int, length: int) -> tuple[int, ...]:
     return (first, *(even(size - first, length) if size > first else ()))
 
 
-def snap(blocks: tuple[int, ...], start: int, unit: int, size: int) -> tuple[int, ...]:
+def snap(blocks: tuple[int, ...], start: int, unit: int) -> tuple[int, ...]:
     """Move the boundaries of blocks to those of stored units, so that each unit has one writer.
 
     Parameters
     ----------
     blocks : tuple of int
         The lengths of the blocks along an axis.
-    start, unit, size : int
-        Where they begin in the stored axis, the units' length, and the stored axis' length.
+    start, unit : int
+        Where they begin in the stored axis, and the units' length.
 
     Returns
     -------
@@ -90,9 +91,9 @@ def snap(blocks: tuple[int, ...], start: int, unit: int, size: int) -> tuple[int
 
     Examples
     --------
-    >>> snap((50, 50, 50), start=0, unit=64, size=150)
+    >>> snap((50, 50, 50), start=0, unit=64)
     (64, 64, 22)
-    >>> snap((64, 128), start=64, unit=64, size=256)
+    >>> snap((64, 128), start=64, unit=64)
     (64, 128)
     """
     end = start + sum(blocks)
@@ -105,4 +106,4 @@ def snap(blocks: tuple[int, ...], start: int, unit: int, size: int) -> tuple[int
         if edges[-1] < near < end:
             edges.append(near)
     edges.append(end)
-    return tuple(b - a for a, b in zip(edges, edges[1:], strict=False)) if end > start else blocks
+    return tuple(b - a for a, b in pairwise(edges)) if end > start else blocks

@@ -11,15 +11,15 @@ Range = tuple[int, int]
 
 
 class Scratch:
-    """A reusable buffer for encoded bytes: one a thread, so that reads need no allocation.
+    """A reusable buffer for encoded bytes, so that reads need no allocation.
 
     What a store puts there is valid until the next value is read into it.
     """
 
     __slots__ = ("view",)
 
-    def __init__(self, size: int = 2**18) -> None:
-        self.view = memoryview(bytearray(size))
+    def __init__(self) -> None:
+        self.view = memoryview(bytearray(2**16))
 
     def reserve(self, size: int) -> memoryview:
         """Return the buffer, grown to at least `size` bytes; what it held is lost if it grows."""

@@ -143,7 +143,8 @@ class FsspecStore(Store):
             raise _failed(prefix, error) from error
 
     def list_dir(self, prefix: str) -> tuple[list[str], list[str]]:  # noqa: D102
-        keys, prefixes = set(), set()
+        keys: set[str] = set()
+        prefixes: set[str] = set()
         directory = self.path(prefix).rstrip("/")
         try:
             self.fs.invalidate_cache(directory)

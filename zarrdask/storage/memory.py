@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, MutableMapping
-from typing import Any, cast
+from typing import Any, NoReturn
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -47,14 +47,15 @@ class MappingStore(Store):
         return (key for key in sorted(self.values) if key.startswith(prefix))
 
     def list_dir(self, prefix: str) -> tuple[list[str], list[str]]:  # noqa: D102
-        keys, prefixes = set(), set()
+        keys: set[str] = set()
+        prefixes: set[str] = set()
         for key in self.list_prefix(prefix):
             name, slash, _ = key[len(prefix) :].partition("/")
             (prefixes if slash else keys).add(name)
         return sorted(keys), sorted(prefixes)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and cast("MappingStore", other).values is self.values
+        return type(other) is type(self) and other.values is self.values
 
     def __hash__(self) -> int:
         return id(self.values)
@@ -81,12 +82,32 @@ class MemoryStore(MappingStore):
         return _recall, (self._name,)
 
 
-def _recall(name: str) -> MemoryStore:
-    try:
-        return _LIVE[name]
-    except KeyError:
+def _recall(name: str) -> MappingStore:
+    # No error here: a worker that fails to unpickle a task drops its connection, not the task.
+    return _LIVE.get(name) or MappingStore(_Elsewhere())
+
+
+class _Elsewhere(MutableMapping[str, bytes]):
+    """Stands for the values of another process: any use of it says so."""
+
+    def _fail(self) -> NoReturn:
         raise StoreError(
             "an in-memory store exists in the process that made it only; worker processes can't "
             "see it. Use a local directory or a URL, or a scheduler with threads",
             key="MemoryStore",
-        ) from None
+        )
+
+    def __getitem__(self, key: str) -> bytes:
+        self._fail()
+
+    def __setitem__(self, key: str, value: bytes) -> None:
+        self._fail()
+
+    def __delitem__(self, key: str) -> None:
+        self._fail()
+
+    def __iter__(self) -> Iterator[str]:
+        self._fail()
+
+    def __len__(self) -> int:
+        self._fail()

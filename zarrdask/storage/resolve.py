@@ -41,23 +41,26 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
     if text.startswith("file://"):
         text = unquote(urlsplit(text).path)
     if "://" in text or "::" in text:
-        return _fsspec().from_url(text, storage_options)
+        return _fsspec(text, storage_options)
     if storage_options:
         raise StoreError(
             "a local path takes no storage_options", key=text, found=sorted(storage_options)
         )
     path = os.path.abspath(os.path.expanduser(text))
     if path.endswith(".zip") and os.path.isfile(path):
-        return _fsspec().from_url(f"zip://::{path}")
+        return _fsspec(f"zip://::{path}")
     return LocalStore(path)
 
 
 def _mapping(values: MutableMapping[str, Any]) -> Store:
     if hasattr(values, "fs") and hasattr(values, "root"):
-        return _fsspec()(values.fs, values.root)  # an fsspec FSMap
+        # An FSMap of fsspec: its file system can do more than the mapping.
+        module = import_module("zarrdask.storage.fsspec_")
+        return module.FsspecStore(values.fs, values.root)  # type: ignore[no-any-return]
     return MemoryStore(values) if isinstance(values, dict) else MappingStore(values)
 
 
-def _fsspec() -> Any:
+def _fsspec(url: str, storage_options: dict[str, Any] | None = None) -> Store:
     # Loaded on demand: a local array is open sooner than fsspec is imported.
-    return import_module("zarrdask.storage.fsspec_").FsspecStore
+    module = import_module("zarrdask.storage.fsspec_")
+    return module.FsspecStore.from_url(url, storage_options)  # type: ignore[no-any-return]
