@@ -12,7 +12,7 @@ from zarrdask.attributes import Attributes
 from zarrdask.chunkio import Chunks
 from zarrdask.creation import ArrayOptions, plan_array
 from zarrdask.errors import MetadataError, NodeTypeError, ReadOnlyError, SelectionError
-from zarrdask.grids import Shape
+from zarrdask.grids import RegularGrid, Shape
 from zarrdask.indexing import (
     Points,
     Request,
@@ -116,7 +116,7 @@ class Array:
     @property
     def nchunks(self) -> int:
         """How many chunks the array has (chunks within shards, not shards)."""
-        return prod(-(-n // c) for n, c in zip(self.shape, self.chunks, strict=True))
+        return RegularGrid(self.shape, self.chunks).size
 
     @property
     def nchunks_stored(self) -> int:
@@ -322,19 +322,27 @@ def broadcast(value: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
     SelectionError
         If it does not broadcast.
     """
-    if dtype.hasobject and not isinstance(value, np.ndarray):
-        held = np.empty((), object)
-        held[()] = value
-        given = np.asarray(value, object) if isinstance(value, list) else held
-    else:
-        given = np.asarray(value)
     try:
-        found: np.ndarray = np.broadcast_to(given.astype(dtype, copy=False), shape)
-        return found
+        found = _as_array(value, dtype)
+        while found.ndim > len(shape) and len(found) == 1:
+            found = found[0]
+        return np.broadcast_to(found, shape)
     except ValueError as error:
         raise SelectionError(
-            "the value does not fit the selection", found=given.shape, expected=f"{shape}"
+            f"the value does not fit the selection: {error}",
+            found=np.shape(value),
+            expected=f"{shape}",
         ) from error
+
+
+def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    if isinstance(value, np.ndarray):
+        return value.astype(dtype, copy=False)
+    if dtype.hasobject and not isinstance(value, list):
+        held = np.empty((), dtype)
+        held[()] = value
+        return held
+    return np.array(value, dtype)
 
 
 class OuterIndex:
@@ -380,9 +388,8 @@ class BlockIndex:
     def _selection(self, index: Any) -> Selection:
         grid = self.array.metadata.grid
         blocks = basic(index, grid.counts)
-        if any(isinstance(pick, slice) and pick.step != 1 for pick in blocks.picks) or (
-            len(blocks.finish) != self.array.ndim
-        ):
+        plain = all(f == 0 or f == slice(None) for f in blocks.finish)
+        if not plain or any(pick.step != 1 for pick in blocks.picks):  # type: ignore[union-attr]
             raise SelectionError(
                 "blocks are selected by integers and slices of step 1", found=index
             )
@@ -392,7 +399,7 @@ class BlockIndex:
         )
         return basic(region, self.array.shape)
 
-    def __getitem__(self, index: Any) -> np.ndarray:
+    def __getitem__(self, index: Any) -> Any:
         return self.array._read(self._selection(index))
 
     def __setitem__(self, index: Any, value: Any) -> None:

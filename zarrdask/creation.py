@@ -58,6 +58,8 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
     UnsupportedError
         If the format has no such data type or codec.
     """
+    if options.order not in ("C", "F"):
+        raise MetadataError("not an order", key="order", found=options.order, expected="'C' or 'F'")
     dtype = np.dtype(options.dtype)
     shape = _lengths(options.shape, "shape", 0)
     chunks, shards = plan_shapes(shape, dtype.itemsize, options.chunks, options.shards)
@@ -70,7 +72,7 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
         raise MetadataError(
             "unknown format", key="zarr_format", found=options.zarr_format, expected="2 or 3"
         )
-    codecs = chain(options, dtype, chunks, shards)
+    codecs = tuple(_bind(c, dtype.itemsize) for c in chain(options, dtype, chunks, shards))
     fill = options.fill_value
     return ArrayMetadata(
         zarr_format=options.zarr_format,
@@ -78,15 +80,15 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
         dtype=dtype,
         chunk_shape=shards or chunks,
         keys=_keys(options),
-        fill_value=_default_fill(dtype) if fill is None else cast(fill, dtype),
-        codecs=tuple(_bind(codec, dtype.itemsize) for codec in codecs),
+        fill_value=_default_fill(dtype, codecs) if fill is None else cast(fill, dtype),
+        codecs=codecs,
         attributes=dict(options.attributes or {}),
         dimension_names=None if names is None else tuple(names),
     )
 
 
-def _default_fill(dtype: np.dtype[Any]) -> Any:
-    return "" if dtype.hasobject else zero(dtype)
+def _default_fill(dtype: np.dtype[Any], codecs: tuple[Codec, ...]) -> Any:
+    return v2.object_fill(codecs, "") if dtype.hasobject else zero(dtype)
 
 
 def _lengths(found: Any, key: str, least: int) -> Shape:

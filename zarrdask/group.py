@@ -54,8 +54,9 @@ class Group(Mapping[str, "Array | Group"]):
 
     def _save_attributes(self, attributes: Mapping[str, Any]) -> None:
         self._check_writable()
-        self.metadata = replace(self.metadata, attributes=dict(attributes))
-        hierarchy.write(self.store, self.path, self.metadata)
+        metadata = replace(self.metadata, attributes=dict(attributes))
+        hierarchy.write(self.store, self.path, metadata)
+        self.metadata = metadata
 
     def _check_writable(self) -> None:
         if self.mode == "r":
@@ -74,25 +75,30 @@ class Group(Mapping[str, "Array | Group"]):
         path = hierarchy.join(self.path, name)
         metadata = hierarchy.read(self.store, path)
         if metadata is None or path == self.path:
-            raise NodeNotFoundError(
-                "there is no array or group here", key=f"{self.store.url}/{path}", found=name
-            )
+            raise self._missing(name)
         return self._node(path, metadata)
 
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and hierarchy.exists(
-            self.store, hierarchy.join(self.path, name)
+    def _missing(self, name: str) -> NodeNotFoundError:
+        return NodeNotFoundError(
+            "there is no array or group here",
+            key=f"{self.store.url}/{hierarchy.join(self.path, name)}",
+            found=name,
         )
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str) or not hierarchy.normalise(name):
+            return False
+        return hierarchy.exists(self.store, hierarchy.join(self.path, name))
 
     def _members(self) -> Iterator[tuple[str, "Array | Group"]]:
         for name, metadata in hierarchy.children(self.store, self.path):
             yield name, self._node(hierarchy.join(self.path, name), metadata)
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name, _ in hierarchy.children(self.store, self.path))
+        return iter(hierarchy.member_names(self.store, self.path))
 
     def __len__(self) -> int:
-        return len(hierarchy.children(self.store, self.path))
+        return len(hierarchy.member_names(self.store, self.path))
 
     def arrays(self) -> Iterator[tuple[str, Array]]:
         """Yield name and array of each array right below."""
@@ -115,8 +121,9 @@ class Group(Mapping[str, "Array | Group"]):
 
     def __delitem__(self, name: str) -> None:
         self._check_writable()
-        found = self[name]
-        hierarchy.erase(self.store, found.path)
+        if name not in self:
+            raise self._missing(name)
+        hierarchy.erase(self.store, hierarchy.join(self.path, name))
 
     # ---- making members
 

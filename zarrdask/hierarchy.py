@@ -1,9 +1,11 @@
 """Nodes in a store: paths, and the documents that stand at them."""
 
+from collections.abc import Iterator
 from itertools import accumulate
 
-from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError
+from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, ZarrdaskError
 from zarrdask.formats import detect
+from zarrdask.formats.base import Documents
 from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.storage.base import Scratch, Store
 
@@ -62,24 +64,33 @@ def read(store: Store, path: str) -> Metadata | None:
     MetadataError, UnsupportedError
         If its documents are wrong; the error names the path.
     """
-    prefix = prefix_of(path)
-    found = store.get_many([prefix + name for name in detect.NAMES], Scratch())
+    return _parse(store, path, _documents(store, [path])[0])
+
+
+def _documents(store: Store, paths: list[str]) -> list[Documents]:
+    """Return what documents there are of several nodes, asked for at once."""
+    keys = [prefix_of(path) + name for path in paths for name in detect.NAMES]
     # Each value is valid until the next is asked for: keep them by value.
-    documents = {
-        name: None if value is None else bytes(value)
-        for name, value in zip(detect.NAMES, found, strict=True)
-    }
+    found = [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
+    step = len(detect.NAMES)
+    return [
+        dict(zip(detect.NAMES, found[at : at + step], strict=True))
+        for at in range(0, len(found), step)
+    ]
+
+
+def _parse(store: Store, path: str, documents: Documents) -> Metadata | None:
     try:
         return detect.parse(documents)
-    except (MetadataError, NotImplementedError) as error:
-        raise error.within(f"{store.url}/{path}") from error.__cause__  # type: ignore[union-attr]
+    except ZarrdaskError as error:
+        raise error.within(f"{store.url}/{path}") from error.__cause__
 
 
 def exists(store: Store, path: str) -> bool:
     """Whether there is a node at a path, be it valid or not."""
     prefix = prefix_of(path)
-    names = [prefix + name for form in detect.FORMATS.values() for name in form.CHILD_NAMES]
-    return any(value is not None for value in store.get_many(names, Scratch()))
+    keys = [prefix + name for name in detect.CHILD_NAMES]
+    return any(value is not None for value in store.get_many(keys, Scratch()))
 
 
 def find(store: Store, path: str) -> Metadata:
@@ -160,14 +171,39 @@ def erase(store: Store, path: str) -> None:
     store.erase_prefix(prefix)
 
 
-def children(store: Store, path: str) -> list[tuple[str, Metadata]]:
-    """Return the nodes right below a group, by name.
+def _members(store: Store, path: str) -> list[tuple[str, Documents]]:
+    _, below = store.list_dir(prefix_of(path))
+    names = [name for name in below if not name.startswith("__")]
+    documents = _documents(store, [join(path, name) for name in names])
+    return [
+        (name, found)
+        for name, found in zip(names, documents, strict=True)
+        if any(found[key] is not None for key in detect.CHILD_NAMES)
+    ]
+
+
+def member_names(store: Store, path: str) -> list[str]:
+    """Return the names of the nodes right below a group, be they valid or not.
 
     Raises
     ------
     UnsupportedError
         If the store can't be listed.
     """
-    _, names = store.list_dir(prefix_of(path))
-    found = ((name, read(store, join(path, name))) for name in names if not name.startswith("__"))
-    return [(name, node) for name, node in found if node is not None]
+    return [name for name, _ in _members(store, path)]
+
+
+def children(store: Store, path: str) -> Iterator[tuple[str, Metadata]]:
+    """Yield the nodes right below a group, by name.
+
+    Raises
+    ------
+    UnsupportedError
+        If the store can't be listed.
+    MetadataError
+        If one is not valid.
+    """
+    for name, documents in _members(store, path):
+        found = _parse(store, join(path, name), documents)
+        if found is not None:
+            yield name, found

@@ -15,6 +15,8 @@ Json = dict[str, Any]
 
 #: Room that an encoder may take beyond its input: bounds what a damaged value can make us allocate.
 SLACK = 2**16
+#: The bound where the metadata gives none (elements of variable length).
+UNBOUNDED = 2**40
 
 
 class Kind(Enum):
@@ -103,11 +105,14 @@ class Serializer(Protocol):
     ----------
     encoded_size : int or None
         How many bytes a chunk takes, or None if that depends on its values.
+    most : int
+        A bound on that: what a damaged value may not exceed.
     raw : numpy.dtype or None
         The stored dtype if the bytes are just the elements in C order.
     """
 
     encoded_size: int | None
+    most: int
     raw: np.dtype[Any] | None
 
     def encode(self, chunk: np.ndarray) -> Buffer:

@@ -14,6 +14,8 @@ _COMPRESSORS = ("lz4", "lz4hc", "blosclz", "zstd", "snappy", "zlib")
 #: version, version of the inner format, flags, typesize, decoded size, block size, encoded size
 _HEADER = Struct("<BBBBIII")
 _SIZES = Struct("<4xI4xI")
+#: What Blosc can hold at all.
+_MOST = 2**31 - 1 - _HEADER.size
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class BloscCodec:
                 found=f"{len(data)} bytes",
                 expected=f"{stored} bytes",
             )
-        if size > limit:
+        if size > min(limit, _MOST):
             raise CodecError(
                 "the frame holds too many bytes",
                 key="codec blosc",
@@ -122,7 +124,7 @@ class BloscCodec:
         try:
             if out is not None and size == limit:
                 blosc.decompress(data, out)
-                return out
+                return out  # type: ignore[no-any-return]
             return blosc.decompress(data)  # type: ignore[no-any-return]
         except (RuntimeError, ValueError) as error:
             raise CodecError(f"can't decompress: {error}", key="codec blosc") from error

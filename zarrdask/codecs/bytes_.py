@@ -72,16 +72,17 @@ class Elements:
         Their dtype with the byte order that is stored.
     """
 
-    __slots__ = ("encoded_size", "raw", "spec")
+    __slots__ = ("encoded_size", "most", "raw", "spec")
 
     def __init__(self, spec: ChunkSpec, raw: np.dtype[Any]) -> None:
         self.spec = spec
         self.raw: np.dtype[Any] | None = raw
         self.encoded_size: int | None = spec.nbytes
+        self.most = spec.nbytes
 
     def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
         stored = np.ascontiguousarray(chunk, self.raw)
-        return memoryview(stored.reshape(-1).view(np.uint8))
+        return stored.reshape(-1).view(np.uint8).data
 
     def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
         size = memoryview(data).nbytes

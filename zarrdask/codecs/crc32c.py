@@ -28,7 +28,8 @@ class Crc32cCodec:
 
     def encode(self, data: Buffer) -> Buffer:  # noqa: D102
         data = bytes(data)
-        return data + google_crc32c.value(data).to_bytes(_SIZE, "little")
+        checksum: int = google_crc32c.value(data)
+        return data + checksum.to_bytes(_SIZE, "little")
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:  # noqa: D102
         view = memoryview(data)

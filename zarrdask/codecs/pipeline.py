@@ -20,8 +20,6 @@ from zarrdask.codecs.transpose import TransposeCodec
 from zarrdask.errors import MetadataError
 
 _ORDER = (Kind.ARRAY_ARRAY, Kind.ARRAY_BYTES, Kind.BYTES_BYTES)
-# What a value may decode to whose size the metadata doesn't tell (variable-length elements).
-_UNKNOWN = 2**40
 
 
 @dataclass(frozen=True)
@@ -69,6 +67,7 @@ class Pipeline:
         "codecs",
         "compressors",
         "encoded_size",
+        "most",
         "raw",
         "serializer",
         "spec",
@@ -85,7 +84,7 @@ class Pipeline:
         self.serializer = serializer.bind(last)
         self.raw = None if stages else self.serializer.raw
         size = self.serializer.encoded_size
-        limit = _UNKNOWN if size is None else size
+        limit = self.serializer.most
         compressors = []
         for codec in after:
             compressors.append((codec, limit))
@@ -94,6 +93,8 @@ class Pipeline:
         self.compressors = tuple(compressors)
         #: The size of every encoded chunk, or None if it depends on the values.
         self.encoded_size = size
+        #: The most bytes that an encoded chunk may have.
+        self.most = limit
 
     def encode(self, chunk: np.ndarray) -> Buffer:
         """Return the stored form of a chunk of the whole chunk shape.

@@ -114,7 +114,9 @@ def chunk_decoder(pipeline: Pipeline) -> Callable[[Buffer], np.ndarray]:
 
 def put_fill(out: np.ndarray, outside: Any, fill: Any) -> None:
     """Put the fill value in a place."""
-    if out.dtype.hasobject and not isinstance(outside, np.ndarray):
-        out[outside].fill(fill)
-    else:
-        out[outside] = fill
+    if out.dtype.hasobject:
+        # As one object: a list or an array would be spread over the place.
+        cell = np.empty((), object)
+        cell[()] = fill
+        fill = cell
+    out[outside] = fill

@@ -139,7 +139,17 @@ class Shard:
         If the chunks don't divide the shard, or the index has no fixed size.
     """
 
-    __slots__ = ("chunks", "codec", "encoded_size", "grid", "index", "index_size", "raw", "spec")
+    __slots__ = (
+        "chunks",
+        "codec",
+        "encoded_size",
+        "grid",
+        "index",
+        "index_size",
+        "most",
+        "raw",
+        "spec",
+    )
 
     def __init__(self, codec: ShardingCodec, spec: ChunkSpec) -> None:
         self.codec = codec
@@ -167,6 +177,8 @@ class Shard:
                 expected="codecs such as bytes and crc32c",
             )
         self.index_size = self.index.encoded_size
+        # Twice what the chunks may take: there may be gaps, and stale bytes.
+        self.most = self.index_size + 2 * self.grid.size * self.chunks.most
 
     # ---- reading
 

@@ -1,12 +1,24 @@
 """``zstd``: Zstandard frames (C-53)."""
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
+import numpy as np
 from numcodecs import zstd
 
 from zarrdask.codecs.base import Buffer, Json, Kind, configuration, integer, one_of
 from zarrdask.errors import CodecError
+
+_MAGIC = 0xFD2FB528
+_SKIPPED = 0x184D2A50
+# The kinds of a block, and the most that one holds.
+_REPEATED, _COMPRESSED, _BLOCK = 1, 2, 2**17
+# Up to this limit it is tried whether a frame of unknown size holds exactly as much.
+_ROOM = 2**28
+# A frame of unknown size may always take this much.
+_FREE = 2**23
 
 
 @dataclass(frozen=True)
@@ -45,58 +57,117 @@ class ZstdCodec:
         return zstd.compress(data, self.level, self.checksum)  # type: ignore[no-any-return]
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:  # noqa: D102
-        size = content_size(data)
         try:
-            if size is None:
-                return _decode_unsized(data, limit, out)
-            if size > limit:
-                raise CodecError(
-                    "the frame holds too many bytes",
-                    key="codec zstd",
-                    found=size,
-                    expected=f"at most {limit}",
-                )
-            if out is not None and size == limit:
-                zstd.decompress(data, out)
-                return out
-            return zstd.decompress(data)  # type: ignore[no-any-return]
+            found = list(frames(data))
+            if len(found) == 1:
+                return _decode_frame(data, found[0], limit, out)
+            view = memoryview(data)
+            whole = bytearray()
+            for frame in found:
+                part = view[frame.start : frame.stop]
+                whole += _decode_frame(part, frame, limit - len(whole), None)
         except (RuntimeError, ValueError) as error:
             if isinstance(error, CodecError):
                 raise
             raise CodecError(f"can't decompress: {error}", key="codec zstd") from error
+        return whole
 
     def encoded_size(self, size: int) -> int | None:  # noqa: D102
         return None
 
 
-def content_size(data: Buffer) -> int | None:
-    """Return the size that a frame's header states (RFC 8878, 3.1.1), or None.
+class Frame(NamedTuple):
+    """One frame of a value (RFC 8878, 3.1).
 
-    None also stands for what the short way can't tell: several frames, a skippable frame.
+    Attributes
+    ----------
+    start, stop : int
+        Where it stands.
+    size : int or None
+        How many bytes it holds, if it says so.
+    most : int
+        The most that its blocks can hold.
+    """
+
+    start: int
+    stop: int
+    size: int | None
+    most: int
+
+
+def frames(data: Buffer) -> Iterator[Frame]:
+    """Yield the frames of a value, without those that are to be skipped.
+
+    Raises
+    ------
+    CodecError
+        If it is cut off, or something else.
     """
     view = memoryview(data)
-    if len(view) < 6 or bytes(view[:4]) != b"\x28\xb5\x2f\xfd":
-        return None
-    descriptor = view[4]
+    at = 0
+    while at < len(view) or not at:
+        magic = int.from_bytes(view[at : at + 4], "little")
+        if magic == _MAGIC:
+            frame = _frame(view, at)
+            yield frame
+            at = frame.stop
+        elif magic & ~15 == _SKIPPED:
+            at += 8 + int.from_bytes(view[at + 4 : at + 8], "little")
+        else:
+            raise CodecError(
+                "not a Zstandard frame", key="codec zstd", found=bytes(view[at : at + 4])
+            )
+
+
+def _frame(view: memoryview, start: int) -> Frame:
+    if len(view) < start + 6:
+        raise CodecError("the frame is cut off", key="codec zstd", found=f"{len(view)} bytes")
+    descriptor = view[start + 4]
     flag, single = descriptor >> 6, descriptor >> 5 & 1
-    width = (1 if single else 0, 2, 4, 8)[flag]
-    if not width:
-        return None
-    start = 5 + (1 - single) + (0, 1, 2, 4)[descriptor & 3]
-    size = int.from_bytes(view[start : start + width], "little")
-    return size + 256 if flag == 1 else size
+    at = start + 5 + (1 - single) + (0, 1, 2, 4)[descriptor & 3]
+    width = (single, 2, 4, 8)[flag]
+    size = int.from_bytes(view[at : at + width], "little") if width else None
+    if flag == 1 and size is not None:
+        size += 256
+    at += width
+    most, last = 0, 0
+    while not last and at < len(view):
+        header = int.from_bytes(view[at : at + 3], "little")
+        last, kind, length = header & 1, header >> 1 & 3, header >> 3
+        most += length if kind < _COMPRESSED else _BLOCK
+        at += 3 + (1 if kind == _REPEATED else length)
+    at += 4 if descriptor & 4 else 0
+    if not last or at > len(view):
+        raise CodecError("the frame is cut off", key="codec zstd", found=f"{len(view)} bytes")
+    return Frame(start, at, size, most)
 
 
-def _decode_unsized(data: Buffer, limit: int, out: Any) -> Buffer:
-    if out is not None:
+def _decode_frame(data: Buffer, frame: Frame, limit: int, out: Any) -> Buffer:
+    """Decode one frame; into `out` if it is given and the frame fills it."""
+    size = frame.size
+    if size is not None and size > limit:
+        raise _too_long(size, limit)
+    if out is not None and size in (limit, None):
         zstd.decompress(data, out)
         return out  # type: ignore[no-any-return]
-    found = zstd.decompress(data)
+    if size is not None:
+        return zstd.decompress(data)  # type: ignore[no-any-return]
+    # The library takes what memory a frame needs that doesn't say how much that is; so first
+    # try whether it is just what may come.
+    if limit <= _ROOM:
+        room = np.empty(limit, np.uint8)
+        with suppress(RuntimeError):
+            zstd.decompress(data, room)
+            return room.data
+    if frame.most > max(4 * limit, _FREE):
+        raise _too_long(frame.most, limit)
+    found: bytes = zstd.decompress(data)
     if len(found) > limit:
-        raise CodecError(
-            "the frame holds too many bytes",
-            key="codec zstd",
-            found=len(found),
-            expected=f"at most {limit}",
-        )
-    return found  # type: ignore[no-any-return]
+        raise _too_long(len(found), limit)
+    return found
+
+
+def _too_long(found: int, limit: int) -> CodecError:
+    return CodecError(
+        "the frame holds too many bytes", key="codec zstd", found=found, expected=f"at most {limit}"
+    )

@@ -1,7 +1,6 @@
 """Fill values <-> JSON, in the spelling of each format. Exact: 64-bit integers, NaN payloads."""
 
 import base64
-import binascii
 import math
 import re
 from typing import Any
@@ -41,13 +40,28 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
     try:
         if dtype.kind in "iu":
             return dtype.type(_exact(value, dtype))
-        return np.asarray(value).astype(dtype, casting="unsafe").reshape(())[()]
+        with np.errstate(over="ignore"):
+            found = np.array(value, dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise _bad(value, f"a value of {dtype}") from error
+    if found.shape != () or not _kept(value, found):
+        raise _bad(value, f"a value of {dtype}")
+    return found[()]
+
+
+def _kept(value: Any, found: np.ndarray) -> bool:
+    """Whether a value was not cut off, or made infinite, when it was cast."""
+    if found.dtype.kind in "SUV" and isinstance(value, str | bytes):
+        return len(value) * (4 if found.dtype.kind == "U" else 1) <= found.dtype.itemsize
+    if found.dtype.kind in "fc" and isinstance(value, int | float | complex | np.number):
+        return bool(np.isfinite(found) or not np.isfinite(value))
+    return True
 
 
 def _exact(value: Any, dtype: np.dtype[Any]) -> int:
-    if isinstance(value, float | np.floating) and not float(value).is_integer():
+    if isinstance(value, complex | np.complexfloating) or (
+        isinstance(value, float | np.floating) and not float(value).is_integer()
+    ):
         raise _bad(value, f"an integer for {dtype}")
     number = int(value)
     limits = np.iinfo(dtype)
@@ -64,7 +78,7 @@ def only_fill(chunk: np.ndarray, fill: Any) -> bool:
         return all(type(item) is type(fill) and item == fill for item in chunk.flat)
     wanted = np.array(fill, chunk.dtype).tobytes()
     # Data that isn't empty mostly shows it at once.
-    if chunk[(0,) * chunk.ndim].tobytes() != wanted:
+    if chunk[tuple([slice(0, 1)] * chunk.ndim)].tobytes() != wanted:
         return False
     width = chunk.dtype.itemsize
     if width in (1, 2, 4, 8):
@@ -91,8 +105,11 @@ def _parse_float(found: Any, dtype: np.dtype[Any]) -> Any:
         return _parse_bits(found, dtype)
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise _bad(found, f"a number, 'NaN', 'Infinity' or '-Infinity' for {dtype}")
-    with np.errstate(over="ignore"):
-        return dtype.type(found)
+    try:
+        with np.errstate(over="ignore"):
+            return dtype.type(float(found))
+    except OverflowError as error:
+        raise _bad(found, f"a number for {dtype}") from error
 
 
 def _parse_bits(found: str, dtype: np.dtype[Any]) -> Any:
@@ -214,7 +231,7 @@ def _parse_v2_bytes(found: Any, dtype: np.dtype[Any]) -> Any:
         return np.array(found, dtype)[()]
     try:
         data = base64.b64decode(found, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise _bad(found, f"base64 of {dtype.itemsize} bytes") from error
     exact = dtype.kind == "V"
     if len(data) > dtype.itemsize or (exact and len(data) != dtype.itemsize):
@@ -224,8 +241,10 @@ def _parse_v2_bytes(found: Any, dtype: np.dtype[Any]) -> Any:
 
 def render_v2(value: Any, dtype: np.dtype[Any]) -> Any:
     """Return the JSON value of a v2 fill value."""
-    if value is None or dtype.hasobject:
-        return value
+    if value is None:
+        return None
+    if dtype.hasobject:
+        return value if not isinstance(value, bytes | np.ndarray) or len(value) else ""
     if dtype.kind == "b":
         return bool(value)
     if dtype.kind in "iu":
@@ -238,5 +257,5 @@ def render_v2(value: Any, dtype: np.dtype[Any]) -> Any:
         return int(value.view("i8"))
     if dtype.kind == "U":
         return str(value)
-    data = value if dtype.kind == "S" else np.asarray(value, dtype).tobytes()
-    return base64.b64encode(bytes(data)).decode()
+    # Padded with zeros also for S, which A-30 leaves open: some readers want all bytes.
+    return base64.b64encode(np.asarray(value, dtype).tobytes()).decode()

@@ -25,7 +25,11 @@ def parse_dtype(found: Any, key: str = "dtype") -> np.dtype[Any]:
     if isinstance(found, str):
         return _parse_typestr(found, key)
     if isinstance(found, list) and found:
-        return np.dtype([_parse_field(field, key) for field in found])
+        fields = [_parse_field(field, key) for field in found]
+        try:
+            return np.dtype(fields)
+        except (TypeError, ValueError) as error:
+            raise MetadataError(f"not a data type: {error}", key=key, found=found) from error
     raise MetadataError("not a data type", key=key, found=found, expected=_EXPECTED)
 
 

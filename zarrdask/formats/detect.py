@@ -13,6 +13,8 @@ _MODULES: tuple[ModuleType, ...] = (v3, v2)
 FORMATS: dict[int, Format] = {module.VERSION: cast(Format, module) for module in _MODULES}
 #: The documents to ask for.
 NAMES: tuple[str, ...] = tuple(name for form in FORMATS.values() for name in form.NAMES)
+#: Those of which one must be there.
+CHILD_NAMES: tuple[str, ...] = tuple(n for form in FORMATS.values() for n in form.CHILD_NAMES)
 
 
 def parse(documents: Documents) -> Metadata | None:

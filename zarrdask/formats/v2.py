@@ -80,12 +80,14 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
     required(document, _MEMBERS, ".zarray")
     _check_version(document, ".zarray")
     dtype = parse_dtype(document["dtype"])
+    fill = parse_v2(document["fill_value"], dtype)
     shape = parse_lengths(document["shape"], "shape", 0)
     separator = document.get("dimension_separator", ".")
     if separator not in (".", "/"):
         raise MetadataError(
             "not a separator", key="dimension_separator", found=separator, expected="'.' or '/'"
         )
+    codecs = _parse_codecs(document, dtype, len(shape))
     known = {*_MEMBERS, "dimension_separator"}
     return ArrayMetadata(
         zarr_format=VERSION,
@@ -93,8 +95,8 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
         dtype=dtype,
         chunk_shape=parse_lengths(document["chunks"], "chunks", 0),
         keys=ChunkKeys("v2", separator),
-        fill_value=parse_v2(document["fill_value"], dtype),
-        codecs=_parse_codecs(document, dtype, len(shape)),
+        fill_value=object_fill(codecs, fill) if dtype.hasobject else fill,
+        codecs=codecs,
         attributes=attributes,
         dimension_names=_dimension_names(attributes, len(shape)),
         extra={name: value for name, value in document.items() if name not in known},
@@ -154,6 +156,19 @@ def chain(
     if compressor is not None:
         codecs.append(_compressor(compressor, dtype.itemsize if not filters else 1))
     return tuple(codecs)
+
+
+def object_fill(codecs: tuple[Codec, ...], fill: Any) -> Any:
+    """Return a fill value that the codec which stores the objects can store.
+
+    Documents have 0, "" or null for every kind of object (conformance A-32).
+    """
+    name = next(codec.name for codec in codecs if isinstance(codec, ObjectCodec))
+    if name == "vlen-bytes" and fill == "":
+        return b""
+    if name == "vlen-array" and (fill is None or fill in (0, "")):
+        return np.empty(0)
+    return fill
 
 
 def _endian(dtype: np.dtype[Any]) -> Endian | None:

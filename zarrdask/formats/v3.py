@@ -173,7 +173,7 @@ def _parse_names(found: Any) -> tuple[str | None, ...] | None:
         raise MetadataError(
             "not names", key="dimension_names", found=found, expected="a list of strings and nulls"
         )
-    return None if not found else tuple(found)
+    return tuple(found)
 
 
 # --------------------------------------------------------------------------------------------

@@ -100,8 +100,8 @@ def _chunks(array: Array, region: Region, chunks: Any) -> Chunks:
     if isinstance(chunks, str) and chunks == "stored":
         return _cut(region, metadata.chunk_shape)
     previous = _cut(region, metadata.chunk_shape)
-    found = normalize_chunks(chunks, shape, dtype=metadata.dtype, previous_chunks=previous)
-    return found  # type: ignore[no-any-return]
+    found: Chunks = normalize_chunks(chunks, shape, dtype=metadata.dtype, previous_chunks=previous)
+    return found
 
 
 def _cut(region: Region, block: Shape) -> Chunks:
@@ -109,7 +109,7 @@ def _cut(region: Region, block: Shape) -> Chunks:
     return tuple(
         offset_blocks(pick.start, pick.stop - pick.start, length)
         if pick.step == 1
-        else tuple(len(range(*p.inside.indices(length))) for p in parts(pick, length)) or (0,)  # type: ignore[union-attr]
+        else tuple(len(range(*p.inside.indices(length))) for p in parts(pick, length)) or (0,)
         for pick, length in zip(region, block, strict=True)
     )
 
@@ -184,7 +184,8 @@ class StoredArray(da.Array):  # type: ignore[misc]
 def _count(pick: slice, unit: int) -> int:
     """How many units along an axis a pick meets."""
     if pick.step <= unit:
-        return (pick.stop - 1) // unit - pick.start // unit + 1
+        first, last = pick.start // unit, (pick.stop - 1) // unit
+        return int(last - first + 1)
     return len(range(pick.start, pick.stop, pick.step))
 
 

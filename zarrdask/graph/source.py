@@ -3,19 +3,37 @@
 import pickle
 from functools import lru_cache
 from typing import Any
-from zlib import compress, decompress
+from zlib import compressobj, decompressobj
 
 import numpy as np
 
 from zarrdask import hierarchy
 from zarrdask.array import Array
 from zarrdask.chunkio import Chunks, read_region, write_region
+from zarrdask.creation import ArrayOptions, plan_array
 from zarrdask.formats import detect
 from zarrdask.indexing import Region, basic, pick_size
 from zarrdask.metadata import ArrayMetadata
+from zarrdask.storage.local import LocalStore
 
 #: Opened arrays that a process keeps.
 _CACHE = 256
+#: What most packed arrays have in common: it need not be in each task.
+_COMMON = pickle.dumps(
+    (
+        LocalStore("/"),
+        "",
+        detect.render(
+            plan_array(ArrayOptions(shape=(1, 1), dtype="f4", chunks=1, zarr_format=2, order="F"))
+        ),
+        detect.render(
+            plan_array(
+                ArrayOptions(shape=(1, 1, 1), dtype="f4", chunks=1, shards=1, compressors="blosc")
+            )
+        ),
+    ),
+    5,
+)
 
 
 class Handle:
@@ -56,13 +74,15 @@ def pack(chunks: Chunks) -> bytes:
         metadata.fill_value,
         metadata.codecs,
     )
-    return compress(pickle.dumps((chunks.store, chunks.prefix, detect.render(bare)), 5))
+    plain = pickle.dumps((chunks.store, chunks.prefix, detect.render(bare)), 5)
+    deflate = compressobj(9, zdict=_COMMON)
+    return deflate.compress(plain) + deflate.flush()
 
 
 @lru_cache(maxsize=_CACHE)
 def unpack(packed: bytes) -> Handle:
     """Return the stored array, with its codecs bound: once a process, as long as it is used."""
-    store, prefix, documents = pickle.loads(decompress(packed))
+    store, prefix, documents = pickle.loads(decompressobj(zdict=_COMMON).decompress(packed))
     metadata = detect.parse(documents)
     return Handle(Chunks(store, prefix, metadata), packed)  # type: ignore[arg-type]
 
@@ -184,7 +204,7 @@ class Target:
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         chunks = self.handle.chunks
-        return "zarrdask", chunks.store.url, self.handle.packed, self.start, self.empty
+        return "zarrdask", chunks.store.token, self.handle.packed, self.start, self.empty
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _target, (self.handle, self.start, self.empty)
@@ -196,4 +216,4 @@ def _target(handle: Handle, start: tuple[int, ...], empty: Any) -> Target:
 
 def identity(array: Array) -> tuple[str, str, str]:
     """Return what tells this stored array, as it is now, from all others."""
-    return array.store.url, array.path, hierarchy.stamp(array.store, array.path)
+    return array.store.token, array.path, hierarchy.stamp(array.store, array.path)

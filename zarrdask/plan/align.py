@@ -45,10 +45,10 @@ def auto_block(shape: Shape, unit: Shape, inner: Shape, itemsize: int, limit: in
     >>> auto_block((256, 1024, 1024), (64, 64, 64), (64, 64, 64), 4, 2**24)
     (256, 256, 64)
     """
-    whole = tuple(min(n, size) or 1 for n, size in zip(unit, shape, strict=True))
+    whole = tuple(min(n, size) if size else n for n, size in zip(unit, shape, strict=True))
     if prod(whole) * itemsize > 4 * limit and inner != unit:
         unit = inner
-        whole = tuple(min(n, size) or 1 for n, size in zip(unit, shape, strict=True))
+        whole = tuple(min(n, size) if size else n for n, size in zip(unit, shape, strict=True))
     room = limit // max(prod(whole) * itemsize, 1)
     counts = []
     for size, length in zip(shape, unit, strict=True):

@@ -44,7 +44,12 @@ class Store(ABC):
     @property
     @abstractmethod
     def url(self) -> str:
-        """Where it is, for people and for task names: equal stores have equal URLs."""
+        """Where it is, for people."""
+
+    @property
+    def token(self) -> str:
+        """What tells it from other stores: part of task names."""
+        return self.url
 
     @abstractmethod
     def get(self, key: str) -> bytes | None:

@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from glob import has_magic
 from typing import Any
+from urllib.parse import unquote
 
 import fsspec
 from fsspec.core import url_to_fs
@@ -32,6 +34,8 @@ class FsspecStore(Store):
     def __init__(self, fs: Any, root: str) -> None:
         self.fs = fs
         self.root = root.rstrip("/")
+        # s3fs asks for the size first, so that it can split the request: one request is sooner.
+        self._options = {"max_concurrency": 1} if "s3" in _protocols(fs) else {}
 
     @classmethod
     def from_url(cls, url: str, storage_options: dict[str, Any] | None = None) -> "FsspecStore":
@@ -44,7 +48,7 @@ class FsspecStore(Store):
         """
         try:
             fs, root = url_to_fs(url, **(storage_options or {}))
-        except (ImportError, ValueError, OSError) as error:
+        except Exception as error:
             raise StoreError(f"can't open this URL: {error}", key=url) from error
         return cls(fs, root)
 
@@ -55,7 +59,11 @@ class FsspecStore(Store):
 
     @property
     def url(self) -> str:  # noqa: D102
-        return f"{_protocols(self.fs)[0]}://{self.root}#{self.fs._fs_token}"
+        return str(self.fs.unstrip_protocol(self.root))
+
+    @property
+    def token(self) -> str:  # noqa: D102
+        return f"{self.url}#{self.fs._fs_token}"
 
     def path(self, key: str) -> str:
         """Return the path of a key in the file system."""
@@ -63,7 +71,7 @@ class FsspecStore(Store):
 
     def get(self, key: str) -> bytes | None:  # noqa: D102
         try:
-            return bytes(self.fs.cat_file(self.path(key)))
+            return bytes(self.fs.cat_file(self.path(key), **self._options))
         except _ABSENT:
             return None
         except Exception as error:
@@ -71,27 +79,43 @@ class FsspecStore(Store):
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
         for batch in _batches(keys):
-            whole = [None] * len(batch)
-            try:
-                # Not `cat`: it sorts its answer, and takes "*" and "[" in a path for a pattern.
-                values = self.fs.cat_ranges(
-                    [self.path(key) for key in batch], whole, whole, on_error="return"
-                )
-            except Exception as error:
-                raise _failed(batch[0], error) from error
-            for key, value in zip(batch, values, strict=True):
+            paths = [self.path(key) for key in batch]
+            for key, value in zip(batch, self._fetch(batch[0], paths, None, None), strict=True):
                 yield _value(key, value)
+
+    def _fetch(self, key: str, paths: list[str], starts: Any, ends: Any) -> list[Any]:
+        """Return what there is at several paths, or the errors, in one call."""
+        starts, ends = starts or [None] * len(paths), ends or [None] * len(paths)
+        try:
+            # Not `cat`: it sorts its answer, and takes "*" and "[" in a path for a pattern.
+            found = self.fs.cat_ranges(paths, starts, ends, on_error="return", **self._options)
+        except _ABSENT:
+            # Some file systems that wrap others let one missing value spoil the call.
+            return [self._fetch_one(*each) for each in zip(paths, starts, ends, strict=True)]
+        except Exception as error:
+            raise _failed(key, error) from error
+        return [
+            _trimmed(value, start, end)
+            for value, start, end in zip(found, starts, ends, strict=True)
+        ]
+
+    def _fetch_one(self, path: str, start: int | None, end: int | None) -> Any:
+        try:
+            return _trimmed(self.fs.cat_file(path, start=start, end=end), start, end)
+        except _ABSENT as error:
+            return error
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
         end = None if length is None else start + length
         if start < 0 and end == 0:
             end = None
         try:
-            return bytes(self.fs.cat_file(self.path(key), start=start, end=end))
+            found = self.fs.cat_file(self.path(key), start=start, end=end)
         except _ABSENT:
             return None
         except Exception as error:
             raise _failed(key, error) from error
+        return bytes(_trimmed(found, start, end))
 
     def get_ranges(  # noqa: D102
         self, key: str, ranges: Sequence[Range], scratch: Scratch
@@ -100,23 +124,21 @@ class FsspecStore(Store):
         for batch in _batches(groups):
             starts = [start for (start, _), _ in batch]
             ends = [start + length for (start, length), _ in batch]
-            try:
-                values = self.fs.cat_ranges(
-                    [self.path(key)] * len(batch), starts, ends, on_error="return"
-                )
-            except Exception as error:
-                raise _failed(key, error) from error
+            values = self._fetch(key, [self.path(key)] * len(batch), starts, ends)
             for value, (_, members) in zip(values, batch, strict=True):
                 data = _value(key, value)
                 for offset, size in members:
                     yield None if data is None else memoryview(data)[offset : offset + size]
 
     def set(self, key: str, value: Buffer) -> None:  # noqa: D102
-        path = self.path(key)
+        path, data = self.path(key), bytes(value)
         try:
-            if not hasattr(self.fs, "bucket") and "memory" in _protocols(self.fs):
+            try:
+                self.fs.pipe_file(path, data)
+            except FileNotFoundError:
+                # File systems with real directories want them made.
                 self.fs.makedirs(os.path.dirname(path), exist_ok=True)
-            self.fs.pipe_file(path, bytes(value))
+                self.fs.pipe_file(path, data)
         except NotImplementedError as error:
             raise ReadOnlyError("this file system can't be written", key=key) from error
         except Exception as error:
@@ -133,12 +155,19 @@ class FsspecStore(Store):
             raise _failed(key, error) from error
 
     def erase_prefix(self, prefix: str) -> None:  # noqa: D102
+        directory = self.path(prefix).rstrip("/")
+        if has_magic(directory):
+            # `rm` would take the name for a pattern.
+            super().erase_prefix(prefix)
+            return
         try:
             self.fs.invalidate_cache()
-            if self.fs.exists(self.path(prefix).rstrip("/")):
-                self.fs.rm(self.path(prefix).rstrip("/"), recursive=True)
+            if self.fs.exists(directory):
+                self.fs.rm(directory, recursive=True)
         except _ABSENT:
             return
+        except NotImplementedError as error:
+            raise ReadOnlyError("this file system can't erase", key=prefix) from error
         except Exception as error:
             raise _failed(prefix, error) from error
 
@@ -149,7 +178,10 @@ class FsspecStore(Store):
         try:
             self.fs.invalidate_cache(directory)
             entries = self.fs.ls(directory, detail=True)
-        except _ABSENT:
+        except _ABSENT as error:
+            if "http" in _protocols(self.fs):
+                # No index page: not an empty directory, but one that can't be looked into.
+                raise not_listable(self.url, error) from error
             return [], []
         except NotImplementedError as error:
             raise not_listable(self.url, error) from error
@@ -157,6 +189,7 @@ class FsspecStore(Store):
             raise _failed(prefix, error) from error
         for entry in entries:
             name = entry["name"].rstrip("/").rsplit("/", 1)[-1]
+            name = unquote(name) if "http" in _protocols(self.fs) else name
             if entry["name"].strip("/") != directory.strip("/") and name:
                 (prefixes if entry["type"] == "directory" else keys).add(name)
         return sorted(keys), sorted(prefixes)
@@ -189,6 +222,17 @@ def _value(key: str, found: Any) -> Buffer | None:
     if isinstance(found, BaseException):
         raise _failed(key, found) from found
     return bytes(found)
+
+
+def _trimmed(found: Any, start: int | None, end: int | None) -> Any:
+    """Return the part that was asked for, also of a server that sent everything (RFC 9110)."""
+    if isinstance(found, BaseException) or start is None:
+        return found
+    if start < 0:
+        return found[start:]
+    if end is not None and len(found) > end - start:
+        return found[start:end]
+    return found
 
 
 def _failed(key: str, error: BaseException) -> StoreError:

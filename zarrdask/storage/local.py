@@ -3,8 +3,9 @@
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from secrets import token_hex
@@ -93,39 +94,26 @@ class LocalStore(Store):
             yield view[:size]
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
-        try:
-            fd = os.open(self.path(key), _FLAGS)
-        except _ABSENT:
-            return None
-        except OSError as error:
-            raise _failed(key, error) from error
-        try:
-            size = os.fstat(fd).st_size
+        with _opened(self.path(key), key) as (fd, size):
+            if fd < 0:
+                return None
             begin = max(size + start, 0) if start < 0 else start
-            return os.pread(fd, max(size - begin, 0) if length is None else length, begin)
-        except OSError as error:
-            raise _failed(key, error) from error
-        finally:
-            os.close(fd)
+            left = max(size - begin, 0)
+            return os.pread(fd, left if length is None else min(length, left), begin)
 
     def get_ranges(  # noqa: D102
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
-        try:
-            fd = os.open(self.path(key), _FLAGS)
-        except _ABSENT:
-            yield from (None for _ in ranges)
-            return
-        try:
+        with _opened(self.path(key), key) as (fd, end):
+            if fd < 0:
+                yield from (None for _ in ranges)
+                return
             for (start, length), members in coalesce(ranges, _JOIN_GAP, _JOIN_LIMIT):
-                view = scratch.reserve(length)
-                found = os.preadv(fd, (view[:length],), start)
+                wanted = max(min(length, end - start), 0)
+                view = scratch.reserve(wanted)
+                found = os.preadv(fd, (view[:wanted],), start)
                 for offset, size in members:
                     yield view[offset : min(offset + size, found)]
-        except OSError as error:
-            raise _failed(key, error) from error
-        finally:
-            os.close(fd)
 
     def set(self, key: str, value: Buffer) -> None:  # noqa: D102
         path = self.path(key)
@@ -196,6 +184,27 @@ class LocalStore(Store):
             return ""
         # A rename gives a new inode: it tells two writes within one tick of the clock apart.
         return f"{status.st_mtime_ns:x}-{status.st_ino:x}"
+
+
+@contextmanager
+def _opened(path: str, key: str) -> Iterator[tuple[int, int]]:
+    """Open a file for reading: its descriptor (negative if there is none) and size."""
+    fd = -1
+    try:
+        with suppress(*_ABSENT):
+            fd = os.open(path, _FLAGS)
+        status = os.fstat(fd) if fd >= 0 else None
+        if status is None or stat.S_ISDIR(status.st_mode):
+            yield -1, 0
+        else:
+            yield fd, status.st_size
+    except OSError as error:
+        if isinstance(error, StoreError):
+            raise
+        raise _failed(key, error) from error
+    finally:
+        if fd >= 0:
+            os.close(fd)
 
 
 def _read(fd: int) -> bytes:

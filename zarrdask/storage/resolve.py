@@ -38,7 +38,7 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
             expected="a URL, a path, a mutable mapping or a store",
         )
     text = os.fsdecode(url)
-    if text.startswith("file://"):
+    if text.startswith(("file://", "local://")):
         text = unquote(urlsplit(text).path)
     if "://" in text or "::" in text:
         return _fsspec(text, storage_options)
