@@ -389,13 +389,13 @@ class BlockIndex:
         grid = self.array.metadata.grid
         blocks = basic(index, grid.counts)
         plain = all(f == 0 or f == slice(None) for f in blocks.finish)
-        if not plain or any(pick.step != 1 for pick in blocks.picks):  # type: ignore[union-attr]
+        if not plain or any(pick.step != 1 for pick in blocks.slices):
             raise SelectionError(
                 "blocks are selected by integers and slices of step 1", found=index
             )
         region = tuple(
-            slice(min(pick.start * n, size), min(pick.stop * n, size), 1)  # type: ignore[union-attr]
-            for pick, n, size in zip(blocks.picks, grid.chunk_shape, grid.shape, strict=True)
+            slice(min(pick.start * n, size), min(pick.stop * n, size), 1)
+            for pick, n, size in zip(blocks.slices, grid.chunk_shape, grid.shape, strict=True)
         )
         return basic(region, self.array.shape)
 

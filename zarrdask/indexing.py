@@ -8,7 +8,7 @@ independent, so a selection over n chunks an axis costs n an axis to plan, not n
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -59,6 +59,11 @@ class Selection:
     picks: tuple[Pick, ...]
     shape: tuple[int, ...]
     finish: tuple[Any, ...]
+
+    @property
+    def slices(self) -> Region:
+        """The picks of a basic selection, which are all slices."""
+        return cast(Region, self.picks)
 
     @property
     def plain(self) -> bool:
@@ -406,11 +411,12 @@ def parts(pick: Pick, chunk: int) -> list[Part]:
     [(0, slice(2, 3, 1), slice(0, 1, 1)), (1, slice(0, 1, 1), slice(1, 2, 1))]
     """
     if isinstance(pick, slice):
-        return _slice_parts(pick, chunk)
+        return slice_parts(pick, chunk)
     return _position_parts(pick, chunk)
 
 
-def _slice_parts(pick: slice, chunk: int) -> list[Part]:
+def slice_parts(pick: slice, chunk: int) -> list[Part]:
+    """Cut a slice at the boundaries of the chunks of one axis."""
     start, stop, step = pick.start, pick.stop, pick.step
     if start >= stop:
         return []

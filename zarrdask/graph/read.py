@@ -13,7 +13,7 @@ from zarrdask.errors import SelectionError
 from zarrdask.graph.client import check_visible
 from zarrdask.graph.source import Handle, Source, compose_axis, identity
 from zarrdask.grids import Shape
-from zarrdask.indexing import Region, basic, is_basic, parts
+from zarrdask.indexing import Region, basic, is_basic, pick_size, slice_parts
 from zarrdask.plan.align import Chunks, auto_block, offset_blocks
 
 #: A slice that meets at most this part of the units in the blocks that it touches is read by
@@ -79,7 +79,7 @@ def from_zarr(
     array = open_array(url, component, storage_options=storage_options)
     check_visible(array.store)
     selection = basic(() if region is None else region, array.shape)
-    region = selection.picks
+    region = selection.slices
     handle = Handle(array.stored)
     source = Source(handle, region, tokenize(identity(array), handle.packed))
     x = _lazy(
@@ -109,7 +109,7 @@ def _cut(region: Region, block: Shape) -> Chunks:
     return tuple(
         offset_blocks(pick.start, pick.stop - pick.start, length)
         if pick.step == 1
-        else tuple(len(range(*p.inside.indices(length))) for p in parts(pick, length)) or (0,)
+        else tuple(pick_size(p.outside) for p in slice_parts(pick, length)) or (0,)
         for pick, length in zip(region, block, strict=True)
     )
 
@@ -122,7 +122,7 @@ def _lazy(source: Source, chunks: Chunks, name: str) -> da.Array:
         "meta": np.empty((0,) * source.ndim, source.dtype),
     }
     if da.ARRAY_EXPR_ENABLED:
-        return da.from_array(source, **options)
+        return da.from_array(source, **options)  # it names arrays itself
     x = da.from_array(source, name=name, **options)
     return StoredArray.wrap(x, source)
 
@@ -152,7 +152,7 @@ class StoredArray(da.Array):  # type: ignore[misc]
             selection = basic(index, self.shape)
         except SelectionError:
             return super().__getitem__(index)  # Dask's own errors
-        region: Region = selection.picks  # type: ignore[assignment]
+        region = selection.slices
         if not self._is_narrow(region):
             return super().__getitem__(index)
         chunks = tuple(_sliced(c, pick) for c, pick in zip(self.chunks, region, strict=True))

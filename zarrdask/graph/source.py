@@ -129,7 +129,7 @@ class Source:
 
     def __getitem__(self, index: Any) -> np.ndarray:
         selection = basic(index, self.shape)
-        region = compose(self.region, selection.picks)  # type: ignore[arg-type]
+        region = compose(self.region, selection.slices)
         found = read_region(self.handle.chunks, region)
         return found if selection.plain else found[selection.finish]
 

@@ -131,7 +131,7 @@ def _target(
 
 def _place(x: da.Array, array: Array, region: Any) -> Region:
     selection = basic(() if region is None else region, array.shape)
-    picks: Region = selection.picks  # type: ignore[assignment]
+    picks = selection.slices
     if not selection.plain or any(pick.step != 1 for pick in picks):
         raise SelectionError(
             "a region to write to is made of slices without a step", key="region", found=region

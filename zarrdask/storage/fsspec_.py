@@ -136,7 +136,9 @@ class FsspecStore(Store):
             try:
                 self.fs.pipe_file(path, data)
             except FileNotFoundError:
-                # File systems with real directories want them made.
+                # File systems with real directories want them made; buckets are not ours to make.
+                if not self.fs.exists(self.root.split("/")[0] or "/"):
+                    raise
                 self.fs.makedirs(os.path.dirname(path), exist_ok=True)
                 self.fs.pipe_file(path, data)
         except NotImplementedError as error:
