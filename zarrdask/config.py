@@ -38,4 +38,5 @@ def get(name: str) -> Any:
     >>> get("block-size")
     16777216
     """
-    return _dask_config().get(f"zarrdask.{name}")
+    # With the default again: leaving `with dask.config.set(...)` may take all of ours away.
+    return _dask_config().get(f"zarrdask.{name}", DEFAULTS[name])

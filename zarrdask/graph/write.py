@@ -18,6 +18,7 @@ from zarrdask.graph.read import from_zarr
 from zarrdask.graph.source import Handle, Target
 from zarrdask.indexing import Region, basic, pick_size
 from zarrdask.plan.align import Chunks, snap
+from zarrdask.storage.resolve import resolve
 
 
 def to_zarr(
@@ -82,8 +83,8 @@ def to_zarr(
             key="chunks",
             found=x.chunks,
         )
-    array = _target(x, url, component, storage_options, overwrite, region, create_kwargs)
-    check_visible(array.store)
+    options = {"overwrite": overwrite, "region": region, "storage_options": storage_options}
+    array = _target(x, url, component, options | create_kwargs)
     place = _place(x, array, region)
     receipts, blocks, target = write_blocks(x, array, place)
     if return_stored and not compute:
@@ -101,32 +102,22 @@ def _delayed(receipts: da.Array) -> Delayed:
     return delayed(_finish)(parts, dask_key_name=f"to-zarr-{receipts.name}")
 
 
-def _target(
-    x: da.Array,
-    url: Any,
-    component: str | None,
-    storage_options: dict[str, Any] | None,
-    overwrite: bool,  # noqa: FBT001
-    region: Any,
-    options: dict[str, Any],
-) -> Array:
+def _target(x: da.Array, url: Any, component: str | None, options: dict[str, Any]) -> Array:
+    """Return the array to write to: the one that is there, or a new one."""
+    overwrite, region = options.pop("overwrite"), options.pop("region")
+    storage_options = options.pop("storage_options")
     if isinstance(url, Array):
+        check_visible(url.store)
         found = open_array(url, component)
-    elif region is not None:
-        found = open_array(url, component, mode="r+", storage_options=storage_options)
-    else:
-        options.setdefault("chunks", tuple(max(*axis, 1) for axis in x.chunks))
-        options.setdefault("dtype", x.dtype)
-        return create_array(
-            url,
-            component,
-            shape=x.shape,
-            overwrite=overwrite,
-            storage_options=storage_options,
-            **options,
-        )
-    found.check_writable()
-    return found
+        found.check_writable()
+        return found
+    store = resolve(url, storage_options)
+    check_visible(store)
+    if region is not None:
+        return open_array(store, component, mode="r+")
+    options.setdefault("chunks", tuple(max(*axis, 1) for axis in x.chunks))
+    options.setdefault("dtype", x.dtype)
+    return create_array(store, component, shape=x.shape, overwrite=overwrite, **options)
 
 
 def _place(x: da.Array, array: Array, region: Any) -> Region:

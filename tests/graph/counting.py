@@ -1,0 +1,45 @@
+"""A store that counts what is read from it."""
+
+import threading
+
+from zarrdask.storage.base import coalesce, cut
+from zarrdask.storage.memory import MemoryStore
+
+
+class CountingStore(MemoryStore):
+    """Values in memory; keeps a record (key, bytes) of each read that met a value."""
+
+    def __init__(self):
+        super().__init__()
+        self.reads = []
+        self._lock = threading.Lock()
+
+    def _record(self, key, data):
+        if data is not None and not key.endswith("zarr.json"):
+            with self._lock:
+                self.reads.append((key, len(data)))
+        return data
+
+    def get(self, key):
+        return self._record(key, super().get(key))
+
+    def get_range(self, key, start, length=None):
+        value = super().get(key)
+        return None if value is None else self._record(key, cut(value, start, length))
+
+    def get_ranges(self, key, ranges, scratch):
+        value = super().get(key)
+        for (start, length), members in coalesce(ranges, 0, 2**30):
+            part = self._record(key, cut(value, start, length))
+            for offset, size in members:
+                yield part[offset : offset + size]
+
+    def keys_read(self):
+        """Return the keys that were read since the last call, each as often as it was."""
+        keys, self.reads = sorted(key for key, _ in self.reads), []
+        return keys
+
+    def bytes_read(self):
+        """Return how many bytes were read since the last call."""
+        size, self.reads = sum(n for _, n in self.reads), []
+        return size

@@ -1,0 +1,86 @@
+"""A cluster of two processes."""
+
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+import zarrdask
+from zarrdask.graph.source import unpack
+
+VALUES = np.arange(90 * 70, dtype="f8").reshape(90, 70)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def place(tmp_path):
+    zarrdask.create_array(
+        tmp_path, "a", shape=VALUES.shape, dtype="f8", chunks=(10, 10), shards=(30, 20)
+    )[...] = VALUES
+    return tmp_path
+
+
+def test_reading(client, place):
+    x = zarrdask.from_zarr(place, "a", chunks="stored")
+    assert x.sum().compute() == VALUES.sum()
+    np.testing.assert_array_equal(x[3:50, ::7].compute(), VALUES[3:50, ::7])
+
+
+@pytest.mark.parametrize("blocks", [(30, 20), (17, 13)])
+def test_writing(client, place, blocks):
+    x = zarrdask.from_zarr(place, "a").rechunk(blocks)
+    zarrdask.to_zarr(x + 1, place, "b", chunks=(15, 10), shards=(30, 20))
+    np.testing.assert_array_equal(zarrdask.open_array(place, "b")[...], VALUES + 1)
+
+
+def test_writing_and_reading_in_one_graph(client, place):
+    x = zarrdask.from_zarr(place, "a", chunks="stored")
+    y = zarrdask.to_zarr(x * 2, place, "c", compute=False, return_stored=True)
+    assert y.sum().compute() == VALUES.sum() * 2
+
+
+def test_an_error_in_a_task_comes_back_with_its_key(client, place):
+    key = "a/c/1/2"
+    (place / key).write_bytes(b"rubbish")
+    x = zarrdask.from_zarr(place, "a")
+    with pytest.raises(zarrdask.CodecError, match=key) as caught:
+        x.sum().compute()
+    assert key in caught.value.key
+
+
+def test_workers_open_an_array_once(client, place):
+    x = zarrdask.from_zarr(place, "a", chunks=(10, 10))
+    x.sum().compute()
+    for hits, misses, *_ in client.run(lambda: tuple(unpack.cache_info())).values():
+        assert hits > misses
+
+
+def test_the_cache_of_opened_arrays_is_bounded():
+    assert unpack.cache_info().maxsize is not None
+
+
+@pytest.mark.parametrize("place", [{}, "memory://somewhere"], ids=["dict", "memory"])
+def test_what_is_in_memory_fails_early_and_nothing_is_written(client, place):
+    with pytest.raises(zarrdask.StoreError, match="workers"):
+        zarrdask.to_zarr(da.ones(4), place)
+    with pytest.raises(zarrdask.NodeNotFoundError):
+        zarrdask.open(place)
+    zarrdask.create_array(place, shape=4, dtype="i4")
+    with pytest.raises(zarrdask.StoreError, match="workers"):
+        zarrdask.from_zarr(place)
+
+
+def test_workers_in_this_process_see_what_is_in_memory():
+    store = {}
+    with Client(processes=False, dashboard_address=None, set_as_default=False) as client:
+        with client.as_current():
+            zarrdask.to_zarr(da.from_array(VALUES, chunks=40), store)
+            np.testing.assert_array_equal(zarrdask.from_zarr(store).compute(), VALUES)

@@ -1,0 +1,225 @@
+"""to_zarr: what is stored, by how many tasks, and what comes back."""
+
+from collections import Counter
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from dask.delayed import Delayed
+from hypothesis import given
+from hypothesis import strategies as st
+
+import zarrdask
+from zarrdask.graph.write import write_blocks
+from zarrdask.indexing import whole_region
+from zarrdask.storage.memory import MemoryStore
+
+VALUES = np.arange(1, 61 * 45 + 1, dtype="f4").reshape(61, 45)
+LAYOUTS = {
+    "chunks": {"chunks": (10, 7)},
+    "shards": {"chunks": (5, 3), "shards": (20, 12)},
+    "F shards": {"chunks": (5, 3), "shards": (20, 12), "order": "F"},
+    "v2": {"chunks": (10, 7), "zarr_format": 2, "order": "F"},
+    "one": {"chunks": -1},
+}
+
+
+class Writes(MemoryStore):
+    """Counts how often each key is set or erased."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = Counter()
+
+    def set(self, key, value):
+        self.count[key] += 1
+        super().set(key, value)
+
+    def erase(self, key):
+        self.count[key] += 1
+        super().erase(key)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("blocks", [(10, 7), (20, 12), (13, 11), -1, ((1, 60), (44, 1)), 1000])
+def test_what_is_written_is_read_whatever_the_blocks(layout, blocks):
+    store = Writes()
+    x = da.from_array(VALUES, chunks=blocks)
+    assert zarrdask.to_zarr(x, store, **layout) is None
+    np.testing.assert_array_equal(zarrdask.open_array(store)[...], VALUES)
+    assert max(n for key, n in store.count.items() if "zarr" not in key) == 1
+
+
+pieces = st.lists(st.integers(1, 9), min_size=1, max_size=6)
+
+
+@given(st.lists(st.tuples(pieces, st.integers(1, 7), st.integers(1, 3)), min_size=1, max_size=3))
+def test_every_stored_object_has_one_writer(axes):
+    blocks = tuple(tuple(sizes) for sizes, _, _ in axes)
+    chunks = tuple(c for _, c, _ in axes)
+    shards = tuple(c * m for _, c, m in axes)
+    shape = tuple(map(sum, blocks))
+    values = np.arange(1, np.prod(shape) + 1).reshape(shape)
+    store = Writes()
+    zarrdask.to_zarr(
+        da.from_array(values, chunks=blocks), store, chunks=chunks, shards=shards, compressors=()
+    )
+    np.testing.assert_array_equal(zarrdask.open_array(store)[...], values)
+    assert max(store.count.values()) == 1
+
+
+def test_stored_chunks_follow_the_blocks():
+    store = {}
+    zarrdask.to_zarr(da.from_array(VALUES, chunks=(20, 15)), store)
+    z = zarrdask.open_array(store)
+    assert z.chunks == (20, 15)
+    assert z.dtype == "f4"
+
+
+def test_aligned_blocks_get_no_extra_task():
+    z = zarrdask.create_array({}, shape=VALUES.shape, dtype="f4", chunks=(10, 15))
+    x = da.from_array(VALUES, chunks=(20, 15))
+    receipts, blocks, _ = write_blocks(x, z, whole_region(z.shape))
+    assert blocks == x.chunks
+    assert not any("rechunk" in name for name in receipts.dask.layers)
+    unaligned, _, _ = write_blocks(x.rechunk((15, 15)), z, whole_region(z.shape))
+    assert any("rechunk" in name for name in unaligned.dask.layers)
+
+
+def test_receipts_are_small_and_count_units():
+    z = zarrdask.create_array({}, shape=VALUES.shape, dtype="f4", chunks=(10, 15), fill_value=0)
+    x = da.from_array(VALUES, chunks=(20, 15))
+    receipts, _, _ = write_blocks(x, z, whole_region(z.shape))
+    found = receipts.compute()
+    assert found.shape == (4, 3)
+    assert found.sum() == 21
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("region", [np.s_[3:40, 5:45], np.s_[20:], np.s_[:, 7:14], np.s_[60, 44:]])
+def test_a_region_is_written_and_the_rest_stays(layout, region):
+    store = Writes()
+    z = zarrdask.create_array(store, shape=VALUES.shape, dtype="f4", **layout)
+    z[...] = -VALUES
+    store.count.clear()
+    if isinstance(region, tuple) and region[0] == 60:
+        region = (slice(60, 61), region[1])
+    new = VALUES[region]
+    zarrdask.to_zarr(da.from_array(new, chunks=(8, 6)), store, region=region)
+    expected = -VALUES
+    expected[region] = new
+    np.testing.assert_array_equal(z[...], expected)
+    assert max(store.count.values()) == 1
+
+
+def test_a_region_that_does_not_fit_is_an_error_before_anything_is_written():
+    store = {}
+    zarrdask.create_array(store, shape=(10, 10), dtype="f4", chunks=5)
+    before = dict(store)
+    for region in (np.s_[:5], np.s_[::2], np.s_[::-1], 3, np.s_[2:12]):
+        with pytest.raises(zarrdask.SelectionError, match="region"):
+            zarrdask.to_zarr(da.ones((10, 9)), store, region=region)
+    assert store == before
+
+
+def test_writing_to_an_array():
+    z = zarrdask.create_array({}, "deep/array", shape=(6, 6), dtype="i2", chunks=4)
+    zarrdask.to_zarr(da.full((6, 6), 3.0, chunks=2), z)
+    assert z[...].tolist() == [[3] * 6] * 6
+    zarrdask.to_zarr(da.zeros((2, 6), chunks=1), z, region=np.s_[2:4])
+    assert z[:, 0].tolist() == [3, 3, 0, 0, 3, 3]
+
+
+def test_an_array_opened_for_reading_is_not_written():
+    z = zarrdask.create_array({}, shape=4, dtype="i4")
+    with pytest.raises(PermissionError, match="opened for reading"):
+        zarrdask.to_zarr(da.zeros(4), zarrdask.open_array(z.store))
+
+
+def test_what_is_there_is_kept_unless_it_is_to_be_replaced():
+    store = {}
+    zarrdask.to_zarr(da.ones(4, chunks=2), store)
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        zarrdask.to_zarr(da.zeros(4), store)
+    assert zarrdask.open_array(store)[...].tolist() == [1, 1, 1, 1]
+    zarrdask.to_zarr(da.zeros(3), store, overwrite=True)
+    assert zarrdask.open_array(store)[...].tolist() == [0, 0, 0]
+    assert sorted(store) == ["zarr.json"]
+
+
+def test_options_of_the_new_array():
+    store = {}
+    zarrdask.to_zarr(
+        da.ones((4, 4), chunks=2),
+        store,
+        "a/b",
+        dtype="i2",
+        attributes={"units": "K"},
+        dimension_names=["y", "x"],
+        zarr_format=2,
+        compressors="gzip",
+    )
+    z = zarrdask.open_array(store, "a/b")
+    assert (z.dtype, z.zarr_format, z.dimension_names) == (np.dtype("i2"), 2, ("y", "x"))
+    assert z.attrs["units"] == "K"
+    assert z[...].tolist() == [[1] * 4] * 4
+
+
+def test_not_computing_writes_metadata_only():
+    store = {}
+    task = zarrdask.to_zarr(da.ones((4, 4), chunks=2), store, compute=False)
+    assert isinstance(task, Delayed)
+    assert sorted(store) == ["zarr.json"]
+    assert task.compute() is None
+    assert zarrdask.open_array(store)[...].tolist() == [[1] * 4] * 4
+
+
+@pytest.mark.parametrize("compute", [True, False])
+def test_the_stored_array_is_returned(compute):
+    store = {}
+    x = da.from_array(VALUES, chunks=(13, 11))
+    y = zarrdask.to_zarr(x, store, chunks=(10, 7), dtype="f8", return_stored=True, compute=compute)
+    assert isinstance(y, da.Array)
+    assert (len(store) > 1) is compute
+    assert y.dtype == "f8"
+    np.testing.assert_array_equal(y.compute(), VALUES)
+    assert len(store) > 1
+
+
+def test_units_that_hold_only_the_fill_value_are_not_stored(setting):
+    values = np.zeros((6, 6), "f4")
+    values[0, 0] = 1
+    store = {}
+    zarrdask.to_zarr(da.from_array(values, chunks=3), store)
+    assert sorted(store) == ["c/0/0", "zarr.json"]
+    setting({"zarrdask.write-empty-chunks": True})
+    zarrdask.to_zarr(da.from_array(values, chunks=3), store, overwrite=True)
+    assert len(store) == 5
+
+
+def test_unknown_chunk_sizes_are_an_error():
+    x = da.from_array(np.arange(10), chunks=5)
+    with pytest.raises(zarrdask.MetadataError, match="compute_chunk_sizes"):
+        zarrdask.to_zarr(x[x > 3], {})
+
+
+def test_a_type_that_the_format_lacks_is_an_error_before_anything_is_written():
+    store = {}
+    with pytest.raises(NotImplementedError, match="zarr_format=2"):
+        zarrdask.to_zarr(da.from_array(np.array(["a"])), store)
+    assert store == {}
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0)])
+def test_odd_shapes(shape):
+    store = {}
+    values = np.full(shape, 2.5)
+    zarrdask.to_zarr(da.from_array(values, chunks=-1), store)
+    np.testing.assert_array_equal(zarrdask.open_array(store)[...], values)
+
+
+def test_the_process_scheduler_writes(tmp_path):
+    with dask.config.set(scheduler="processes", num_workers=2):
+        zarrdask.to_zarr(da.from_array(VALUES, chunks=(13, 11)), tmp_path, chunks=(10, 10))
+    np.testing.assert_array_equal(zarrdask.open_array(tmp_path)[...], VALUES)
