@@ -72,23 +72,29 @@ class Group(Mapping[str, "Array | Group"]):
         return node(self.store, path, metadata, self.mode)
 
     def __getitem__(self, name: str) -> "Array | Group":
-        path = hierarchy.join(self.path, name)
-        metadata = hierarchy.read(self.store, path)
-        if metadata is None or path == self.path:
+        path = self._below(name)
+        metadata = None if path is None else hierarchy.read(self.store, path)
+        if path is None or metadata is None:
             raise self._missing(name)
         return self._node(path, metadata)
+
+    def _below(self, name: object) -> str | None:
+        """Return the path of a name, or None if nothing below can have it."""
+        try:
+            path = hierarchy.join(self.path, name) if isinstance(name, str) else self.path
+        except MetadataError:
+            return None
+        return None if path == self.path else path
 
     def _missing(self, name: str) -> NodeNotFoundError:
         return NodeNotFoundError(
             "there is no array or group here",
-            key=f"{self.store.url}/{hierarchy.join(self.path, name)}",
-            found=name,
+            key=f"{self.store.url}/{hierarchy.prefix_of(self.path)}{name}",
         )
 
     def __contains__(self, name: object) -> bool:
-        if not isinstance(name, str) or not hierarchy.normalise(name):
-            return False
-        return hierarchy.exists(self.store, hierarchy.join(self.path, name))
+        path = self._below(name)
+        return path is not None and hierarchy.exists(self.store, path)
 
     def _members(self) -> Iterator[tuple[str, "Array | Group"]]:
         for name, metadata in hierarchy.children(self.store, self.path):

@@ -16,7 +16,7 @@ def normalise(path: str | None) -> str:
     Raises
     ------
     MetadataError
-        If a name is made of periods only (conformance A-44, A-45, C-29).
+        If a name is made of periods only, or has a NUL (conformance A-44, A-45, C-29).
 
     Examples
     --------
@@ -25,9 +25,9 @@ def normalise(path: str | None) -> str:
     """
     names = [name for name in (path or "").replace("\\", "/").split("/") if name]
     for name in names:
-        if not name.strip("."):
+        if not name.strip(".") or "\0" in name:
             raise MetadataError(
-                "a name of periods only is not allowed", key="path", found=path, expected="names"
+                "a name may not be periods only, nor have a NUL", key="path", found=path
             )
     return "/".join(names)
 

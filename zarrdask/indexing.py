@@ -113,7 +113,9 @@ def expand(index: Any, ndim: int, *, new_axes: bool = True) -> tuple[Any, ...]:
 
 
 def is_integer(entry: Any) -> bool:
-    """Whether an index entry is one integer: a Python or NumPy integer, not a bool."""
+    """Whether an index entry is one integer: of Python or NumPy (also 0-d), not a bool."""
+    if isinstance(entry, np.ndarray):
+        return entry.ndim == 0 and entry.dtype.kind in "iu"
     return isinstance(entry, int | np.integer) and not isinstance(entry, bool | np.bool_)
 
 

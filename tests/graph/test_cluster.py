@@ -14,7 +14,7 @@ VALUES = np.arange(90 * 70, dtype="f8").reshape(90, 70)
 @pytest.fixture(scope="module")
 def client():
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         yield client
@@ -80,7 +80,10 @@ def test_what_is_in_memory_fails_early_and_nothing_is_written(client, place):
 
 def test_workers_in_this_process_see_what_is_in_memory():
     store = {}
-    with Client(processes=False, dashboard_address=None, set_as_default=False) as client:
-        with client.as_current():
-            zarrdask.to_zarr(da.from_array(VALUES, chunks=40), store)
-            np.testing.assert_array_equal(zarrdask.from_zarr(store).compute(), VALUES)
+    with (
+        LocalCluster(processes=False, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+        client.as_current(),
+    ):
+        zarrdask.to_zarr(da.from_array(VALUES, chunks=40), store)
+        np.testing.assert_array_equal(zarrdask.from_zarr(store).compute(), VALUES)

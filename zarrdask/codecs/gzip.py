@@ -1,4 +1,4 @@
-"""``gzip`` (C-49) and ``zlib``: DEFLATE in two wrappings, inflated by isal where it is installed."""
+"""``gzip`` (C-49) and ``zlib``: DEFLATE in two wrappings; isal inflates where it is installed."""
 
 import zlib
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A list of codecs, bound once to the chunks of an array: checked at open, only applied per chunk."""
+"""Codecs bound once to the chunks of an array: checked at open, only applied per chunk."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -26,7 +26,7 @@ class Value(Protocol):
     """A stored value that is read in parts: what the codec is given instead of a store."""
 
     def part(self, start: int, length: int) -> Buffer | None:
-        """Return some bytes (a negative start counts from the end), or None if there is no value."""
+        """Return some bytes (a negative start counts from the end), or None if nothing is there."""
 
     def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
         """Yield the parts (start, length), given by rising start; each before the next is asked."""

@@ -18,7 +18,6 @@ from zarrdask.dtypes.v2 import parse_dtype, render_dtype
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.base import (
     Documents,
-    parse_attributes,
     parse_json,
     parse_lengths,
     render_json,
@@ -88,6 +87,10 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
             "not a separator", key="dimension_separator", found=separator, expected="'.' or '/'"
         )
     codecs = _parse_codecs(document, dtype, len(shape))
+    names = _dimension_names(attributes, len(shape))
+    if names is not None:
+        # One fact, one place: they come back when the attributes are written.
+        attributes = {key: value for key, value in attributes.items() if key != _DIMENSIONS}
     known = {*_MEMBERS, "dimension_separator"}
     return ArrayMetadata(
         zarr_format=VERSION,
@@ -98,7 +101,7 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
         fill_value=object_fill(codecs, fill) if dtype.hasobject else fill,
         codecs=codecs,
         attributes=attributes,
-        dimension_names=_dimension_names(attributes, len(shape)),
+        dimension_names=names,
         extra={name: value for name, value in document.items() if name not in known},
     )
 
@@ -266,10 +269,18 @@ def render(metadata: Metadata) -> dict[str, bytes | None]:
     else:
         document = _render_array(metadata)
         name = ".zarray"
-        if metadata.dimension_names is not None and None not in metadata.dimension_names:
-            attributes[_DIMENSIONS] = list(metadata.dimension_names)
+        if metadata.dimension_names is not None:
+            attributes.setdefault(_DIMENSIONS, _render_names(metadata.dimension_names))
     text = render_json(attributes, ".zattrs") if attributes else None
     return {".zattrs": text, name: render_json(document, name)}
+
+
+def _render_names(names: tuple[str | None, ...]) -> list[str | None]:
+    if None in names:
+        raise UnsupportedError(
+            "in v2 either all dimensions have names or none", key="dimension_names", found=names
+        )
+    return list(names)
 
 
 def _render_array(metadata: ArrayMetadata) -> Json:

@@ -70,6 +70,7 @@ def from_zarr(
 
     Examples
     --------
+    >>> import zarrdask
     >>> store = {}
     >>> z = zarrdask.create_array(store, shape=(4, 6), dtype="i4", chunks=(2, 3))
     >>> z[...] = 7
@@ -143,7 +144,7 @@ class StoredArray(da.Array):  # type: ignore[misc]
         """Return a Dask array as one that knows its source."""
         found = cls(x.dask, x.name, x.chunks, dtype=x.dtype, meta=x._meta)
         found.source = source
-        return found  # type: ignore[no-any-return]
+        return found
 
     def __getitem__(self, index: Any) -> da.Array:
         if not is_basic(index):

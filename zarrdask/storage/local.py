@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from errno import ENAMETOOLONG
 from itertools import count
 from secrets import token_hex
 from typing import ClassVar
@@ -49,20 +50,8 @@ class LocalStore(Store):
         return f"{self.root}/{key}"
 
     def get(self, key: str) -> bytes | None:  # noqa: D102
-        try:
-            fd = os.open(self.path(key), _FLAGS)
-        except _ABSENT:
-            return None
-        except OSError as error:
-            raise _failed(key, error) from error
-        try:
-            return _read(fd)
-        except IsADirectoryError:
-            return None
-        except OSError as error:
-            raise _failed(key, error) from error
-        finally:
-            os.close(fd)
+        with _opened(self.path(key), key) as (fd, size):
+            return None if fd < 0 else _read(fd, size)
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
         # The hot loop: no fstat, no allocation; a value that fills the buffer is read again.
@@ -76,7 +65,10 @@ class LocalStore(Store):
                 yield None
                 continue
             except OSError as error:
-                raise _failed(key, error) from error
+                if error.errno != ENAMETOOLONG:
+                    raise _failed(key, error) from error
+                yield None
+                continue
             try:
                 size = os.readv(fd, (view,))
                 if size == space:
@@ -191,8 +183,11 @@ def _opened(path: str, key: str) -> Iterator[tuple[int, int]]:
     """Open a file for reading: its descriptor (negative if there is none) and size."""
     fd = -1
     try:
-        with suppress(*_ABSENT):
+        try:
             fd = os.open(path, _FLAGS)
+        except OSError as error:
+            if not isinstance(error, _ABSENT) and error.errno != ENAMETOOLONG:
+                raise
         status = os.fstat(fd) if fd >= 0 else None
         if status is None or stat.S_ISDIR(status.st_mode):
             yield -1, 0
@@ -207,8 +202,7 @@ def _opened(path: str, key: str) -> Iterator[tuple[int, int]]:
             os.close(fd)
 
 
-def _read(fd: int) -> bytes:
-    size = os.fstat(fd).st_size
+def _read(fd: int, size: int) -> bytes:
     data = os.read(fd, size)
     while len(data) < size:
         # Linux hands out at most 2 GiB a call.

@@ -91,7 +91,10 @@ class _Elsewhere(MutableMapping[str, bytes]):
     """Stands for the values of another process: any use of it says so."""
 
     def _fail(self) -> NoReturn:
-        raise StoreError(
+        raise self._error()
+
+    def _error(self) -> StoreError:
+        return StoreError(
             "an in-memory store exists in the process that made it only; worker processes can't "
             "see it. Use a local directory or a URL, or a scheduler with threads",
             key="MemoryStore",
@@ -110,4 +113,4 @@ class _Elsewhere(MutableMapping[str, bytes]):
         self._fail()
 
     def __len__(self) -> int:
-        self._fail()
+        raise self._error()

@@ -1,0 +1,54 @@
+"""What all tests share: settings of hypothesis, and stores to run on."""
+
+import uuid
+
+import dask.config
+import pytest
+from hypothesis import HealthCheck, settings
+
+from zarrdask import config
+from zarrdask.storage.resolve import resolve
+
+pytest.register_assert_rewrite("tests.contracts.codec", "tests.contracts.store")
+
+settings.register_profile(
+    "zarrdask",
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+# By hand, for a longer search: --hypothesis-profile=deep
+settings.register_profile("deep", settings.get_profile("zarrdask"), max_examples=1500)
+settings.load_profile("zarrdask")
+
+
+@pytest.fixture
+def setting():
+    """Set values of Dask's configuration for one test: ``setting({"zarrdask.threads": 1})``."""
+    config.get("block-size")  # the defaults must be there before they are overridden
+    entered = []
+
+    def set_(values):
+        change = dask.config.set(values)
+        change.__enter__()
+        entered.append(change)
+
+    yield set_
+    for change in reversed(entered):
+        change.__exit__(None, None, None)
+
+
+@pytest.fixture(params=["dict", "local", "fsspec"])
+def place(request, tmp_path):
+    """Somewhere to store nodes: a dict, a directory, a URL."""
+    if request.param == "dict":
+        return {}
+    if request.param == "local":
+        return tmp_path / "store"
+    return f"memory://{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def store(place):
+    """The store of `place`."""
+    return resolve(place)

@@ -1,0 +1,340 @@
+"""zarrdask on S3: moto's server on loopback."""
+
+import logging
+import zipfile
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import boto3
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import zarr
+from moto.server import ThreadedMotoServer
+
+import zarrdask
+
+VALUES = np.arange(13 * 20, dtype="f4").reshape(13, 20)
+KEYS = {"key": "testing", "secret": "testing"}
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "v3": {"chunks": (5, 8)},
+    "v3-shards": {"chunks": (2, 4), "shards": (6, 8)},
+    "v2": {"chunks": (5, 8), "zarr_format": 2},
+}
+
+
+class Request(NamedTuple):
+    method: str
+    path: str
+    range: str | None
+    sent: int
+
+
+class Log:
+    """Remembers what a WSGI application was asked for."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+        self.requests: list[Request] = []
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
+        body = b"".join(self.app(environ, start_response))
+        self.requests.append(
+            Request(
+                environ["REQUEST_METHOD"],
+                environ["PATH_INFO"],
+                environ.get("HTTP_RANGE"),
+                len(body),
+            )
+        )
+        return [body]
+
+    def taken(self) -> list[Request]:
+        found, self.requests = self.requests, []
+        return found
+
+
+class Bucket(NamedTuple):
+    url: str
+    options: dict[str, Any]
+    log: Log
+    client: Any
+
+    def names(self) -> list[str]:
+        name = self.url.removeprefix("s3://")
+        return [
+            item["Key"] for item in self.client.list_objects_v2(Bucket=name).get("Contents", ())
+        ]
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[tuple[str, Log]]:
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    log = Log(server._server.app)
+    server._server.app = log
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}", log
+    server.stop()
+
+
+@pytest.fixture
+def bucket(service: tuple[str, Log]) -> Bucket:
+    endpoint, log = service
+    client = boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        aws_access_key_id=KEYS["key"],
+        aws_secret_access_key=KEYS["secret"],
+        region_name="us-east-1",
+    )
+    name = f"bucket-{uuid4().hex}"
+    client.create_bucket(Bucket=name)
+    return Bucket(f"s3://{name}", {**KEYS, "endpoint_url": endpoint}, log, client)
+
+
+def write(bucket: Bucket, component: str, values: np.ndarray = VALUES, **options: Any) -> Any:
+    z = zarrdask.create_array(
+        bucket.url,
+        component,
+        shape=values.shape,
+        dtype=values.dtype,
+        storage_options=bucket.options,
+        **options,
+    )
+    z[...] = values
+    return z
+
+
+def check(bucket: Bucket, component: str, values: np.ndarray = VALUES) -> None:
+    """Read with zarrdask in both its ways."""
+    options = {"storage_options": bucket.options}
+    z = zarrdask.open_array(bucket.url, component, **options)
+    np.testing.assert_array_equal(z[...], values)
+    x = zarrdask.from_zarr(bucket.url, component, chunks="stored", **options)
+    np.testing.assert_array_equal(x.compute(scheduler="threads"), values)
+    at_its_own_url = zarrdask.from_zarr(f"{bucket.url}/{component}", **options)
+    np.testing.assert_array_equal(at_its_own_url.compute(scheduler="sync"), values)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+class TestArrays:
+    def test_eager_writes(self, bucket, layout):
+        write(bucket, "a/x y", **layout)
+        check(bucket, "a/x y")
+
+    def test_dask_writes(self, bucket, layout):
+        x = da.from_array(VALUES, chunks=(7, 6))
+        options = {"storage_options": bucket.options, **layout}
+        zarrdask.to_zarr(x, bucket.url, "a/x", **options)
+        check(bucket, "a/x")
+
+    def test_a_region_is_written(self, bucket, layout):
+        write(bucket, "x", **layout)
+        options = {"storage_options": bucket.options, "region": np.s_[3:7, 5:14]}
+        zarrdask.to_zarr(da.full((4, 9), -1, "f4", chunks=-1), bucket.url, "x", **options)
+        expected = VALUES.copy()
+        expected[3:7, 5:14] = -1
+        check(bucket, "x", expected)
+
+    def test_growing_and_shrinking(self, bucket, layout):
+        z = write(bucket, "x", **layout)
+        z.append(VALUES)
+        z.resize((26, 7))
+        z.resize((26, 20))
+        expected = np.where(np.arange(20) < 7, np.concatenate([VALUES, VALUES]), 0)
+        check(bucket, "x", expected.astype("f4"))
+
+    def test_zarr_python_reads(self, bucket, layout):
+        write(bucket, "x", **layout)
+        store = zarr.storage.FsspecStore.from_url(f"{bucket.url}/x", bucket.options)
+        np.testing.assert_array_equal(zarr.open_array(store, mode="r")[...], VALUES)
+
+    def test_return_stored(self, bucket, layout):
+        x = da.from_array(VALUES, chunks=(7, 6))
+        options = {"storage_options": bucket.options, "return_stored": True, **layout}
+        stored = zarrdask.to_zarr(x, bucket.url, "x", **options)
+        assert float(stored.sum().compute()) == VALUES.sum()
+
+    def test_nothing_but_metadata_before_it_is_computed(self, bucket, layout):
+        x = da.from_array(VALUES, chunks=(7, 6))
+        options = {"storage_options": bucket.options, "compute": False, **layout}
+        done = zarrdask.to_zarr(x, bucket.url, "x", **options)
+        names = {key.rpartition("/")[2] for key in bucket.names()}
+        assert names <= {"zarr.json", ".zarray", ".zgroup", ".zattrs"}
+        done.compute()
+        check(bucket, "x")
+
+
+class TestHierarchies:
+    @pytest.mark.parametrize("zarr_format", [2, 3])
+    def test_listing(self, bucket, zarr_format):
+        options = {"storage_options": bucket.options}
+        root = zarrdask.create_group(bucket.url, zarr_format=zarr_format, **options)
+        root.attrs["n"] = 1
+        root.create_array("sub/x", shape=(6,), dtype="i4", chunks=(2,))[2:4] = 7
+        root.create_group("empty")
+        found = zarrdask.open_group(bucket.url, **options)
+        assert dict(found.attrs) == {"n": 1}
+        assert [path for path, _ in found.walk()] == ["empty", "sub", "sub/x"]
+        assert found["sub/x"].nchunks_stored == 1
+
+    def test_what_others_add_is_seen(self, bucket):
+        options = {"storage_options": bucket.options}
+        root = zarrdask.create_group(bucket.url, **options)
+        assert list(root) == []
+        name = bucket.url.removeprefix("s3://")
+        document = b'{"zarr_format": 3, "node_type": "group"}'
+        bucket.client.put_object(Bucket=name, Key="late/zarr.json", Body=document)
+        assert list(root) == ["late"]
+        assert root["late"].zarr_format == 3
+
+    def test_deleting(self, bucket):
+        root = zarrdask.create_group(bucket.url, storage_options=bucket.options)
+        for name in ("keep", "drop/x", "drop*", "dropped"):
+            write(bucket, name, chunks=(5, 8))
+        del root["drop"]
+        assert list(root) == ["drop*", "dropped", "keep"]
+        del root["drop*"]
+        assert list(root) == ["dropped", "keep"]
+        assert {key.partition("/")[0] for key in bucket.names()} == {"zarr.json", "dropped", "keep"}
+        check(bucket, "dropped")
+        check(bucket, "keep")
+
+    def test_overwriting_leaves_nothing_of_the_old(self, bucket):
+        write(bucket, "x", chunks=(1, 20))
+        options = {"storage_options": bucket.options}
+        with pytest.raises(zarrdask.NodeExistsError):
+            zarrdask.create_array(bucket.url, "x", shape=(1,), dtype="i4", **options)
+        zarrdask.to_zarr(da.zeros((2, 2), chunks=2), bucket.url, "x", overwrite=True, **options)
+        assert [key for key in bucket.names() if key.startswith("x/")] == ["x/zarr.json"]
+        check(bucket, "x", np.zeros((2, 2)))
+
+
+def test_a_zip_file_on_s3(bucket, tmp_path):
+    z = zarrdask.create_array(tmp_path / "x", shape=(13, 20), dtype="f4", chunks=(5, 8))
+    z[...] = VALUES
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        for file in (tmp_path / "x").rglob("*"):
+            archive.write(file, file.relative_to(tmp_path))
+    name = bucket.url.removeprefix("s3://")
+    bucket.client.upload_file(tmp_path / "x.zip", name, "x.zip")
+    url, options = f"zip://x::{bucket.url}/x.zip", {"s3": bucket.options}
+    np.testing.assert_array_equal(zarrdask.open(url, storage_options=options)[...], VALUES)
+    x = zarrdask.from_zarr(url, storage_options=options, chunks="stored")
+    np.testing.assert_array_equal(x.compute(scheduler="threads"), VALUES)
+
+
+class TestErrors:
+    VERBS = (zarrdask.open, zarrdask.open_array, zarrdask.open_group, zarrdask.from_zarr)
+
+    @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)
+    def test_a_missing_key(self, bucket, verb):
+        with pytest.raises(zarrdask.NodeNotFoundError, match="nowhere"):
+            verb(bucket.url, "nowhere", storage_options=bucket.options)
+
+    @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)
+    def test_a_missing_bucket(self, bucket, verb):
+        with pytest.raises((zarrdask.NodeNotFoundError, zarrdask.StoreError), match="no-bucket"):
+            verb("s3://no-bucket/x", storage_options=bucket.options)
+
+    def test_writing_to_a_missing_bucket(self, bucket):
+        options = {"shape": (1,), "dtype": "i4", "storage_options": bucket.options}
+        with pytest.raises(zarrdask.StoreError):
+            zarrdask.create_array("s3://no-bucket/x", **options)
+        with pytest.raises(zarrdask.StoreError):
+            zarrdask.to_zarr(da.zeros(3), "s3://no-bucket/x", storage_options=bucket.options)
+
+    def test_no_service(self):
+        retries = {"retries": {"max_attempts": 1}, "connect_timeout": 1}
+        options = {**KEYS, "endpoint_url": "http://127.0.0.1:1", "config_kwargs": retries}
+        with pytest.raises(zarrdask.StoreError):
+            zarrdask.open("s3://bucket/x", storage_options=options)
+
+    def test_a_damaged_shard(self, bucket):
+        write(bucket, "x", chunks=(2, 4), shards=(6, 8))
+        name = bucket.url.removeprefix("s3://")
+        bucket.client.put_object(Bucket=name, Key="x/c/0/0", Body=b"too short")
+        z = zarrdask.open_array(bucket.url, "x", storage_options=bucket.options)
+        for part in (np.s_[...], np.s_[0, 0]):
+            with pytest.raises(zarrdask.ZarrdaskError, match="x/c/0/0"):
+                z[part]
+
+
+class TestRequests:
+    """Chunks of 64 KiB, uncompressed, so that what is read shows in bytes."""
+
+    SIZE = 2**16
+    INDEX = 16 * 16 + 4
+    VALUES = np.arange(1024 * 512, dtype="f4").reshape(1024, 512)
+
+    def asked(self, bucket: Bucket, act: Callable[[], Any], expected: np.ndarray) -> list[Request]:
+        bucket.log.taken()
+        np.testing.assert_array_equal(act(), expected)
+        return bucket.log.taken()
+
+    @pytest.mark.parametrize(
+        ("part", "shards", "chunks"),
+        [
+            (np.s_[3, 5], 1, 1),
+            (np.s_[130:140, 130:140], 1, 1),
+            (np.s_[200, 10:500], 1, 4),
+            (np.s_[:, 0], 2, 8),
+            (np.s_[500:520], 2, 8),
+            (np.s_[::512, ::511], 2, 4),
+        ],
+    )
+    def test_of_shards_the_index_and_the_chunks_that_a_slice_meets(
+        self, bucket, part, shards, chunks
+    ):
+        options = {"chunks": (128, 128), "shards": (512, 512), "compressors": []}
+        z = write(bucket, "x", self.VALUES, **options)
+        x = zarrdask.from_zarr(z)[part]
+        for act in (lambda: z[part], lambda: x.compute(scheduler="sync")):
+            asked = self.asked(bucket, act, self.VALUES[part])
+            assert len({r.path for r in asked}) == shards
+            assert all(r.method == "GET" and r.range for r in asked)
+            assert sum(r.sent for r in asked) == shards * self.INDEX + chunks * self.SIZE
+
+    def test_neighbours_in_a_shard_are_one_request(self, bucket):
+        options = {"chunks": (128, 128), "shards": (512, 512), "compressors": []}
+        z = write(bucket, "x", self.VALUES, **options)
+        asked = self.asked(bucket, lambda: z[200], self.VALUES[200])
+        assert [r.sent for r in asked] == [self.INDEX, 4 * self.SIZE]
+
+    def test_chunks_that_a_slice_meets_and_no_listing(self, bucket):
+        z = write(bucket, "x", self.VALUES, chunks=(128, 128), compressors=[])
+        x = zarrdask.from_zarr(z)
+        for act in (lambda: z[300:310, 100:200], x[300:310, 100:200].compute):
+            asked = self.asked(bucket, act, self.VALUES[300:310, 100:200])
+            assert sorted((r.method, r.path.partition("/x/")[2], r.sent) for r in asked) == [
+                ("GET", "c/2/0", self.SIZE),
+                ("GET", "c/2/1", self.SIZE),
+            ]
+        two = (x[0, 0], x[-1, -1])
+        asked = self.asked(
+            bucket,
+            lambda: dask.compute(*two, scheduler="sync"),
+            (self.VALUES[0, 0], self.VALUES[-1, -1]),
+        )
+        assert sorted(r.path.partition("/x/")[2] for r in asked) == ["c/0/0", "c/7/3"]
+
+    def test_opening_asks_for_documents_only(self, bucket):
+        write(bucket, "x", chunks=(5, 8))
+        bucket.log.taken()
+        zarrdask.from_zarr(bucket.url, "x", storage_options=bucket.options)
+        asked = [(r.method, r.path.rpartition("/")[2]) for r in bucket.log.taken()]
+        assert ("GET", "zarr.json") in asked
+        documents = {("GET", name) for name in ("zarr.json", ".zarray", ".zgroup", ".zattrs")}
+        assert set(asked) <= documents
+        assert len(asked) <= len(documents)
+
+    def test_whole_chunks_are_written_without_being_read(self, bucket):
+        z = write(bucket, "x", self.VALUES[:256], chunks=(128, 128))
+        bucket.log.taken()
+        z[...] = self.VALUES[:256] + 1
+        asked = bucket.log.taken()
+        assert sorted(r.method for r in asked) == ["PUT"] * 8

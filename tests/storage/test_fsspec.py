@@ -1,0 +1,99 @@
+"""Stores in fsspec's file systems: here its memory; others in tests/test_fsspec.py."""
+
+import uuid
+
+import fsspec
+import pytest
+
+from tests.contracts.store import StoreContract
+from zarrdask.errors import StoreError
+from zarrdask.storage.base import Scratch
+from zarrdask.storage.fsspec_ import FsspecStore
+
+
+@pytest.fixture
+def store():
+    return FsspecStore.from_url(f"memory://{uuid.uuid4().hex}/deep")
+
+
+class TestFsspecStoreInMemory(StoreContract):
+    @pytest.fixture
+    def store(self):
+        return FsspecStore.from_url(f"memory://{uuid.uuid4().hex}/deep")
+
+
+class TestFsspecStoreOnDisk(StoreContract):
+    @pytest.fixture
+    def store(self, tmp_path):
+        return FsspecStore(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path / "root"))
+
+
+def test_the_url_tells_stores_apart(store):
+    other = FsspecStore.from_url("memory://elsewhere")
+    assert store.url.startswith("memory://")
+    assert store.url != other.url
+    assert store != other
+
+
+def test_fsspecs_memory_is_not_shared_with_other_processes(store, tmp_path):
+    assert not store.shared
+    assert FsspecStore.from_url(f"file://{tmp_path}").shared
+
+
+def test_an_unknown_protocol_is_a_store_error_that_names_the_url():
+    with pytest.raises(StoreError, match="nosuch://x"):
+        FsspecStore.from_url("nosuch://x/y")
+
+
+class Broken(fsspec.AbstractFileSystem):
+    protocol = "broken"
+
+    def _open(self, *args, **kwargs):
+        raise ConnectionResetError("the line was cut")
+
+    cat_file = pipe_file = rm_file = ls = _open
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda store: store.get("k"),
+        lambda store: store.get_range("k", 0, 1),
+        lambda store: list(store.get_many(["k"], Scratch())),
+        lambda store: list(store.get_ranges("k", [(0, 1)], Scratch())),
+        lambda store: store.set("k", b"1"),
+        lambda store: store.erase("k"),
+        lambda store: store.list_dir("k/"),
+    ],
+    ids=["get", "get_range", "get_many", "get_ranges", "set", "erase", "list_dir"],
+)
+def test_a_failing_file_system_is_a_store_error_with_its_words(act):
+    with pytest.raises(StoreError, match="the line was cut") as caught:
+        act(FsspecStore(Broken(), "root"))
+    assert caught.value.key.startswith("k")
+    assert isinstance(caught.value.__cause__, ConnectionResetError)
+
+
+def test_many_keys_are_asked_for_in_batches(store, setting):
+    setting({"zarrdask.requests": 3})
+    keys = [f"k{n}" for n in range(10)]
+    for key in keys:
+        store.set(key, key.encode())
+    assert [bytes(v) for v in store.get_many(keys, Scratch())] == [k.encode() for k in keys]
+
+
+def test_neighbouring_ranges_are_read_as_one(store, setting, monkeypatch):
+    setting({"zarrdask.coalesce-gap": 8})
+    store.set("k", bytes(range(200)))
+    asked = []
+    cat_ranges = store.fs.cat_ranges
+
+    def watch(paths, starts, ends, **kwargs):
+        asked.extend(zip(starts, ends, strict=True))
+        return cat_ranges(paths, starts, ends, **kwargs)
+
+    monkeypatch.setattr(store.fs, "cat_ranges", watch)
+    ranges = [(0, 10), (12, 4), (24, 2), (100, 5)]
+    found = [bytes(v) for v in store.get_ranges("k", ranges, Scratch())]
+    assert asked == [(0, 26), (100, 105)]
+    assert found == [bytes(range(start, start + size)) for start, size in ranges]

@@ -1,0 +1,171 @@
+"""The store in a local directory."""
+
+import errno
+import os
+import threading
+
+import pytest
+
+from tests.contracts.store import StoreContract
+from zarrdask.errors import StoreError
+from zarrdask.storage.base import Scratch
+from zarrdask.storage.local import LocalStore
+
+
+class TestLocalStore(StoreContract):
+    @pytest.fixture
+    def store(self, tmp_path):
+        return LocalStore(str(tmp_path / "root"))
+
+
+@pytest.fixture
+def store(tmp_path):
+    return LocalStore(str(tmp_path / "root"))
+
+
+def test_a_key_is_a_path_below_the_root(store):
+    store.set("a/c/0/1", b"value")
+    with open(f"{store.root}/a/c/0/1", "rb") as file:
+        assert file.read() == b"value"
+
+
+def test_a_file_that_others_wrote_is_a_value(store, tmp_path):
+    (tmp_path / "root" / "a").mkdir(parents=True)
+    (tmp_path / "root" / "a" / "0.0").write_bytes(b"theirs")
+    assert store.get("a/0.0") == b"theirs"
+
+
+def full_disk(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("call", ["write", "rename"])
+def test_a_write_that_fails_leaves_the_old_value_and_nothing_else(store, monkeypatch, call):
+    store.set("d/k", b"old")
+    monkeypatch.setattr(os, call, full_disk)
+    monkeypatch.setattr(os, "replace", full_disk if call == "rename" else os.replace)
+    with pytest.raises(StoreError, match="No space left") as caught:
+        store.set("d/k", b"new value")
+    with pytest.raises(StoreError):
+        store.set("d/other", b"new value")
+    monkeypatch.undo()
+    assert caught.value.key == "d/k"
+    assert store.get("d/k") == b"old"
+    assert os.listdir(f"{store.root}/d") == ["k"]
+    assert list(store.list_prefix("")) == ["d/k"]
+
+
+def test_a_write_that_is_cut_short_goes_on(store, monkeypatch):
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, memoryview(data)[:3]))
+    store.set("k", b"0123456789")
+    assert store.get("k") == b"0123456789"
+
+
+def test_a_file_that_a_killed_writer_left_is_not_listed(store, monkeypatch):
+    store.set("d/k", b"1")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full_disk)
+        patch.setattr(os, "unlink", full_disk)  # as if the process had ended here
+        with pytest.raises(StoreError):
+            store.set("d/k", b"2")
+    assert len(os.listdir(f"{store.root}/d")) == 2
+    assert list(store.list_prefix("")) == ["d/k"]
+    assert store.list_dir("d/") == (["k"], [])
+
+
+def test_readers_see_the_old_or_the_new_value_never_a_mixture(store):
+    values = [bytes([n]) * 300_000 for n in (1, 2)]
+    store.set("k", values[0])
+    stop = threading.Event()
+
+    def write():
+        while not stop.is_set():
+            for value in values:
+                store.set("k", value)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        scratch = Scratch()
+        for _ in range(50):
+            assert store.get("k") in values
+            assert [bytes(v) in values for v in store.get_many(["k", "k"], scratch)] == [True] * 2
+    finally:
+        stop.set()
+        writer.join()
+
+
+def test_writing_below_a_file_is_a_store_error(store):
+    store.set("a", b"1")
+    with pytest.raises(StoreError) as caught:
+        store.set("a/b", b"2")
+    assert caught.value.key == "a/b"
+    assert store.get("a") == b"1"
+
+
+def test_writing_where_a_directory_is_is_a_store_error(store):
+    store.set("a/b", b"1")
+    with pytest.raises(StoreError):
+        store.set("a", b"2")
+    assert list(store.list_prefix("")) == ["a/b"]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda store, key: store.get(key),
+        lambda store, key: list(store.get_many([key], Scratch())),
+        lambda store, key: store.get_range(key, 0, 1),
+        lambda store, key: list(store.get_ranges(key, [(0, 1)], Scratch())),
+    ],
+    ids=["get", "get_many", "get_range", "get_ranges"],
+)
+def test_a_file_that_cannot_be_opened_is_a_store_error(store, monkeypatch, read):
+    store.set("k", b"1")
+
+    def refuse(*_):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(StoreError, match="Permission denied") as caught:
+        read(store, "k")
+    assert caught.value.key == "k"
+
+
+def test_reads_leave_no_file_open(store):
+    store.set("k", b"0123")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        store.get("k")
+        store.get("absent")
+        store.get_range("k", 1, 2)
+        list(store.get_many(["k", "absent"], Scratch()))
+        list(store.get_ranges("k", [(0, 1), (2, 1)], Scratch()))
+        next(iter(store.get_ranges("k", [(0, 1), (2, 1)], Scratch())))
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_range_far_outside_the_value_needs_no_memory(store):
+    store.set("k", b"0123456789")
+    [found] = store.get_ranges("k", [(2, 2**50)], Scratch())
+    assert bytes(found) == b"23456789"
+
+
+def test_a_stamp_changes_with_each_write(store):
+    stamps = set()
+    for _ in range(20):
+        store.set("k", b"same")
+        stamps.add(store.stamp("k"))
+    assert len(stamps) > 1
+    assert store.stamp("k") == store.stamp("k") != ""
+    assert store.stamp("absent") == ""
+
+
+def test_erasing_the_root_prefix_empties_the_store(store):
+    store.set("a/b", b"1")
+    store.set("c", b"1")
+    store.erase_prefix("")
+    assert list(store.list_prefix("")) == []
+    store.set("c", b"2")
+    assert store.get("c") == b"2"

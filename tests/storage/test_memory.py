@@ -1,0 +1,101 @@
+"""Stores in memory."""
+
+import pickle
+from collections.abc import MutableMapping
+from typing import ClassVar
+
+import pytest
+
+from tests.contracts.store import StoreContract
+from zarrdask.errors import StoreError
+from zarrdask.storage.base import Scratch
+from zarrdask.storage.memory import MappingStore, MemoryStore
+
+
+class Shelf(MutableMapping):
+    """A mapping that is no dict, as a user might bring; it pickles by name."""
+
+    shelves: ClassVar = {}
+
+    def __init__(self, name):
+        self.name = name
+        self.values_ = self.shelves.setdefault(name, {})
+
+    def __getitem__(self, key):
+        return self.values_[key]
+
+    def __setitem__(self, key, value):
+        assert type(value) is bytes
+        self.values_[key] = value
+
+    def __delitem__(self, key):
+        del self.values_[key]
+
+    def __iter__(self):
+        return iter(self.values_)
+
+    def __len__(self):
+        return len(self.values_)
+
+
+class TestMemoryStore(StoreContract):
+    @pytest.fixture
+    def store(self):
+        return MemoryStore()
+
+
+class TestMemoryStoreOnDict(StoreContract):
+    @pytest.fixture
+    def store(self):
+        return MemoryStore({})
+
+
+class TestMappingStore(StoreContract):
+    @pytest.fixture
+    def store(self, request):
+        return MappingStore(Shelf(request.node.nodeid))
+
+    def test_a_store_pickles_to_an_equal_one_that_sees_the_same_values(self, store):
+        # How it pickles is the mapping's affair; that it does is ours.
+        store.set("k", b"1")
+        assert pickle.loads(pickle.dumps(store)).get("k") == b"1"
+
+
+def test_values_are_kept_in_the_users_mapping():
+    values = {}
+    MemoryStore(values).set("a/b", b"1")
+    assert values == {"a/b": b"1"}
+
+
+def test_values_that_are_no_bytes_are_read_as_bytes():
+    assert MappingStore({"k": bytearray(b"1")}).get("k") == b"1"
+
+
+def test_stores_on_one_mapping_are_equal_and_on_others_not():
+    values = {}
+    assert MemoryStore(values) == MemoryStore(values)
+    assert MemoryStore(values).url == MemoryStore(values).url
+    assert MemoryStore({}) != MemoryStore({})
+
+
+def test_a_memory_store_says_that_other_processes_cannot_see_it():
+    assert not MemoryStore().shared
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda store: store.get("k"),
+        lambda store: store.set("k", b"1"),
+        lambda store: store.erase("k"),
+        lambda store: list(store.list_prefix("")),
+        lambda store: list(store.get_many(["k"], Scratch())),
+        lambda store: store.get_range("k", 0, 1),
+    ],
+    ids=["get", "set", "erase", "list_prefix", "get_many", "get_range"],
+)
+def test_a_store_of_another_process_says_why_it_has_no_values(use):
+    # As in a worker: the process that pickled it is not this one.
+    data = pickle.dumps(MemoryStore())
+    with pytest.raises(StoreError, match="in-memory store exists in the process that made it"):
+        use(pickle.loads(data))

@@ -1,0 +1,83 @@
+"""Errors carry key, found and expected, and are what a Python user would catch."""
+
+import copy
+import pickle
+
+import pytest
+
+from zarrdask import errors
+
+BUILT_IN = {
+    "ZarrdaskError": Exception,
+    "NodeNotFoundError": FileNotFoundError,
+    "NodeExistsError": FileExistsError,
+    "NodeTypeError": TypeError,
+    "MetadataError": ValueError,
+    "UnsupportedError": NotImplementedError,
+    "SelectionError": IndexError,
+    "CodecError": ValueError,
+    "ChecksumError": ValueError,
+    "StoreError": OSError,
+    "ReadOnlyError": PermissionError,
+}
+KINDS = [getattr(errors, name) for name in BUILT_IN]
+
+
+def test_every_error_is_in_this_table():
+    found = {
+        name
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, Exception)
+    }
+    assert found == set(BUILT_IN)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_is_a_zarrdask_error_and_the_built_in_one(kind):
+    assert issubclass(kind, errors.ZarrdaskError)
+    assert issubclass(kind, BUILT_IN[kind.__name__])
+
+
+def test_errors_that_are_two_built_in_ones():
+    assert issubclass(errors.NodeNotFoundError, KeyError)
+    assert issubclass(errors.ReadOnlyError, errors.StoreError)
+    assert issubclass(errors.ChecksumError, errors.CodecError)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_text_names_key_found_and_expected(kind):
+    error = kind("is wrong", key="a/zarr.json", found="K", expected="'C' or 'F'")
+    assert str(error) == "a/zarr.json: is wrong; found 'K'; expected 'C' or 'F'"
+    assert (error.key, error.found, error.expected) == ("a/zarr.json", "K", "'C' or 'F'")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_text_leaves_out_what_is_not_known(kind):
+    assert str(kind("is wrong")) == "is wrong"
+    assert str(kind("is wrong", found=0)) == "is wrong; found 0"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("again", [lambda e: pickle.loads(pickle.dumps(e)), copy.copy])
+def test_an_error_pickles_with_its_fields(kind, again):
+    error = kind("is wrong", key="c/0/1", found=(1, 2), expected="three")
+    found = again(error)
+    assert type(found) is kind
+    assert str(found) == str(error)
+    fields = ("message", "key", "found", "expected")
+    assert [getattr(found, f) for f in fields] == [getattr(error, f) for f in fields]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_layer_that_knows_the_place_puts_it_before_the_key(kind):
+    error = kind("is wrong", key="codec crc32c").within("c/0/1")
+    assert error.key == "c/0/1: codec crc32c"
+    assert str(error.within("a")).startswith("a: c/0/1: codec crc32c: is wrong")
+    assert kind("is wrong").within("c/0/1").key == "c/0/1"
+
+
+def test_errors_can_be_caught_as_python_users_do():
+    with pytest.raises(PermissionError):
+        raise errors.ReadOnlyError("no")
+    with pytest.raises(KeyError):
+        raise errors.NodeNotFoundError("no")

@@ -1,0 +1,352 @@
+"""Groups."""
+
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.documents import dump, v3
+from zarrdask import (
+    Array,
+    Group,
+    MetadataError,
+    NodeExistsError,
+    NodeNotFoundError,
+    NodeTypeError,
+    ReadOnlyError,
+    create_group,
+    open_group,
+)
+
+
+@pytest.fixture(params=[2, 3])
+def root(request, place):
+    return create_group(place, zarr_format=request.param)
+
+
+@pytest.fixture
+def full(root):
+    """A group with a/x, a/b/y and z."""
+    root.create_array("a/x", shape=(2, 3), dtype="i4")
+    root.create_array("a/b/y", shape=4, dtype="u1")
+    root.create_array("z", shape=(), dtype="i2")
+    return root
+
+
+# ---- a mapping
+
+
+def test_an_empty_group(root):
+    assert len(root) == 0
+    assert list(root) == []
+    assert dict(root) == {}
+    assert list(root.walk()) == []
+
+
+def test_a_group_is_a_mapping_of_the_names_right_below(full):
+    assert list(full) == sorted(full) == ["a", "z"]
+    assert len(full) == 2
+    assert list(full.keys()) == ["a", "z"]
+    assert [type(v) for v in full.values()] == [Group, Array]
+    assert [name for name, _ in full.items()] == ["a", "z"]
+    assert full.get("nothing") is None
+    assert "a" in full
+    assert "nothing" not in full
+    assert 5 not in full
+
+
+def test_a_name_may_be_a_path(full):
+    assert full["a/b/y"].shape == (4,)
+    assert full["/a//b/"].path == "a/b"
+    assert full["a"]["b"]["y"].path == "a/b/y"
+    assert "a/b/y" in full
+    assert "a/b/nothing" not in full
+    assert "z/below" not in full
+
+
+@pytest.mark.parametrize("name", ["nothing", "a/nothing", "z/below", "", "/"])
+def test_a_missing_member_is_an_error_that_names_it(full, name):
+    with pytest.raises(NodeNotFoundError) as caught:
+        full[name]
+    assert name.strip("/") in caught.value.key
+    with pytest.raises(KeyError):
+        full[name]
+
+
+@pytest.mark.parametrize("name", ["", "/", "//"])
+def test_a_group_is_no_member_of_itself(full, name):
+    assert name not in full
+    assert full.get(name) is None
+
+
+def test_members_by_kind(full):
+    assert [(n, g.path) for n, g in full.groups()] == [("a", "a")]
+    assert [(n, z.shape) for n, z in full.arrays()] == [("z", ())]
+    assert [n for n, _ in full["a"].arrays()] == ["x"]
+
+
+def test_walking_gives_everything_below_parents_first(full):
+    assert [path for path, _ in full.walk()] == ["a", "a/b", "a/b/y", "a/x", "z"]
+    assert [path for path, _ in full["a"].walk()] == ["b", "b/y", "x"]
+    assert all(full[path].path == node.path for path, node in full.walk())
+
+
+def test_the_tree_is_drawn(full):
+    assert full.tree().splitlines() == [
+        "/",
+        "├── a",
+        "│   ├── b",
+        "│   │   └── y (4,) uint8",
+        "│   └── x (2, 3) int32",
+        "└── z () int16",
+    ]
+    assert full["a/b"].tree().splitlines() == ["a/b", "└── y (4,) uint8"]
+
+
+def test_names_with_odd_characters(root):
+    for name in ("with space", "ünï", "per%20cent", "a*", "c"):
+        root.create_group(name)
+    assert set(root) == {"with space", "ünï", "per%20cent", "a*", "c"}
+
+
+def test_an_array_named_like_a_chunk_key_prefix_is_a_node(root):
+    root.create_array("c", shape=2, dtype="i4")[...] = 1
+    assert list(root) == ["c"]
+    assert root["c"][...].tolist() == [1, 1]
+
+
+# ---- making
+
+
+def test_created_nodes_are_of_the_groups_format_and_stored(root):
+    z = root.create_array("a/x", shape=3, dtype="f4", attributes={"unit": "K"})
+    g = root.create_group("g/h", attributes={"n": 1})
+    assert z.zarr_format == g.zarr_format == root.zarr_format
+    again = zarrdask.open(root.store)
+    assert again["a/x"].attrs == {"unit": "K"}
+    assert again["g/h"].attrs == {"n": 1}
+    assert isinstance(again["g"], Group)
+
+
+@pytest.mark.parametrize("name", ["a", "z", "a/b/y"])
+def test_a_name_that_is_taken_is_an_error(full, name):
+    with pytest.raises(NodeExistsError):
+        full.create_group(name)
+    with pytest.raises(NodeExistsError):
+        full.create_array(name, shape=1, dtype="i4")
+
+
+def test_overwriting_removes_what_was_there(full):
+    full.create_group("a", overwrite=True)
+    assert list(full["a"]) == []
+    full.create_array("a", shape=1, dtype="i4", overwrite=True)
+    assert isinstance(full["a"], Array)
+
+
+def test_an_array_in_the_way_is_an_error(full):
+    with pytest.raises(NodeExistsError, match="array"):
+        full.create_group("z/below")
+    with pytest.raises(NodeExistsError, match="array"):
+        full.create_array("a/x/deep/below", shape=1, dtype="i4")
+    assert [path for path, _ in full.walk()] == ["a", "a/b", "a/b/y", "a/x", "z"]
+
+
+def test_requiring_a_group(full):
+    assert full.require_group("a") == full["a"]
+    assert full.require_group("new/one").path == "new/one"
+    with pytest.raises(NodeTypeError, match="array"):
+        full.require_group("z")
+
+
+def test_requiring_an_array(full):
+    full["a/x"][...] = 5
+    assert full.require_array("a/x", shape=(2, 3), dtype="i4")[0, 0] == 5
+    assert full.require_array("new", shape=3, dtype="f4", chunks=2).chunks == (2,)
+    with pytest.raises(NodeTypeError, match="group"):
+        full.require_array("a", shape=1, dtype="i4")
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [((2, 4), "i4"), ((2, 3), "f8"), (6, "i4")])
+def test_requiring_another_array_than_there_is_is_an_error(full, shape, dtype):
+    with pytest.raises(MetadataError, match="another"):
+        full.require_array("a/x", shape=shape, dtype=dtype)
+
+
+def test_deleting(full):
+    full["a/x"][...] = 1
+    del full["a/x"]
+    assert "a/x" not in full
+    assert not list(full.store.list_prefix("a/x"))
+    del full["a"]
+    assert list(full) == ["z"]
+    assert not list(full.store.list_prefix("a/"))
+
+
+@pytest.mark.parametrize("name", ["nothing", "a/nothing", "", "/"])
+def test_deleting_what_is_not_there_is_an_error_and_deletes_nothing(full, name):
+    with pytest.raises(KeyError):
+        del full[name]
+    assert [path for path, _ in full.walk()] == ["a", "a/b", "a/b/y", "a/x", "z"]
+
+
+@pytest.mark.parametrize(("name", "other"), [("a*", "ab"), ("a?", "ab"), ("a[b]", "ab")])
+def test_deleting_takes_a_name_as_it_is_not_as_a_pattern(root, name, other):
+    for each in (name, other):
+        root.create_array(each, shape=1, dtype="i4")[...] = 1
+    del root[name]
+    assert list(root) == [other]
+    assert root[other][...].tolist() == [1]
+
+
+def test_a_node_that_cannot_be_opened_can_be_deleted():
+    store = {
+        "zarr.json": b'{"zarr_format": 3, "node_type": "group"}',
+        "odd/zarr.json": dump(v3(data_type="int2")),
+    }
+    group = open_group(store, mode="r+")
+    del group["odd"]
+    assert list(store) == ["zarr.json"]
+
+
+def test_the_names_of_members_are_there_though_one_cannot_be_opened():
+    store = {
+        "zarr.json": b'{"zarr_format": 3, "node_type": "group"}',
+        "a/zarr.json": dump(v3()),
+        "odd/zarr.json": dump(v3(data_type="int2")),
+    }
+    group = open_group(store)
+    assert "odd" in group
+    assert list(group) == ["a", "odd"]
+    assert len(group) == 2
+
+
+# ---- attributes
+
+
+def test_attributes_are_stored_at_once(root):
+    root.attrs["a"] = [1, {"b": None}]
+    root.attrs.update({"c": "た"}, d=1.5)
+    expected = {"a": [1, {"b": None}], "c": "た", "d": 1.5}
+    assert root.attrs == expected
+    assert open_group(root.store).attrs.asdict() == expected
+    del root.attrs["a"]
+    assert set(open_group(root.store).attrs) == {"c", "d"}
+    root.attrs.put({"only": True})
+    assert open_group(root.store).attrs.asdict() == {"only": True}
+    root.attrs.clear()
+    assert len(open_group(root.store).attrs) == 0
+
+
+def test_a_missing_attribute_is_a_key_error(root):
+    with pytest.raises(KeyError):
+        root.attrs["nothing"]
+    with pytest.raises(KeyError):
+        del root.attrs["nothing"]
+
+
+def test_attributes_that_are_no_json_are_an_error_and_change_nothing(root):
+    root.attrs["a"] = 1
+    with pytest.raises(MetadataError):
+        root.attrs["b"] = {1, 2}
+    assert root.attrs.asdict() == {"a": 1}
+    assert open_group(root.store).attrs.asdict() == {"a": 1}
+
+
+def test_v2_attributes_have_a_document_of_their_own():
+    store = {}
+    group = create_group(store, zarr_format=2, attributes={"a": 1})
+    assert set(store) == {".zgroup", ".zattrs"}
+    del group.attrs["a"]
+    assert set(store) == {".zgroup"}
+
+
+# ---- opening
+
+
+def test_opening_for_reading_is_the_default(full):
+    group = open_group(full.store)
+    assert group.mode == "r"
+    assert group["a"].mode == group["a/x"].mode == "r"
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda g: g.create_group("new"),
+        lambda g: g.create_array("new", shape=1, dtype="i4"),
+        lambda g: g.require_group("new"),
+        lambda g: g.require_array("new", shape=1, dtype="i4"),
+        lambda g: g.__delitem__("a"),
+        lambda g: g.attrs.update(a=1),
+        lambda g: g.attrs.__setitem__("a", 1),
+        lambda g: g["a/x"].__setitem__(..., 1),
+        lambda g: g["a"].create_group("new"),
+        lambda g: g["a/x"].attrs.update(a=1),
+    ],
+)
+def test_a_group_opened_for_reading_cannot_be_changed(full, act):
+    before = {key: full.store.get(key) for key in full.store.list_prefix("")}
+    for open_ in (open_group, zarrdask.open):
+        with pytest.raises(ReadOnlyError, match=r"r\+"):
+            act(open_(full.store))
+    assert {key: full.store.get(key) for key in full.store.list_prefix("")} == before
+
+
+def test_opening_for_changes(full):
+    group = open_group(full.store, mode="r+")
+    group["a/x"][...] = 3
+    assert np.array_equal(full["a/x"][...], np.full((2, 3), 3))
+
+
+@pytest.mark.parametrize("mode", ["r", "r+"])
+def test_opening_what_is_not_there_is_an_error(place, mode):
+    with pytest.raises(NodeNotFoundError):
+        open_group(place, mode=mode)
+
+
+def test_mode_a_creates_or_opens(place):
+    open_group(place, "g", mode="a", zarr_format=2).attrs["a"] = 1
+    group = open_group(place, "g", mode="a")
+    assert (group.zarr_format, group.attrs.asdict()) == (2, {"a": 1})
+    group.create_group("more")
+
+
+def test_mode_w_replaces(full):
+    assert list(open_group(full.store, mode="w")) == []
+    assert list(zarrdask.open(full.store)) == []
+
+
+def test_mode_w_minus_creates_or_fails(full):
+    with pytest.raises(NodeExistsError):
+        open_group(full.store, mode="w-")
+    assert open_group(full.store, "new", mode="w-").path == "new"
+
+
+@pytest.mark.parametrize("mode", ["x", "rw", "", None])
+def test_an_unknown_mode_is_an_error(mode):
+    with pytest.raises(MetadataError, match="mode"):
+        open_group({}, mode=mode)
+    with pytest.raises(MetadataError, match="mode"):
+        zarrdask.open({}, mode=mode)
+    with pytest.raises(MetadataError, match="mode"):
+        zarrdask.open_array({}, mode=mode)
+
+
+def test_opening_the_other_kind_is_an_error_that_says_so(full):
+    with pytest.raises(NodeTypeError, match="array"):
+        open_group(full.store, "z")
+    with pytest.raises(NodeTypeError, match="group"):
+        zarrdask.open_array(full.store, "a")
+
+
+def test_open_gives_whatever_is_there(full):
+    assert isinstance(zarrdask.open(full.store), Group)
+    assert isinstance(zarrdask.open(full.store, "z"), Array)
+    assert zarrdask.open(full.store, "a/x", mode="r+").mode == "r+"
+
+
+def test_groups_are_equal_by_place(full):
+    assert full["a"] == zarrdask.open(full.store, "a")
+    assert full["a"] != full["a/b"]
+    assert full["a/b"].name == "b"
+    assert full.name == ""
+    assert "a/b" in repr(full["a/b"])

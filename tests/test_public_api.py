@@ -1,0 +1,77 @@
+"""What is public, and what it costs to import."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import zarrdask
+
+PUBLIC = [
+    "Array",
+    "ChecksumError",
+    "CodecError",
+    "Group",
+    "LocalStore",
+    "MemoryStore",
+    "MetadataError",
+    "NodeExistsError",
+    "NodeNotFoundError",
+    "NodeTypeError",
+    "ReadOnlyError",
+    "SelectionError",
+    "StoreError",
+    "UnsupportedError",
+    "ZarrdaskError",
+    "create_array",
+    "create_group",
+    "from_zarr",
+    "open",
+    "open_array",
+    "open_group",
+    "register_codec",
+    "to_zarr",
+]
+HEAVY = ["dask", "distributed", "fsspec", "zarr", "dask.array", "tensorstore"]
+
+
+def imported_by(code):
+    """Return which heavy modules a fresh Python has after running some code."""
+    code = f"import json, sys\n{code}\nprint(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
+    run = subprocess.run(  # noqa: PLW1510 - the output says more than a status
+        [sys.executable, "-W", "error::ImportWarning", "-c", code], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def test_public_names():
+    assert sorted(zarrdask.__all__) == PUBLIC
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_each_public_name_is_there_and_listed(name):
+    assert getattr(zarrdask, name).__doc__
+    assert name in dir(zarrdask)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = zarrdask.nonsense
+
+
+def test_the_version_is_the_packages():
+    from importlib.metadata import version
+
+    assert zarrdask.__version__ == version("zarrdask")
+
+
+def test_importing_zarrdask_imports_nothing_heavy():
+    assert imported_by("import zarrdask") == []
+
+
+def test_opening_a_local_array_imports_nothing_heavy(tmp_path):
+    zarrdask.create_array(tmp_path, shape=(4,), dtype="i4")
+    code = f"import zarrdask\nz = zarrdask.open_array({str(tmp_path)!r})\nassert z.shape == (4,)"
+    assert imported_by(code) == []

@@ -1,0 +1,241 @@
+"""Stores that other software wrote, with the values that they hold."""
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import dask
+import numpy as np
+import pytest
+
+import zarrdask
+
+SAMPLES = Path(__file__).parents[2] / "shared" / "samples"
+EXPECTED = SAMPLES / "expected"
+
+NETCDF = ("nczarr_file", "noxarray_nczarr_file", "zarr_file")
+DATASET = ("crs", "t", "time", "x", "y")
+READABLE: dict[str, tuple[str, ...]] = {
+    "zarr218_v2_dtypes": (
+        *("O", "Oj", "Om", "S", "U", "V", "b", "c", "d0", "dt", "f2", "flt", "n0", "nest"),
+        *("nestedkeys", "st", "sub", "td", "u8", "zero"),
+    ),
+    "netcdfc_490": tuple(f"{store}/{name}" for store in NETCDF for name in ("g/w", "s", "v")),
+    "tensorstore": ("bool", "c_crc32c", "complex64", "v2"),
+    "zarr342": ("x",),
+    "xarray": tuple(f"{version}/{name}" for version in ("v2", "v3") for name in DATASET),
+}
+#: What a later issue brings: until then the error says what it is that can't be read.
+REFUSED: dict[tuple[str, str], str] = {
+    ("tensorstore", "v3"): "bfloat16",
+    ("tensorstore", "int4"): "int4",
+    ("tensorstore", "float4_e2m1fn"): "float4_e2m1fn",
+    ("tensorstore", "float8_e4m3fn"): "float8_e4m3fn",
+    ("tensorstore", "float8_e5m2"): "float8_e5m2",
+    ("tensorstore", "x"): "extensions",
+    ("zarr342", "nc"): "numcodecs.delta",
+    ("zarr342", "rect"): "rectilinear",
+    ("zarr342", "rect2"): "rectilinear",
+    ("zarr342", "sc"): "scale_offset",
+    ("zarr342", "st"): "struct",
+    ("handmade_endian", "a"): "endian",
+}
+#: The draft of v3 kept nodes elsewhere: there is nothing at their paths.
+DRAFTS: dict[str, tuple[str, ...]] = {
+    "zarr218_v3draft": ("S", "b", "dsep", "dt", "f", "grp/a", "scalar", "sh"),
+    "gdal362_v3draft.zarr": ("F", "a", "bl", "dot", "i8", "scalar", "sub/i4", "u8", "zs"),
+}
+OBJECTS = ("O", "Oj", "Om")
+ARRAYS = [(folder, name) for folder, names in READABLE.items() for name in names]
+DRAFT_ARRAYS = [(folder, name) for folder, names in DRAFTS.items() for name in names]
+
+pytestmark = pytest.mark.skipif(
+    not SAMPLES.is_dir(), reason=f"the sample stores are not at {SAMPLES}"
+)
+
+
+def ids(case: Any) -> str | None:
+    return case.replace("/", "__") if isinstance(case, str) else None
+
+
+def expected(folder: str, name: str) -> np.ndarray:
+    file = EXPECTED / folder / name.replace("/", "__")
+    if name not in OBJECTS:
+        return np.load(f"{file}.npy")
+    items = json.loads(Path(f"{file}.json").read_text())
+    values = np.empty(len(items), object)
+    values[:] = items
+    return values
+
+
+def same(found: Any, values: np.ndarray) -> None:
+    """Check that two arrays agree in shape, dtype and every bit."""
+    found = np.asarray(found)
+    assert (found.shape, found.dtype) == (values.shape, values.dtype)
+    if values.dtype.hasobject:
+        assert found.tolist() == values.tolist()
+    else:
+        assert found.tobytes() == values.tobytes(), f"{found} is not {values}"
+
+
+class TestArrays:
+    @pytest.mark.parametrize(("folder", "name"), ARRAYS, ids=ids)
+    def test_eagerly(self, folder, name):
+        same(zarrdask.open_array(SAMPLES / folder, name)[...], expected(folder, name))
+
+    @pytest.mark.parametrize(("folder", "name"), ARRAYS, ids=ids)
+    @pytest.mark.parametrize("chunks", ["auto", 1])
+    def test_through_dask(self, folder, name, chunks):
+        x = zarrdask.from_zarr(SAMPLES / folder, name, chunks=chunks)
+        values = expected(folder, name)
+        assert (x.shape, x.dtype) == (values.shape, values.dtype)
+        same(x.compute(scheduler="sync"), values)
+
+    @pytest.mark.parametrize(("folder", "name"), ARRAYS, ids=ids)
+    def test_in_parts(self, folder, name):
+        z, values = zarrdask.open_array(SAMPLES / folder, name), expected(folder, name)
+        x = zarrdask.from_zarr(z)
+        for part in (np.s_[1::2], np.s_[::-1], np.s_[..., -1:]):
+            if values.ndim:
+                same(z[part], values[part])
+                same(x[part].compute(scheduler="sync"), values[part])
+
+    def test_opened_where_they_stand(self):
+        same(zarrdask.open(SAMPLES / "tensorstore" / "v2")[...], expected("tensorstore", "v2"))
+
+    @pytest.mark.parametrize("name", ["netcdfc_490", "xarray", "zarr218_v2_dtypes"])
+    def test_in_a_zip_file(self, tmp_path, name):
+        target = tmp_path / "sample.zip"
+        with zipfile.ZipFile(target, "w") as archive:
+            for file in sorted((SAMPLES / name).rglob("*")):
+                archive.write(file, file.relative_to(SAMPLES / name))
+        for path in READABLE[name]:
+            same(zarrdask.open_array(target, path)[...], expected(name, path))
+
+    def test_a_copy_as_v3_and_as_v2_holds_the_same(self, tmp_path):
+        for folder, name in (("xarray", "v2/t"), ("xarray", "v3/t"), ("tensorstore", "complex64")):
+            x = zarrdask.from_zarr(SAMPLES / folder, name)
+            for zarr_format in (2, 3):
+                target = tmp_path / f"{folder}-{name}-{zarr_format}"
+                zarrdask.to_zarr(x, target, zarr_format=zarr_format)
+                same(zarrdask.open_array(target)[...], expected(folder, name))
+
+
+OPENERS = (zarrdask.open, zarrdask.open_array, zarrdask.from_zarr)
+
+
+@pytest.mark.parametrize("verb", OPENERS, ids=lambda verb: verb.__name__)
+class TestRefused:
+    @pytest.mark.parametrize(("folder", "name"), REFUSED, ids=ids)
+    def test_the_error_tells_what_and_where(self, folder, name, verb):
+        with pytest.raises(zarrdask.UnsupportedError) as caught:
+            verb(SAMPLES / folder, name)
+        *_, member = caught.value.key.split(": ")
+        assert REFUSED[folder, name] in (member, caught.value.found)
+        assert f"{folder}/{name}: " in str(caught.value)
+
+    @pytest.mark.parametrize(("folder", "name"), DRAFT_ARRAYS, ids=ids)
+    def test_arrays_of_the_draft_are_not_found(self, folder, name, verb):
+        with pytest.raises(zarrdask.NodeNotFoundError, match=f"{folder}/{name}: "):
+            verb(SAMPLES / folder, name)
+
+    @pytest.mark.parametrize("folder", DRAFTS)
+    def test_a_root_of_the_draft_is_known(self, folder, verb):
+        with pytest.raises(zarrdask.MetadataError, match=folder) as caught:
+            verb(SAMPLES / folder)
+        assert "zarr_format" in str(caught.value) or "node_type" in str(caught.value)
+
+
+def test_a_group_gives_the_arrays_that_can_be_read():
+    group = zarrdask.open_group(SAMPLES / "zarr342")
+    same(group["x"][...], expected("zarr342", "x"))
+    with pytest.raises(zarrdask.UnsupportedError, match="rectilinear"):
+        group["rect"]
+
+
+class TestGroups:
+    def test_netcdf(self):
+        group = zarrdask.open_group(SAMPLES / "netcdfc_490" / "nczarr_file")
+        assert [path for path, _ in group.walk()] == ["g", "g/w", "s", "v"]
+        assert [name for name, _ in group.arrays()] == ["s", "v"]
+        assert [name for name, _ in group.groups()] == ["g"]
+        assert group.zarr_format == group["g"].zarr_format == 2
+
+    def test_members_of_a_group_of_all_data_types(self):
+        group = zarrdask.open_group(SAMPLES / "zarr218_v2_dtypes")
+        assert list(group) == sorted(READABLE["zarr218_v2_dtypes"])
+        assert len(group) == len(READABLE["zarr218_v2_dtypes"])
+
+    def test_a_group_above_what_can_not_be_read(self):
+        assert dict(zarrdask.open_group(SAMPLES / "handmade_endian").attrs) == {}
+
+    @pytest.mark.parametrize("version", [2, 3])
+    def test_tree_of_a_dataset(self, version):
+        group = zarrdask.open_group(SAMPLES / "xarray" / f"v{version}")
+        assert group.zarr_format == version
+        lines = group.tree().splitlines()
+        assert len(lines) == 6
+        for line, name in zip(lines[1:], DATASET, strict=True):
+            values = expected("xarray", f"v{version}/{name}")
+            assert line.endswith(f"─ {name} {values.shape} {values.dtype}")
+
+    @pytest.mark.parametrize("version", [2, 3])
+    def test_attributes_and_names_of_a_dataset(self, version):
+        root = SAMPLES / "xarray" / f"v{version}"
+        group = zarrdask.open_group(root)
+        assert dict(group.attrs) == attributes(root)
+        for name in DATASET:
+            found, stored = dict(group[name].attrs), attributes(root / name)
+            for mapping in (found, stored):
+                mapping.pop("_ARRAY_DIMENSIONS", None)  # dimension_names tells it
+            assert found == stored
+        assert group["t"].attrs["grid_mapping"] == "crs"
+        assert group["crs"].attrs["crs_wkt"] == "GEOGCS[]"
+        names = {name: array.dimension_names or () for name, array in group.arrays()}
+        assert names == {"crs": (), "t": ("y", "x"), "time": ("y",), "x": ("x",), "y": ("y",)}
+
+    @pytest.mark.parametrize("version", [2, 3])
+    def test_a_computation_on_a_dataset(self, version):
+        root = SAMPLES / "xarray" / f"v{version}"
+        x = zarrdask.from_zarr(root, "t")
+        values = expected("xarray", f"v{version}/t")
+        total, part = dask.compute(x.sum(axis=0), x[1:, ::2].max(), scheduler="sync")
+        np.testing.assert_array_equal(total, values.sum(axis=0))
+        assert part == values[1:, ::2].max()
+
+
+def attributes(node: Path) -> dict[str, Any]:
+    if (node / "zarr.json").exists():
+        return json.loads((node / "zarr.json").read_text()).get("attributes", {})
+    file = node / ".zattrs"
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def kind(document: Path) -> str | None:
+    return json.loads(document.read_text()).get("node_type")
+
+
+def test_every_sample_is_accounted_for():
+    arrays = {
+        (folder.name, str(document.parent.relative_to(folder)))
+        for folder in SAMPLES.iterdir()
+        if folder.name != "expected"
+        for document in folder.rglob("*")
+        if document.name == ".zarray"
+        or (document.name == "zarr.json" and kind(document) == "array")
+    }
+    drafts = {
+        (folder.name, document.relative_to(meta).as_posix().removesuffix(".array.json"))
+        for folder in SAMPLES.iterdir()
+        if (meta := folder / "meta" / "root").is_dir()
+        for document in meta.rglob("*.array.json")
+    }
+    assert {*ARRAYS, *REFUSED, *DRAFT_ARRAYS} == arrays | drafts
+
+
+def test_reading_leaves_no_trace():
+    before = {file: file.stat().st_mtime_ns for file in SAMPLES.rglob("*")}
+    for folder, name in ARRAYS:
+        zarrdask.from_zarr(SAMPLES / folder, name).compute(scheduler="sync")
+    assert {file: file.stat().st_mtime_ns for file in SAMPLES.rglob("*")} == before
