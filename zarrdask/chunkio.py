@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask import config
+from zarrdask import config, memory
 from zarrdask.codecs.scatter import put_fill, scatter
 from zarrdask.codecs.sharding import HeldValue, Shard, Value, read_shard
 from zarrdask.dtypes.fill import only_fill
@@ -89,7 +89,7 @@ def read_region(chunks: Chunks, request: Request, *, threads: int | None = 1) ->
     """
     metadata = chunks.metadata
     cuts = cut(request, metadata.chunk_shape)
-    out = np.empty(request_shape(request), metadata.dtype)
+    out = memory.empty(request_shape(request), metadata.dtype)
     _run(lambda part: _read(chunks, part, out), cuts, threads)
     return out
 

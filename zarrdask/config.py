@@ -9,6 +9,8 @@ DEFAULTS: dict[str, Any] = {
     "block-size": 16 * 2**20,
     # Threads of an eager read or write (z[...]); null means one for each core.
     "threads": None,
+    # Bytes: memory of blocks that is kept, to be used again; 0 keeps none.
+    "keep-memory": 256 * 2**20,
     # Whether a unit that holds only the fill value is stored all the same.
     "write-empty-chunks": False,
     # Bytes: the size of a chunk, and of a shard, that "auto" aims at.

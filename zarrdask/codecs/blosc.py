@@ -1,7 +1,7 @@
 """``blosc``: Blosc 1 frames (C-50, A-57)."""
 
 from dataclasses import dataclass, replace
-from struct import Struct
+from struct import Struct, pack, unpack_from
 from typing import Any, ClassVar, Self
 
 from numcodecs import blosc
@@ -14,6 +14,10 @@ _COMPRESSORS = ("lz4", "lz4hc", "blosclz", "zstd", "snappy", "zlib")
 #: version, version of the inner format, flags, typesize, decoded size, block size, encoded size
 _HEADER = Struct("<BBBBIII")
 _SIZES = Struct("<4xI4xI")
+#: The flag of a frame whose bytes are not compressed.
+_COPIED = 2
+#: The flag of a frame whose blocks are not split into a stream for each byte of an element.
+_WHOLE = 16
 #: What Blosc can hold at all.
 _MOST = 2**31 - 1 - _HEADER.size
 
@@ -128,6 +132,57 @@ class BloscCodec:
             return blosc.decompress(data)  # type: ignore[no-any-return]
         except (RuntimeError, ValueError) as error:
             raise CodecError(f"can't decompress: {error}", key="codec blosc") from error
+
+    def decode_part(self, data: Buffer, whole: int, start: int, stop: int) -> tuple[int, Buffer]:
+        """Decode only the blocks of a frame that hold some of its bytes.
+
+        Parameters
+        ----------
+        data : bytes-like
+            What was stored.
+        whole : int
+            How many bytes the frame must hold.
+        start, stop : int
+            The decoded bytes that are wanted.
+
+        Returns
+        -------
+        (int, bytes-like)
+            Where what follows begins among all decoded bytes, and bytes up to `stop` or beyond.
+        """
+        if len(data) < _HEADER.size:
+            raise CodecError("too short for a Blosc frame", key="codec blosc", found=len(data))
+        *kind, size, block, stored = _HEADER.unpack_from(data)
+        first, last = start // max(block, 1), (stop - 1) // max(block, 1)
+        count = -(-size // max(block, 1))
+        table = _HEADER.size + 4 * count
+        if size != whole:
+            raise CodecError(
+                "the frame holds another number of bytes than the chunk",
+                key="codec blosc",
+                found=size,
+                expected=str(whole),
+            )
+        if stored != len(data) or kind[2] & _COPIED or table > stored:
+            return 0, self.decode(data, whole)
+        starts = [*unpack_from(f"<{count}i", data, _HEADER.size), stored]
+        begin, end = starts[first], starts[last + 1]
+        if not table <= begin < end <= stored or starts != sorted(starts):
+            return 0, self.decode(data, whole)
+        # A frame of its own, with just these blocks.
+        shift = _HEADER.size + 4 * (last + 1 - first) - begin
+        held = min((last + 1) * block, size) - first * block
+        if held < block:
+            # The last block, which is shorter and never split, as the only one.
+            kind[2] |= _WHOLE
+        frame = b"".join(
+            (
+                _HEADER.pack(*kind, held, min(block, held), end + shift),
+                pack(f"<{last + 1 - first}i", *(s + shift for s in starts[first : last + 1])),
+                memoryview(data)[begin:end],
+            )
+        )
+        return first * block, self.decode(frame, held)
 
     def encoded_size(self, size: int) -> int | None:  # noqa: D102
         return None

@@ -1,7 +1,8 @@
 """Codecs bound once to the chunks of an array: checked at open, only applied per chunk."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +20,8 @@ from zarrdask.codecs.base import (
 from zarrdask.codecs.transpose import TransposeCodec
 from zarrdask.errors import MetadataError
 
+#: (data, size, start, stop) -> (where it begins, decoded bytes); see `BloscCodec.decode_part`.
+Partial = Callable[[Buffer, int, int, int], tuple[int, Buffer]]
 _ORDER = (Kind.ARRAY_ARRAY, Kind.ARRAY_BYTES, Kind.BYTES_BYTES)
 
 
@@ -53,6 +56,8 @@ class Pipeline:
         most transpositions before it): then they can be decoded straight into their place.
     compressors : tuple of (BytesBytes, int)
         Each with the most bytes that it may decode to.
+    partial : callable or None
+        Decodes some of the bytes of a chunk: of a single compressor that can do that.
 
     Raises
     ------
@@ -68,10 +73,12 @@ class Pipeline:
         "compressors",
         "encoded_size",
         "most",
+        "partial",
         "raw",
         "serializer",
         "spec",
         "stages",
+        "strides",
     )
 
     def __init__(self, codecs: Sequence[Codec], spec: ChunkSpec) -> None:
@@ -91,6 +98,10 @@ class Pipeline:
             size = None if size is None else codec.encoded_size(size)
             limit = limit + limit // 2 + SLACK if size is None else size
         self.compressors = tuple(compressors)
+        one = after[0] if len(after) == 1 and self.raw is not None else None
+        self.partial: Partial | None = getattr(one, "decode_part", None)
+        #: Of the chunk as it is encoded, in elements.
+        self.strides = tuple(prod(last.shape[i + 1 :]) for i in range(len(last.shape)))
         #: The size of every encoded chunk, or None if it depends on the values.
         self.encoded_size = size
         #: The most bytes that an encoded chunk may have.

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from zarrdask.codecs.base import Buffer
 from zarrdask.codecs.pipeline import Pipeline, inverse
 from zarrdask.errors import ZarrdaskError
-from zarrdask.indexing import Request, numpy_index
+from zarrdask.indexing import Points, Request, numpy_index, permute, pick_size
 
 #: Below this many bytes a codec that makes its own buffer is faster than one that is given one.
 _SMALL = 2**16
@@ -22,6 +23,7 @@ def scatter(
     values: Iterable[Buffer | None],
     *,
     out: np.ndarray,
+    kind: str = "",
 ) -> None:
     """Decode each value and put what is wanted of it in its place.
 
@@ -38,6 +40,8 @@ def scatter(
         is used before the next is asked for.
     out : ndarray
         The block.
+    kind : str
+        What stands before a name in an error.
 
     Raises
     ------
@@ -53,8 +57,11 @@ def scatter(
             if data is None:
                 put_fill(out, outside, fill)
             elif inside is not None:
-                decode = decode or chunk_decoder(pipeline)
-                out[outside] = decode(data)[numpy_index(inside)]
+                part = decode_part(pipeline, data, inside)
+                if part is None:
+                    decode = decode or chunk_decoder(pipeline)
+                    part = decode(data)[numpy_index(inside)]
+                out[outside] = part
             elif decode is not None:
                 out[outside] = decode(data)
             elif fits(pipeline, out, outside):
@@ -63,7 +70,7 @@ def scatter(
                 decode = chunk_decoder(pipeline)
                 out[outside] = decode(data)
     except ZarrdaskError as error:
-        raise error.within(str(name)) from error.__cause__
+        raise error.within(f"{kind}{name}") from error.__cause__
 
 
 def fits(pipeline: Pipeline, out: np.ndarray, outside: Any) -> bool:
@@ -79,6 +86,34 @@ def decode_into(pipeline: Pipeline, data: Buffer, place: np.ndarray) -> None:
     found: Any = pipeline.inflate(data, room)
     if found is not room:
         place[...] = pipeline.finish(found)
+
+
+def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray | None:
+    """Return a small part of a chunk, decoded without the rest; None if that can't be done.
+
+    The elements from the first that is wanted to the last must be less than half of the chunk.
+    """
+    partial = pipeline.partial
+    if partial is None or isinstance(inside, Points):
+        return None
+    if pipeline.axes is not None:
+        inside = permute(inside, pipeline.axes)
+    first, span, counts, steps = 0, 1, [], []
+    for pick, stride in zip(inside, pipeline.strides, strict=True):
+        if not isinstance(pick, slice):
+            return None
+        count = pick_size(pick)
+        first += pick.start * stride
+        span += (count - 1) * pick.step * stride
+        counts.append(count)
+        steps.append(pick.step * stride)
+    size = pipeline.raw.itemsize  # type: ignore[union-attr]
+    if 2 * span * size > pipeline.spec.nbytes:
+        return None
+    start, found = partial(data, pipeline.spec.nbytes, first * size, (first + span) * size)
+    flat = np.frombuffer(found, pipeline.raw, span, first * size - start)
+    part = as_strided(flat, counts, [step * size for step in steps], writeable=False)
+    return part if pipeline.axes is None else part.transpose(inverse(pipeline.axes))
 
 
 def chunk_decoder(pipeline: Pipeline) -> Callable[[Buffer], np.ndarray]:

@@ -227,14 +227,14 @@ class Shard:
             put_fill(out, cuts.outsides[n], self.spec.fill_value)
         stored = np.nonzero(~empty)[0]
         order = stored[np.argsort(entries[stored, 0], kind="stable")]
-        ranges = self._ranges(entries[order], [cuts.indices[n] for n in order])
-        names = [f"inner chunk {cuts.indices[n]}" for n in order]
+        names = [cuts.indices[n] for n in order]
+        ranges = self._ranges(entries[order], names)
         insides = [cuts.insides[n] for n in order]
         outsides = [cuts.outsides[n] for n in order]
         nested = shard_of(self.chunks)
         if nested is None:
             whole = _exact(value.parts(ranges), ranges)
-            scatter(self.chunks, names, insides, outsides, whole, out=out)
+            scatter(self.chunks, names, insides, outsides, whole, out=out, kind="inner chunk ")
             return
         for (start, size), inside, outside in zip(ranges, insides, outsides, strict=True):
             within = PartOfValue(value, start, size)

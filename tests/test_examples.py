@@ -1,0 +1,89 @@
+"""What the documentation shows is true: its Python runs, and prints what it says; so the example.
+
+In a page, the comment after a ``print`` or ``attempt`` (and the comment lines right below) is its
+output, in a working directory ``/tmp``.
+"""
+
+import io
+import os
+import re
+import subprocess
+import sys
+import tokenize
+from pathlib import Path
+from types import ModuleType
+
+import dask.config
+import pytest
+
+from zarrdask import config
+from zarrdask.codecs import registry
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+
+
+def blocks(text):
+    """Yield the Python blocks of a page, each with the number of the line before it."""
+    for found in _BLOCK.finditer(text):
+        yield text.count("\n", 0, found.start(1)), found[1]
+
+
+def promised(block):
+    """Return the output that a block's comments promise."""
+    tokens = list(tokenize.generate_tokens(io.StringIO(block).readline))
+    comments = {
+        t.start[0]: t.string.removeprefix("#") for t in tokens if t.type == tokenize.COMMENT
+    }
+    lines = block.splitlines()
+    output, after = [], False
+    for number, line in enumerate(lines, 1):
+        code = line.strip()
+        prints = code.startswith(("print(", "attempt("))
+        after = prints or (after and code.startswith("#"))
+        if after and number in comments:
+            output.append(comments[number].removeprefix(" "))
+    return output
+
+
+def test_comments_after_a_print_are_its_output():
+    block = "x = 1  # one\nprint(x)  # 1\ny = x\n# not this\nprint('a\\n  b')  # a\n#   b\n"
+    assert promised(block) == ["1", "a", "  b"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    module = ModuleType("page")  # classes of a page pickle by the name of their module
+    monkeypatch.setitem(sys.modules, "page", module)
+    with dask.config.set({"zarrdask": dict(config.DEFAULTS)}):  # a page may leave other settings
+        for before, block in blocks(page.read_text()):
+            # Empty lines before, so that a traceback tells the line of the page.
+            exec(compile("\n" * before + block, page, "exec"), vars(module))
+            printed = capsys.readouterr().out.replace(str(tmp_path), "/tmp").splitlines()
+            assert printed == promised(block), f"{page}:{before}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for link in _LINK.findall(page.read_text()):
+        assert "://" in link or (page.parent / link).exists(), link
+
+
+def test_quickstart(tmp_path):
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "quickstart.py", "--mib", "4"],
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^mean, minimum, maximum +4\.000 ", done.stdout, re.MULTILINE)
+    assert not list(tmp_path.iterdir()), "it leaves files"
