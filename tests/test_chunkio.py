@@ -6,6 +6,8 @@ import functools
 import gzip
 import lzma
 import struct
+import threading
+import time
 import tracemalloc
 import zlib
 
@@ -572,3 +574,42 @@ def test_any_damage_is_an_error_of_ours_or_values(case, which, place):
         assert found.shape == values.shape
     else:
         assert key in error.key
+
+
+# ---- small chunks
+
+
+class SlowStore(MemoryStore):
+    """As a disk far away: each value takes a while."""
+
+    def __init__(self):
+        super().__init__()
+        self.together = self.most = 0
+        self._lock = threading.Lock()
+
+    def get(self, key):
+        with self._lock:
+            self.together += 1
+            self.most = max(self.most, self.together)
+        time.sleep(0.001)
+        with self._lock:
+            self.together -= 1
+        return super().get(key)
+
+
+def test_threads_wait_together_for_small_chunks_that_come_slowly():
+    values = np.arange(400, dtype="i4")
+    store = SlowStore()
+    z = zarrdask.create_array(store, shape=400, dtype="i4", chunks=1)
+    z[...] = values
+    store.most = 0
+    found = z.read((slice(0, 400, 1),), threads=4)
+    np.testing.assert_array_equal(found, values)
+    assert store.most > 1
+
+
+def test_small_chunks_that_come_fast_are_read_in_turns(tmp_path):
+    values = np.arange(3000, dtype="i4")
+    z = zarrdask.create_array(tmp_path, shape=3000, dtype="i4", chunks=2)
+    z[...] = values
+    np.testing.assert_array_equal(z.read((slice(0, 3000, 1),), threads=4), values)

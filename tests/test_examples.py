@@ -10,13 +10,14 @@ import re
 import subprocess
 import sys
 import tokenize
+from ast import literal_eval
 from pathlib import Path
 from types import ModuleType
 
 import dask.config
 import pytest
 
-from zarrdask import config
+from zarrdask import config, errors
 from zarrdask.codecs import registry
 
 ROOT = Path(__file__).parents[1]
@@ -71,6 +72,25 @@ def test_page(page, tmp_path, monkeypatch, capsys):
 def test_links_lead_somewhere(page):
     for link in _LINK.findall(page.read_text()):
         assert "://" in link or (page.parent / link).exists(), link
+
+
+def test_every_setting_is_documented_with_its_default():
+    page, readme = (ROOT / "docs" / "configuration.md").read_text(), PAGES[0].read_text()
+    rows = re.findall(r"^\| `zarrdask\.([\w-]+)` \| `?(\w+)`? \|", page, re.MULTILINE)
+    assert {name: literal_eval(default) for name, default in rows} == config.DEFAULTS
+    assert all(f"\n| `{name}` |" in readme for name in config.DEFAULTS)
+
+
+def test_every_error_is_documented():
+    page = (ROOT / "docs" / "errors.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| `(.*)` \|", page, re.MULTILINE))
+    found = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type)}
+    assert set(rows) == {n for n, kind in found.items() if issubclass(kind, errors.ZarrdaskError)}
+    for name, also in rows.items():
+        bases = [
+            base.__name__ for base in found[name].__bases__ if base is not errors.ZarrdaskError
+        ]
+        assert also.split("`, `") == bases, name
 
 
 def test_quickstart(tmp_path):

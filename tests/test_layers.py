@@ -10,7 +10,7 @@ import zarrdask
 ROOT = Path(zarrdask.__file__).parent
 # ARCHITECTURE.md, "Layers"; modules of one layer may import each other unless that makes a cycle.
 LAYERS = [
-    {"errors", "config"},
+    {"errors", "config", "memory"},
     {"grids", "indexing", "dtypes"},
     {"storage", "codecs", "plan"},
     {"metadata"},

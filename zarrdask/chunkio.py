@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from math import prod
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,37 @@ def request_shape(request: Request) -> Shape:
 
 def _read(chunks: Chunks, cuts: Cuts, out: np.ndarray) -> None:
     """Read some of a region's units, one after another."""
+    metadata, store = chunks.metadata, chunks.store
+    small = metadata.pipeline.spec.nbytes < _SMALL and store.seekable
+    if not small or metadata.shard is not None:
+        _read_units(chunks, cuts, out)
+        return
+    # Small chunks are many short calls, each of which lets go of the GIL and has to get it back:
+    # threads that do this at the same time are slower than one after the other. But where units
+    # come slowly, from a disk far away, all should wait at once.
+    at, count = 0, _TRIAL
+    while at < len(cuts.indices):
+        part = cuts.some(at, at + count)
+        with _TURN:
+            start = perf_counter()
+            _read_units(chunks, part, out)
+            spent = perf_counter() - start
+        at += count
+        count = _TRIAL if spent > _PATIENCE * len(part.indices) else _RUN
+        if count == _TRIAL:
+            break
+    _read_units(chunks, cuts.some(at, len(cuts.indices)), out)
+
+
+_TURN = threading.Lock()
+_SMALL = 2**16
+# Units that are read in one turn: the first ones, and when those came fast.
+_TRIAL, _RUN = 16, 256
+# Seconds a unit.
+_PATIENCE = 150e-6
+
+
+def _read_units(chunks: Chunks, cuts: Cuts, out: np.ndarray) -> None:
     metadata, store = chunks.metadata, chunks.store
     names = [chunks.prefix + name for name in metadata.keys.names(cuts.indices)]
     scratch = _scratch()

@@ -1,6 +1,7 @@
 """``bytes``: the elements one after another, in C order and a given byte order (C-47)."""
 
 import sys
+import threading
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -12,6 +13,8 @@ from zarrdask.errors import CodecError, MetadataError, UnsupportedError
 #: "own": each field of a structured type in its own byte order, which only v2 can say.
 Endian = Literal["little", "big", "own"]
 NATIVE = cast(Endian, sys.byteorder)
+# More than this a thread does not hold on to.
+_KEPT = 2**25
 
 
 @dataclass(frozen=True)
@@ -80,9 +83,14 @@ class Elements:
         self.encoded_size: int | None = spec.nbytes
         self.most = spec.nbytes
 
-    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
-        stored = np.ascontiguousarray(chunk, self.raw)
-        return stored.reshape(-1).view(np.uint8).data
+    def encode(self, chunk: np.ndarray) -> Buffer:
+        """Return the chunk as bytes: a view of it, or of memory that the next call overwrites."""
+        raw = cast(np.dtype[Any], self.raw)
+        if not chunk.flags.c_contiguous or chunk.dtype != raw:
+            stored = _room(chunk.size * raw.itemsize).view(raw).reshape(chunk.shape)
+            stored[...] = chunk
+            chunk = stored
+        return chunk.reshape(-1).view(np.uint8).data
 
     def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
         size = memoryview(data).nbytes
@@ -96,6 +104,19 @@ class Elements:
         if not size:
             return np.empty(self.spec.shape, self.raw)
         return np.frombuffer(data, self.raw).reshape(self.spec.shape)
+
+
+_LOCAL = threading.local()
+
+
+def _room(size: int) -> np.ndarray:
+    """Return memory of this thread: a chunk's worth that is used again stays in the cache."""
+    if size > _KEPT:
+        return np.empty(size, np.uint8)
+    found: np.ndarray | None = getattr(_LOCAL, "room", None)
+    if found is None or len(found) < size:
+        found = _LOCAL.room = np.empty(size, np.uint8)
+    return found[:size]
 
 
 def has_byte_order(dtype: np.dtype[Any]) -> bool:
