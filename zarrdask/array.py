@@ -1,16 +1,16 @@
 """Arrays: a node in a store, with eager NumPy-style access."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from zarrdask import chunkio, config, hierarchy
 from zarrdask.attributes import Attributes
 from zarrdask.chunkio import Chunks
-from zarrdask.creation import ArrayOptions, plan_array
+from zarrdask.creation import ArrayOptions, ChunksLike, CodecsLike, plan_array
 from zarrdask.errors import MetadataError, NodeTypeError, ReadOnlyError, SelectionError
 from zarrdask.grids import RegularGrid, Shape
 from zarrdask.indexing import (
@@ -228,7 +228,7 @@ class Array:
         if self.mode == "r":
             raise ReadOnlyError(
                 "the array was opened for reading",
-                key=self.path or self.store.url,
+                key=hierarchy.location(self.store, self.path),
                 expected='mode="r+"',
             )
 
@@ -310,7 +310,7 @@ class Array:
 
     def __repr__(self) -> str:
         shards = f", shards={self.shards}" if self.shards else ""
-        place = f"{self.store.url}/{self.path}".rstrip("/")
+        place = hierarchy.location(self.store, self.path)
         return f"<zarrdask.Array {place} {self.shape} {self.dtype}, chunks={self.chunks}{shards}>"
 
 
@@ -447,7 +447,7 @@ def open_array(
     if not isinstance(metadata, ArrayMetadata):
         raise NodeTypeError(
             "a group is here; give the path of an array in it as component",
-            key=f"{store.url}/{path}",
+            key=hierarchy.location(store, path),
             found="group",
             expected="array",
         )
@@ -472,9 +472,20 @@ def create_array(
     *,
     shape: Any,
     dtype: Any,
+    chunks: ChunksLike = "auto",
+    shards: ChunksLike = None,
+    codecs: CodecsLike = None,
+    compressors: CodecsLike = None,
+    filters: CodecsLike = None,
+    order: Literal["C", "F"] = "C",
+    fill_value: Any = None,
+    dimension_names: Sequence[str | None] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    chunk_key_encoding: Literal["default", "v2"] | None = None,
+    separator: Literal["/", "."] | None = None,
+    zarr_format: int = 3,
     overwrite: bool = False,
     storage_options: dict[str, Any] | None = None,
-    **options: Any,
 ) -> Array:
     """Create an array, and groups above it where there are none.
 
@@ -487,8 +498,6 @@ def create_array(
     dtype : dtype_like
         Zarr v3's core has bool, integers, floats, complex and raw bytes (``V``); v2 has all of
         NumPy's.
-    overwrite : bool
-        Whether a node that is there is removed first; it is an error otherwise.
     chunks : "auto", int or sequence of int
         The shape of the chunks; -1 means the whole axis. ``"auto"`` (the default) halves the
         array's longest axis until a chunk is at most ``zarrdask.chunk-size`` (1 MiB).
@@ -515,6 +524,8 @@ def create_array(
     separator : {"/", "."}, optional
         How chunk keys look.
     zarr_format : {3, 2}
+    overwrite : bool
+        Whether a node that is there is removed first; it is an error otherwise.
 
     Raises
     ------
@@ -523,7 +534,24 @@ def create_array(
     MetadataError, UnsupportedError
         If an option is wrong, or the format can't express it.
     """
-    metadata = plan_array(ArrayOptions(shape=shape, dtype=dtype, **options))
+    metadata = plan_array(
+        ArrayOptions(
+            shape=shape,
+            dtype=dtype,
+            chunks=chunks,
+            shards=shards,
+            codecs=codecs,
+            compressors=compressors,
+            filters=filters,
+            order=order,
+            fill_value=fill_value,
+            dimension_names=dimension_names,
+            attributes=attributes,
+            chunk_key_encoding=chunk_key_encoding,
+            separator=separator,
+            zarr_format=zarr_format,
+        )
+    )
     store = resolve(url, storage_options)
     path = hierarchy.normalise(component)
     hierarchy.create(store, path, metadata, overwrite=overwrite)

@@ -62,7 +62,7 @@ class Group(Mapping[str, "Array | Group"]):
         if self.mode == "r":
             raise ReadOnlyError(
                 "the group was opened for reading",
-                key=self.path or self.store.url,
+                key=hierarchy.location(self.store, self.path),
                 expected='mode="r+"',
             )
 
@@ -89,7 +89,7 @@ class Group(Mapping[str, "Array | Group"]):
     def _missing(self, name: str) -> NodeNotFoundError:
         return NodeNotFoundError(
             "there is no array or group here",
-            key=f"{self.store.url}/{hierarchy.prefix_of(self.path)}{name}",
+            key=f"{hierarchy.location(self.store, self.path)}/{name}",
         )
 
     def __contains__(self, name: object) -> bool:
@@ -193,7 +193,7 @@ class Group(Mapping[str, "Array | Group"]):
         return found
 
     def __repr__(self) -> str:
-        return f"<zarrdask.Group {self.store.url}/{self.path}>"
+        return f"<zarrdask.Group {hierarchy.location(self.store, self.path)}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Group) and (self.store, self.path) == (other.store, other.path)
@@ -290,7 +290,7 @@ def open_group(
     metadata = hierarchy.find(store, path)
     if isinstance(metadata, ArrayMetadata):
         raise NodeTypeError(
-            "an array is here", key=f"{store.url}/{path}", found="array", expected="group"
+            "an array is here", key=hierarchy.location(store, path), found="array", expected="group"
         )
     return Group(store, path, metadata, "r" if mode == "r" else "r+")
 

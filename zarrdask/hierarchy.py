@@ -51,6 +51,11 @@ def prefix_of(path: str) -> str:
     return f"{path}/" if path else ""
 
 
+def location(store: Store, path: str) -> str:
+    """Return where a node is, for people."""
+    return f"{store.url}/{path}".rstrip("/")
+
+
 def join(path: str, name: str) -> str:
     """Return the path of a node below another, in normal form."""
     return normalise(f"{path}/{name}")
@@ -83,7 +88,7 @@ def _parse(store: Store, path: str, documents: Documents) -> Metadata | None:
     try:
         return detect.parse(documents)
     except ZarrdaskError as error:
-        raise error.within(f"{store.url}/{path}") from error.__cause__
+        raise error.within(location(store, path)) from error.__cause__
 
 
 def exists(store: Store, path: str) -> bool:
@@ -105,7 +110,7 @@ def find(store: Store, path: str) -> Metadata:
     if found is None:
         raise NodeNotFoundError(
             "there is no array or group here",
-            key=f"{store.url}/{path}",
+            key=location(store, path),
             expected=f"one of {', '.join(detect.NAMES)}",
         )
     return found
@@ -143,7 +148,7 @@ def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> N
         if not overwrite:
             raise NodeExistsError(
                 "there is an array or group here already; overwrite=True replaces it",
-                key=f"{store.url}/{path}",
+                key=location(store, path),
             )
         erase(store, path)
     prefix = prefix_of(path)
@@ -158,7 +163,7 @@ def _make_parents(store: Store, path: str, zarr_format: int) -> None:
     for parent in parents:
         found = read(store, parent)
         if isinstance(found, ArrayMetadata):
-            raise NodeExistsError("an array can't hold other nodes", key=f"{store.url}/{parent}")
+            raise NodeExistsError("an array can't hold other nodes", key=location(store, parent))
         if found is None:
             write(store, parent, GroupMetadata(zarr_format))
 

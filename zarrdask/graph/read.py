@@ -9,7 +9,7 @@ from dask.base import tokenize
 
 from zarrdask import config
 from zarrdask.array import Array, open_array
-from zarrdask.errors import SelectionError
+from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.graph.client import check_visible
 from zarrdask.graph.source import Handle, Source, compose_axis, identity
 from zarrdask.grids import Shape
@@ -101,7 +101,12 @@ def _chunks(array: Array, region: Region, chunks: Any) -> Chunks:
     if isinstance(chunks, str) and chunks == "stored":
         return _cut(region, metadata.chunk_shape)
     previous = _cut(region, metadata.chunk_shape)
-    found: Chunks = normalize_chunks(chunks, shape, dtype=metadata.dtype, previous_chunks=previous)
+    try:
+        found: Chunks = normalize_chunks(
+            chunks, shape, dtype=metadata.dtype, previous_chunks=previous
+        )
+    except (TypeError, ValueError) as error:
+        raise MetadataError(f"not chunks for this array: {error}", key="chunks") from error
     return found
 
 

@@ -1,7 +1,7 @@
 """``to_zarr``: Dask arrays into stored ones, each stored unit written by one task."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import dask
 import dask.array as da
@@ -11,7 +11,7 @@ from dask.delayed import Delayed, delayed
 from dask.layers import ArraySliceDep
 
 from zarrdask import config
-from zarrdask.array import Array, create_array, open_array
+from zarrdask.array import Array, check_mode, create_array, open_array
 from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.graph.client import check_visible
 from zarrdask.graph.read import from_zarr
@@ -26,11 +26,12 @@ def to_zarr(
     url: Any,
     component: str | None = None,
     storage_options: dict[str, Any] | None = None,
-    *,
-    overwrite: bool = False,
+    overwrite: bool = False,  # noqa: FBT001, FBT002 - the order of dask.array.to_zarr
     region: Any = None,
-    compute: bool = True,
-    return_stored: bool = False,
+    compute: bool = True,  # noqa: FBT001, FBT002
+    return_stored: bool = False,  # noqa: FBT001, FBT002
+    *,
+    mode: Literal["a", "r+", "w", "w-"] = "a",
     **create_kwargs: Any,
 ) -> Any:
     """Store a Dask array. A drop-in for `dask.array.to_zarr`.
@@ -54,6 +55,8 @@ def to_zarr(
         Whether to do it now. If not, nothing but metadata is written yet.
     return_stored : bool
         Whether to return the stored array, as a Dask array.
+    mode : {"a", "r+", "w", "w-"}
+        Taken for compatibility: "w" is `overwrite`.
     **create_kwargs
         Options of `zarrdask.create_array`. Stored chunks follow the blocks of `x` by default.
 
@@ -83,6 +86,8 @@ def to_zarr(
             key="chunks",
             found=x.chunks,
         )
+    check_mode(mode, ("a", "r+", "w", "w-"))
+    overwrite = overwrite or mode == "w"
     options = {"overwrite": overwrite, "region": region, "storage_options": storage_options}
     array = _target(x, url, component, options | create_kwargs)
     place = _place(x, array, region)
