@@ -232,3 +232,15 @@ def test_the_stamp_changes_when_a_document_is_written_again(tmp_path):
     before = hierarchy.stamp(z.store, "")
     zarrdask.create_array(tmp_path, shape=3, dtype="i4", overwrite=True)
     assert hierarchy.stamp(z.store, "") != before != ""
+
+
+@pytest.mark.parametrize("name", [".zarray", ".zgroup"])
+def test_members_that_another_writer_added_are_kept(name):
+    found = {"zarr_format": 2, "_NCZARR": {"a": [1]}}
+    if name == ".zarray":
+        found |= v2()
+    store = {name: dump(found)}
+    node = zarrdask.open(store, mode="r+")
+    node.attrs["units"] = "K"
+    assert json.loads(store[name])["_NCZARR"] == {"a": [1]}
+    assert json.loads(store[".zattrs"]) == {"units": "K"}

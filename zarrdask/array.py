@@ -27,7 +27,6 @@ from zarrdask.indexing import (
 )
 from zarrdask.metadata import ArrayMetadata
 from zarrdask.storage.base import Store
-from zarrdask.storage.resolve import resolve
 
 MODES = ("r", "r+")
 
@@ -194,6 +193,10 @@ class Array:
     # ---- writing
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, str):
+            raise SelectionError(
+                "single fields can't be written; write whole elements", found=index
+            )
         if not is_basic(index):
             self._fancy(index)[index] = value
             return
@@ -251,7 +254,7 @@ class Array:
             )
         metadata = self.metadata.resized(tuple(map(int, lengths)))
         old = self.stored
-        hierarchy.write(self.store, self.path, metadata)
+        hierarchy.write(self.store, self.path, metadata, before=self.metadata)
         self.stored = replace(old, metadata=metadata)
         if any(new < n for new, n in zip(metadata.shape, old.metadata.shape, strict=True)):
             chunkio.trim(old, metadata.shape)
@@ -291,14 +294,14 @@ class Array:
             empty=config.get("write-empty-chunks"),
             threads=None,
         )
-        hierarchy.write(self.store, self.path, grown.metadata)
+        hierarchy.write(self.store, self.path, grown.metadata, before=self.metadata)
         self.stored = grown
         return self.shape
 
     def _save_attributes(self, attributes: Mapping[str, Any]) -> None:
         self.check_writable()
         metadata = replace(self.metadata, attributes=dict(attributes))
-        hierarchy.write(self.store, self.path, metadata)
+        hierarchy.write(self.store, self.path, metadata, before=self.metadata)
         self.stored = replace(self.stored, metadata=metadata)
 
     # ---- to people
@@ -420,8 +423,8 @@ def open_array(
 
     Parameters
     ----------
-    url : str, os.PathLike, MutableMapping, Store or Array
-        Where it is: a path, any fsspec URL, a mapping of keys to bytes, a store.
+    url : str, os.PathLike, MutableMapping, Store, Array or Group
+        Where it is: a path, any fsspec URL, a mapping of keys to bytes, a store, a node above.
     component : str, optional
         The array's path within.
     mode : {"r", "r+"}
@@ -440,9 +443,8 @@ def open_array(
     """
     check_mode(mode, MODES)
     if isinstance(url, Array) and not component:
-        return url
-    store = resolve(url, storage_options)
-    path = hierarchy.normalise(component)
+        return url if mode in ("r", url.mode) else Array(url.store, url.path, url.metadata, mode)
+    store, path = hierarchy.locate(url, component, storage_options)
     metadata = hierarchy.find(store, path)
     if not isinstance(metadata, ArrayMetadata):
         raise NodeTypeError(
@@ -552,7 +554,6 @@ def create_array(
             zarr_format=zarr_format,
         )
     )
-    store = resolve(url, storage_options)
-    path = hierarchy.normalise(component)
+    store, path = hierarchy.locate(url, component, storage_options)
     hierarchy.create(store, path, metadata, overwrite=overwrite)
     return Array(store, path, metadata, "r+")

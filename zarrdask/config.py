@@ -33,7 +33,7 @@ def _dask_config() -> Any:
 
 
 def get(name: str) -> Any:
-    """Return the setting ``zarrdask.<name>``.
+    """Return the setting ``zarrdask.<name>``; a size may be written as "16 MiB".
 
     Examples
     --------
@@ -41,4 +41,5 @@ def get(name: str) -> Any:
     16777216
     """
     # With the default again: leaving `with dask.config.set(...)` may take all of ours away.
-    return _dask_config().get(f"zarrdask.{name}", DEFAULTS[name])
+    found = _dask_config().get(f"zarrdask.{name}", DEFAULTS[name])
+    return import_module("dask.utils").parse_bytes(found) if isinstance(found, str) else found

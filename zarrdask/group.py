@@ -10,7 +10,6 @@ from zarrdask.attributes import Attributes
 from zarrdask.errors import MetadataError, NodeNotFoundError, NodeTypeError, ReadOnlyError
 from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.storage.base import Store
-from zarrdask.storage.resolve import resolve
 
 Node = "Array | Group"
 MODES = ("r", "r+", "a", "w", "w-")
@@ -55,7 +54,7 @@ class Group(Mapping[str, "Array | Group"]):
     def _save_attributes(self, attributes: Mapping[str, Any]) -> None:
         self._check_writable()
         metadata = replace(self.metadata, attributes=dict(attributes))
-        hierarchy.write(self.store, self.path, metadata)
+        hierarchy.write(self.store, self.path, metadata, before=self.metadata)
         self.metadata = metadata
 
     def _check_writable(self) -> None:
@@ -251,8 +250,7 @@ def open(  # noqa: A001
         If its metadata is wrong, or needs what isn't there.
     """
     check_mode(mode, ("r", "r+"))
-    store = resolve(url, storage_options)
-    path = hierarchy.normalise(component)
+    store, path = hierarchy.locate(url, component, storage_options)
     return node(store, path, hierarchy.find(store, path), mode)
 
 
@@ -283,8 +281,7 @@ def open_group(
         If it is an array.
     """
     check_mode(mode, MODES)
-    store = resolve(url, storage_options)
-    path = hierarchy.normalise(component)
+    store, path = hierarchy.locate(url, component, storage_options)
     if mode in ("w", "w-") or (mode == "a" and not hierarchy.exists(store, path)):
         return create_group(store, path, zarr_format=zarr_format, overwrite=mode == "w")
     metadata = hierarchy.find(store, path)
@@ -322,8 +319,7 @@ def create_group(
     NodeExistsError
         If there is a node and `overwrite` is false.
     """
-    store = resolve(url, storage_options)
-    path = hierarchy.normalise(component)
+    store, path = hierarchy.locate(url, component, storage_options)
     metadata = GroupMetadata(zarr_format, dict(attributes or {}))
     hierarchy.create(store, path, metadata, overwrite=overwrite)
     return Group(store, path, metadata, "r+")

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from itertools import accumulate
+from typing import Any
 
 from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, ZarrdaskError
 from zarrdask.formats import detect
 from zarrdask.formats.base import Documents
 from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.resolve import resolve
 
 
 def normalise(path: str | None) -> str:
@@ -30,6 +32,16 @@ def normalise(path: str | None) -> str:
                 "a name may not be periods only, nor have a NUL", key="path", found=path
             )
     return "/".join(names)
+
+
+def locate(
+    url: Any, component: str | None, storage_options: dict[str, Any] | None
+) -> tuple[Store, str]:
+    """Return the store and path that a user means: by URL, store, mapping, or an opened node."""
+    above = getattr(url, "store", None)
+    if isinstance(above, Store):
+        return above, join(url.path, component or "")
+    return resolve(url, storage_options), normalise(component)
 
 
 def check_name(path: str, zarr_format: int) -> None:
@@ -122,10 +134,20 @@ def stamp(store: Store, path: str) -> str:
     return "".join(store.stamp(prefix + name) for name in detect.NAMES)
 
 
-def write(store: Store, path: str, metadata: Metadata) -> None:
-    """Write a node's documents, and erase those that it should not have."""
+def write(store: Store, path: str, metadata: Metadata, *, before: Metadata | None = None) -> None:
+    """Write a node's documents, and erase those that it should not have.
+
+    Parameters
+    ----------
+    before : Metadata, optional
+        What is there: documents that stay the same are not touched, with whatever another writer
+        put in them.
+    """
     prefix = prefix_of(path)
+    old = {} if before is None else detect.render(before)
     for name, value in detect.render(metadata).items():
+        if before is not None and old.get(name) == value:
+            continue
         if value is None:
             store.erase(prefix + name)
         else:

@@ -223,3 +223,43 @@ def test_the_process_scheduler_writes(tmp_path):
     with dask.config.set(scheduler="processes", num_workers=2):
         zarrdask.to_zarr(da.from_array(VALUES, chunks=(13, 11)), tmp_path, chunks=(10, 10))
     np.testing.assert_array_equal(zarrdask.open_array(tmp_path)[...], VALUES)
+
+
+def test_an_array_that_the_graph_reads_is_not_replaced(tmp_path):
+    zarrdask.to_zarr(da.ones((4, 4), chunks=2), tmp_path, "a")
+    x = zarrdask.from_zarr(tmp_path, "a")
+    for y in (x + 1, x[:2, :1] + 1, da.concatenate([x.sum(axis=0), x[0]])):
+        with pytest.raises(zarrdask.NodeExistsError, match="computed from"):
+            zarrdask.to_zarr(y, tmp_path, "a", overwrite=True)
+    assert zarrdask.open_array(tmp_path, "a")[...].sum() == 16
+    zarrdask.to_zarr(x + 1, tmp_path, "b", overwrite=True)
+    assert zarrdask.open_array(tmp_path, "b")[...].sum() == 32
+
+
+def test_options_of_a_new_array_for_one_that_is_there_are_an_error():
+    z = zarrdask.create_array({}, shape=4, dtype="i4")
+    for arguments in ({"url": z}, {"url": z.store, "region": np.s_[:]}):
+        with pytest.raises(zarrdask.MetadataError, match="chunks"):
+            zarrdask.to_zarr(da.zeros(4), **arguments, chunks=2)
+
+
+def test_modes_are_those_of_dask():
+    store = {}
+    with pytest.raises(zarrdask.NodeNotFoundError):
+        zarrdask.to_zarr(da.ones(4), store, mode="r+")
+    zarrdask.to_zarr(da.ones(4), store, mode="w-")
+    zarrdask.to_zarr(da.full(4, 2.0), store, mode="r+")
+    assert zarrdask.open_array(store)[...].tolist() == [2] * 4
+    with pytest.raises(zarrdask.NodeExistsError):
+        zarrdask.to_zarr(da.ones(4), store, mode="w-")
+    zarrdask.to_zarr(da.ones(3), store, mode="w")
+    assert zarrdask.open_array(store).shape == (3,)
+    with pytest.raises(zarrdask.MetadataError, match="mode"):
+        zarrdask.to_zarr(da.ones(3), store, mode="r")
+
+
+def test_numpy_arrays_and_groups_are_taken():
+    group = zarrdask.create_group({})
+    zarrdask.to_zarr(np.arange(5), group, "a")
+    assert zarrdask.from_zarr(group, "a").compute().tolist() == [0, 1, 2, 3, 4]
+    assert zarrdask.open_array(group, "a").shape == (5,)

@@ -264,7 +264,7 @@ def render(metadata: Metadata) -> dict[str, bytes | None]:
     """
     attributes = dict(metadata.attributes)
     if isinstance(metadata, GroupMetadata):
-        document = {"zarr_format": VERSION}
+        document: Json = {"zarr_format": VERSION}
         name = ".zgroup"
     else:
         document = _render_array(metadata)

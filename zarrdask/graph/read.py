@@ -1,20 +1,22 @@
 """``from_zarr``: stored arrays as Dask arrays."""
 
 from typing import Any
+from weakref import WeakValueDictionary
 
 import dask.array as da
 import numpy as np
 from dask.array.core import normalize_chunks
 from dask.base import tokenize
 
-from zarrdask import config
+from zarrdask import config, hierarchy
 from zarrdask.array import Array, open_array
-from zarrdask.errors import MetadataError, SelectionError
+from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
 from zarrdask.graph.client import check_visible
 from zarrdask.graph.source import Handle, Source, compose_axis, identity
 from zarrdask.grids import Shape
 from zarrdask.indexing import Region, basic, is_basic, pick_size, slice_parts
 from zarrdask.plan.align import Chunks, auto_block, offset_blocks
+from zarrdask.storage.base import Store
 
 #: A slice that meets at most this part of the units in the blocks that it touches is read by
 #: itself; a larger one shares the blocks with whatever else reads them.
@@ -130,7 +132,29 @@ def _lazy(source: Source, chunks: Chunks, name: str) -> da.Array:
     if da.ARRAY_EXPR_ENABLED:
         return da.from_array(source, **options)  # it names arrays itself
     x = da.from_array(source, name=name, **options)
+    _sources[name] = source
     return StoredArray.wrap(x, source)
+
+
+#: What the layers of this process read, by their names.
+_sources: "WeakValueDictionary[str, Source]" = WeakValueDictionary()
+
+
+def check_not_read(x: da.Array, store: Store, path: str) -> None:
+    """Check that a Dask array is not computed from a stored one, which is to be replaced.
+
+    Raises
+    ------
+    NodeExistsError
+        If it is.
+    """
+    names = getattr(x.dask, "layers", x.dask)
+    chunks = (s.handle.chunks for s in map(_sources.get, names) if s is not None)
+    if any(c.store == store and c.prefix == hierarchy.prefix_of(path) for c in chunks):
+        raise NodeExistsError(
+            "the array to be replaced is what the new one is computed from; write it elsewhere",
+            key=hierarchy.location(store, path),
+        )
 
 
 class StoredArray(da.Array):  # type: ignore[misc]

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any
 from zlib import compressobj, decompressobj
 
+import cloudpickle
 import numpy as np
 
 from zarrdask import hierarchy
@@ -74,7 +75,8 @@ def pack(chunks: Chunks) -> bytes:
         metadata.fill_value,
         metadata.codecs,
     )
-    plain = pickle.dumps((chunks.store, chunks.prefix, detect.render(bare)), 5)
+    # By cloudpickle, as Dask does: a store may be of a class that only the user's script has.
+    plain = cloudpickle.dumps((chunks.store, chunks.prefix, detect.render(bare)), 5)
     deflate = compressobj(9, zdict=_COMMON)
     return deflate.compress(plain) + deflate.flush()
 
@@ -100,7 +102,7 @@ class Source:
         Tells this array, as it is stored now, from all others.
     """
 
-    __slots__ = ("handle", "region", "shape", "token")
+    __slots__ = ("__weakref__", "handle", "region", "shape", "token")
 
     def __init__(self, handle: Handle, region: Region, token: str) -> None:
         self.handle = handle

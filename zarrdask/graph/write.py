@@ -10,15 +10,14 @@ from dask.base import tokenize
 from dask.delayed import Delayed, delayed
 from dask.layers import ArraySliceDep
 
-from zarrdask import config
+from zarrdask import config, hierarchy
 from zarrdask.array import Array, check_mode, create_array, open_array
 from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.graph.client import check_visible
-from zarrdask.graph.read import from_zarr
+from zarrdask.graph.read import check_not_read, from_zarr
 from zarrdask.graph.source import Handle, Target
 from zarrdask.indexing import Region, basic, pick_size
 from zarrdask.plan.align import Chunks, snap
-from zarrdask.storage.resolve import resolve
 
 
 def to_zarr(
@@ -38,7 +37,7 @@ def to_zarr(
 
     Parameters
     ----------
-    x : dask.array.Array
+    x : dask.array.Array or array_like
         What to store; its chunk sizes must be known.
     url : str, os.PathLike, MutableMapping, Store or Array
         Where to: a new array is created there. An `Array` is written to as it is.
@@ -56,7 +55,7 @@ def to_zarr(
     return_stored : bool
         Whether to return the stored array, as a Dask array.
     mode : {"a", "r+", "w", "w-"}
-        Taken for compatibility: "w" is `overwrite`.
+        As in Dask: "w" is `overwrite`, "r+" writes to an array that must be there.
     **create_kwargs
         Options of `zarrdask.create_array`. Stored chunks follow the blocks of `x` by default.
 
@@ -71,7 +70,7 @@ def to_zarr(
     MetadataError, UnsupportedError
         If sizes are unknown, or the format can't store such an array.
     NodeExistsError
-        If there is a node already.
+        If there is a node already, or the one to be replaced is what `x` is computed from.
     SelectionError
         If the region does not fit `x`.
 
@@ -80,6 +79,7 @@ def to_zarr(
     Block boundaries are first moved to those of the stored units, so that every stored object
     is written by exactly one task. Blocks that lie right already are taken as they are.
     """
+    x = da.asanyarray(x)
     if any(np.isnan(n) for axis in x.chunks for n in axis):
         raise MetadataError(
             "chunk sizes must be known to store an array; call x.compute_chunk_sizes()",
@@ -87,9 +87,8 @@ def to_zarr(
             found=x.chunks,
         )
     check_mode(mode, ("a", "r+", "w", "w-"))
-    overwrite = overwrite or mode == "w"
-    options = {"overwrite": overwrite, "region": region, "storage_options": storage_options}
-    array = _target(x, url, component, options | create_kwargs)
+    how = _How(region, mode, overwrite)
+    array = _target(x, url, component, storage_options, how, create_kwargs)
     place = _place(x, array, region)
     receipts, blocks, target = write_blocks(x, array, place)
     if return_stored and not compute:
@@ -100,6 +99,12 @@ def to_zarr(
     return from_zarr(array, region=place) if return_stored else None
 
 
+class _How(NamedTuple):
+    region: Any
+    mode: str
+    overwrite: bool
+
+
 def _delayed(receipts: da.Array) -> Delayed:
     """Return all writes as one thing to compute."""
     # Array expressions have no to_delayed; there the receipts are gathered.
@@ -107,22 +112,34 @@ def _delayed(receipts: da.Array) -> Delayed:
     return delayed(_finish)(parts, dask_key_name=f"to-zarr-{receipts.name}")
 
 
-def _target(x: da.Array, url: Any, component: str | None, options: dict[str, Any]) -> Array:
+def _target(
+    x: da.Array,
+    url: Any,
+    component: str | None,
+    storage_options: dict[str, Any] | None,
+    how: _How,
+    options: dict[str, Any],
+) -> Array:
     """Return the array to write to: the one that is there, or a new one."""
-    overwrite, region = options.pop("overwrite"), options.pop("region")
-    storage_options = options.pop("storage_options")
-    if isinstance(url, Array):
-        check_visible(url.store)
-        found = open_array(url, component)
-        found.check_writable()
-        return found
-    store = resolve(url, storage_options)
+    store, path = hierarchy.locate(url, component, storage_options)
     check_visible(store)
-    if region is not None:
-        return open_array(store, component, mode="r+")
-    options.setdefault("chunks", tuple(max(*axis, 1) for axis in x.chunks))
-    options.setdefault("dtype", x.dtype)
-    return create_array(store, component, shape=x.shape, overwrite=overwrite, **options)
+    there = isinstance(url, Array) or how.region is not None or how.mode == "r+"
+    if not there:
+        options.setdefault("chunks", tuple(max(*axis, 1) for axis in x.chunks))
+        options.setdefault("dtype", x.dtype)
+        replace = how.overwrite or how.mode == "w"
+        if replace:
+            check_not_read(x, store, path)
+        return create_array(store, path, shape=x.shape, overwrite=replace, **options)
+    if options:
+        raise MetadataError(
+            "options of a new array make no sense for one that is there",
+            key=hierarchy.location(store, path),
+            found=sorted(options),
+        )
+    found = url if isinstance(url, Array) else open_array(store, path, mode="r+")
+    found.check_writable()
+    return found
 
 
 def _place(x: da.Array, array: Array, region: Any) -> Region:

@@ -131,6 +131,8 @@ class FsspecStore(Store):
                     yield None if data is None else memoryview(data)[offset : offset + size]
 
     def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+        if getattr(self.fs, "mode", None) == "r":
+            raise ReadOnlyError("this archive was opened for reading", key=key)
         path, data = self.path(key), bytes(value)
         try:
             try:
