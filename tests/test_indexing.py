@@ -8,20 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import selections
+from zarrdask.cuts import Points, cut, numpy_index, parts, permute
 from zarrdask.errors import SelectionError
-from zarrdask.indexing import (
-    Points,
-    basic,
-    cut,
-    is_basic,
-    numpy_index,
-    orthogonal,
-    parts,
-    permute,
-    pick_size,
-    vectorised,
-    whole_region,
-)
+from zarrdask.indexing import basic, is_basic, orthogonal, pick_size, vectorised, whole_region
 
 shape_and_chunks = selections.shapes.flatmap(
     lambda shape: st.tuples(st.just(shape), st.tuples(*(st.integers(1, 5) for _ in shape)))

@@ -11,11 +11,11 @@ ROOT = Path(zarrdask.__file__).parent
 # ARCHITECTURE.md, "Layers"; modules of one layer may import each other unless that makes a cycle.
 LAYERS = [
     {"errors", "config", "memory"},
-    {"grids", "indexing", "dtypes"},
+    {"cuts", "grids", "indexing", "dtypes"},
     {"storage", "codecs", "plan"},
     {"metadata"},
     {"formats"},
-    {"hierarchy", "attributes", "creation", "chunkio", "array", "group"},
+    {"hierarchy", "accessors", "attributes", "creation", "chunkio", "array", "group"},
     {"graph"},
     {"api", "render", "xarray_", "cli", "__init__"},
 ]

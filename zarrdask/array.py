@@ -8,23 +8,14 @@ from typing import Any, Literal
 import numpy as np
 
 from zarrdask import chunkio, config, hierarchy
+from zarrdask.accessors import BlockIndex, OuterIndex, PointIndex, broadcast
 from zarrdask.attributes import Attributes
 from zarrdask.chunkio import Chunks
 from zarrdask.creation import ArrayOptions, ChunksLike, CodecsLike, plan_array
+from zarrdask.cuts import Request
 from zarrdask.errors import MetadataError, NodeTypeError, ReadOnlyError, SelectionError
 from zarrdask.grids import RegularGrid, Shape
-from zarrdask.indexing import (
-    Points,
-    Request,
-    Selection,
-    basic,
-    expand,
-    is_basic,
-    is_integer,
-    orthogonal,
-    vectorised,
-    whole_region,
-)
+from zarrdask.indexing import Selection, basic, expand, is_basic, is_integer, whole_region
 from zarrdask.metadata import ArrayMetadata
 from zarrdask.storage.base import Store
 
@@ -131,7 +122,7 @@ class Array:
         if isinstance(index, str):
             return self[...][index]
         if is_basic(index):
-            return self._read(basic(index, self.shape), index)
+            return self.select(basic(index, self.shape), index)
         return self._fancy(index).__getitem__(index)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:  # noqa: FBT001
@@ -146,21 +137,22 @@ class Array:
         return self.shape[0]
 
     @property
-    def oindex(self) -> "OuterIndex":
+    def oindex(self) -> OuterIndex:
         """Outer (orthogonal) selection: each axis by a slice, integer, list or 1-d mask."""
         return OuterIndex(self)
 
     @property
-    def vindex(self) -> "PointIndex":
+    def vindex(self) -> PointIndex:
         """Pointwise (vectorised) selection: an array of positions for each axis, or one mask."""
         return PointIndex(self)
 
     @property
-    def blocks(self) -> "BlockIndex":
+    def blocks(self) -> BlockIndex:
         """Selection by chunk index (the shards', where there are any): integers and slices."""
         return BlockIndex(self)
 
-    def _read(self, selection: Selection, index: Any = ...) -> Any:
+    def select(self, selection: Selection, index: Any = ...) -> Any:
+        """Return what a selection takes, in the shape that NumPy would give it."""
         found = self.read(selection.picks)
         if selection.plain and found.ndim:
             return found
@@ -171,7 +163,7 @@ class Array:
         """Return what is wanted of the array; see `zarrdask.chunkio.read_region`."""
         return chunkio.read_region(self.stored, request, threads=threads)
 
-    def _fancy(self, index: Any) -> "OuterIndex | PointIndex":
+    def _fancy(self, index: Any) -> OuterIndex | PointIndex:
         """Return the kind of selection that an index with lists or masks means in NumPy."""
         entries = index if isinstance(index, tuple) else (index,)
         lists = [e for e in entries if e is not None and e is not ... and not is_basic(e)]
@@ -200,9 +192,10 @@ class Array:
         if not is_basic(index):
             self._fancy(index)[index] = value
             return
-        self._write(basic(index, self.shape), value)
+        self.assign(basic(index, self.shape), value)
 
-    def _write(self, selection: Selection, value: Any) -> None:
+    def assign(self, selection: Selection, value: Any) -> None:
+        """Write a value, broadcast as NumPy would, where a selection is."""
         # What `finish` drops from the result is a new axis of the value, and the other way round.
         result = np.empty(selection.shape, bool)[selection.finish].shape
         undo = tuple(0 if f is None else None if f == 0 else f for f in selection.finish)
@@ -315,98 +308,6 @@ class Array:
         shards = f", shards={self.shards}" if self.shards else ""
         place = hierarchy.location(self.store, self.path)
         return f"<zarrdask.Array {place} {self.shape} {self.dtype}, chunks={self.chunks}{shards}>"
-
-
-def broadcast(value: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
-    """Return a value as an array of a shape and dtype, as NumPy's assignment would.
-
-    Raises
-    ------
-    SelectionError
-        If it does not broadcast.
-    """
-    try:
-        found = _as_array(value, dtype)
-        while found.ndim > len(shape) and len(found) == 1:
-            found = found[0]
-        return np.broadcast_to(found, shape)
-    except ValueError as error:
-        raise SelectionError(
-            f"the value does not fit the selection: {error}",
-            found=np.shape(value),
-            expected=f"{shape}",
-        ) from error
-
-
-def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
-    if isinstance(value, np.ndarray):
-        return value.astype(dtype, copy=False)
-    if dtype.hasobject and not isinstance(value, list):
-        held = np.empty((), dtype)
-        held[()] = value
-        return held
-    return np.array(value, dtype)
-
-
-class OuterIndex:
-    """``array.oindex``: reads and writes the outer product of one selection an axis."""
-
-    def __init__(self, array: Array) -> None:
-        self.array = array
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.array._read(orthogonal(index, self.array.shape))
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self.array._write(orthogonal(index, self.array.shape), value)
-
-
-class PointIndex:
-    """``array.vindex``: reads and writes points."""
-
-    def __init__(self, array: Array) -> None:
-        self.array = array
-
-    def __getitem__(self, index: Any) -> np.ndarray:
-        coordinates = vectorised(index, self.array.shape)
-        shape = coordinates[0].shape
-        return self.array.read(_points(coordinates)).reshape(shape)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        coordinates = vectorised(index, self.array.shape)
-        values = broadcast(value, coordinates[0].shape, self.array.dtype)
-        self.array.write(_points(coordinates), values.reshape(-1))
-
-
-def _points(coordinates: tuple[np.ndarray, ...]) -> Points:
-    return Points(tuple(c.reshape(-1) for c in coordinates))
-
-
-class BlockIndex:
-    """``array.blocks``: reads and writes whole stored units, by their index."""
-
-    def __init__(self, array: Array) -> None:
-        self.array = array
-
-    def _selection(self, index: Any) -> Selection:
-        grid = self.array.metadata.grid
-        blocks = basic(index, grid.counts)
-        plain = all(f == 0 or f == slice(None) for f in blocks.finish)
-        if not plain or any(pick.step != 1 for pick in blocks.slices):
-            raise SelectionError(
-                "blocks are selected by integers and slices of step 1", found=index
-            )
-        region = tuple(
-            slice(min(pick.start * n, size), min(pick.stop * n, size), 1)
-            for pick, n, size in zip(blocks.slices, grid.chunk_shape, grid.shape, strict=True)
-        )
-        return basic(region, self.array.shape)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.array._read(self._selection(index))
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self.array._write(self._selection(index), value)
 
 
 # --------------------------------------------------------------------------------------------

@@ -15,10 +15,11 @@ import numpy as np
 from zarrdask import config, memory
 from zarrdask.codecs.scatter import put_fill, scatter
 from zarrdask.codecs.sharding import HeldValue, Shard, Value, read_shard
+from zarrdask.cuts import Cuts, Points, Request, cut, numpy_index, permute
 from zarrdask.dtypes.fill import only_fill
 from zarrdask.errors import ZarrdaskError
 from zarrdask.grids import Index, Shape
-from zarrdask.indexing import Cuts, Points, Request, cut, numpy_index, permute, pick_size
+from zarrdask.indexing import pick_size
 from zarrdask.metadata import ArrayMetadata
 from zarrdask.storage.base import Buffer, Range, Scratch, Store
 

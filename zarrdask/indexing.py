@@ -1,14 +1,11 @@
-"""Selections: what the user asks for -> chunks, the part of each, and its place in the result.
+"""Selections: what the user asks for, in one normal form.
 
-Every selection is reduced to one *pick* an axis, a slice with a positive step or an array of
-positions, and a pick is cut into *parts* at the chunk boundaries. The parts of the axes are
-independent, so a selection over n chunks an axis costs n an axis to plan, not n ** ndim.
+Every selection is reduced to one *pick* an axis: a slice with a positive step, or an array of
+positions. `zarrdask.cuts` takes it from there.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import product
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,28 +13,6 @@ from zarrdask.errors import SelectionError
 
 Pick = slice | np.ndarray
 Region = tuple[slice, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What one pick takes of one chunk along one axis.
-
-    Attributes
-    ----------
-    chunk : int
-        The chunk's index along the axis.
-    inside : slice or ndarray of int
-        The elements of the chunk, counted from its start.
-    outside : slice or ndarray of int
-        Where they go in the result.
-    whole : bool
-        Whether `inside` is every element of the chunk, in order.
-    """
-
-    chunk: int
-    inside: Pick
-    outside: Pick
-    whole: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +56,6 @@ def pick_size(pick: Pick) -> int:
 def whole_region(shape: tuple[int, ...]) -> Region:
     """Return the region that is all of an array."""
     return tuple(slice(0, size, 1) for size in shape)
-
-
-# --------------------------------------------------------------------------------------------
-# What users write -> Selection
 
 
 def expand(index: Any, ndim: int, *, new_axes: bool = True) -> tuple[Any, ...]:
@@ -299,150 +270,3 @@ def vectorised(index: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
         within_bounds(a, axis, size)
         for axis, (a, size) in enumerate(zip(arrays, shape, strict=True))
     )
-
-
-# --------------------------------------------------------------------------------------------
-# Request -> parts of chunks
-
-
-class Points(NamedTuple):
-    """A pointwise request: one 1-d array of positions an axis; the result is 1-d."""
-
-    coordinates: tuple[np.ndarray, ...]
-
-
-#: What is wanted of an array or of a chunk: one pick an axis (their outer product), or points.
-Request = tuple[Pick, ...] | Points
-
-
-class Cuts(NamedTuple):
-    """A request, cut at chunk boundaries: three lists with an entry for each chunk that it meets.
-
-    Attributes
-    ----------
-    indices : list of tuple of int
-        Which chunk.
-    insides : list of Request or None
-        What is wanted of it; None for all of it.
-    outsides : list
-        The NumPy index of its place in the result.
-    """
-
-    indices: list[tuple[int, ...]]
-    insides: list[Request | None]
-    outsides: list[Any]
-
-    def some(self, start: int, stop: int) -> "Cuts":
-        """Return the entries from start to stop."""
-        part = slice(start, stop)
-        return Cuts(self.indices[part], self.insides[part], self.outsides[part])
-
-
-def cut(request: Request, chunk_shape: tuple[int, ...]) -> Cuts:
-    """Cut a request at the boundaries of a regular grid."""
-    if isinstance(request, Points):
-        return _cut_points(request, chunk_shape)
-    axes = [parts(pick, chunk) for pick, chunk in zip(request, chunk_shape, strict=True)]
-    indices = list(product(*([p.chunk for p in axis] for axis in axes)))
-    wholes = map(all, product(*([p.whole for p in axis] for axis in axes)))
-    insides = product(*([p.inside for p in axis] for axis in axes))
-    outsides: Iterable[Any] = product(*([p.outside for p in axis] for axis in axes))
-    if not all(isinstance(pick, slice) for pick in request):
-        outsides = map(numpy_index, outsides)
-    elif not axes:
-        outsides = [...]  # a 0-d array indexed with () is no view of it
-    return Cuts(
-        indices,
-        [None if whole else inside for whole, inside in zip(wholes, insides, strict=True)],
-        list(outsides),
-    )
-
-
-def _cut_points(points: Points, chunk_shape: tuple[int, ...]) -> Cuts:
-    coordinates = points.coordinates
-    numbers = np.stack([c // n for c, n in zip(coordinates, chunk_shape, strict=True)])
-    order = np.lexsort(numbers[::-1])
-    ordered = numbers[:, order]
-    edges = np.nonzero((np.diff(ordered, axis=1) != 0).any(axis=0))[0] + 1
-    groups = np.split(order, edges) if len(order) else []
-    indices = [tuple(int(n) for n in numbers[:, group[0]]) for group in groups]
-    insides: list[Request | None] = [
-        Points(
-            tuple(c[group] - i * n for c, i, n in zip(coordinates, index, chunk_shape, strict=True))
-        )
-        for group, index in zip(groups, indices, strict=True)
-    ]
-    return Cuts(indices, insides, list(groups))
-
-
-def numpy_index(request: Request) -> tuple[Any, ...]:
-    """Return the NumPy index that takes a request from an ndarray."""
-    if isinstance(request, Points):
-        return request.coordinates
-    if all(isinstance(pick, slice) for pick in request):
-        return request
-    return np.ix_(*(_positions(pick) for pick in request))
-
-
-def _positions(pick: Pick) -> np.ndarray:
-    return np.arange(pick.start, pick.stop, pick.step) if isinstance(pick, slice) else pick
-
-
-def permute(request: Request, axes: tuple[int, ...]) -> Request:
-    """Return the request to an array whose axis i is axis ``axes[i]`` of this one."""
-    if isinstance(request, Points):
-        return Points(tuple(request.coordinates[i] for i in axes))
-    return tuple(request[i] for i in axes)
-
-
-def parts(pick: Pick, chunk: int) -> list[Part]:
-    """Cut a pick at the boundaries of the chunks of one axis.
-
-    Parameters
-    ----------
-    pick : slice or ndarray of int
-        As in `Selection`.
-    chunk : int
-        The chunk length, in elements.
-
-        0 1 2|3 4 5|6      chunk 3, pick 2:7:2 -> 2 of chunk 0, 4 of 1, 6 of 2
-
-    Examples
-    --------
-    >>> [(p.chunk, p.inside, p.outside) for p in parts(slice(2, 4, 1), 3)]
-    [(0, slice(2, 3, 1), slice(0, 1, 1)), (1, slice(0, 1, 1), slice(1, 2, 1))]
-    """
-    if isinstance(pick, slice):
-        return slice_parts(pick, chunk)
-    return _position_parts(pick, chunk)
-
-
-def slice_parts(pick: slice, chunk: int) -> list[Part]:
-    """Cut a slice at the boundaries of the chunks of one axis."""
-    start, stop, step = pick.start, pick.stop, pick.step
-    if start >= stop:
-        return []
-    found = []
-    at, taken = start, 0
-    while at < stop:
-        number = at // chunk
-        begin = number * chunk
-        end = min(begin + chunk, stop)
-        count = -(-(end - at) // step)
-        whole = step == 1 and at == begin and end == begin + chunk
-        inside = slice(at - begin, end - begin, step)
-        found.append(Part(number, inside, slice(taken, taken + count, 1), whole))
-        taken += count
-        at += count * step
-    return found
-
-
-def _position_parts(pick: np.ndarray, chunk: int) -> list[Part]:
-    numbers = pick // chunk
-    order = np.argsort(numbers, kind="stable")
-    found = []
-    edges = np.nonzero(np.diff(numbers[order]))[0] + 1
-    for group in np.split(order, edges) if len(order) else []:
-        number = int(numbers[group[0]])
-        found.append(Part(number, pick[group] - number * chunk, group, whole=False))
-    return found

@@ -16,8 +16,9 @@ from zarrdask.codecs.base import ChunkSpec, Kind
 from zarrdask.codecs.pipeline import Pipeline, inverse
 from zarrdask.codecs.registry import parse_codecs
 from zarrdask.codecs.sharding import HeldValue, shard_of
+from zarrdask.cuts import numpy_index
 from zarrdask.errors import ChecksumError, CodecError, MetadataError
-from zarrdask.indexing import basic, numpy_index
+from zarrdask.indexing import basic
 
 GZIP = COMPRESSORS[0]
 shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=1, max_side=6)

@@ -8,8 +8,9 @@ from numpy.lib.stride_tricks import as_strided
 
 from zarrdask.codecs.base import Buffer
 from zarrdask.codecs.pipeline import Pipeline, inverse
+from zarrdask.cuts import Points, Request, numpy_index, permute
 from zarrdask.errors import ZarrdaskError
-from zarrdask.indexing import Points, Request, numpy_index, permute, pick_size
+from zarrdask.indexing import pick_size
 
 #: Below this many bytes a codec that makes its own buffer is faster than one that is given one.
 _SMALL = 2**16
@@ -34,7 +35,7 @@ def scatter(
     names : iterable
         What each chunk is called in an error.
     insides, outsides : iterable
-        As in `zarrdask.indexing.Cuts`.
+        As in `zarrdask.cuts.Cuts`.
     values : iterable of bytes-like or None
         The stored chunks; None stands for one that is absent, and reads as the fill value. Each
         is used before the next is asked for.

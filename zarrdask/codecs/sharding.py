@@ -13,10 +13,11 @@ from zarrdask.codecs.crc32c import Crc32cCodec
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.registry import parse_codecs
 from zarrdask.codecs.scatter import put_fill, scatter
+from zarrdask.cuts import Points, Request, cut, permute
 from zarrdask.dtypes.fill import only_fill
 from zarrdask.errors import CodecError, MetadataError, ZarrdaskError
 from zarrdask.grids import RegularGrid, Shape
-from zarrdask.indexing import Points, Request, cut, permute, whole_region
+from zarrdask.indexing import whole_region
 
 _EMPTY = np.uint64(2**64 - 1)
 Range = tuple[int, int]

@@ -10,11 +10,12 @@ from dask.base import tokenize
 
 from zarrdask import config, hierarchy
 from zarrdask.array import Array, open_array
+from zarrdask.cuts import slice_parts
 from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
 from zarrdask.graph.client import check_visible
 from zarrdask.graph.source import Handle, Source, compose_axis, identity
 from zarrdask.grids import Shape
-from zarrdask.indexing import Region, basic, is_basic, pick_size, slice_parts
+from zarrdask.indexing import Region, basic, is_basic, pick_size
 from zarrdask.plan.align import Chunks, auto_block, offset_blocks
 from zarrdask.storage.base import Store
 

@@ -1,0 +1,135 @@
+"""``array.oindex``, ``array.vindex`` and ``array.blocks``: other ways to select than NumPy's."""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from zarrdask.cuts import Points, Request
+from zarrdask.errors import SelectionError
+from zarrdask.grids import Shape
+from zarrdask.indexing import Selection, basic, orthogonal, vectorised
+from zarrdask.metadata import ArrayMetadata
+
+
+class Selectable(Protocol):
+    """What is asked of an array."""
+
+    @property
+    def metadata(self) -> ArrayMetadata:
+        """Its description."""
+
+    @property
+    def shape(self) -> Shape:
+        """In elements."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the elements."""
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+
+    def select(self, selection: Selection) -> Any:
+        """Return what a selection takes."""
+
+    def assign(self, selection: Selection, value: Any) -> None:
+        """Write a value where a selection is."""
+
+    def read(self, request: Request) -> np.ndarray:
+        """Return what is wanted."""
+
+    def write(self, request: Request, values: np.ndarray) -> None:
+        """Write values of the request's shape."""
+
+
+class OuterIndex:
+    """``array.oindex``: reads and writes the outer product of one selection an axis."""
+
+    def __init__(self, array: Selectable) -> None:
+        self.array = array
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.array.select(orthogonal(index, self.array.shape))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.array.assign(orthogonal(index, self.array.shape), value)
+
+
+class PointIndex:
+    """``array.vindex``: reads and writes points."""
+
+    def __init__(self, array: Selectable) -> None:
+        self.array = array
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        coordinates = vectorised(index, self.array.shape)
+        shape = coordinates[0].shape
+        return self.array.read(_points(coordinates)).reshape(shape)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        coordinates = vectorised(index, self.array.shape)
+        values = broadcast(value, coordinates[0].shape, self.array.dtype)
+        self.array.write(_points(coordinates), values.reshape(-1))
+
+
+def _points(coordinates: tuple[np.ndarray, ...]) -> Points:
+    return Points(tuple(c.reshape(-1) for c in coordinates))
+
+
+class BlockIndex:
+    """``array.blocks``: reads and writes whole stored units, by their index."""
+
+    def __init__(self, array: Selectable) -> None:
+        self.array = array
+
+    def _selection(self, index: Any) -> Selection:
+        grid = self.array.metadata.grid
+        blocks = basic(index, grid.counts)
+        plain = all(f == 0 or f == slice(None) for f in blocks.finish)
+        if not plain or any(pick.step != 1 for pick in blocks.slices):
+            raise SelectionError(
+                "blocks are selected by integers and slices of step 1", found=index
+            )
+        region = tuple(
+            slice(min(pick.start * n, size), min(pick.stop * n, size), 1)
+            for pick, n, size in zip(blocks.slices, grid.chunk_shape, grid.shape, strict=True)
+        )
+        return basic(region, self.array.shape)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.array.select(self._selection(index))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.array.assign(self._selection(index), value)
+
+
+def broadcast(value: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return a value as an array of a shape and dtype, as NumPy's assignment would.
+
+    Raises
+    ------
+    SelectionError
+        If it does not broadcast.
+    """
+    try:
+        found = _as_array(value, dtype)
+        while found.ndim > len(shape) and len(found) == 1:
+            found = found[0]
+        return np.broadcast_to(found, shape)
+    except ValueError as error:
+        raise SelectionError(
+            f"the value does not fit the selection: {error}",
+            found=np.shape(value),
+            expected=f"{shape}",
+        ) from error
+
+
+def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    if isinstance(value, np.ndarray):
+        return value.astype(dtype, copy=False)
+    if dtype.hasobject and not isinstance(value, list):
+        held = np.empty((), dtype)
+        held[()] = value
+        return held
+    return np.array(value, dtype)
