@@ -939,3 +939,67 @@ def test_a_scratch_buffer_is_not_what_readers_get(tmp_path):
     held = [z[n : n + 2] for n in (0, 2, 4)]
     list(z.store.get_many(["c/0"], Scratch()))
     assert [h.tolist() for h in held] == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_setting_everything_takes_no_memory_for_what_is_not_there():
+    z = create_array({}, shape=(10**7, 10**7), dtype="u1", chunks=100)
+    z.write = lambda request, values: shapes.append(values.shape)
+    shapes = []
+    z[...] = 0
+    assert shapes == [z.shape]
+
+
+def test_an_array_of_no_axes_by_points():
+    z = create_array({}, shape=(), dtype="i4")
+    z[...] = 5
+    assert z.vindex[()].tolist() == 5
+
+
+@pytest.mark.parametrize("index", ["x", 1.5, True, {}, "a"])
+def test_what_is_no_index_is_an_error_and_reads_nothing(index):
+    z = create_array({}, shape=(4, 4), dtype="i4")
+    with pytest.raises(SelectionError):
+        z[index]
+
+
+@pytest.mark.parametrize("value", [None, 1j, "text", [1, [2]]])
+def test_what_is_no_value_is_an_error(value):
+    z, values = filled()
+    with pytest.raises(SelectionError):
+        z[0] = value
+    same(z[...], values)
+
+
+def test_arrays_in_an_array():
+    z = create_array(
+        {},
+        shape=3,
+        chunks=2,
+        dtype=object,
+        zarr_format=2,
+        filters={"id": "vlen-array", "dtype": "<i4"},
+    )
+    z[0] = np.array([5, 6, 7])
+    z[2] = np.array([1])
+    assert [item.tolist() for item in z[...]] == [[5, 6, 7], [], [1]]
+
+
+def test_two_handles_of_one_array_do_not_undo_each_other():
+    store = {}
+    create_array(store, shape=(4, 2), dtype="i4", chunks=2)[...] = 1
+    first, second = open_array(store, mode="r+"), open_array(store, mode="r+")
+    first.append(np.full((2, 2), 2))
+    second.attrs["units"] = "K"
+    assert open_array(store).shape == (6, 2)
+    second.append(np.full((2, 2), 3))
+    found = open_array(store)
+    assert found.shape == (8, 2)
+    assert found[:, 0].tolist() == [1, 1, 1, 1, 2, 2, 3, 3]
+    assert found.attrs.asdict() == {"units": "K"}
+
+
+def test_what_an_attribute_holds_is_a_copy():
+    z = create_array({}, shape=1, dtype="i4", attributes={"m": {"a": 1}})
+    z.attrs["m"]["a"] = 2
+    z.attrs.asdict()["m"]["a"] = 3
+    assert z.attrs["m"] == {"a": 1}

@@ -5,6 +5,8 @@ import bz2
 import functools
 import gzip
 import lzma
+import os
+import signal
 import struct
 import threading
 import time
@@ -35,7 +37,7 @@ from tests.documents import (
     zstd_bomb,
     zstd_frame,
 )
-from zarrdask import ChecksumError, CodecError, StoreError, ZarrdaskError
+from zarrdask import ChecksumError, CodecError, StoreError, ZarrdaskError, chunkio
 from zarrdask.storage.memory import MemoryStore
 
 GZIP = {"name": "gzip", "configuration": {"level": 1}}
@@ -613,3 +615,56 @@ def test_small_chunks_that_come_fast_are_read_in_turns(tmp_path):
     z = zarrdask.create_array(tmp_path, shape=3000, dtype="i4", chunks=2)
     z[...] = values
     np.testing.assert_array_equal(z.read((slice(0, 3000, 1),), threads=4), values)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_reads_though_another_thread_was_reading(tmp_path):
+    z = zarrdask.create_array(tmp_path, shape=300, dtype="i4", chunks=2)
+    z[...] = 1
+    with chunkio._TURN:
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            os._exit(0 if z[...].sum() == 300 else 1)
+    _, status = os.waitpid(child, 0)
+    assert status == 0
+
+
+def test_filters_may_widen_elements():
+    values = np.arange(100_000, dtype="u1")
+    for filters in (
+        [{"id": "delta", "dtype": "|u1", "astype": "<i4"}],
+        [{"id": "astype", "encode_dtype": "<f8", "decode_dtype": "|u1"}],
+    ):
+        store = {}
+        z = zarrdask.create_array(
+            store, shape=values.shape, dtype="u1", chunks=-1, filters=filters, zarr_format=2
+        )
+        z[...] = values
+        np.testing.assert_array_equal(z[...], values)
+
+
+@pytest.mark.parametrize("entry", [(2**63 - 1, 2**62), (100, 2**63 - 1), (0, 2**40)])
+def test_a_damaged_nested_shard_is_a_codec_error(entry):
+    inner = sharding((1,))
+    z = damaged(b"abcd" + shard_index(entry), [sharding((2,), codecs=[inner])])
+    with pytest.raises(CodecError, match=KEY):
+        z[...]
+
+
+def test_all_threads_have_ended_when_one_fails():
+    class Broken(MemoryStore):
+        def get(self, key):
+            if key == "c/0":
+                raise StoreError("broken", key=key)
+            time.sleep(0.05)
+            done.append(key)
+            return super().get(key)
+
+    done = []
+    z = zarrdask.create_array(Broken(), shape=40, dtype="i4", chunks=1)
+    with pytest.raises(StoreError, match="c/0"):
+        z.read((slice(0, 40, 1),), threads=2)
+    found = len(done)
+    time.sleep(0.2)
+    assert len(done) == found

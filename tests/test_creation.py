@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import zarrdask
 from zarrdask.codecs.blosc import BloscCodec
 from zarrdask.codecs.bytes_ import BytesCodec
 from zarrdask.codecs.gzip import GzipCodec
@@ -302,3 +303,58 @@ def test_the_fill_value_is_zero_unless_it_is_given():
     assert plan(fill_value=1.5).fill_value == np.float32(1.5)
     assert np.isnan(plan(fill_value=np.nan).fill_value)
     assert plan(dtype="u8", fill_value=2**64 - 1).fill_value == 2**64 - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("dtype", "foo"),
+        ("shape", None),
+        ("shape", 2.5),
+        ("chunks", 3.5),
+        ("shards", object()),
+        ("compressors", 5),
+        ("filters", 5),
+        ("attributes", [1]),
+        ("dimension_names", [1]),
+        ("dimension_names", "x"),
+        ("dimension_names", 5),
+        ("fill_value", "a text"),
+    ],
+)
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_what_makes_no_sense_is_an_error_of_ours_that_names_it(name, value, zarr_format):
+    options = {"shape": 4, "dtype": "i4", "zarr_format": zarr_format, name: value}
+    store = {}
+    with pytest.raises(zarrdask.ZarrdaskError) as caught:
+        zarrdask.create_array(store, **options)
+    assert store == {}
+    assert str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "codecs",
+    [
+        ["bytes", "zstd"],
+        ["bytes", {"name": "blosc", "configuration": {"cname": "zstd", "shuffle": "bitshuffle"}}],
+        [
+            {
+                "name": "sharding_indexed",
+                "configuration": {
+                    "chunk_shape": [2],
+                    "codecs": ["bytes", "blosc"],
+                    "index_codecs": [
+                        {"name": "bytes", "configuration": {"endian": "little"}},
+                        "crc32c",
+                    ],
+                },
+            }
+        ],
+    ],
+    ids=["bytes", "blosc", "within shards"],
+)
+def test_what_users_leave_to_the_data_type_is_filled_in(codecs):
+    store = {}
+    values = np.arange(8, dtype="f4")
+    zarrdask.create_array(store, shape=8, dtype="f4", chunks=4, codecs=codecs)[...] = values
+    np.testing.assert_array_equal(zarrdask.open_array(store)[...], values)

@@ -350,3 +350,10 @@ def test_groups_are_equal_by_place(full):
     assert full["a/b"].name == "b"
     assert full.name == ""
     assert "a/b" in repr(full["a/b"])
+
+
+def test_an_array_that_is_required_twice_is_the_same():
+    group = zarrdask.create_group({})
+    for _ in range(2):
+        z = group.require_array("a", shape=np.int64(4), dtype=">f4")
+        assert (z.shape, z.dtype) == ((4,), np.dtype("f4"))

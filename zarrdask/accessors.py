@@ -63,6 +63,8 @@ class PointIndex:
         self.array = array
 
     def __getitem__(self, index: Any) -> np.ndarray:
+        if not self.array.shape:
+            return np.asarray(self.array.select(basic(index, ())))
         coordinates = vectorised(index, self.array.shape)
         shape = coordinates[0].shape
         return self.array.read(_points(coordinates)).reshape(shape)
@@ -113,15 +115,16 @@ def broadcast(value: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
         If it does not broadcast.
     """
     try:
-        found = _as_array(value, dtype)
+        held = dtype.hasobject and not shape
+        found = _held(value) if held else _as_array(value, dtype)
         while found.ndim > len(shape) and len(found) == 1:
             found = found[0]
         return np.broadcast_to(found, shape)
-    except ValueError as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise SelectionError(
             f"the value does not fit the selection: {error}",
-            found=np.shape(value),
-            expected=f"{shape}",
+            found=_described(value),
+            expected=f"{shape} of {dtype}",
         ) from error
 
 
@@ -129,7 +132,20 @@ def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
     if isinstance(value, np.ndarray):
         return value.astype(dtype, copy=False)
     if dtype.hasobject and not isinstance(value, list):
-        held = np.empty((), dtype)
-        held[()] = value
-        return held
+        return _held(value)
     return np.array(value, dtype)
+
+
+def _described(value: Any) -> Any:
+    """Return a value's shape if it has one, else the value: for an error."""
+    try:
+        return np.shape(value) or value
+    except ValueError:
+        return value
+
+
+def _held(value: Any) -> np.ndarray:
+    """Return an array of no axes that holds one object, be it a list or an array."""
+    cell = np.empty((), object)
+    cell[()] = value
+    return cell

@@ -120,6 +120,10 @@ class Array:
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, str):
+            if index not in (self.dtype.names or ()):
+                raise SelectionError(
+                    "there is no such field", found=index, expected=str(self.dtype)
+                )
             return self[...][index]
         if is_basic(index):
             return self.select(basic(index, self.shape), index)
@@ -166,7 +170,11 @@ class Array:
     def _fancy(self, index: Any) -> OuterIndex | PointIndex:
         """Return the kind of selection that an index with lists or masks means in NumPy."""
         entries = index if isinstance(index, tuple) else (index,)
-        lists = [e for e in entries if e is not None and e is not ... and not is_basic(e)]
+        lists = [e for e in entries if not is_basic(e)]
+        if any(np.ndim(e) == 0 for e in lists):
+            raise SelectionError(
+                "not an index", found=index, expected="integers, slices, '...', lists and masks"
+            )
         if len(entries) == 1 and np.ndim(entries[0]) == self.ndim and self.ndim > 1:
             return self.vindex
         if len(lists) == len(entries) == self.ndim and self.ndim > 1:
@@ -197,7 +205,7 @@ class Array:
     def assign(self, selection: Selection, value: Any) -> None:
         """Write a value, broadcast as NumPy would, where a selection is."""
         # What `finish` drops from the result is a new axis of the value, and the other way round.
-        result = np.empty(selection.shape, bool)[selection.finish].shape
+        result = np.broadcast_to(np.False_, selection.shape)[selection.finish].shape
         undo = tuple(0 if f is None else None if f == 0 else f for f in selection.finish)
         self.write(selection.picks, broadcast(value, result, self.dtype)[undo])
 
@@ -245,9 +253,9 @@ class Array:
                 found=shape,
                 expected=f"{self.ndim} lengths",
             )
-        metadata = self.metadata.resized(tuple(map(int, lengths)))
-        old = self.stored
-        hierarchy.write(self.store, self.path, metadata, before=self.metadata)
+        old = self._refreshed()
+        metadata = old.metadata.resized(tuple(map(int, lengths)))
+        hierarchy.write(self.store, self.path, metadata, before=old.metadata)
         self.stored = replace(old, metadata=metadata)
         if any(new < n for new, n in zip(metadata.shape, old.metadata.shape, strict=True)):
             chunkio.trim(old, metadata.shape)
@@ -263,6 +271,7 @@ class Array:
             Which.
         """
         self.check_writable()
+        self.stored = self._refreshed()
         values = np.asarray(values)
         if not -self.ndim <= axis < self.ndim or values.ndim != self.ndim:
             raise SelectionError(
@@ -293,9 +302,14 @@ class Array:
 
     def _save_attributes(self, attributes: Mapping[str, Any]) -> None:
         self.check_writable()
-        metadata = replace(self.metadata, attributes=dict(attributes))
-        hierarchy.write(self.store, self.path, metadata, before=self.metadata)
-        self.stored = replace(self.stored, metadata=metadata)
+        old = self._refreshed()
+        metadata = replace(old.metadata, attributes=dict(attributes))
+        hierarchy.write(self.store, self.path, metadata, before=old.metadata)
+        self.stored = replace(old, metadata=metadata)
+
+    def _refreshed(self) -> Chunks:
+        """Return the array as it is stored now: others may have changed its shape."""
+        return open_array(self.store, self.path).stored
 
     # ---- to people
 

@@ -1,6 +1,7 @@
 """The user's attributes of a node: a mapping that is stored as it changes."""
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from copy import deepcopy
 from typing import Any
 
 
@@ -22,7 +23,8 @@ class Attributes(MutableMapping[str, Any]):
         self._save = save
 
     def __getitem__(self, name: str) -> Any:
-        return self._load()[name]
+        # A copy: what is changed within it would not be stored.
+        return deepcopy(self._load()[name])
 
     def __setitem__(self, name: str, value: Any) -> None:
         self._save({**self._load(), name: value})
@@ -48,7 +50,7 @@ class Attributes(MutableMapping[str, Any]):
 
     def asdict(self) -> dict[str, Any]:
         """Return a copy as a dict."""
-        return dict(self._load())
+        return deepcopy(dict(self._load()))
 
     def __repr__(self) -> str:
         return repr(dict(self._load()))

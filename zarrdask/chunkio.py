@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -106,25 +106,35 @@ def request_shape(request: Request) -> Shape:
 def _read(chunks: Chunks, cuts: Cuts, out: np.ndarray) -> None:
     """Read some of a region's units, one after another."""
     metadata, store = chunks.metadata, chunks.store
-    small = metadata.pipeline.spec.nbytes < _SMALL and store.seekable
-    if not small or metadata.shard is not None:
+    size, count = metadata.pipeline.spec.nbytes, len(cuts.indices)
+    if not store.seekable:
+        # Units that are asked for together are in memory together.
+        step = max(_TOGETHER // max(size, 1), 1)
+        for at in range(0, count, step):
+            _read_units(chunks, cuts.some(at, at + step), out)
+    elif count > 1 and size < _SMALL and metadata.shard is None:
+        _read_in_turns(chunks, cuts, out)
+    else:
         _read_units(chunks, cuts, out)
-        return
+
+
+def _read_in_turns(chunks: Chunks, cuts: Cuts, out: np.ndarray) -> None:
+    """Read small units, as a rule while no other thread does."""
     # Small chunks are many short calls, each of which lets go of the GIL and has to get it back:
     # threads that do this at the same time are slower than one after the other. But where units
     # come slowly, from a disk far away, all should wait at once.
-    at, count = 0, _TRIAL
-    while at < len(cuts.indices):
-        part = cuts.some(at, at + count)
+    at, step, end = 0, _TRIAL, len(cuts.indices)
+    while at < end:
+        part = cuts.some(at, at + step)
         with _TURN:
             start = perf_counter()
             _read_units(chunks, part, out)
             spent = perf_counter() - start
-        at += count
-        count = _TRIAL if spent > _PATIENCE * len(part.indices) else _RUN
-        if count == _TRIAL:
-            break
-    _read_units(chunks, cuts.some(at, len(cuts.indices)), out)
+        at += step
+        if spent > _PATIENCE * len(part.indices):
+            _read_units(chunks, cuts.some(at, end), out)
+            return
+        step = _RUN
 
 
 _TURN = threading.Lock()
@@ -133,6 +143,8 @@ _SMALL = 2**16
 _TRIAL, _RUN = 16, 256
 # Seconds a unit.
 _PATIENCE = 150e-6
+# Bytes, decoded.
+_TOGETHER = 2**28
 
 
 def _read_units(chunks: Chunks, cuts: Cuts, out: np.ndarray) -> None:
@@ -314,7 +326,10 @@ def _run(work: Callable[[Cuts], Any], cuts: Cuts, threads: int | None) -> list[A
     # A few parts a thread, so that they end together though units differ.
     size = max(1, -(-count // (threads * 4)))
     pieces = [cuts.some(start, start + size) for start in range(0, count, size)]
-    return list(_pool(threads).map(work, pieces))
+    futures = [_pool(threads).submit(work, piece) for piece in pieces]
+    # All of them, also if one fails: nothing may go on behind the caller's back.
+    wait(futures)
+    return [future.result() for future in futures]
 
 
 @cache
@@ -322,8 +337,14 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="zarrdask")
 
 
-# A forked process has none of its parent's threads.
-os.register_at_fork(after_in_child=_pool.cache_clear)
+def _after_fork() -> None:
+    # A forked process has none of its parent's threads: their pool, and a lock that one held.
+    global _TURN  # noqa: PLW0603
+    _TURN = threading.Lock()
+    _pool.cache_clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 # --------------------------------------------------------------------------------------------

@@ -60,7 +60,10 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
     """
     if options.order not in ("C", "F"):
         raise MetadataError("not an order", key="order", found=options.order, expected="'C' or 'F'")
-    dtype = np.dtype(options.dtype)
+    try:
+        dtype = np.dtype(options.dtype)
+    except TypeError as error:
+        raise MetadataError("not a data type", key="dtype", found=options.dtype) from error
     shape = _lengths(options.shape, "shape", 0)
     chunks, shards = plan_shapes(shape, dtype.itemsize, options.chunks, options.shards)
     names = options.dimension_names
@@ -72,7 +75,7 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
         raise MetadataError(
             "unknown format", key="zarr_format", found=options.zarr_format, expected="2 or 3"
         )
-    codecs = tuple(_bind(c, dtype.itemsize) for c in chain(options, dtype, chunks, shards))
+    codecs = tuple(_bind(codec, dtype) for codec in chain(options, dtype, chunks, shards))
     fill = options.fill_value
     return ArrayMetadata(
         zarr_format=options.zarr_format,
@@ -82,9 +85,21 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
         keys=_keys(options),
         fill_value=_default_fill(dtype, codecs) if fill is None else cast(fill, dtype),
         codecs=codecs,
-        attributes=dict(options.attributes or {}),
-        dimension_names=None if names is None else tuple(names),
+        attributes=_attributes(options.attributes),
+        dimension_names=None if names is None else _names(names),
     )
+
+
+def _attributes(found: Any) -> dict[str, Any]:
+    if found is not None and not isinstance(found, Mapping):
+        raise MetadataError("not attributes", key="attributes", found=found, expected="a mapping")
+    return dict(found or {})
+
+
+def _names(found: Any) -> tuple[Any, ...]:
+    if isinstance(found, str) or not isinstance(found, Iterable):
+        raise MetadataError("not names", key="dimension_names", found=found, expected="a sequence")
+    return tuple(found)
 
 
 def _default_fill(dtype: np.dtype[Any], codecs: tuple[Codec, ...]) -> Any:
@@ -92,6 +107,8 @@ def _default_fill(dtype: np.dtype[Any], codecs: tuple[Codec, ...]) -> Any:
 
 
 def _lengths(found: Any, key: str, least: int) -> Shape:
+    if not isinstance(found, int | np.integer | Iterable):
+        raise MetadataError("not lengths", key=key, found=found, expected="integers")
     lengths = [found] if isinstance(found, int | np.integer) else list(found)
     return parse_lengths([int(n) if isinstance(n, np.integer) else n for n in lengths], key, least)
 
@@ -159,8 +176,7 @@ def _must_be_auto(found: str, key: str) -> None:
 
 
 def _spread(found: Any, shape: Shape, key: str) -> Shape:
-    one = isinstance(found, int | np.integer)
-    lengths = (found,) * len(shape) if one else tuple(found)
+    lengths = tuple(found) if isinstance(found, Iterable) else (found,) * len(shape)
     if len(lengths) != len(shape):
         raise MetadataError(
             "there must be one length for each dimension",
@@ -202,8 +218,9 @@ def _auto_shard(shape: Shape, itemsize: int, chunk: Shape) -> Shape:
 def _items(found: CodecsLike) -> list[Any]:
     if found is None:
         return []
-    one = isinstance(found, str | Mapping) or hasattr(found, "kind") or hasattr(found, "codec_id")
-    return [found] if one else list(found)  # type: ignore[arg-type]
+    if isinstance(found, Iterable) and not isinstance(found, str | Mapping):
+        return list(found)
+    return [found]
 
 
 def _v3_codecs(
@@ -227,9 +244,7 @@ def _v3_codecs(
         codecs += [v3_codec(item) for item in _items(given)]
     if shards is None:
         return codecs
-    # The type sizes of codecs within are filled in here; those outside see bytes of shards.
-    inner = tuple(_bind(codec, dtype.itemsize) for codec in codecs)
-    return [ShardingCodec(chunks, inner)]
+    return [ShardingCodec(chunks, tuple(codecs))]
 
 
 def _elements(dtype: np.dtype[Any]) -> Codec:
@@ -249,7 +264,18 @@ def v3_codec(found: Any) -> Codec:
     found = _config(found)
     if isinstance(found, Mapping) and "id" in found:
         return _from_v2(dict(found))
-    return parse_codec(dict(found) if isinstance(found, Mapping) else found)
+    if not isinstance(found, Mapping):
+        return parse_codec(found)
+    settings = found.get("configuration")
+    if (
+        found.get("name") == "blosc"
+        and isinstance(settings, Mapping)
+        and "typesize" not in settings
+    ):
+        # Users may leave it out, metadata may not: the array's data type tells.
+        codec = parse_codec({**found, "configuration": {**settings, "typesize": 1}})
+        return replace(codec, typesize=None)  # type: ignore[type-var]
+    return parse_codec(dict(found))
 
 
 def _config(found: Any) -> Any:
@@ -295,5 +321,12 @@ def _v2_config(found: Any) -> dict[str, Any]:
     return v2.render_codec(codec)
 
 
-def _bind(codec: Codec, itemsize: int) -> Codec:
-    return codec.bind(itemsize) if isinstance(codec, BloscCodec) else codec
+def _bind(codec: Codec, dtype: np.dtype[Any]) -> Codec:
+    """Return a codec with what it leaves to the data type filled in."""
+    if isinstance(codec, BloscCodec):
+        return codec.bind(dtype.itemsize)
+    if isinstance(codec, BytesCodec) and codec.endian is None:
+        return _elements(dtype)
+    if isinstance(codec, ShardingCodec):
+        return replace(codec, codecs=tuple(_bind(inner, dtype) for inner in codec.codecs))
+    return codec

@@ -68,8 +68,8 @@ class UnsupportedError(ZarrdaskError, NotImplementedError):
     """A data type, codec, grid or store operation that is not available here."""
 
 
-class SelectionError(ZarrdaskError, IndexError):
-    """A selection that does not fit the array."""
+class SelectionError(ZarrdaskError, IndexError, ValueError):
+    """A selection that does not fit the array, or a value that does not fit the selection."""
 
 
 class CodecError(ZarrdaskError, ValueError):

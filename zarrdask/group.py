@@ -7,6 +7,7 @@ from typing import Any
 from zarrdask import hierarchy
 from zarrdask.array import Array, check_mode, create_array
 from zarrdask.attributes import Attributes
+from zarrdask.creation import ArrayOptions, plan_array
 from zarrdask.errors import MetadataError, NodeNotFoundError, NodeTypeError, ReadOnlyError
 from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.storage.base import Store
@@ -53,8 +54,9 @@ class Group(Mapping[str, "Array | Group"]):
 
     def _save_attributes(self, attributes: Mapping[str, Any]) -> None:
         self._check_writable()
-        metadata = replace(self.metadata, attributes=dict(attributes))
-        hierarchy.write(self.store, self.path, metadata, before=self.metadata)
+        before = open_group(self.store, self.path).metadata
+        metadata = replace(before, attributes=dict(attributes))
+        hierarchy.write(self.store, self.path, metadata, before=before)
         self.metadata = metadata
 
     def _check_writable(self) -> None:
@@ -181,13 +183,15 @@ class Group(Mapping[str, "Array | Group"]):
         found = self[name]
         if isinstance(found, Group):
             raise NodeTypeError("a group is here", key=found.path, found="group", expected="array")
-        wanted = (shape,) if isinstance(shape, int) else tuple(shape)
-        if found.shape != wanted or found.dtype != dtype:
+        wanted = plan_array(
+            ArrayOptions(shape=shape, dtype=dtype, zarr_format=found.zarr_format, chunks=-1)
+        )
+        if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
             raise MetadataError(
                 "the array that is here is another one",
                 key=found.path,
                 found=(found.shape, str(found.dtype)),
-                expected=f"{wanted} of {dtype}",
+                expected=f"{wanted.shape} of {wanted.dtype}",
             )
         return found
 

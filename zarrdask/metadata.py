@@ -89,7 +89,7 @@ class ArrayMetadata:
     dimension_names : tuple of (str or None), optional
         One an axis.
     extra : mapping
-        Other members of the document, kept when it is written again.
+        Other members of the document; v3 keeps them when it is written again.
 
     Raises
     ------
@@ -112,6 +112,10 @@ class ArrayMetadata:
 
     def __post_init__(self) -> None:
         names = self.dimension_names
+        if any(not isinstance(name, str | None) for name in names or ()):
+            raise MetadataError(
+                "a name is text, or None", key="dimension_names", found=list(names or ())
+            )
         if names is not None and len(names) != len(self.shape):
             raise MetadataError(
                 "there must be one name for each dimension",

@@ -1,5 +1,6 @@
 """A cluster of two processes."""
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -85,5 +86,23 @@ def test_workers_in_this_process_see_what_is_in_memory():
         Client(cluster, set_as_default=False) as client,
         client.as_current(),
     ):
+        zarrdask.to_zarr(da.from_array(VALUES, chunks=40), store)
+        np.testing.assert_array_equal(zarrdask.from_zarr(store).compute(), VALUES)
+
+
+def test_a_write_is_done_again_though_its_result_is_held(client, tmp_path):
+    x = da.from_array(VALUES, chunks=40)
+    held = []
+    for _ in range(2):
+        task = zarrdask.to_zarr(x, tmp_path, overwrite=True, compute=False)
+        future = client.compute(task)
+        future.result()
+        held.append(future)
+        np.testing.assert_array_equal(zarrdask.open_array(tmp_path)[...], VALUES)
+
+
+def test_another_scheduler_than_the_clients_sees_what_is_in_memory(client):
+    store = {}
+    with dask.config.set(scheduler="threads"):
         zarrdask.to_zarr(da.from_array(VALUES, chunks=40), store)
         np.testing.assert_array_equal(zarrdask.from_zarr(store).compute(), VALUES)

@@ -1,5 +1,8 @@
 """from_zarr: what comes out, what is read for it, and what the graph looks like."""
 
+import threading
+from collections import UserDict
+
 import cloudpickle
 import dask
 import dask.array as da
@@ -386,3 +389,59 @@ def test_a_damaged_chunk_fails_the_task_and_names_its_key():
     with pytest.raises(zarrdask.CodecError, match="c/3/4"):
         x.sum().compute()
     assert x[:30].sum().compute() == VALUES[:30].sum()
+
+
+# ---- what goes wrong quietly elsewhere
+
+
+def test_an_array_that_was_assigned_to_shows_it_in_slices():
+    x = zarrdask.from_zarr(stored())
+    x[0:4] = -1
+    assert x[0, 0].compute() == -1
+    assert x[3:5, 0].compute().tolist() == [-1, 240]
+    again = cloudpickle.loads(cloudpickle.dumps(x))
+    assert again[0, 0].compute() == -1
+    y = zarrdask.from_zarr(stored())
+    y[y < 60] = -1
+    assert y[0, 0].compute() == -1
+
+
+def test_other_blocks_have_other_names(setting):
+    store = stored()
+    x = zarrdask.from_zarr(store)
+    setting({"zarrdask.block-size": 1000})
+    y = zarrdask.from_zarr(store)
+    assert x.name != y.name
+    assert dask.compute(x.sum(), y.sum()) == (VALUES.sum(), VALUES.sum())
+
+
+def test_fsspecs_memory_is_not_seen_by_other_processes_and_says_so():
+    url = "memory://for-other-processes"
+    z = zarrdask.create_array(url, shape=4, dtype="i4", chunks=2, overwrite=True)
+    z[...] = 1
+    with pytest.raises(zarrdask.StoreError, match="in-memory store"):
+        zarrdask.from_zarr(url).sum().compute(scheduler="processes")
+
+
+@pytest.mark.parametrize("context", ["spawn", "fork"])
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_what_is_in_memory_is_not_written_by_other_processes(context):
+    z = zarrdask.create_array({}, shape=4, dtype="i4", chunks=2)
+    with (
+        dask.config.set({"scheduler": "processes", "multiprocessing.context": context}),
+        pytest.raises(zarrdask.StoreError, match="in-memory store"),
+    ):
+        zarrdask.to_zarr(da.ones(4, chunks=2), z)
+
+
+def test_a_mapping_that_does_not_pickle_is_read_by_threads():
+    class Locked(UserDict):
+        def __init__(self):
+            super().__init__()
+            self.lock = threading.Lock()
+
+    values = Locked()
+    zarrdask.create_array(values, shape=4, dtype="i4", chunks=2)[...] = 3
+    assert zarrdask.from_zarr(values).sum().compute() == 12
+    zarrdask.to_zarr(da.ones(4, chunks=2), values, overwrite=True)
+    assert zarrdask.from_zarr(values).sum().compute() == 4

@@ -263,3 +263,21 @@ def test_numpy_arrays_and_groups_are_taken():
     zarrdask.to_zarr(np.arange(5), group, "a")
     assert zarrdask.from_zarr(group, "a").compute().tolist() == [0, 1, 2, 3, 4]
     assert zarrdask.open_array(group, "a").shape == (5,)
+
+
+def test_a_write_that_is_asked_for_again_is_another_task():
+    z = zarrdask.create_array({}, shape=4, dtype="f8")
+    tasks = {zarrdask.to_zarr(da.ones(4), z, compute=False).key for _ in range(2)}
+    assert len(tasks) == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [(("", "g/a"), ("/g", "a")), (("/g", "a"), ("", "g/a")), (("", "g/a"), ("", "g"))],
+)
+def test_a_source_is_known_by_any_spelling_and_below_what_is_replaced(tmp_path, source, target):
+    zarrdask.to_zarr(da.full(4, 5.0), tmp_path, "g/a")
+    x = zarrdask.from_zarr(f"{tmp_path}{source[0]}", source[1]) + 1
+    with pytest.raises(zarrdask.NodeExistsError, match="computed from"):
+        zarrdask.to_zarr(x, f"{tmp_path}{target[0]}", target[1], overwrite=True)
+    assert zarrdask.open_array(tmp_path, "g/a")[...].tolist() == [5] * 4

@@ -85,3 +85,9 @@ def test_a_local_path_takes_no_storage_options(tmp_path):
 def test_an_unknown_scheme_is_a_store_error():
     with pytest.raises(StoreError, match="nosuch"):
         zarrdask.open("nosuch://bucket/a")
+
+
+@pytest.mark.parametrize("name", ["run#1", "a?b", "a%20b", "50%"])
+def test_a_file_url_keeps_all_of_its_path(tmp_path, name):
+    found = resolve(f"file://{tmp_path}/{name}/x.zarr")
+    assert found.url == f"{tmp_path}/{name.replace('%20', ' ')}/x.zarr"

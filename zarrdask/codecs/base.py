@@ -123,7 +123,11 @@ class Serializer(Protocol):
 
 
 class BytesBytes(Codec, Protocol):
-    """Bytes -> bytes."""
+    """Bytes -> bytes.
+
+    A class whose output can be more than twice as long as its input says how many times as long,
+    in an attribute `growth`: it bounds what a damaged value can make us allocate.
+    """
 
     def encode(self, data: Buffer) -> Buffer:
         """Return the encoded bytes."""

@@ -23,7 +23,7 @@ class GzipCodec:
     Parameters
     ----------
     level : int
-        0 (none) to 9 (smallest).
+        0 (none) to 9 (smallest); v2 also has -1, the library's choice.
     """
 
     level: int = 5
@@ -34,11 +34,12 @@ class GzipCodec:
     wbits: ClassVar[int] = 31
 
     def __post_init__(self) -> None:
-        integer(self.level, f"{self.name}.level", -1 if self.wbits == 15 else 0, 9)
+        integer(self.level, f"{self.name}.level", -1, 9)
 
     @classmethod
     def from_configuration(cls, found: Any) -> Self:  # noqa: D102
-        return cls(**configuration(found, cls.name, {"level": 5}))
+        level = configuration(found, cls.name, {"level": 5})["level"]
+        return cls(integer(level, f"{cls.name}.level", 0, 9))
 
     def to_json(self) -> Json:  # noqa: D102
         return {"name": self.name, "configuration": {"level": self.level}}

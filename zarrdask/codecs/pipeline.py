@@ -96,7 +96,7 @@ class Pipeline:
         for codec in after:
             compressors.append((codec, limit))
             size = None if size is None else codec.encoded_size(size)
-            limit = limit + limit // 2 + SLACK if size is None else size
+            limit = limit * getattr(codec, "growth", 2) + SLACK if size is None else size
         self.compressors = tuple(compressors)
         one = after[0] if len(after) == 1 and self.raw is not None else None
         self.partial: Partial | None = getattr(one, "decode_part", None)

@@ -61,7 +61,8 @@ class PartOfValue:
         return self.value.part(self.offset + start, min(length, max(self.size - start, 0)))
 
     def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:  # noqa: D102
-        return self.value.parts([(self.offset + start, length) for start, length in ranges])
+        within = ((s, max(min(n, self.size - s), 0)) for s, n in ranges)
+        return self.value.parts([(self.offset + start, length) for start, length in within])
 
 
 @dataclass(frozen=True)
@@ -244,7 +245,7 @@ class Shard:
     def _ranges(self, entries: np.ndarray, indices: list[Shape]) -> list[Range]:
         ranges: list[Range] = [(start, size) for start, size in entries.tolist()]
         for (start, size), index in zip(ranges, indices, strict=True):
-            if start >= 2**63 or size >= 2**63:
+            if start + size >= 2**62:
                 raise CodecError(
                     "an impossible entry in the index of the shard",
                     key=f"inner chunk {index}",

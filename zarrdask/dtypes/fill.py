@@ -2,6 +2,7 @@
 
 import base64
 import math
+import operator
 import re
 from typing import Any
 
@@ -40,6 +41,8 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
     try:
         if dtype.kind in "iu":
             return dtype.type(_exact(value, dtype))
+        if dtype.kind == "b" and not (isinstance(value, bool | np.bool_ | int) and value in (0, 1)):
+            raise _bad(value, "True or False")
         with np.errstate(over="ignore"):
             found = np.array(value, dtype)
     except (TypeError, ValueError, OverflowError) as error:
@@ -75,7 +78,8 @@ def only_fill(chunk: np.ndarray, fill: Any) -> bool:
     if not chunk.size:
         return True
     if chunk.dtype.hasobject:
-        return all(type(item) is type(fill) and item == fill for item in chunk.flat)
+        same = np.array_equal if isinstance(fill, np.ndarray) else operator.eq
+        return all(type(item) is type(fill) and bool(same(item, fill)) for item in chunk.flat)
     wanted = np.array(fill, chunk.dtype).tobytes()
     # Data that isn't empty mostly shows it at once.
     if chunk[tuple([slice(0, 1)] * chunk.ndim)].tobytes() != wanted:

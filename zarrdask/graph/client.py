@@ -1,6 +1,9 @@
 """What depends on the Dask client that is current."""
 
 import sys
+from typing import Any, cast
+
+from dask.base import get_scheduler
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
@@ -19,9 +22,12 @@ def check_visible(store: Store) -> None:
     from distributed import default_client
 
     try:
-        workers = default_client().scheduler_info(n_workers=-1)["workers"]
+        client = cast(Any, default_client())
     except ValueError:
         return
+    if getattr(get_scheduler(), "__self__", None) is not client:
+        return  # the user chose another scheduler
+    workers: list[str] = client.scheduler_info(n_workers=-1)["workers"]
     remote = [address for address in workers if not address.startswith("inproc://")]
     if remote:
         raise StoreError(

@@ -85,10 +85,11 @@ def from_zarr(
     selection = basic(() if region is None else region, array.shape)
     region = selection.slices
     handle = Handle(array.stored)
-    source = Source(handle, region, tokenize(identity(array), handle.packed))
-    x = _lazy(
-        source, _chunks(array, region, chunks), name or f"from-zarr-{tokenize(source, chunks)}"
-    )
+    source = Source(handle, region, tokenize(identity(array), handle.documents))
+    blocks = _chunks(array, region, chunks)
+    # As bytes: a million lengths are hashed in no time.
+    lengths = [np.array(axis).tobytes() for axis in blocks]
+    x = _lazy(source, blocks, name or f"from-zarr-{tokenize(source, lengths)}")
     return x if selection.plain else x[selection.finish]
 
 
@@ -142,7 +143,10 @@ _sources: "WeakValueDictionary[str, Source]" = WeakValueDictionary()
 
 
 def check_not_read(x: da.Array, store: Store, path: str) -> None:
-    """Check that a Dask array is not computed from a stored one, which is to be replaced.
+    """Check that a Dask array is not computed from what stands where a new array is to be.
+
+    Sources are known by the names of their layers; in a graph that was optimised already, or
+    that comes from another process, they aren't seen.
 
     Raises
     ------
@@ -150,8 +154,9 @@ def check_not_read(x: da.Array, store: Store, path: str) -> None:
         If it is.
     """
     names = getattr(x.dask, "layers", x.dask)
-    chunks = (s.handle.chunks for s in map(_sources.get, names) if s is not None)
-    if any(c.store == store and c.prefix == hierarchy.prefix_of(path) for c in chunks):
+    target = f"{hierarchy.location(store, path)}/"
+    read = (s.handle.chunks for s in map(_sources.get, names) if s is not None)
+    if any(f"{c.store.url}/{c.prefix}".startswith(target) for c in read):
         raise NodeExistsError(
             "the array to be replaced is what the new one is computed from; write it elsewhere",
             key=hierarchy.location(store, path),
@@ -168,16 +173,19 @@ class StoredArray(da.Array):  # type: ignore[misc]
     """
 
     source: Source
+    #: The name of the layer that reads: assignment changes an array, and its name, in place.
+    read_name: str
 
     @classmethod
     def wrap(cls, x: da.Array, source: Source) -> "StoredArray":
         """Return a Dask array as one that knows its source."""
         found = cls(x.dask, x.name, x.chunks, dtype=x.dtype, meta=x._meta)
         found.source = source
+        found.read_name = x.name
         return found
 
     def __getitem__(self, index: Any) -> da.Array:
-        if not is_basic(index):
+        if self.name != self.read_name or not is_basic(index):
             return super().__getitem__(index)
         try:
             selection = basic(index, self.shape)
@@ -206,10 +214,10 @@ class StoredArray(da.Array):  # type: ignore[misc]
         return wanted <= held * _NARROW
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return StoredArray.wrap, (
-            da.Array(self.dask, self.name, self.chunks, meta=self._meta),
-            self.source,
-        )
+        plain = da.Array(self.dask, self.name, self.chunks, meta=self._meta)
+        if self.name != self.read_name:
+            return plain.__reduce__()  # type: ignore[no-any-return]
+        return StoredArray.wrap, (plain, self.source)
 
 
 def _count(pick: slice, unit: int) -> int:

@@ -1,7 +1,7 @@
 """What a task carries instead of an array: small to pickle, opened once a process."""
 
 import pickle
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 from zlib import compressobj, decompressobj
 
@@ -44,49 +44,47 @@ class Handle:
     ----------
     chunks : Chunks
         The stored array.
-    packed : bytes, optional
-        What `pack` gave for it.
-
-    Attributes
-    ----------
-    packed : bytes
-        Store, prefix and metadata, without what a task doesn't need.
     """
 
-    __slots__ = ("chunks", "packed")
-
-    def __init__(self, chunks: Chunks, packed: bytes | None = None) -> None:
+    def __init__(self, chunks: Chunks) -> None:
         self.chunks = chunks
-        self.packed = pack(chunks) if packed is None else packed
+
+    @cached_property
+    def documents(self) -> dict[str, bytes | None]:
+        """What tasks need of the metadata: no attributes, no dimension names."""
+        metadata = self.chunks.metadata
+        return detect.render(
+            ArrayMetadata(
+                metadata.zarr_format,
+                metadata.shape,
+                metadata.dtype,
+                metadata.chunk_shape,
+                metadata.keys,
+                metadata.fill_value,
+                metadata.codecs,
+            )
+        )
+
+    @cached_property
+    def packed(self) -> bytes:
+        """Store, prefix and documents; made when a task leaves the process."""
+        chunks = self.chunks
+        # By cloudpickle, as Dask does: a store may be of a class that only the user's script has.
+        plain = cloudpickle.dumps((chunks.store, chunks.prefix, self.documents), 5)
+        deflate = compressobj(9, zdict=_COMMON)
+        return deflate.compress(plain) + deflate.flush()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return unpack, (self.packed,)
-
-
-def pack(chunks: Chunks) -> bytes:
-    """Return a stored array as bytes: no attributes, no dimension names."""
-    metadata = chunks.metadata
-    bare = ArrayMetadata(
-        metadata.zarr_format,
-        metadata.shape,
-        metadata.dtype,
-        metadata.chunk_shape,
-        metadata.keys,
-        metadata.fill_value,
-        metadata.codecs,
-    )
-    # By cloudpickle, as Dask does: a store may be of a class that only the user's script has.
-    plain = cloudpickle.dumps((chunks.store, chunks.prefix, detect.render(bare)), 5)
-    deflate = compressobj(9, zdict=_COMMON)
-    return deflate.compress(plain) + deflate.flush()
 
 
 @lru_cache(maxsize=_CACHE)
 def unpack(packed: bytes) -> Handle:
     """Return the stored array, with its codecs bound: once a process, as long as it is used."""
     store, prefix, documents = pickle.loads(decompressobj(zdict=_COMMON).decompress(packed))
-    metadata = detect.parse(documents)
-    return Handle(Chunks(store, prefix, metadata), packed)  # type: ignore[arg-type]
+    handle = Handle(Chunks(store, prefix, detect.parse(documents)))  # type: ignore[arg-type]
+    handle.packed = packed
+    return handle
 
 
 class Source:
@@ -206,7 +204,8 @@ class Target:
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         chunks = self.handle.chunks
-        return "zarrdask", chunks.store.token, self.handle.packed, self.start, self.empty
+        documents = self.handle.documents
+        return "zarrdask", chunks.store.token, chunks.prefix, documents, self.start, self.empty
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _target, (self.handle, self.start, self.empty)

@@ -13,6 +13,7 @@ from toolz import partition_all
 from zarrdask import config
 from zarrdask.errors import ReadOnlyError, StoreError
 from zarrdask.storage.base import Buffer, Range, Scratch, Store, coalesce, not_listable
+from zarrdask.storage.memory import elsewhere
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 _JOIN_LIMIT = 2**24
@@ -205,11 +206,18 @@ class FsspecStore(Store):
         for name in prefixes:
             yield from self.list_prefix(f"{prefix}{name}/")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopen, (self.fs, self.root, None if self.shared else os.getpid())
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FsspecStore) and (self.fs, self.root) == (other.fs, other.root)
 
     def __hash__(self) -> int:
         return hash((self.fs, self.root))
+
+
+def _reopen(fs: Any, root: str, process: int | None) -> Store:
+    return FsspecStore(fs, root) if process in (None, os.getpid()) else elsewhere()
 
 
 def _protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:

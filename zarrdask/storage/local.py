@@ -19,6 +19,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 _PARTIAL = re.compile(r"\.zarrdask-[0-9a-f-]+\.partial")
+_TRIES = 20
 _RUN = token_hex(6)
 _SERIAL = count()
 # Joining neighbours saves system calls; past this size the buffer would leave the CPU's cache.
@@ -75,7 +76,7 @@ class LocalStore(Store):
                     size = os.fstat(fd).st_size
                     view = scratch.reserve(size + 1)
                     space = len(view)
-                    size = os.preadv(fd, (view,), 0)
+                    size = _fill(fd, view[:size], 0)
             except IsADirectoryError:
                 yield None
                 continue
@@ -91,7 +92,8 @@ class LocalStore(Store):
                 return None
             begin = max(size + start, 0) if start < 0 else start
             left = max(size - begin, 0)
-            return os.pread(fd, left if length is None else min(length, left), begin)
+            room = memoryview(bytearray(left if length is None else min(length, left)))
+            return room[: _fill(fd, room, begin)]
 
     def get_ranges(  # noqa: D102
         self, key: str, ranges: Sequence[Range], scratch: Scratch
@@ -103,7 +105,7 @@ class LocalStore(Store):
             for (start, length), members in coalesce(ranges, _JOIN_GAP, _JOIN_LIMIT):
                 wanted = max(min(length, end - start), 0)
                 view = scratch.reserve(wanted)
-                found = os.preadv(fd, (view[:wanted],), start)
+                found = _fill(fd, view[:wanted], start)
                 for offset, size in members:
                     yield view[offset : min(offset + size, found)]
 
@@ -140,12 +142,19 @@ class LocalStore(Store):
             raise _failed(key, error) from error
 
     def erase_prefix(self, prefix: str) -> None:  # noqa: D102
-        try:
-            shutil.rmtree(self.path(prefix))
-        except _ABSENT:
-            return
-        except OSError as error:
-            raise _failed(prefix, error) from error
+        path = self.path(prefix)
+        for _ in range(_TRIES):
+            try:
+                shutil.rmtree(path)
+            except _ABSENT:
+                # All of it, or an entry that someone else erased meanwhile.
+                if not os.path.isdir(path):
+                    return
+            except OSError as error:
+                raise _failed(prefix, error) from error
+            else:
+                return
+        raise StoreError("others keep changing this directory", key=prefix)
 
     def list_dir(self, prefix: str) -> tuple[list[str], list[str]]:  # noqa: D102
         keys, prefixes = [], []
@@ -200,6 +209,18 @@ def _opened(path: str, key: str) -> Iterator[tuple[int, int]]:
     finally:
         if fd >= 0:
             os.close(fd)
+
+
+def _fill(fd: int, view: memoryview, start: int) -> int:
+    """Read as much as a buffer takes, and return how much there was."""
+    found = 0
+    # A call may give less: Linux hands out 2 GiB at most.
+    while found < len(view):
+        size = os.preadv(fd, (view[found:],), start + found)
+        if not size:
+            break
+        found += size
+    return found
 
 
 def _read(fd: int, size: int) -> bytes:

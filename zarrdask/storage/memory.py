@@ -74,17 +74,29 @@ class MemoryStore(MappingStore):
 
     def __init__(self, values: MutableMapping[str, Any] | None = None) -> None:
         super().__init__({} if values is None else values)
+        self._own = values is None
         self._name = uuid4().hex
         _LIVE[self._name] = self
 
+    @property
+    def token(self) -> str:  # noqa: D102
+        return self._name if self._own else self.url
+
     def __reduce__(self) -> tuple[Any, ...]:
         # By name: the same store within this process, an error that says why elsewhere.
-        return _recall, (self._name,)
+        return _recall, (self._name, os.getpid())
 
 
-def _recall(name: str) -> MappingStore:
+def _recall(name: str, process: int) -> MappingStore:
     # No error here: a worker that fails to unpickle a task drops its connection, not the task.
-    return _LIVE.get(name) or MappingStore(_Elsewhere())
+    # A forked process has a copy, but what it writes there is lost.
+    found = _LIVE.get(name) if process == os.getpid() else None
+    return found or elsewhere()
+
+
+def elsewhere() -> MappingStore:
+    """Return what stands for a store in the memory of another process: any use of it says so."""
+    return MappingStore(_Elsewhere())
 
 
 class _Elsewhere(MutableMapping[str, bytes]):

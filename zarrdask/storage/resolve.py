@@ -4,7 +4,7 @@ import os
 from collections.abc import MutableMapping
 from importlib import import_module
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
@@ -39,7 +39,7 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
         )
     text = os.fsdecode(url)
     if text.startswith(("file://", "local://")):
-        text = unquote(urlsplit(text).path)
+        text = unquote(text.partition("://")[2])
     if "://" in text or "::" in text:
         return _fsspec(text, storage_options)
     if storage_options:
