@@ -1,7 +1,6 @@
 """What depends on the Dask client that is current."""
 
 import sys
-from typing import Any, cast
 
 from dask.base import get_scheduler
 
@@ -22,10 +21,10 @@ def check_visible(store: Store) -> None:
     from distributed import default_client
 
     try:
-        client = cast(Any, default_client())
+        client = default_client()
     except ValueError:
         return
-    if getattr(get_scheduler(), "__self__", None) is not client:
+    if getattr(get_scheduler(), "__self__", None) != client:
         return  # the user chose another scheduler
     workers: list[str] = client.scheduler_info(n_workers=-1)["workers"]
     remote = [address for address in workers if not address.startswith("inproc://")]

@@ -1,0 +1,1 @@
+"""zarrdask beside the other ways to compute on Zarr arrays; see README.md."""

@@ -1,0 +1,22 @@
+"""What this is about."""
+
+from typing import Any
+
+import dask.array as da
+
+import zarrdask
+from benchmarks.rows import Layout
+
+eager = zarrdask.open_array
+
+
+def lazy(path: str, layout: Layout, chunks: Any) -> da.Array:
+    return zarrdask.from_zarr(path, chunks=chunks or "auto")
+
+
+def region(path: str, region: Any) -> da.Array:
+    return zarrdask.from_zarr(path, region=region)
+
+
+def save(x: da.Array, path: str, layout: Layout) -> None:
+    zarrdask.to_zarr(x, path, **layout.options())

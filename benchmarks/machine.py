@@ -1,0 +1,45 @@
+"""The machine: what it is, and what makes times worth little: others at work, cold memory."""
+
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+CORES = os.cpu_count() or 1
+#: The part of the machine's time that others may take before a measurement counts as disturbed.
+TOLERATED = 0.1
+
+
+def about() -> str:
+    """Return what a reader of the table wants to know."""
+    return f"{CORES} cores, {platform.machine()}, Python {platform.python_version()}"
+
+
+def busy() -> float:
+    """Return how many seconds all cores have worked up to now; 0 where that isn't told."""
+    if not Path("/proc/stat").exists():
+        return 0
+    user, nice, system, _, _, *interrupts = Path("/proc/stat").read_text().split()[1:9]
+    return sum(map(int, (user, nice, system, *interrupts))) / os.sysconf("SC_CLK_TCK")
+
+
+def wait(most: float = 60) -> None:
+    """Wait until nobody else is at work, but not for ever."""
+    end = time.monotonic() + most
+    while time.monotonic() < end:
+        before = busy()
+        time.sleep(0.2)
+        if busy() - before <= 0.2 * CORES * TOLERATED:
+            return
+
+
+def touch(nbytes: int) -> None:
+    """Use so much memory for a moment, in a process of its own.
+
+    A virtual machine gives memory that is free back to its host, and to get it again takes longer
+    than many a job: seconds for a GiB. That would be measured instead.
+    """
+    code = f"import numpy; numpy.ones({nbytes}, 'u1')"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,96 @@
+"""The rows of the table: what is measured, with whom, and what zarrdask has to reach."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+Shape = tuple[int, ...]
+
+BLOSC = {"cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": 4, "blocksize": 0}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How an array is stored, and the blocks (16 MiB, or a shard) a careful user reads it by."""
+
+    name: str
+    chunks: Shape
+    blocks: Shape = (64, 256, 256)
+    shards: Shape | None = None
+    shape: Shape = (256, 1024, 1024)
+    compressor: str = "blosc"
+    configuration: dict[str, Any] = field(default_factory=lambda: BLOSC)
+
+    @property
+    def units(self) -> Shape:
+        """The shape of what one file holds."""
+        return self.shards or self.chunks
+
+    def sized(self, planes: int) -> "Layout":
+        """Return it with that many planes at most; the array of row 8 has one size only."""
+        first = min(planes, self.shape[0]) if len(self.shape) == 3 else self.shape[0]
+        return replace(self, shape=(first, *self.shape[1:]))
+
+    def tiny(self) -> "Layout":
+        """Return it as small as a warm-up needs."""
+        return replace(self, name=f"{self.name}-tiny", shape=tuple(min(n, 64) for n in self.shape))
+
+    def codec(self) -> dict[str, Any]:
+        """Return the compressor as Zarr's metadata has it."""
+        return {"name": self.compressor, "configuration": self.configuration}
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of `zarrdask.create_array`, which are zarr-python's as well."""
+        return {"chunks": self.chunks, "shards": self.shards, "compressors": [self.codec()]}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement: a job on an array, for some contestants.
+
+    A bar is what zarrdask's time may be at most, as a multiple of a contestant's, of zarrdask's
+    in another row, or of a second.
+    """
+
+    name: str
+    title: str
+    job: Literal["sum", "read", "write", "graph", "slice", "region", "points"]
+    layout: Layout
+    tools: tuple[str, ...]
+    bars: dict[str, float] = field(default_factory=dict)
+    # What is written has these; reads have the tool's own default if this is None.
+    chunks: Any = None
+    # How many times the job is done in one measurement; times are of one.
+    count: int = 1
+
+
+CUBES = Layout("blosc-64", (64, 64, 64))
+SMALL = Layout("blosc-16", (16, 16, 16), shape=(64, 1024, 1024))
+SHARDS = Layout("blosc-shards", (32, 32, 32), (128, 256, 256), (128, 256, 256))
+ZSTD = replace(CUBES, name="zstd-64", compressor="zstd", configuration={"level": 3})
+GZIP = replace(CUBES, name="gzip-64", compressor="gzip", configuration={"level": 5})
+MILLION = Layout("million", (10, 10), (2000, 2000), shape=(10_000, 10_000))
+LAYOUTS = (CUBES, SMALL, SHARDS, ZSTD, GZIP, MILLION)
+
+DASK = ("zarrdask", "dask+zarr", "dask+tensorstore")
+EAGER = ("zarrdask", "zarr", "tensorstore", "zarr+zarrs")
+ALL = (*DASK, "tensorstore", "zarr+zarrs", "limit")
+POINTS = 300
+
+ROWS = (
+    Row("1", "sum, 64³ chunks, blosc", "sum", CUBES, ALL, {"limit": 1.5, "dask+zarr": 1 / 4}),
+    Row("2", "sum, 16³ chunks, blosc", "sum", SMALL, ALL, {"limit": 1.2, "dask+zarr": 1 / 20}),
+    Row("3", "sum, 32³ in shards", "sum", SHARDS, ALL, {"row 1": 1.6, "dask+zarr": 1 / 20}),
+    Row("4a", "sum, 64³ chunks, zstd", "sum", ZSTD, ALL, {"limit": 1.5}),
+    Row("4b", "sum, 64³ chunks, gzip", "sum", GZIP, ALL, {"tensorstore": 1}),
+    Row("5", "z[...], store of row 1", "read", CUBES, EAGER, {"tensorstore": 1, "zarr+zarrs": 1}),
+    Row("6", "write 64³", "write", CUBES, ALL, {"limit": 1.5, "dask+zarr": 1 / 2}, (64, 64, 64)),
+    Row("7a", "write shards", "write", SHARDS, ALL, {"dask+zarr": 1 / 2}, (128, 256, 256)),
+    Row("7b", "write unaligned", "write", CUBES, ALL, {"dask+zarr": 1 / 2}, (50, 150, 150)),
+    Row("8a", "10⁶ chunks: graph, auto", "graph", MILLION, DASK, {"second": 0.05}, "auto"),
+    Row("8b", "10⁶ chunks: graph, stored", "graph", MILLION, DASK, {"second": 0.2}, "stored"),
+    Row("8c", "10⁶ chunks: 10 rows, auto", "slice", MILLION, DASK, {}, "auto"),
+    Row("8d", "10⁶ chunks: 10 rows, stored", "slice", MILLION, DASK, {}, "stored"),
+    Row("8e", "10⁶ chunks: region", "region", MILLION, (*DASK, *EAGER[1:]), {"second": 0.02}),
+    Row("9a", "z[i, j, k], 64³", "points", CUBES, EAGER, {"zarr": 1 / 4}, count=POINTS),
+    Row("9b", "z[i, j, k], 32³ in shards", "points", SHARDS, EAGER, {"zarr": 1 / 4}, count=POINTS),
+)
