@@ -33,7 +33,7 @@ class Store(ABC):
 
     Keys are relative, joined by "/", and never end with "/"; a prefix is "" or ends with "/".
     A missing key is None when read and nothing when erased. A subclass gives `get`, `set`,
-    `erase`, `list_dir` and `list_prefix`; the rest has defaults that a better store overrides.
+    `erase` and `list_dir`; the rest has defaults that a better store overrides.
     """
 
     #: Whether a pickled copy in another process sees the same values.
@@ -67,9 +67,13 @@ class Store(ABC):
     def list_dir(self, prefix: str) -> tuple[list[str], list[str]]:
         """Return the names of the keys, and of the prefixes, right under a prefix, sorted."""
 
-    @abstractmethod
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Yield every key that begins with the prefix."""
+        keys, prefixes = self.list_dir(prefix)
+        for name in keys:
+            yield prefix + name
+        for name in prefixes:
+            yield from self.list_prefix(f"{prefix}{name}/")
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         """Yield each key's value in turn; one is valid until the next is asked for."""

@@ -199,13 +199,6 @@ class FsspecStore(Store):
                 (prefixes if entry["type"] == "directory" else keys).add(name)
         return sorted(keys), sorted(prefixes)
 
-    def list_prefix(self, prefix: str) -> Iterator[str]:  # noqa: D102
-        keys, prefixes = self.list_dir(prefix)
-        for name in keys:
-            yield prefix + name
-        for name in prefixes:
-            yield from self.list_prefix(f"{prefix}{name}/")
-
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self.fs, self.root, None if self.shared else os.getpid())
 

@@ -171,13 +171,6 @@ class LocalStore(Store):
             raise _failed(prefix, error) from error
         return sorted(keys), sorted(prefixes)
 
-    def list_prefix(self, prefix: str) -> Iterator[str]:  # noqa: D102
-        keys, prefixes = self.list_dir(prefix)
-        for name in keys:
-            yield prefix + name
-        for name in prefixes:
-            yield from self.list_prefix(f"{prefix}{name}/")
-
     def stamp(self, key: str) -> str:  # noqa: D102
         try:
             status = os.stat(self.path(key))
