@@ -24,6 +24,16 @@ from zarrdask.metadata import ArrayMetadata
 from zarrdask.storage.base import Buffer, Range, Scratch, Store
 
 
+# Small units are read by one thread at a time; see `_read_in_turns`.
+_TURN = threading.Lock()
+_SMALL = 2**16
+# Units of one turn: at first, and when those came fast, in seconds a unit.
+_TRIAL, _RUN = 16, 256
+_PATIENCE = 150e-6
+# Bytes, decoded, that are asked for together.
+_TOGETHER = 2**28
+
+
 @dataclass(frozen=True)
 class Chunks:
     """The stored units of one array.
@@ -135,16 +145,6 @@ def _read_in_turns(chunks: Chunks, cuts: Cuts, out: np.ndarray) -> None:
             _read_units(chunks, cuts.some(at, end), out)
             return
         step = _RUN
-
-
-_TURN = threading.Lock()
-_SMALL = 2**16
-# Units that are read in one turn: the first ones, and when those came fast.
-_TRIAL, _RUN = 16, 256
-# Seconds a unit.
-_PATIENCE = 150e-6
-# Bytes, decoded.
-_TOGETHER = 2**28
 
 
 def _read_units(chunks: Chunks, cuts: Cuts, out: np.ndarray) -> None:
