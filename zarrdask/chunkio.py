@@ -23,7 +23,6 @@ from zarrdask.indexing import pick_size
 from zarrdask.metadata import ArrayMetadata
 from zarrdask.storage.base import Buffer, Range, Scratch, Store
 
-
 # Small units are read by one thread at a time; see `_read_in_turns`.
 _TURN = threading.Lock()
 _SMALL = 2**16
