@@ -12,7 +12,6 @@ from zarrdask.errors import MetadataError, NodeNotFoundError, NodeTypeError, Rea
 from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.storage.base import Store
 
-Node = "Array | Group"
 MODES = ("r", "r+", "a", "w", "w-")
 
 

@@ -281,3 +281,10 @@ def test_a_source_is_known_by_any_spelling_and_below_what_is_replaced(tmp_path, 
     with pytest.raises(zarrdask.NodeExistsError, match="computed from"):
         zarrdask.to_zarr(x, f"{tmp_path}{target[0]}", target[1], overwrite=True)
     assert zarrdask.open_array(tmp_path, "g/a")[...].tolist() == [5] * 4
+
+
+def test_nothing_is_written_below_an_array():
+    z = zarrdask.create_array({}, shape=4, dtype="f8")
+    with pytest.raises(zarrdask.NodeExistsError, match="can't hold other nodes"):
+        zarrdask.to_zarr(da.ones(4), z, "below")
+    assert z[...].tolist() == [0] * 4

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zarrdask.plan.align import auto_block, even, offset_blocks, snap, stored_blocks
+from zarrdask.plan.align import auto_block, even, offset_blocks, snap
 
 
 def edges(start, lengths):
@@ -82,9 +82,9 @@ def test_even_lengths_but_for_the_last(size, length):
     assert 0 < found[-1] <= length or found == (0,)
 
 
-def test_stored_blocks_are_the_units():
-    assert stored_blocks((5, 4, 0), (2, 4, 3)) == ((2, 2, 1), (4,), (0,))
-    assert stored_blocks((), ()) == ()
+def test_axes_are_cut_into_units():
+    assert tuple(map(even, (5, 4, 0), (2, 4, 3))) == ((2, 2, 1), (4,), (0,))
+    assert tuple(map(even, (), ())) == ()
 
 
 shapes = st.lists(st.tuples(st.integers(1, 300), st.integers(1, 40), st.integers(1, 4)), max_size=3)

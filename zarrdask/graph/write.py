@@ -123,8 +123,8 @@ def _target(
     """Return the array to write to: the one that is there, or a new one."""
     store, path = hierarchy.locate(url, component, storage_options)
     check_visible(store)
-    there = isinstance(url, Array) or how.region is not None or how.mode == "r+"
-    if not there:
+    opened = isinstance(url, Array) and not component
+    if not (opened or how.region is not None or how.mode == "r+"):
         options.setdefault("chunks", tuple(max(*axis, 1) for axis in x.chunks))
         options.setdefault("dtype", x.dtype)
         replace = how.overwrite or how.mode == "w"
@@ -137,7 +137,7 @@ def _target(
             key=hierarchy.location(store, path),
             found=sorted(options),
         )
-    found = url if isinstance(url, Array) else open_array(store, path, mode="r+")
+    found: Array = url if opened else open_array(store, path, mode="r+")
     found.check_writable()
     return found
 

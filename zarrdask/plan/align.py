@@ -1,21 +1,11 @@
 """Blocks of a Dask array <-> stored units."""
 
-from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 
 from zarrdask.grids import Shape
 
 Chunks = tuple[tuple[int, ...], ...]
-
-
-def stored_blocks(sizes: Sequence[int], units: Shape) -> Chunks:
-    """Return the blocks that are exactly the stored units.
-
-    >>> stored_blocks((5, 4), (2, 4))
-    ((2, 2, 1), (4,))
-    """
-    return tuple(even(size, unit) for size, unit in zip(sizes, units, strict=True))
 
 
 def even(size: int, length: int) -> tuple[int, ...]:
