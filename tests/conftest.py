@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from zarrdask import config
 from zarrdask.storage.resolve import resolve
 
-pytest.register_assert_rewrite("tests.contracts.codec", "tests.contracts.store")
+pytest.register_assert_rewrite("tests.contracts.codec")
 
 settings.register_profile(
     "zarrdask",

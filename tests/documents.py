@@ -27,6 +27,12 @@ def v3(shape=(4,), chunk_shape=(2,), data_type="uint16", fill_value=0, codecs=(L
     }
 
 
+def rectilinear(lengths):
+    """Return the metadata of a grid whose chunks have these lengths along each axis."""
+    configuration = {"kind": "inline", "chunk_shapes": [list(axis) for axis in lengths]}
+    return {"name": "rectilinear", "configuration": configuration}
+
+
 def v2(shape=(4,), chunks=(2,), dtype="<u2", fill_value=0, **others):
     """Return a valid v2 array document."""
     return {
@@ -59,6 +65,11 @@ def stored(document, chunks=None, attributes=None):
     if attributes is not None:
         store[".zattrs"] = dump(attributes)
     return store
+
+
+def named(name, **members):
+    """Return the metadata of a codec, or of something else with a name and a configuration."""
+    return {"name": name, "configuration": members}
 
 
 def sharding(chunk_shape, codecs=(LITTLE,), index_codecs=(LITTLE, CRC32C), **others):

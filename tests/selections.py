@@ -13,16 +13,33 @@ shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=9)
 
 @st.composite
 def layouts(draw, min_dims=0, min_side=0):
-    """Options of `create_array`: shape, chunks, perhaps shards, order, format, key encoding."""
+    """Options of `create_array`: shape, chunks, perhaps shards, order, format, key encoding.
+
+    Chunks or shards may be of several shapes.
+    """
     shape = draw(hnp.array_shapes(min_dims=min_dims, max_dims=3, min_side=min_side, max_side=9))
     chunks = tuple(draw(st.integers(1, 5)) for _ in shape)
     options = {"shape": shape, "chunks": chunks, "order": draw(st.sampled_from("CF"))}
-    if draw(st.booleans()):
+    kind = draw(st.sampled_from(["plain", "shards", "v2", "uneven", "uneven shards"]))
+    if kind == "shards":
         options["shards"] = tuple(c * draw(st.integers(1, 3)) for c in chunks)
-    elif draw(st.booleans()):
+    elif kind == "v2":
         options |= {"zarr_format": 2, "separator": draw(st.sampled_from("./"))}
+    elif kind == "uneven":
+        options["chunks"] = tuple(draw(lengths(size)) for size in shape)
+    elif kind == "uneven shards":
+        options["shards"] = tuple(draw(lengths(n, c)) for n, c in zip(shape, chunks, strict=True))
     options["compressors"] = draw(st.sampled_from([[], "zstd", "gzip"]))
     return options
+
+
+@st.composite
+def lengths(draw, size, unit=1):
+    """Lengths of chunks that reach the end of an axis, perhaps beyond: multiples of a unit."""
+    found = []
+    while sum(found) < size:
+        found.append(unit * draw(st.integers(1, 4)))
+    return tuple(found + draw(st.lists(st.just(2 * unit), max_size=1)))
 
 
 @st.composite

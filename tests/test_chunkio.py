@@ -28,6 +28,7 @@ from tests.documents import (
     LITTLE,
     blosc_frame,
     crc32c,
+    rectilinear,
     same,
     shard_index,
     sharding,
@@ -520,15 +521,45 @@ def test_a_failing_store_is_a_store_error_that_names_the_key(codecs):
     assert "c/0" in caught.value.key
 
 
+class Asked(MemoryStore):
+    """Keeps which values were asked for together."""
+
+    def __init__(self):
+        super().__init__()
+        self.together = []
+
+    def get_many(self, keys, scratch):
+        self.together.append(sorted(keys))
+        return super().get_many(keys, scratch)
+
+
+def test_chunks_of_several_shapes_are_asked_for_together():
+    store = Asked()
+    lengths = (20_000, 30_000, 20_000, 40_000)
+    z = zarrdask.create_array(store, shape=110_000, dtype="i4", chunks=(lengths,))
+    z[...] = np.arange(110_000)
+    store.together.clear()
+    found = z.read((slice(10_000, 110_000, 1),), threads=1)
+    np.testing.assert_array_equal(found, np.arange(10_000, 110_000))
+    assert store.together == [["c/0", "c/1", "c/2", "c/3"]]
+
+
 # ---- any chain of codecs
 
 
 @st.composite
 def arrays_of_any_chain(draw):
-    """A v3 array whose chunks have any legal chain of codecs, and its values."""
+    """A v3 array whose chunks have any legal chain of codecs, and its values.
+
+    The chunks are of one shape, or of multiples of it.
+    """
     shape = draw(hnp.array_shapes(min_dims=0, max_dims=3, min_side=1, max_side=8))
     chunk_shape = tuple(draw(st.integers(1, 6)) for _ in shape)
     document = v3(shape, chunk_shape, "int16", 3, draw(chains(chunk_shape)))
+    if draw(st.booleans()):
+        axes = zip(shape, chunk_shape, strict=True)
+        lengths = [draw(selections.lengths(size, chunk)) for size, chunk in axes]
+        document["chunk_grid"] = rectilinear(lengths)
     values = draw(hnp.arrays("i2", shape, elements=st.integers(0, 5), fill=st.just(3)))
     return zarrdask.open_array(stored(document), mode="r+"), values
 

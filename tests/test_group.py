@@ -103,9 +103,11 @@ def test_the_tree_is_drawn(full):
 
 
 def test_names_with_odd_characters(root):
-    for name in ("with space", "ünï", "per%20cent", "a*", "c"):
+    # Only v3's names may be more than ASCII.
+    names = {"with space", "ünï" if root.zarr_format == 3 else "uni", "per%20cent", "a*", "c"}
+    for name in names:
         root.create_group(name)
-    assert set(root) == {"with space", "ünï", "per%20cent", "a*", "c"}
+    assert set(root) == names
 
 
 def test_an_array_named_like_a_chunk_key_prefix_is_a_node(root):
@@ -175,7 +177,7 @@ def test_deleting(full):
     full["a/x"][...] = 1
     del full["a/x"]
     assert "a/x" not in full
-    assert not list(full.store.list_prefix("a/x"))
+    assert not list(full.store.list_prefix("a/x/"))
     del full["a"]
     assert list(full) == ["z"]
     assert not list(full.store.list_prefix("a/"))

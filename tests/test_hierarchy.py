@@ -81,7 +81,7 @@ def test_joined_paths_are_normal():
 def test_a_node_is_found_by_its_documents(values, kind, path):
     prefix = f"{path}/" if path else ""
     store = MemoryStore({prefix + key: value for key, value in values.items()})
-    assert isinstance(hierarchy.find(store, path), kind)
+    assert isinstance(hierarchy.find(store, path)[1], kind)
     assert hierarchy.exists(store, path)
     assert not hierarchy.exists(store, "elsewhere")
 
@@ -116,8 +116,8 @@ def test_an_invalid_document_is_an_error_that_names_the_path(name):
 
 
 def test_an_unknown_data_type_is_an_error_that_names_path_and_type():
-    store = stored(v3(data_type="int2"))
-    with pytest.raises(UnsupportedError, match="int2") as caught:
+    store = stored(v3(data_type="int7"))
+    with pytest.raises(UnsupportedError, match="int7") as caught:
         zarrdask.open(store)
     assert "data_type" in caught.value.key
 
@@ -202,7 +202,7 @@ def test_what_cannot_be_written_erases_nothing(store):
     z = zarrdask.create_array(store, "a", shape=4, dtype="i4")
     z[...] = 1
     with pytest.raises(UnsupportedError):
-        zarrdask.create_array(store, "a", shape=4, dtype="M8[s]", overwrite=True)
+        zarrdask.create_array(store, "a", shape=4, dtype="f16", overwrite=True)
     with pytest.raises(MetadataError):
         zarrdask.create_group(store, "a", attributes={"x": {1, 2}}, overwrite=True)
     assert np.array_equal(zarrdask.open_array(store, "a")[...], np.ones(4))

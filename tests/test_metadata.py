@@ -11,8 +11,12 @@ from hypothesis import strategies as st
 from zarrdask.codecs.bytes_ import BytesCodec
 from zarrdask.codecs.sharding import ShardingCodec
 from zarrdask.codecs.transpose import TransposeCodec
+from zarrdask.dtypes.registry import of_dtype
 from zarrdask.errors import MetadataError
-from zarrdask.metadata import ArrayMetadata, ChunkKeys, GroupMetadata
+from zarrdask.grids import RegularGrid
+from zarrdask.keys import ChunkKeys
+from zarrdask.metadata import ArrayMetadata, GroupMetadata
+from zarrdask.rectilinear import RectilinearGrid
 
 KEYS = [
     (ChunkKeys("default", "/"), (1, 23, 45), "c/1/23/45"),
@@ -72,9 +76,8 @@ def test_other_keys_are_no_chunk_keys(keys, key, ndim):
 def metadata(**changes):
     members = {
         "zarr_format": 3,
-        "shape": (8, 6),
-        "dtype": np.dtype("f4"),
-        "chunk_shape": (4, 3),
+        "grid": RegularGrid((8, 6), (4, 3)),
+        "data_type": of_dtype(np.dtype("f4")),
         "keys": ChunkKeys(),
         "fill_value": np.float32(0),
         "codecs": (BytesCodec(),),
@@ -84,9 +87,10 @@ def metadata(**changes):
 
 CHANGES = [
     {"zarr_format": 2},
-    {"shape": (8, 7)},
-    {"dtype": np.dtype("f8")},
-    {"chunk_shape": (4, 2)},
+    {"grid": RegularGrid((8, 7), (4, 3))},
+    {"data_type": of_dtype(np.dtype("f8"))},
+    {"grid": RegularGrid((8, 6), (4, 2))},
+    {"grid": RectilinearGrid((8, 6), ((1, 7), 3))},
     {"keys": ChunkKeys("v2", ".")},
     {"fill_value": np.float32(-0.0)},
     {"fill_value": np.uint32(0x7FC00001).view("f4")},
@@ -126,16 +130,16 @@ def test_an_open_fill_value_reads_as_zero():
 
 
 def test_the_part_that_can_be_read_by_itself_is_the_inner_chunk_of_a_shard():
-    assert metadata().read_shape == (4, 3)
-    assert metadata(codecs=(ShardingCodec((2, 1)),)).read_shape == (2, 1)
+    assert metadata().read_grid == metadata().grid
+    assert metadata(codecs=(ShardingCodec((2, 1)),)).read_grid == RegularGrid((8, 6), (2, 1))
     turned = (TransposeCodec((1, 0)), ShardingCodec((1, 2)))
-    assert metadata(codecs=turned).read_shape == (2, 1)
+    assert metadata(codecs=turned).read_grid == RegularGrid((8, 6), (2, 1))
 
 
 def test_resized_metadata_differ_in_the_shape_only():
     found = metadata(attributes={"a": 1}).resized((2, 100))
     assert found.shape == found.grid.shape == (2, 100)
-    assert replace(found, shape=(8, 6)) == metadata(attributes={"a": 1})
+    assert replace(found, grid=metadata().grid) == metadata(attributes={"a": 1})
 
 
 @pytest.mark.parametrize(
@@ -143,8 +147,6 @@ def test_resized_metadata_differ_in_the_shape_only():
     [
         {"dimension_names": ("x",)},
         {"dimension_names": ()},
-        {"chunk_shape": (4,)},
-        {"chunk_shape": (0, 3)},
         {"codecs": ()},
         {"codecs": (BytesCodec(), BytesCodec())},
         {"codecs": (BytesCodec(None),)},
@@ -156,6 +158,57 @@ def test_resized_metadata_differ_in_the_shape_only():
 def test_parts_that_do_not_fit_together_are_an_error_at_once(change):
     with pytest.raises(MetadataError):
         metadata(**change)
+
+
+def uneven(lengths, *codecs):
+    grid = RectilinearGrid((sum(lengths), 6), (tuple(lengths), 6))
+    return metadata(grid=grid, codecs=codecs or (BytesCodec(),))
+
+
+def test_each_unit_of_an_uneven_grid_has_the_pipeline_of_its_shape():
+    found = uneven([1, 7, 3])
+    assert found.pipeline.spec.shape == found.chunk_shape == (7, 6)
+    for index, length in enumerate((1, 7, 3)):
+        pipeline = found.pipeline_at((index, 0))
+        assert pipeline.spec.shape == (length, 6)
+        assert pipeline.encoded_size == length * 6 * 4
+        assert found.pipeline_at((index, 0)) is pipeline
+    regular = metadata()
+    assert regular.pipeline_at((1, 1)) is regular.pipeline
+
+
+def test_pipelines_of_thousands_of_shapes_are_not_all_kept():
+    found = uneven(range(1, 3000))
+    for index in range(2999):
+        assert found.pipeline_at((index, 0)).spec.shape == (index + 1, 6)
+    assert len(found._pipelines) <= 1024
+
+
+def test_chunks_in_shards_of_several_shapes_are_one_regular_grid():
+    found = uneven([4, 8, 4], ShardingCodec((2, 3)))
+    assert found.read_grid == RegularGrid((16, 6), (2, 3))
+    assert uneven([1, 7, 3]).read_grid == uneven([1, 7, 3]).grid
+
+
+class Short(BytesCodec):
+    """Takes no chunks of one row."""
+
+    def bind(self, spec):
+        if spec.shape[0] == 1:
+            raise MetadataError("too short")
+        return super().bind(spec)
+
+
+@pytest.mark.parametrize("lengths", [[4, 1, 2], [*range(40, 0, -1)]], ids=["few", "many"])
+def test_a_chain_that_can_not_take_the_shortest_chunks_is_an_error_at_once(lengths):
+    with pytest.raises(MetadataError, match="too short"):
+        uneven(lengths, Short())
+
+
+@pytest.mark.parametrize("lengths", [[4, 5, 6], [*range(2, 80, 2), 5, 100]], ids=["few", "many"])
+def test_a_shard_that_the_chunks_do_not_divide_is_an_error_at_once(lengths):
+    with pytest.raises(MetadataError, match="divide"):
+        uneven(lengths, ShardingCodec((2, 3)))
 
 
 def test_group_metadata_are_equal_by_value():

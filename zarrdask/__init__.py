@@ -4,8 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from zarrdask.api import consolidate_metadata
     from zarrdask.array import Array, create_array, open_array
-    from zarrdask.codecs.registry import register_codec
     from zarrdask.errors import (
         ChecksumError,
         CodecError,
@@ -19,11 +19,20 @@ if TYPE_CHECKING:
         UnsupportedError,
         ZarrdaskError,
     )
+    from zarrdask.extend import (
+        register_chunk_grid,
+        register_chunk_key_encoding,
+        register_codec,
+        register_data_type,
+        register_extension,
+        register_storage_transformer,
+    )
     from zarrdask.graph.read import from_zarr
     from zarrdask.graph.write import to_zarr
     from zarrdask.group import Group, create_group, open, open_group
     from zarrdask.storage.local import LocalStore
     from zarrdask.storage.memory import MemoryStore
+    from zarrdask.tolerance import ToleranceWarning
 
 __version__ = "0.1.0"
 
@@ -42,15 +51,22 @@ _HOMES = {
     "ReadOnlyError": "errors",
     "SelectionError": "errors",
     "StoreError": "errors",
+    "ToleranceWarning": "tolerance",
     "UnsupportedError": "errors",
     "ZarrdaskError": "errors",
+    "consolidate_metadata": "api",
     "create_array": "array",
     "create_group": "group",
     "from_zarr": "graph.read",
     "open": "group",
     "open_array": "array",
     "open_group": "group",
-    "register_codec": "codecs.registry",
+    "register_chunk_grid": "extend",
+    "register_chunk_key_encoding": "extend",
+    "register_codec": "extend",
+    "register_data_type": "extend",
+    "register_extension": "extend",
+    "register_storage_transformer": "extend",
     "to_zarr": "graph.write",
 }
 
@@ -68,15 +84,22 @@ __all__ = [
     "ReadOnlyError",
     "SelectionError",
     "StoreError",
+    "ToleranceWarning",
     "UnsupportedError",
     "ZarrdaskError",
+    "consolidate_metadata",
     "create_array",
     "create_group",
     "from_zarr",
     "open",
     "open_array",
     "open_group",
+    "register_chunk_grid",
+    "register_chunk_key_encoding",
     "register_codec",
+    "register_data_type",
+    "register_extension",
+    "register_storage_transformer",
     "to_zarr",
 ]
 

@@ -94,8 +94,13 @@ class BlockIndex:
                 "blocks are selected by integers and slices of step 1", found=index
             )
         region = tuple(
-            slice(min(pick.start * n, size), min(pick.stop * n, size), 1)
-            for pick, n, size in zip(blocks.slices, grid.chunk_shape, grid.shape, strict=True)
+            slice(min(start, size), min(stop, size), 1)
+            for start, stop, size in zip(
+                grid.start(tuple(pick.start for pick in blocks.slices)),
+                grid.start(tuple(pick.stop for pick in blocks.slices)),
+                grid.shape,
+                strict=True,
+            )
         )
         return basic(region, self.array.shape)
 

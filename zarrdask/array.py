@@ -1,5 +1,6 @@
 """Arrays: a node in a store, with eager NumPy-style access."""
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
@@ -7,17 +8,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from zarrdask import chunkio, config, hierarchy
+from zarrdask import chunkio, chunkwrite, config, hierarchy
 from zarrdask.accessors import BlockIndex, OuterIndex, PointIndex, broadcast
 from zarrdask.attributes import Attributes
 from zarrdask.chunkio import Chunks
-from zarrdask.creation import ArrayOptions, ChunksLike, CodecsLike, plan_array
+from zarrdask.creation import ArrayOptions, CodecsLike, KeysLike, plan_array
 from zarrdask.cuts import Request
 from zarrdask.errors import MetadataError, NodeTypeError, ReadOnlyError, SelectionError
-from zarrdask.grids import RegularGrid, Shape
+from zarrdask.grids import Shape, extents
 from zarrdask.indexing import Selection, basic, expand, is_basic, is_integer, whole_region
-from zarrdask.metadata import ArrayMetadata
+from zarrdask.metadata import ArrayMetadata, ZarrFormat
+from zarrdask.sizes import ChunksLike, GridLike
 from zarrdask.storage.base import Store
+from zarrdask.storage.consolidated import plain
+from zarrdask.stored import count_stored, trim
+from zarrdask.tolerance import strictness
 
 MODES = ("r", "r+")
 
@@ -39,7 +44,8 @@ class Array:
         self.store = store
         self.path = path
         self.mode = mode
-        self.stored = Chunks(store, hierarchy.prefix_of(path), metadata)
+        # Chunks are where they are, whoever tells of the metadata.
+        self.stored = Chunks(plain(store), hierarchy.prefix_of(path), metadata)
 
     # ---- what it is
 
@@ -74,14 +80,17 @@ class Array:
         return self.size * self.dtype.itemsize
 
     @property
-    def chunks(self) -> Shape:
-        """The shape of the chunks; in shards, of the chunks within."""
-        return self.metadata.read_shape
+    def chunks(self) -> Shape | tuple[Shape, ...]:
+        """The shape of the chunks; in shards, of the chunks within.
+
+        Where chunks differ, their lengths along each axis, as Dask has them.
+        """
+        return extents(self.metadata.read_grid)
 
     @property
-    def shards(self) -> Shape | None:
-        """The shape of the shards, or None if there are none."""
-        return None if self.metadata.shard is None else self.metadata.chunk_shape
+    def shards(self) -> Shape | tuple[Shape, ...] | None:
+        """The shape of the shards, or their lengths as in `chunks`; None if there are none."""
+        return None if self.metadata.shard is None else extents(self.metadata.grid)
 
     @property
     def fill_value(self) -> Any:
@@ -94,8 +103,8 @@ class Array:
         return self.metadata.dimension_names
 
     @property
-    def zarr_format(self) -> int:
-        """The format it is stored in: 2 or 3."""
+    def zarr_format(self) -> ZarrFormat:
+        """The format it is stored in: 2, 3, or a dialect of the draft of 3."""
         return self.metadata.zarr_format
 
     @property
@@ -106,7 +115,7 @@ class Array:
     @property
     def nchunks(self) -> int:
         """How many chunks the array has (chunks within shards, not shards)."""
-        return RegularGrid(self.shape, self.chunks).size
+        return self.metadata.read_grid.size
 
     @property
     def nchunks_stored(self) -> int:
@@ -114,7 +123,7 @@ class Array:
 
         In shards every chunk that the shard's index names counts, also outside the array.
         """
-        return chunkio.count_stored(self.stored)
+        return count_stored(self.stored)
 
     # ---- reading
 
@@ -207,10 +216,11 @@ class Array:
         # What `finish` drops from the result is a new axis of the value, and the other way round.
         result = np.broadcast_to(np.False_, selection.shape)[selection.finish].shape
         undo = tuple(0 if f is None else None if f == 0 else f for f in selection.finish)
-        self.write(selection.picks, broadcast(value, result, self.dtype)[undo])
+        # With "...", else one element would become a scalar: text or bytes have other indices.
+        self.write(selection.picks, broadcast(value, result, self.dtype)[(*undo, ...)])
 
     def write(self, request: Request, values: np.ndarray, threads: int | None = None) -> None:
-        """Write values of the request's shape; see `zarrdask.chunkio.write_region`.
+        """Write values of the request's shape; see `zarrdask.chunkwrite.write_region`.
 
         Raises
         ------
@@ -219,7 +229,7 @@ class Array:
         """
         self.check_writable()
         empty = config.get("write-empty-chunks")
-        chunkio.write_region(self.stored, request, values, empty=empty, threads=threads)
+        chunkwrite.write_region(self.stored, request, values, empty=empty, threads=threads)
 
     def check_writable(self) -> None:
         """Check that the array may be changed.
@@ -236,14 +246,20 @@ class Array:
                 expected='mode="r+"',
             )
 
-    def resize(self, shape: Any) -> None:
-        """Give the array another shape. What lies outside it is erased: nothing comes back.
+    def resize(self, shape: Any, *, outside: Literal["erase", "keep"] = "erase") -> None:
+        """Give the array another shape (conformance C-76).
 
         Parameters
         ----------
         shape : int or sequence of int
             As many lengths as there are axes.
+        outside : {"erase", "keep"}
+            What becomes of elements outside a smaller shape: erased, they never come back; kept,
+            they do if the array grows again. Nothing else is rewritten: an array that grows shows
+            what is stored there already, and elsewhere its fill value.
         """
+        if outside not in ("erase", "keep"):
+            raise MetadataError("unknown", key="outside", found=outside, expected="erase or keep")
         self.check_writable()
         lengths = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
         if len(lengths) != self.ndim or any(not is_integer(n) or n < 0 for n in lengths):
@@ -257,8 +273,9 @@ class Array:
         metadata = old.metadata.resized(tuple(map(int, lengths)))
         hierarchy.write(self.store, self.path, metadata, before=old.metadata)
         self.stored = replace(old, metadata=metadata)
-        if any(new < n for new, n in zip(metadata.shape, old.metadata.shape, strict=True)):
-            chunkio.trim(old, metadata.shape)
+        shrinks = any(new < n for new, n in zip(metadata.shape, old.metadata.shape, strict=True))
+        if shrinks and outside == "erase":
+            trim(old, metadata.shape)
 
     def append(self, values: Any, axis: int = 0) -> Shape:
         """Add values at the end of an axis, and return the new shape.
@@ -289,7 +306,7 @@ class Array:
         region = list(whole_region(grown.metadata.shape))
         region[axis] = slice(start, shape[axis], 1)
         # Data first: who reads meanwhile sees the old array, then the new one.
-        chunkio.write_region(
+        chunkwrite.write_region(
             grown,
             tuple(region),
             values.astype(self.dtype, copy=False),
@@ -309,7 +326,7 @@ class Array:
 
     def _refreshed(self) -> Chunks:
         """Return the array as it is stored now: others may have changed its shape."""
-        return open_array(self.store, self.path).stored
+        return open_array(self.store, self.path, consolidated=False).stored
 
     # ---- to people
 
@@ -319,9 +336,16 @@ class Array:
         return self.path.rpartition("/")[2]
 
     def __repr__(self) -> str:
-        shards = f", shards={self.shards}" if self.shards else ""
+        shards = f", shards={_brief(self.shards)}" if self.shards else ""
+        chunks = _brief(self.chunks)
         place = hierarchy.location(self.store, self.path)
-        return f"<zarrdask.Array {place} {self.shape} {self.dtype}, chunks={self.chunks}{shards}>"
+        return f"<zarrdask.Array {place} {self.shape} {self.dtype}, chunks={chunks}{shards}>"
+
+
+def _brief(lengths: tuple[Any, ...]) -> str:
+    """Return chunk lengths as text, of many different ones the first."""
+    different = any(isinstance(axis, tuple) for axis in lengths)
+    return reprlib.repr(lengths) if different else repr(lengths)
 
 
 # --------------------------------------------------------------------------------------------
@@ -333,6 +357,9 @@ def open_array(
     component: str | None = None,
     mode: str = "r",
     storage_options: dict[str, Any] | None = None,
+    *,
+    strict: bool | None = None,
+    consolidated: bool | None = None,
 ) -> Array:
     """Open a stored array.
 
@@ -346,6 +373,12 @@ def open_array(
         Whether it may be changed.
     storage_options : dict, optional
         For fsspec.
+    strict : bool, optional
+        Whether metadata that break a rule, but whose meaning is known, are an error that names
+        the rule; ``zarrdask.strict``, which is false, if not given.
+    consolidated : bool, optional
+        Whether the metadata must come from consolidated metadata of a group above. By default
+        they do if such a group is given as `url`; False reads the array's own documents.
 
     Raises
     ------
@@ -360,7 +393,8 @@ def open_array(
     if isinstance(url, Array) and not component:
         return url if mode in ("r", url.mode) else Array(url.store, url.path, url.metadata, mode)
     store, path = hierarchy.locate(url, component, storage_options)
-    metadata = hierarchy.find(store, path)
+    with strictness(strict):
+        store, metadata = hierarchy.find(store, path, consolidated=consolidated, group=False)
     if not isinstance(metadata, ArrayMetadata):
         raise NodeTypeError(
             "a group is here; give the path of an array in it as component",
@@ -391,6 +425,7 @@ def create_array(
     dtype: Any,
     chunks: ChunksLike = "auto",
     shards: ChunksLike = None,
+    grid: GridLike = None,
     codecs: CodecsLike = None,
     compressors: CodecsLike = None,
     filters: CodecsLike = None,
@@ -398,9 +433,11 @@ def create_array(
     fill_value: Any = None,
     dimension_names: Sequence[str | None] | None = None,
     attributes: Mapping[str, Any] | None = None,
-    chunk_key_encoding: Literal["default", "v2"] | None = None,
+    chunk_key_encoding: KeysLike = None,
     separator: Literal["/", "."] | None = None,
-    zarr_format: int = 3,
+    storage_transformers: Sequence[Any] = (),
+    extensions: Sequence[Any] = (),
+    zarr_format: ZarrFormat = 3,
     overwrite: bool = False,
     storage_options: dict[str, Any] | None = None,
 ) -> Array:
@@ -412,15 +449,18 @@ def create_array(
         As in `open_array`.
     shape : int or sequence of int
         In elements.
-    dtype : dtype_like
-        Zarr v3's core has bool, integers, floats, complex and raw bytes (``V``); v2 has all of
-        NumPy's.
-    chunks : "auto", int or sequence of int
+    dtype : dtype_like, str or mapping
+        What NumPy takes for one, or a data type of v3, by its name (``"bfloat16"``,
+        ``"string"``) or as an object, ``{"name": ..., "configuration": ...}``.
+    chunks : "auto", int or sequence of (int or sequence of int)
         The shape of the chunks; -1 means the whole axis. ``"auto"`` (the default) halves the
-        array's longest axis until a chunk is at most ``zarrdask.chunk-size`` (1 MiB).
-    shards : None, "auto", int or sequence of int
+        array's longest axis until a chunk is at most ``zarrdask.chunk-size`` (1 MiB). For an
+        axis there may be the length of each chunk, as in Dask: v3's rectilinear grid.
+    shards : None, "auto", int or sequence of (int or sequence of int)
         The shape of the shards: multiples of the chunks, stored as one object each. ``"auto"``
         doubles the chunks until a shard is ``zarrdask.shard-size`` (64 MiB).
+    grid : dict or ChunkGrid, optional
+        The chunk grid, instead of `chunks` and `shards`: as v3's ``chunk_grid``, or itself.
     compressors : codec or sequence, optional
         Codecs on bytes; Zstandard at its usual level by default, none if empty. A codec is a
         name (``"zstd"``), a dict (``{"name": ..., "configuration": ...}``, or v2's ``{"id":
@@ -437,10 +477,13 @@ def create_array(
         Names of the axes.
     attributes : mapping, optional
         The user's attributes.
-    chunk_key_encoding : {"default", "v2"}, optional
+    chunk_key_encoding : {"default", "v2"} or dict, optional
     separator : {"/", "."}, optional
-        How chunk keys look.
-    zarr_format : {3, 2}
+        How chunk keys look. A dict, or the name of an encoding that was registered, is for v3.
+    storage_transformers, extensions : sequence of (str or dict), optional
+        Names, or ``{"name": ..., "configuration": ...}`` (v3); see docs/extending.md.
+    zarr_format : {3, 2, "v3-draft", "v3-draft-protocol"}
+        The last two: the draft of May 2022, and the older dialect of it that real files use.
     overwrite : bool
         Whether a node that is there is removed first; it is an error otherwise.
 
@@ -457,6 +500,7 @@ def create_array(
             dtype=dtype,
             chunks=chunks,
             shards=shards,
+            grid=grid,
             codecs=codecs,
             compressors=compressors,
             filters=filters,
@@ -466,9 +510,11 @@ def create_array(
             attributes=attributes,
             chunk_key_encoding=chunk_key_encoding,
             separator=separator,
+            storage_transformers=storage_transformers,
+            extensions=extensions,
             zarr_format=zarr_format,
         )
     )
     store, path = hierarchy.locate(url, component, storage_options)
-    hierarchy.create(store, path, metadata, overwrite=overwrite)
+    store = hierarchy.create(store, path, metadata, overwrite=overwrite)
     return Array(store, path, metadata, "r+")

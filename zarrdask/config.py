@@ -13,6 +13,22 @@ DEFAULTS: dict[str, Any] = {
     "keep-memory": 256 * 2**20,
     # Whether a unit that holds only the fill value is stored all the same.
     "write-empty-chunks": False,
+    # Where the files are by which processes lock stored units; null means the temporary directory.
+    "lock-directory": None,
+    # Whether what the specifications forbid, but real writers make, is refused.
+    "strict": False,
+    # Whether a v2 array that does not name its separator is looked at, whether it is nested.
+    "v2-nested-legacy": False,
+    # What becomes of consolidated metadata when a node that they tell of is changed: "drop" or
+    # "update".
+    "consolidated-after-change": "drop",
+    # Whether a prefix without a document is read as a v3 group if something is below it.
+    "implicit-groups": False,
+    # Whether an unknown data type of the v3 draft is read as one of its fallbacks.
+    "draft-fallback": False,
+    # Whether a group of the v3 draft that has no document gets one when the last node below it
+    # is erased; it vanishes otherwise.
+    "draft-keep-groups": False,
     # Bytes: the size of a chunk, and of a shard, that "auto" aims at.
     "chunk-size": 2**20,
     "shard-size": 64 * 2**20,
@@ -20,6 +36,10 @@ DEFAULTS: dict[str, Any] = {
     "coalesce-gap": 64 * 2**10,
     # Requests that one call keeps in flight (stores with latency).
     "requests": 64,
+    # How often an operation is tried again that failed for a passing reason, and the longest
+    # pause before that, in seconds.
+    "retries": 5,
+    "retry-delay": 10,
 }
 
 
@@ -42,4 +62,6 @@ def get(name: str) -> Any:
     """
     # With the default again: leaving `with dask.config.set(...)` may take all of ours away.
     found = _dask_config().get(f"zarrdask.{name}", DEFAULTS[name])
-    return import_module("dask.utils").parse_bytes(found) if isinstance(found, str) else found
+    if isinstance(found, str) and not isinstance(DEFAULTS[name], str):
+        return import_module("dask.utils").parse_bytes(found)
+    return found

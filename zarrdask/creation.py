@@ -1,31 +1,38 @@
 """From what a user asks for to the metadata of a new array: sizes, codecs, defaults. Pure."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from zarrdask import config
-from zarrdask.codecs.base import Codec, Kind
+from zarrdask.codecs.base import ChunkSpec, Codec, Kind, complete
 from zarrdask.codecs.blosc import BloscCodec
-from zarrdask.codecs.bytes_ import BytesCodec, has_byte_order
+from zarrdask.codecs.bytes_ import BytesCodec
+from zarrdask.codecs.given import find_codec, plain_config
+from zarrdask.codecs.n5 import N5DefaultCodec
 from zarrdask.codecs.numcodecs_ import make
-from zarrdask.codecs.registry import parse_codec
+from zarrdask.codecs.registry import CODECS, parse_codec
 from zarrdask.codecs.sharding import ShardingCodec
 from zarrdask.codecs.transpose import TransposeCodec
-from zarrdask.dtypes.fill import cast, zero
+from zarrdask.definitions import Definition
+from zarrdask.dtypes.base import DataType
+from zarrdask.dtypes.registry import find_data_type, of_dtype, portable
 from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.formats import v2
-from zarrdask.formats.base import parse_lengths
+from zarrdask.formats import draft_entry, v2, v3_draft
+from zarrdask.formats.extensions import parse_extensions, parse_transformers
 from zarrdask.grids import Shape
-from zarrdask.metadata import ArrayMetadata, ChunkKeys
+from zarrdask.keys import KEY_ENCODINGS, ChunkKeyEncoding, ChunkKeys, DraftKeys, parse_keys
+from zarrdask.metadata import ArrayMetadata, ZarrFormat
+from zarrdask.sizes import ChunksLike, GridLike, Sizes, parse_shape, plan_grid
+from zarrdask.storage.draft import DRAFT, PROTOCOL
+from zarrdask.storage.transformers import StorageTransformer
 
 #: One codec or several, as a user may write them: names, dicts, numcodecs objects, instances.
 CodecsLike = str | Mapping[str, Any] | Codec | Sequence[Any] | None
-ChunksLike = Literal["auto"] | int | Sequence[int] | None
+KeysLike = str | Mapping[str, Any] | ChunkKeyEncoding | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +43,7 @@ class ArrayOptions:
     dtype: Any
     chunks: ChunksLike = "auto"
     shards: ChunksLike = None
+    grid: GridLike = None
     codecs: CodecsLike = None
     compressors: CodecsLike = None
     filters: CodecsLike = None
@@ -43,9 +51,11 @@ class ArrayOptions:
     fill_value: Any = None
     dimension_names: Sequence[str | None] | None = None
     attributes: Mapping[str, Any] | None = None
-    chunk_key_encoding: Literal["default", "v2"] | None = None
+    chunk_key_encoding: KeysLike = None
     separator: Literal["/", "."] | None = None
-    zarr_format: int = 3
+    storage_transformers: Sequence[Any] = ()
+    extensions: Sequence[Any] = ()
+    zarr_format: ZarrFormat = 3
 
 
 def plan_array(options: ArrayOptions) -> ArrayMetadata:
@@ -60,33 +70,74 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
     """
     if options.order not in ("C", "F"):
         raise MetadataError("not an order", key="order", found=options.order, expected="'C' or 'F'")
-    try:
-        dtype = np.dtype(options.dtype)
-    except TypeError as error:
-        raise MetadataError("not a data type", key="dtype", found=options.dtype) from error
-    shape = _lengths(options.shape, "shape", 0)
-    chunks, shards = plan_shapes(shape, dtype.itemsize, options.chunks, options.shards)
+    wanted = find_data_type(options.dtype)
+    if wanted.dtype.subdtype is not None:
+        return plan_array(_with_axes_of(wanted.dtype, options))
+    shape = parse_shape(options.shape)
+    sizes = Sizes(options.chunks, options.shards, options.grid)
+    grid, inner = plan_grid(shape, wanted.dtype.itemsize, sizes)
     names = options.dimension_names
-    if options.zarr_format == 2:
-        chain: Any = _v2_codecs
-    elif options.zarr_format == 3:
-        chain, dtype = _v3_codecs, dtype.newbyteorder("=")
-    else:
-        raise MetadataError(
-            "unknown format", key="zarr_format", found=options.zarr_format, expected="2 or 3"
-        )
-    codecs = tuple(_bind(codec, dtype) for codec in chain(options, dtype, chunks, shards))
-    fill = options.fill_value
+    chain, data_type = _chain(options.zarr_format), portable(wanted)
+    if options.zarr_format == 2 or (options.zarr_format == PROTOCOL and wanted.dtype.hasobject):
+        # Objects of v2 are of any type: only the codec tells.
+        data_type = of_dtype(wanted.dtype)
+    elif options.zarr_format != PROTOCOL:
+        wanted = data_type
+    chosen = tuple(chain(options, wanted, len(shape), inner))
+    given = options.fill_value
+    fill = _default_fill(data_type, chosen) if given is None else data_type.cast(given)
+    codecs = complete(chosen, ChunkSpec(grid.chunk_shape, data_type.dtype, fill))
+    layers = _transformers(options, len(shape))
+    if options.zarr_format in (DRAFT, PROTOCOL):
+        grid, codecs, layers = v3_draft.with_shards(grid, codecs, layers)
     return ArrayMetadata(
         zarr_format=options.zarr_format,
-        shape=shape,
-        dtype=dtype,
-        chunk_shape=shards or chunks,
-        keys=_keys(options),
-        fill_value=_default_fill(dtype, codecs) if fill is None else cast(fill, dtype),
+        grid=grid,
+        data_type=data_type,
+        keys=_keys(options, codecs),
+        fill_value=fill,
         codecs=codecs,
         attributes=_attributes(options.attributes),
         dimension_names=None if names is None else _names(names),
+        transformers=layers,
+        extensions=_extensions(options),
+    )
+
+
+def _chain(zarr_format: ZarrFormat) -> Callable[..., Iterable[Codec]]:
+    """Return what makes the codecs of a format."""
+    chains: dict[ZarrFormat, Callable[..., Iterable[Codec]]] = {
+        2: _v2_codecs,
+        3: _v3_codecs,
+        DRAFT: _draft_codecs,
+        PROTOCOL: _older_codecs,
+    }
+    if zarr_format not in chains:
+        raise MetadataError(
+            "unknown format",
+            key="zarr_format",
+            found=zarr_format,
+            expected=" or ".join(map(repr, chains)),
+        )
+    return chains[zarr_format]
+
+
+def _with_axes_of(dtype: np.dtype[Any], options: ArrayOptions) -> ArrayOptions:
+    """Return the options in which the axes of a subarray type are axes of the array (A-28)."""
+    shape = parse_shape(options.shape)
+
+    def longer(lengths: Any) -> Any:
+        if lengths is None or isinstance(lengths, str):
+            return lengths
+        each = lengths if isinstance(lengths, Iterable) else [lengths] * len(shape)
+        return (*each, *dtype.shape)
+
+    return replace(
+        options,
+        shape=(*shape, *dtype.shape),
+        dtype=dtype.base,
+        chunks=longer(options.chunks),
+        shards=longer(options.shards),
     )
 
 
@@ -102,19 +153,41 @@ def _names(found: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _default_fill(dtype: np.dtype[Any], codecs: tuple[Codec, ...]) -> Any:
-    return v2.object_fill(codecs, "") if dtype.hasobject else zero(dtype)
+def _default_fill(data_type: DataType, codecs: tuple[Codec, ...]) -> Any:
+    any_object = type(data_type) is DataType and data_type.dtype.hasobject
+    return v2.object_fill(codecs, "") if any_object else data_type.default
 
 
-def _lengths(found: Any, key: str, least: int) -> Shape:
-    if not isinstance(found, int | np.integer | Iterable):
-        raise MetadataError("not lengths", key=key, found=found, expected="integers")
-    lengths = [found] if isinstance(found, int | np.integer) else list(found)
-    return parse_lengths([int(n) if isinstance(n, np.integer) else n for n in lengths], key, least)
+def _transformers(options: ArrayOptions, ndim: int) -> tuple[StorageTransformer, ...]:
+    given = options.storage_transformers
+    if given and options.zarr_format == 2:
+        raise UnsupportedError("Zarr v2 has no storage transformers", key="storage_transformers")
+    draft = options.zarr_format in (DRAFT, PROTOCOL)
+    parse = partial(v3_draft.parse_transformers, ndim=ndim) if draft else parse_transformers
+    return tuple(item if hasattr(item, "wrap") else parse([item])[0] for item in given)
 
 
-def _keys(options: ArrayOptions) -> ChunkKeys:
-    name = options.chunk_key_encoding or ("v2" if options.zarr_format == 2 else "default")
+def _extensions(options: ArrayOptions) -> tuple[Definition, ...]:
+    if options.zarr_format in (DRAFT, PROTOCOL):
+        return draft_entry.parse_extensions(list(options.extensions))
+    if options.extensions and options.zarr_format != 3:
+        raise UnsupportedError("only Zarr v3 arrays have extensions", key="extensions")
+    return parse_extensions({"extensions": list(options.extensions)}) if options.extensions else ()
+
+
+def _keys(options: ArrayOptions, codecs: tuple[Codec, ...]) -> ChunkKeyEncoding:
+    given = options.chunk_key_encoding
+    if isinstance(codecs[0], N5DefaultCodec):
+        return _n5_keys(options)
+    if options.zarr_format in (DRAFT, PROTOCOL):
+        return _draft_keys(options)
+    if isinstance(given, Mapping):
+        return parse_keys(dict(given))
+    if given is not None and not isinstance(given, str):
+        return given
+    if given in KEY_ENCODINGS.names() and given not in ("default", "v2"):
+        return parse_keys(given)
+    name = given or ("v2" if options.zarr_format == 2 else "default")
     separator = options.separator or ("/" if name == "default" else ".")
     if name not in ("default", "v2") or separator not in ("/", "."):
         raise MetadataError(
@@ -123,92 +196,31 @@ def _keys(options: ArrayOptions) -> ChunkKeys:
             found=(name, separator),
             expected="'default' or 'v2', with the separator '/' or '.'",
         )
-    return ChunkKeys(name, separator)
+    return ChunkKeys(name, separator)  # type: ignore[arg-type]
 
 
-# --------------------------------------------------------------------------------------------
-# Sizes
-
-
-def plan_shapes(
-    shape: Shape, itemsize: int, chunks: ChunksLike, shards: ChunksLike
-) -> tuple[Shape, Shape | None]:
-    """Return the shapes of the chunks, and of the shards if there are to be any.
-
-    ``"auto"`` chunks: halve the longest length of the array's shape until a chunk has at most
-    ``zarrdask.chunk-size`` bytes (1 MiB). ``"auto"`` shards: double the shortest length, counted
-    in chunks, until a shard has ``zarrdask.shard-size`` bytes (64 MiB) or holds the array.
-
-    Raises
-    ------
-    MetadataError
-        If the lengths don't fit the array, or the chunks don't divide the shards.
-
-    Examples
-    --------
-    >>> plan_shapes((1000, 1000, 1000), 4, "auto", "auto")
-    ((63, 63, 63), (252, 252, 252))
-    """
-    if chunks is None or isinstance(chunks, str):
-        _must_be_auto(chunks or "auto", "chunks")
-        chunk = _auto_chunk(shape, itemsize)
-    else:
-        chunk = _spread(chunks, shape, "chunks")
-    if shards is None:
-        return chunk, None
-    if isinstance(shards, str):
-        _must_be_auto(shards, "shards")
-        return chunk, _auto_shard(shape, itemsize, chunk)
-    shard = _spread(shards, shape, "shards")
-    if any(s % c for s, c in zip(shard, chunk, strict=True)):
+def _n5_keys(options: ArrayOptions) -> ChunkKeyEncoding:
+    found = options.chunk_key_encoding or "v2", options.separator or "/"
+    if found != ("v2", "/"):
         raise MetadataError(
-            "the chunks must divide the shards",
-            key="shards",
-            found=shard,
-            expected=f"multiples of {chunk}",
-        )
-    return chunk, shard
-
-
-def _must_be_auto(found: str, key: str) -> None:
-    if found != "auto":
-        raise MetadataError("not a size", key=key, found=found, expected="'auto', or lengths")
-
-
-def _spread(found: Any, shape: Shape, key: str) -> Shape:
-    lengths = tuple(found) if isinstance(found, Iterable) else (found,) * len(shape)
-    if len(lengths) != len(shape):
-        raise MetadataError(
-            "there must be one length for each dimension",
-            key=key,
+            "blocks of N5 have keys of their own",
+            key="chunk_key_encoding",
             found=found,
-            expected=f"{len(shape)}",
+            expected="'v2' with the separator '/'",
         )
-    # Dask's way to say "all of it".
-    filled = [size or 1 if n in (-1, None) else n for n, size in zip(lengths, shape, strict=True)]
-    return _lengths(filled, key, 1)
+    return ChunkKeys("v2", "/")
 
 
-def _auto_chunk(shape: Shape, itemsize: int) -> Shape:
-    limit = config.get("chunk-size")
-    chunk = [max(n, 1) for n in shape]
-    while prod(chunk) * itemsize > limit and max(chunk) > 1:
-        longest = chunk.index(max(chunk))
-        chunk[longest] = -(-chunk[longest] // 2)
-    return tuple(chunk)
-
-
-def _auto_shard(shape: Shape, itemsize: int, chunk: Shape) -> Shape:
-    limit = config.get("shard-size")
-    counts = [1] * len(chunk)
-    most = [max(-(-n // c), 1) for n, c in zip(shape, chunk, strict=True)]
-    while prod(counts) * prod(chunk) * itemsize * 2 <= limit:
-        open_axes = [axis for axis in range(len(chunk)) if counts[axis] < most[axis]]
-        if not open_axes:
-            break
-        axis = min(open_axes, key=lambda axis: counts[axis])
-        counts[axis] = min(counts[axis] * 2, most[axis])
-    return tuple(n * c for n, c in zip(counts, chunk, strict=True))
+def _draft_keys(options: ArrayOptions) -> ChunkKeyEncoding:
+    separator = options.separator or "/"
+    if options.chunk_key_encoding is not None or separator not in ("/", "."):
+        raise MetadataError(
+            "the draft of Zarr v3 has one chunk key encoding",
+            key="chunk_key_encoding",
+            found=options.chunk_key_encoding or separator,
+            expected="the separator '/' or '.'",
+        )
+    return DraftKeys(separator)
 
 
 # --------------------------------------------------------------------------------------------
@@ -224,7 +236,7 @@ def _items(found: CodecsLike) -> list[Any]:
 
 
 def _v3_codecs(
-    options: ArrayOptions, dtype: np.dtype[Any], chunks: Shape, shards: Shape | None
+    options: ArrayOptions, data_type: DataType, ndim: int, inner: Shape | None
 ) -> list[Codec]:
     if options.codecs is not None:
         if options.compressors is not None or options.filters is not None or options.order != "C":
@@ -232,101 +244,84 @@ def _v3_codecs(
                 "codecs is the whole list: filters, compressors and order can't be given beside it",
                 key="codecs",
             )
-        codecs = [v3_codec(item) for item in _items(options.codecs)]
+        codecs = [find_codec(item) for item in _items(options.codecs)]
         if all(codec.kind is Kind.BYTES_BYTES for codec in codecs):
-            codecs.insert(0, _elements(dtype))
+            codecs.insert(0, _serializer(data_type))
     else:
-        codecs = [v3_codec(item) for item in _items(options.filters)]
-        if options.order == "F" and len(chunks) > 1:
-            codecs.insert(0, TransposeCodec(tuple(reversed(range(len(chunks))))))
-        codecs.append(_elements(dtype))
         given = "zstd" if options.compressors is None else options.compressors
-        codecs += [v3_codec(item) for item in _items(given)]
-    if shards is None:
-        return codecs
-    return [ShardingCodec(chunks, tuple(codecs))]
+        codecs = [find_codec(item) for item in (*_items(options.filters), *_items(given))]
+        if options.order == "F" and ndim > 1:
+            codecs.insert(0, TransposeCodec(tuple(reversed(range(ndim)))))
+        if all(codec.kind is not Kind.ARRAY_BYTES for codec in codecs):
+            codecs.append(_serializer(data_type))
+        # numcodecs does not tell the kinds apart: a shuffle is a filter, pcodec a compressor.
+        codecs.sort(key=lambda codec: list(Kind).index(codec.kind))
+    return codecs if inner is None else [ShardingCodec(inner, tuple(codecs))]
 
 
-def _elements(dtype: np.dtype[Any]) -> Codec:
-    return BytesCodec("little" if has_byte_order(dtype) else None)
-
-
-def v3_codec(found: Any) -> Codec:
-    """Return the codec that a user means: a name, a v2 or v3 dict, a numcodecs object, a codec.
-
-    Raises
-    ------
-    MetadataError, UnsupportedError
-        If it is none that v3 knows.
-    """
-    if hasattr(found, "kind") and hasattr(found, "to_json"):
-        return found  # type: ignore[no-any-return]
-    found = _config(found)
-    if isinstance(found, Mapping) and "id" in found:
-        return _from_v2(dict(found))
-    if not isinstance(found, Mapping):
-        return parse_codec(found)
-    settings = found.get("configuration")
-    if (
-        found.get("name") == "blosc"
-        and isinstance(settings, Mapping)
-        and "typesize" not in settings
-    ):
-        # Users may leave it out, metadata may not: the array's data type tells.
-        codec = parse_codec({**found, "configuration": {**settings, "typesize": 1}})
-        return replace(codec, typesize=None)  # type: ignore[type-var]
-    return parse_codec(dict(found))
-
-
-def _config(found: Any) -> Any:
-    """Return a numcodecs object's configuration; anything else as it is."""
-    return found.get_config() if hasattr(found, "get_config") else found
-
-
-def _from_v2(found: dict[str, Any]) -> Codec:
-    *_, codec = v2.chain("C", [], found, np.dtype("u1"), 1)
-    if isinstance(codec, BloscCodec):
-        return replace(codec, typesize=None, shuffle=found.get("shuffle", 1))
-    codec.to_json()  # raises where v3 has no such codec
-    return parse_codec(codec.to_json())
+def _serializer(data_type: DataType) -> Codec:
+    # The byte order is filled in when it is known what elements it is given.
+    name = data_type.serializer
+    return BytesCodec(None) if name == BytesCodec.name else parse_codec(name)
 
 
 def _v2_codecs(
-    options: ArrayOptions, dtype: np.dtype[Any], chunks: Shape, shards: Shape | None
+    options: ArrayOptions, data_type: DataType, ndim: int, inner: Shape | None
 ) -> Iterable[Codec]:
-    if shards is not None:
-        raise UnsupportedError("Zarr v2 has no shards", key="shards", found=shards)
+    if inner is not None:
+        raise UnsupportedError("Zarr v2 has no shards", key="shards", found=options.shards)
     if options.codecs is not None:
         raise UnsupportedError("Zarr v2 has filters and compressors, no codecs", key="codecs")
     filters = [_v2_config(item) for item in _items(options.filters)]
-    if dtype.hasobject and not filters:
-        filters = [{"id": "vlen-utf8"}]
+    if data_type.dtype.hasobject and not filters:
+        # Objects of no particular type are taken for text.
+        name = data_type.serializer
+        filters = [{"id": "vlen-utf8" if name == BytesCodec.name else name}]
     given = _items("zstd" if options.compressors is None else options.compressors)
     if len(given) > 1:
         raise MetadataError("Zarr v2 has one compressor", key="compressors", found=given)
     compressor = _v2_config(given[0]) if given else None
-    return v2.chain(options.order, filters, compressor, dtype, len(chunks))
+    return v2.chain(options.order, filters, compressor, data_type.dtype, ndim)
+
+
+def _draft_codecs(
+    options: ArrayOptions, data_type: DataType, ndim: int, inner: Shape | None
+) -> list[Codec]:
+    if options.codecs is None:
+        # The draft has two compressors of its own; the newer Zstandard is in one of them.
+        given = options.compressors
+        items = [BloscCodec("zstd", 3)] if given is None else _items(given)
+        compressors = [_compressor(item, data_type.dtype) for item in items]
+        options = replace(options, compressors=compressors)
+    codecs = _v3_codecs(options, data_type, ndim, None)
+    return codecs if inner is None else [ShardingCodec(inner, tuple(codecs), v3_draft.INDEX)]
+
+
+def _compressor(found: Any, dtype: np.dtype[Any]) -> Any:
+    """Return the codec that a name or a configuration of numcodecs means, if v3 has it not."""
+    config = plain_config(found)
+    config = {"id": config} if isinstance(config, str) and CODECS.get(config) is None else config
+    if not isinstance(config, Mapping) or config.get("id") not in v2.COMPRESSORS:
+        return found
+    *_, codec = v2.chain("C", [], dict(config), dtype, 1)
+    return codec
+
+
+def _older_codecs(
+    options: ArrayOptions, data_type: DataType, ndim: int, inner: Shape | None
+) -> list[Codec]:
+    codecs = tuple(_v2_codecs(options, data_type, ndim, None))
+    return [*codecs] if inner is None else [ShardingCodec(inner, codecs, v3_draft.INDEX)]
 
 
 def _v2_config(found: Any) -> dict[str, Any]:
-    found = _config(found)
+    found = plain_config(found)
     if isinstance(found, str):
         # The default of numcodecs is Zstandard's fastest level but one; ours is the usual one.
         found = {"id": "zstd", "level": 3} if found == "zstd" else {"id": found}
     if isinstance(found, Mapping) and "id" in found:
         return dict(json.loads(json.dumps(make(dict(found)).get_config())))
-    codec = v3_codec(found)
+    codec = find_codec(found)
     if isinstance(codec, BloscCodec):
         codec = codec.bind(1)
     return v2.render_codec(codec)
-
-
-def _bind(codec: Codec, dtype: np.dtype[Any]) -> Codec:
-    """Return a codec with what it leaves to the data type filled in."""
-    if isinstance(codec, BloscCodec):
-        return codec.bind(dtype.itemsize)
-    if isinstance(codec, BytesCodec) and codec.endian is None:
-        return _elements(dtype)
-    if isinstance(codec, ShardingCodec):
-        return replace(codec, codecs=tuple(_bind(inner, dtype) for inner in codec.codecs))
-    return codec

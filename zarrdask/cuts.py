@@ -3,13 +3,15 @@
 The axes are independent, so a request that meets n chunks an axis costs n an axis to plan.
 """
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from zarrdask.grids import Axis
 from zarrdask.indexing import Pick
 
 
@@ -67,19 +69,29 @@ class Cuts(NamedTuple):
         part = slice(start, stop)
         return Cuts(self.indices[part], self.insides[part], self.outsides[part])
 
+    def ordered(self, key: Callable[[tuple[int, ...]], Any]) -> "Cuts":
+        """Return the entries in the order of a key of the chunk's index."""
+        keys = list(map(key, self.indices))
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        return Cuts(
+            [self.indices[i] for i in order],
+            [self.insides[i] for i in order],
+            [self.outsides[i] for i in order],
+        )
 
-def cut(request: Request, chunk_shape: tuple[int, ...]) -> Cuts:
-    """Cut a request at the boundaries of a regular grid."""
+
+def cut(request: Request, axes: Sequence[Axis]) -> Cuts:
+    """Cut a request at the boundaries of the chunks along each axis."""
     if isinstance(request, Points):
-        return _cut_points(request, chunk_shape)
-    axes = [parts(pick, chunk) for pick, chunk in zip(request, chunk_shape, strict=True)]
-    indices = list(product(*([p.chunk for p in axis] for axis in axes)))
-    wholes = map(all, product(*([p.whole for p in axis] for axis in axes)))
-    insides = product(*([p.inside for p in axis] for axis in axes))
-    outsides: Iterable[Any] = product(*([p.outside for p in axis] for axis in axes))
+        return _cut_points(request, axes)
+    found = [parts(pick, axis) for pick, axis in zip(request, axes, strict=True)]
+    indices = list(product(*([p.chunk for p in axis] for axis in found)))
+    wholes = map(all, product(*([p.whole for p in axis] for axis in found)))
+    insides = product(*([p.inside for p in axis] for axis in found))
+    outsides: Iterable[Any] = product(*([p.outside for p in axis] for axis in found))
     if not all(isinstance(pick, slice) for pick in request):
         outsides = map(numpy_index, outsides)
-    elif not axes:
+    elif not found:
         outsides = [...]  # a 0-d array indexed with () is no view of it
     return Cuts(
         indices,
@@ -88,9 +100,9 @@ def cut(request: Request, chunk_shape: tuple[int, ...]) -> Cuts:
     )
 
 
-def _cut_points(points: Points, chunk_shape: tuple[int, ...]) -> Cuts:
+def _cut_points(points: Points, axes: Sequence[Axis]) -> Cuts:
     coordinates = points.coordinates
-    numbers = np.stack([c // n for c, n in zip(coordinates, chunk_shape, strict=True)])
+    numbers = np.stack([_numbers(c, axis) for c, axis in zip(coordinates, axes, strict=True)])
     order = np.lexsort(numbers[::-1])
     ordered = numbers[:, order]
     edges = np.nonzero((np.diff(ordered, axis=1) != 0).any(axis=0))[0] + 1
@@ -98,11 +110,26 @@ def _cut_points(points: Points, chunk_shape: tuple[int, ...]) -> Cuts:
     indices = [tuple(int(n) for n in numbers[:, group[0]]) for group in groups]
     insides: list[Request | None] = [
         Points(
-            tuple(c[group] - i * n for c, i, n in zip(coordinates, index, chunk_shape, strict=True))
+            tuple(
+                c[group] - begin_of(i, axis)
+                for c, i, axis in zip(coordinates, index, axes, strict=True)
+            )
         )
         for group, index in zip(groups, indices, strict=True)
     ]
     return Cuts(indices, insides, list(groups))
+
+
+def _numbers(positions: np.ndarray, axis: Axis) -> np.ndarray:
+    """Return the chunks that positions lie in."""
+    if isinstance(axis, int):
+        return positions // axis
+    return np.searchsorted(axis, positions, "right") - 1
+
+
+def begin_of(number: int, axis: Axis) -> int:
+    """Return where a chunk begins along an axis."""
+    return number * axis if isinstance(axis, int) else int(axis[number])
 
 
 def numpy_index(request: Request) -> tuple[Any, ...]:
@@ -125,15 +152,15 @@ def permute(request: Request, axes: tuple[int, ...]) -> Request:
     return tuple(request[i] for i in axes)
 
 
-def parts(pick: Pick, chunk: int) -> list[Part]:
+def parts(pick: Pick, axis: Axis) -> list[Part]:
     """Cut a pick at the boundaries of the chunks of one axis.
 
     Parameters
     ----------
     pick : slice or ndarray of int
         As in `Selection`.
-    chunk : int
-        The chunk length, in elements.
+    axis : int or ndarray of int
+        The chunk length, in elements, or the boundaries of the chunks.
 
         0 1 2|3 4 5|6      chunk 3, pick 2:7:2 -> 2 of chunk 0, 4 of 1, 6 of 2
 
@@ -141,14 +168,16 @@ def parts(pick: Pick, chunk: int) -> list[Part]:
     --------
     >>> [(p.chunk, p.inside, p.outside) for p in parts(slice(2, 4, 1), 3)]
     [(0, slice(2, 3, 1), slice(0, 1, 1)), (1, slice(0, 1, 1), slice(1, 2, 1))]
+    >>> [(p.chunk, p.inside) for p in parts(slice(2, 6, 1), np.array([0, 1, 4, 6]))]
+    [(1, slice(1, 3, 1)), (2, slice(0, 2, 1))]
     """
-    if isinstance(pick, slice):
-        return slice_parts(pick, chunk)
-    return _position_parts(pick, chunk)
+    if not isinstance(pick, slice):
+        return _position_parts(pick, axis)
+    return _slice_parts(pick, axis) if isinstance(axis, int) else _edge_parts(pick, axis)
 
 
-def slice_parts(pick: slice, chunk: int) -> list[Part]:
-    """Cut a slice at the boundaries of the chunks of one axis."""
+def _slice_parts(pick: slice, chunk: int) -> list[Part]:
+    """Cut a slice at the boundaries of chunks of one length."""
     start, stop, step = pick.start, pick.stop, pick.step
     if start >= stop:
         return []
@@ -167,12 +196,33 @@ def slice_parts(pick: slice, chunk: int) -> list[Part]:
     return found
 
 
-def _position_parts(pick: np.ndarray, chunk: int) -> list[Part]:
-    numbers = pick // chunk
+def _edge_parts(pick: slice, edges: np.ndarray) -> list[Part]:
+    """Cut a slice at boundaries: the same, but for where a chunk is found."""
+    start, stop, step = pick.start, pick.stop, pick.step
+    if start >= stop:
+        return []
+    first = int(np.searchsorted(edges, start, "right")) - 1
+    near = edges[first : int(np.searchsorted(edges, stop)) + 1].tolist()
+    found = []
+    at, taken, number = start, 0, 0
+    while at < stop:
+        number = bisect_right(near, at, number) - 1
+        begin, end = near[number], min(near[number + 1], stop)
+        count = -(-(end - at) // step)
+        whole = step == 1 and at == begin and end == near[number + 1]
+        inside = slice(at - begin, end - begin, step)
+        found.append(Part(first + number, inside, slice(taken, taken + count, 1), whole))
+        taken += count
+        at += count * step
+    return found
+
+
+def _position_parts(pick: np.ndarray, axis: Axis) -> list[Part]:
+    numbers = _numbers(pick, axis)
     order = np.argsort(numbers, kind="stable")
     found = []
     edges = np.nonzero(np.diff(numbers[order]))[0] + 1
     for group in np.split(order, edges) if len(order) else []:
         number = int(numbers[group[0]])
-        found.append(Part(number, pick[group] - number * chunk, group, whole=False))
+        found.append(Part(number, pick[group] - begin_of(number, axis), group, whole=False))
     return found

@@ -9,8 +9,9 @@ from zarrdask.array import Array, check_mode, create_array
 from zarrdask.attributes import Attributes
 from zarrdask.creation import ArrayOptions, plan_array
 from zarrdask.errors import MetadataError, NodeNotFoundError, NodeTypeError, ReadOnlyError
-from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
+from zarrdask.tolerance import strictness
 
 MODES = ("r", "r+", "a", "w", "w-")
 
@@ -28,13 +29,24 @@ class Group(Mapping[str, "Array | Group"]):
     metadata : GroupMetadata
     mode : {"r", "r+"}
         Whether it and its members may be changed.
+    strict : bool, optional
+        As in `open_group`; it holds for what is read below, too.
     """
 
-    def __init__(self, store: Store, path: str, metadata: GroupMetadata, mode: str = "r") -> None:
+    def __init__(
+        self,
+        store: Store,
+        path: str,
+        metadata: GroupMetadata,
+        mode: str = "r",
+        *,
+        strict: bool | None = None,
+    ) -> None:
         self.store = store
         self.path = path
         self.metadata = metadata
         self.mode = mode
+        self.strict = strict
 
     @property
     def name(self) -> str:
@@ -42,8 +54,8 @@ class Group(Mapping[str, "Array | Group"]):
         return self.path.rpartition("/")[2]
 
     @property
-    def zarr_format(self) -> int:
-        """The format it is stored in: 2 or 3."""
+    def zarr_format(self) -> ZarrFormat:
+        """The format it is stored in: 2, 3, or a dialect of the draft of 3."""
         return self.metadata.zarr_format
 
     @property
@@ -53,7 +65,7 @@ class Group(Mapping[str, "Array | Group"]):
 
     def _save_attributes(self, attributes: Mapping[str, Any]) -> None:
         self._check_writable()
-        before = open_group(self.store, self.path).metadata
+        before = open_group(self.store, self.path, consolidated=False).metadata
         metadata = replace(before, attributes=dict(attributes))
         hierarchy.write(self.store, self.path, metadata, before=before)
         self.metadata = metadata
@@ -69,11 +81,12 @@ class Group(Mapping[str, "Array | Group"]):
     # ---- members
 
     def _node(self, path: str, metadata: Metadata) -> "Array | Group":
-        return node(self.store, path, metadata, self.mode)
+        return node(self.store, path, metadata, self.mode, strict=self.strict)
 
     def __getitem__(self, name: str) -> "Array | Group":
         path = self._below(name)
-        metadata = None if path is None else hierarchy.read(self.store, path)
+        with strictness(self.strict):
+            metadata = None if path is None else hierarchy.read(self.store, path)
         if path is None or metadata is None:
             raise self._missing(name)
         return self._node(path, metadata)
@@ -94,10 +107,14 @@ class Group(Mapping[str, "Array | Group"]):
 
     def __contains__(self, name: object) -> bool:
         path = self._below(name)
-        return path is not None and hierarchy.exists(self.store, path)
+        return path is not None and (
+            hierarchy.exists(self.store, path) or hierarchy.is_implied(self.store, path)
+        )
 
     def _members(self) -> Iterator[tuple[str, "Array | Group"]]:
-        for name, metadata in hierarchy.children(self.store, self.path):
+        with strictness(self.strict):
+            found = list(hierarchy.children(self.store, self.path))
+        for name, metadata in found:
             yield name, self._node(hierarchy.join(self.path, name), metadata)
 
     def __iter__(self) -> Iterator[str]:
@@ -215,11 +232,13 @@ def _branches(group: Group) -> list[str]:
     return lines
 
 
-def node(store: Store, path: str, metadata: Metadata, mode: str) -> Array | Group:
+def node(
+    store: Store, path: str, metadata: Metadata, mode: str, *, strict: bool | None = None
+) -> Array | Group:
     """Return the array or group that metadata describes."""
     if isinstance(metadata, ArrayMetadata):
         return Array(store, path, metadata, mode)
-    return Group(store, path, metadata, mode)
+    return Group(store, path, metadata, mode, strict=strict)
 
 
 # --------------------------------------------------------------------------------------------
@@ -231,6 +250,9 @@ def open(  # noqa: A001
     component: str | None = None,
     mode: str = "r",
     storage_options: dict[str, Any] | None = None,
+    *,
+    strict: bool | None = None,
+    consolidated: bool | None = None,
 ) -> Array | Group:
     """Open whatever node is stored there: an array or a group, of any format.
 
@@ -244,6 +266,12 @@ def open(  # noqa: A001
         Whether it may be changed.
     storage_options : dict, optional
         For fsspec.
+    strict : bool, optional
+        As in `open_array`.
+    consolidated : bool, optional
+        Whether a group's consolidated metadata are used: by default if there are any, of the
+        group itself. True demands them, of the node or of a group above it; False reads each
+        node's own documents.
 
     Raises
     ------
@@ -254,7 +282,9 @@ def open(  # noqa: A001
     """
     check_mode(mode, ("r", "r+"))
     store, path = hierarchy.locate(url, component, storage_options)
-    return node(store, path, hierarchy.find(store, path), mode)
+    with strictness(strict):
+        store, metadata = hierarchy.find(store, path, consolidated=consolidated)
+    return node(store, path, metadata, mode, strict=strict)
 
 
 def open_group(
@@ -263,7 +293,9 @@ def open_group(
     mode: str = "r",
     storage_options: dict[str, Any] | None = None,
     *,
-    zarr_format: int = 3,
+    zarr_format: ZarrFormat = 3,
+    strict: bool | None = None,
+    consolidated: bool | None = None,
 ) -> Group:
     """Open a group.
 
@@ -273,8 +305,12 @@ def open_group(
         As in `open`.
     mode : {"r", "r+", "a", "w", "w-"}
         Read; change; create if there is none; replace; create, or fail if there is one.
-    zarr_format : {3, 2}
+    zarr_format : {3, 2, "v3-draft", "v3-draft-protocol"}
         Of a group that is created.
+    strict : bool, optional
+        As in `open_array`.
+    consolidated : bool, optional
+        As in `open`.
 
     Raises
     ------
@@ -285,14 +321,20 @@ def open_group(
     """
     check_mode(mode, MODES)
     store, path = hierarchy.locate(url, component, storage_options)
-    if mode in ("w", "w-") or (mode == "a" and not hierarchy.exists(store, path)):
+    if mode in ("w", "w-"):
         return create_group(store, path, zarr_format=zarr_format, overwrite=mode == "w")
-    metadata = hierarchy.find(store, path)
+    try:
+        with strictness(strict):
+            store, metadata = hierarchy.find(store, path, consolidated=consolidated)
+    except NodeNotFoundError:
+        if mode != "a":
+            raise
+        return create_group(store, path, zarr_format=zarr_format)
     if isinstance(metadata, ArrayMetadata):
         raise NodeTypeError(
             "an array is here", key=hierarchy.location(store, path), found="array", expected="group"
         )
-    return Group(store, path, metadata, "r" if mode == "r" else "r+")
+    return Group(store, path, metadata, "r" if mode == "r" else "r+", strict=strict)
 
 
 def create_group(
@@ -300,7 +342,7 @@ def create_group(
     component: str | None = None,
     *,
     attributes: Mapping[str, Any] | None = None,
-    zarr_format: int = 3,
+    zarr_format: ZarrFormat = 3,
     overwrite: bool = False,
     storage_options: dict[str, Any] | None = None,
 ) -> Group:
@@ -312,7 +354,7 @@ def create_group(
         As in `open`.
     attributes : mapping, optional
         The user's attributes.
-    zarr_format : {3, 2}
+    zarr_format : {3, 2, "v3-draft", "v3-draft-protocol"}
     overwrite : bool
         Whether a node that is there is removed first, with all that it holds; it is an error
         otherwise.
@@ -324,5 +366,5 @@ def create_group(
     """
     store, path = hierarchy.locate(url, component, storage_options)
     metadata = GroupMetadata(zarr_format, dict(attributes or {}))
-    hierarchy.create(store, path, metadata, overwrite=overwrite)
+    store = hierarchy.create(store, path, metadata, overwrite=overwrite)
     return Group(store, path, metadata, "r+")

@@ -1,15 +1,21 @@
 """Nodes in a store: paths, and the documents that stand at them."""
 
 from collections.abc import Iterator
-from itertools import accumulate
 from typing import Any
 
+from zarrdask import drafts, hints, nested
+from zarrdask.consolidation import ancestors, changing
 from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, ZarrdaskError
+from zarrdask.formats import consolidated as forms
 from zarrdask.formats import detect
 from zarrdask.formats.base import Documents
-from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.implicit import implied
+from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.consolidated import ConsolidatedStore, Held, plain
+from zarrdask.storage.draft import DraftStore
 from zarrdask.storage.resolve import resolve
+from zarrdask.tolerance import note, tolerate
 
 
 def normalise(path: str | None) -> str:
@@ -39,20 +45,22 @@ def locate(
 ) -> tuple[Store, str]:
     """Return the store and path that a user means: by URL, store, mapping, or an opened node."""
     above = getattr(url, "store", None)
-    if isinstance(above, Store):
+    if isinstance(above, Store) and not isinstance(url, Store):
         return above, join(url.path, component or "")
     return resolve(url, storage_options), normalise(component)
 
 
-def check_name(path: str, zarr_format: int) -> None:
+def check_name(path: str, zarr_format: ZarrFormat) -> None:
     """Check that a node may be created at a path.
 
     Raises
     ------
     MetadataError
-        If one of its names is reserved (conformance C-29).
+        If one of its names is reserved (conformance C-29), or not ASCII in v2 (A-1).
     """
-    reserved = detect.NAMES
+    if zarr_format == 2 and not path.isascii():
+        raise MetadataError("a path in Zarr v2 is ASCII text", key="path", found=path)
+    reserved = (*detect.NAMES, forms.KEY)
     for name in path.split("/"):
         if name in reserved or (zarr_format == 3 and name.startswith("__")):
             raise MetadataError("this name is reserved", key="path", found=name)
@@ -81,57 +89,137 @@ def read(store: Store, path: str) -> Metadata | None:
     MetadataError, UnsupportedError
         If its documents are wrong; the error names the path.
     """
-    return _parse(store, path, _documents(store, [path])[0])
+    found = _parse(store, path, _documents(store, [path])[0])
+    return implied(store, prefix_of(path)) if found is None else found
 
 
-def _documents(store: Store, paths: list[str]) -> list[Documents]:
+def _documents(
+    store: Store, paths: list[str], names: tuple[str, ...] | None = None
+) -> list[Documents]:
     """Return what documents there are of several nodes, asked for at once."""
-    keys = [prefix_of(path) + name for path in paths for name in detect.NAMES]
+    names = names or detect.names(store)
+    keys = [prefix_of(path) + name for path in paths for name in names]
     # Each value is valid until the next is asked for: keep them by value.
     found = [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
-    step = len(detect.NAMES)
+    step = len(names)
     return [
-        dict(zip(detect.NAMES, found[at : at + step], strict=True))
-        for at in range(0, len(found), step)
+        dict(zip(names, found[at : at + step], strict=True)) for at in range(0, len(found), step)
     ]
 
 
 def _parse(store: Store, path: str, documents: Documents) -> Metadata | None:
     try:
-        return detect.parse(documents)
+        drafts.check_no_entry(documents.get("zarr.json"))
+        found = detect.parse(documents, detect.formats_of(store))
+        if isinstance(store, DraftStore):
+            drafts.check_found(store, path)
+        elif found is not None and found.zarr_format == 2:
+            if not path.isascii():
+                tolerate("A-1", "a path in Zarr v2 is ASCII text", key="path", found=path)
+            found = nested.as_stored(store, prefix_of(path), documents, found)
     except ZarrdaskError as error:
         raise error.within(location(store, path)) from error.__cause__
+    others = [] if found is None else detect.passed_over(documents, found)
+    if found is not None and others:
+        note(
+            f"{location(store, path)}: metadata of two formats; Zarr {found.zarr_format} was "
+            f"taken, {', '.join(others)} was not"
+        )
+    return found
 
 
 def exists(store: Store, path: str) -> bool:
     """Whether there is a node at a path, be it valid or not."""
     prefix = prefix_of(path)
-    keys = [prefix + name for name in detect.CHILD_NAMES]
+    keys = [prefix + name for form in detect.formats_of(store) for name in form.CHILD_NAMES]
     return any(value is not None for value in store.get_many(keys, Scratch()))
 
 
-def find(store: Store, path: str) -> Metadata:
-    """Return the node at a path.
+def is_implied(store: Store, path: str) -> bool:
+    """Whether there is a group without a document at a path, if such are looked for (X-C10)."""
+    return implied(store, prefix_of(path)) is not None
+
+
+def find(
+    store: Store, path: str, *, consolidated: bool | None = False, group: bool = True
+) -> tuple[Store, Metadata]:
+    """Return the node at a path, and the store as the hierarchy that the node is in sees it.
+
+    Parameters
+    ----------
+    consolidated : bool, optional
+        Whether consolidated metadata are used: none, those of the group itself if there are any
+        (None), or else those of a group above it; then it is an error if there are none.
+    group : bool
+        Whether a group is looked for.
 
     Raises
     ------
     NodeNotFoundError
         If there is none.
+    MetadataError, UnsupportedError
+        If its documents are wrong; the error names the path.
     """
-    found = read(store, path)
+    if consolidated is False or isinstance(store, DraftStore):
+        store = plain(store)
+    try:
+        if consolidated or (group and consolidated is None and not isinstance(store, DraftStore)):
+            store, found = _find_consolidated(store, path, above=bool(consolidated))
+        else:
+            found = read(store, path)
+        if found is None and (view := drafts.around(plain(store), ancestors(path))):
+            store, found = view, read(view, path)
+    except drafts.EntryPointError as entry:
+        store = drafts.enter(plain(store), path, entry.data)
+        found = read(store, path)
     if found is None:
         raise NodeNotFoundError(
-            "there is no array or group here",
+            hints.missing(store, path),
             key=location(store, path),
             expected=f"one of {', '.join(detect.NAMES)}",
         )
-    return found
+    return store, found
+
+
+def _find_consolidated(store: Store, path: str, *, above: bool) -> tuple[Store, Metadata | None]:
+    """Return the node at a path, if there is one, and the store as consolidated metadata show it.
+
+    Parameters
+    ----------
+    above : bool
+        Whether there must be some, of the node or of a group above it.
+    """
+    if isinstance(store, ConsolidatedStore) and store.holds(path):
+        return store, read(store, path)
+    store = plain(store)
+    groups = [path, *reversed(ancestors(path))] if above else [path]
+    asked = _documents(store, groups, (*detect.NAMES, forms.KEY))
+    for group, documents in zip(groups, asked, strict=True):
+        own, held = _taken(store, group, documents)
+        # One that tells of no members says nothing: they may be there all the same.
+        view = ConsolidatedStore(store, group, held) if held and any(held.documents) else store
+        if group == path and (held is not None or not above):
+            return view, _parse(store, path, own) or read(store, path)
+        if held is not None:
+            return view, read(view, path)
+    raise MetadataError(
+        "there are no consolidated metadata here",
+        key=location(store, path),
+        expected=f"{forms.KEY}, or {forms.MEMBER} in zarr.json; consolidate_metadata writes them",
+    )
+
+
+def _taken(store: Store, path: str, documents: Documents) -> tuple[Documents, Held | None]:
+    try:
+        return forms.take(documents)
+    except ZarrdaskError as error:
+        raise error.within(location(store, path)) from error.__cause__
 
 
 def stamp(store: Store, path: str) -> str:
     """Return what changes when the node's documents are written again, or "" if that costs."""
     prefix = prefix_of(path)
-    return "".join(store.stamp(prefix + name) for name in detect.NAMES)
+    return "".join(store.stamp(prefix + name) for name in detect.names(store))
 
 
 def write(store: Store, path: str, metadata: Metadata, *, before: Metadata | None = None) -> None:
@@ -144,69 +232,123 @@ def write(store: Store, path: str, metadata: Metadata, *, before: Metadata | Non
         put in them.
     """
     prefix = prefix_of(path)
-    old = {} if before is None else detect.render(before)
-    for name, value in detect.render(metadata).items():
-        if before is not None and old.get(name) == value:
-            continue
-        if value is None:
-            store.erase(prefix + name)
-        else:
-            store.set(prefix + name, value)
+    documents = detect.render(metadata)
+    if before is not None:
+        old = detect.render(before)
+        documents = {n: value for n, value in documents.items() if old.get(n) != value}
+    if not documents:
+        return
+    with changing(store, path, whole=False) as real:
+        for name, value in documents.items():
+            if value is None:
+                real.erase(prefix + name)
+            else:
+                real.set(prefix + name, value)
 
 
-def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> None:
+def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Store:
     """Write a new node, and groups above it where there are none (conformance A-48, C-6).
+
+    Returns
+    -------
+    Store
+        The store as the hierarchy that the node is in sees it.
 
     Raises
     ------
     NodeExistsError
         If there is a node and `overwrite` is false, or an array stands above.
     """
+    if isinstance(store, DraftStore) or drafts.is_draft(metadata.zarr_format):
+        return drafts.create(plain(store), path, metadata, overwrite=overwrite)
     check_name(path, metadata.zarr_format)
     documents = detect.render(metadata)  # so that what can't be written fails before erasing
-    _make_parents(store, path, metadata.zarr_format)
-    # Only what is a node is erased: a directory of other things is not ours to empty.
-    if exists(store, path):
-        if not overwrite:
-            raise NodeExistsError(
-                "there is an array or group here already; overwrite=True replaces it",
-                key=location(store, path),
-            )
-        erase(store, path)
-    prefix = prefix_of(path)
-    for name, value in documents.items():
-        if value is not None:
-            store.set(prefix + name, value)
+    missing = _missing_parents(plain(store), path)
+    there = exists(plain(store), path)
+    if there and not overwrite:
+        raise NodeExistsError(
+            "there is an array or group here already; overwrite=True replaces it",
+            key=location(store, path),
+        )
+    with changing(store, path, whole=True) as real:
+        for parent in missing:
+            _put(real, parent, detect.render(GroupMetadata(metadata.zarr_format)))
+        # Only what is a node is erased: a directory of other things is not ours to empty.
+        if there:
+            _remove(real, path)
+        _put(real, path, documents)
+    return store
 
 
-def _make_parents(store: Store, path: str, zarr_format: int) -> None:
-    names = path.split("/")[:-1]
-    parents = ["", *accumulate(names, lambda above, name: f"{above}/{name}")] if path else []
-    for parent in parents:
-        found = read(store, parent)
+def _missing_parents(store: Store, path: str) -> list[str]:
+    parents = ancestors(path)
+    missing = []
+    for parent, documents in zip(parents, _documents(store, parents), strict=True):
+        found = _parse(store, parent, documents)
         if isinstance(found, ArrayMetadata):
             raise NodeExistsError("an array can't hold other nodes", key=location(store, parent))
         if found is None:
-            write(store, parent, GroupMetadata(zarr_format))
+            missing.append(parent)
+    return missing
+
+
+def _put(store: Store, path: str, documents: Documents) -> None:
+    for name, value in documents.items():
+        if value is not None:
+            store.set(prefix_of(path) + name, value)
 
 
 def erase(store: Store, path: str) -> None:
-    """Remove a node and everything below it. Its documents go first: what is left is no node."""
+    """Remove a node and everything below it."""
+    with changing(store, path, whole=True) as real:
+        _remove(real, path)
+        if isinstance(real, DraftStore):
+            drafts.keep_parent(real, path)
+
+
+def _remove(store: Store, path: str) -> None:
     prefix = prefix_of(path)
-    for name in detect.NAMES:
+    # Documents go first: what is left is no node.
+    for name in detect.names(store):
         store.erase(prefix + name)
     store.erase_prefix(prefix)
 
 
 def _members(store: Store, path: str) -> list[tuple[str, Documents]]:
     _, below = store.list_dir(prefix_of(path))
-    names = [name for name in below if not name.startswith("__")]
+    draft = isinstance(store, DraftStore)
+    names = [name for name in below if draft or not name.startswith("__")]
     documents = _documents(store, [join(path, name) for name in names])
     return [
         (name, found)
         for name, found in zip(names, documents, strict=True)
-        if any(found[key] is not None for key in detect.CHILD_NAMES)
+        if any(found[key] is not None for f in detect.formats_of(store) for key in f.CHILD_NAMES)
+        or (not draft and is_implied(store, join(path, name)))
     ]
+
+
+def entries(store: Store, path: str) -> forms.Entries:
+    """Return the documents of a group and of every node below it, by path from the group.
+
+    Raises
+    ------
+    MetadataError
+        If one is not JSON.
+    UnsupportedError
+        If the store can't be listed.
+    """
+    start = len(prefix_of(path))
+    found = {"": forms.parsed("", _documents(store, [path])[0])}
+    groups = [path]
+    while groups:
+        group = groups.pop(0)
+        for name, documents in _members(store, group):
+            node = join(group, name)
+            below = node[start:]
+            found[below] = forms.parsed(below, documents)
+            if forms.is_group(found[below]):
+                groups.append(node)
+    return found
 
 
 def member_names(store: Store, path: str) -> list[str]:
@@ -217,7 +359,8 @@ def member_names(store: Store, path: str) -> list[str]:
     UnsupportedError
         If the store can't be listed.
     """
-    return [name for name, _ in _members(store, path)]
+    held = store.members(path) if isinstance(store, ConsolidatedStore) else None
+    return [name for name, _ in _members(store, path)] if held is None else held
 
 
 def children(store: Store, path: str) -> Iterator[tuple[str, Metadata]]:
@@ -231,6 +374,7 @@ def children(store: Store, path: str) -> Iterator[tuple[str, Metadata]]:
         If one is not valid.
     """
     for name, documents in _members(store, path):
-        found = _parse(store, join(path, name), documents)
+        below = join(path, name)
+        found = _parse(store, below, documents) or implied(store, prefix_of(below))
         if found is not None:
             yield name, found

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from zarrdask import config
+from zarrdask.errors import CodecError
 
 # Smaller pieces are reused by malloc itself.
 _LEAST = 2**22
@@ -40,6 +41,22 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     if memory is None:
         memory = np.empty(size, np.uint8)
     return np.asarray(Lease(memory)).view(dtype).reshape(shape)
+
+
+def chunk(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Return an array like `numpy.empty`, for a chunk of the shape that its metadata gives.
+
+    Raises
+    ------
+    CodecError
+        If that does not fit into memory: a damaged document may say anything.
+    """
+    try:
+        return np.empty(shape, dtype)
+    except (MemoryError, ValueError) as error:
+        raise CodecError(
+            "a chunk that does not fit into memory", found=f"{shape} of {dtype}"
+        ) from error
 
 
 def _take(size: int) -> np.ndarray | None:

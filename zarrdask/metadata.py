@@ -1,67 +1,29 @@
 """The one description of an array or a group, whatever format it is stored in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from zarrdask.codecs.base import ChunkSpec, Codec
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.sharding import Shard, shard_of
-from zarrdask.dtypes.fill import zero
+from zarrdask.definitions import Definition
+from zarrdask.dtypes.base import DataType
 from zarrdask.errors import MetadataError
-from zarrdask.grids import Index, RegularGrid, Shape
+from zarrdask.grids import Axis, ChunkGrid, Index, RegularGrid, Shape
+from zarrdask.keys import ChunkKeyEncoding
+from zarrdask.storage.transformers import StorageTransformer
+
+#: Of chunks of several shapes: pipelines that are kept, and lengths that are tried at once.
+_MOST_PIPELINES = 1024
+_FEW = 16
 
 Attributes = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkKeys:
-    """How a chunk's index becomes its key (conformance A-35, C-37, C-38).
-
-    Attributes
-    ----------
-    name : {"default", "v2"}
-        ``default`` puts a "c" before the index.
-    separator : {"/", "."}
-        Between the parts.
-    """
-
-    name: Literal["default", "v2"] = "default"
-    separator: Literal["/", "."] = "/"
-
-    def key(self, index: Index) -> str:
-        """Return the key of a chunk, relative to its array.
-
-        >>> ChunkKeys().key((1, 23)), ChunkKeys("v2", ".").key((1, 23)), ChunkKeys("v2").key(())
-        ('c/1/23', '1.23', '0')
-        """
-        if self.name == "default":
-            return self.separator.join(("c", *map(str, index)))
-        return self.separator.join(map(str, index)) or "0"
-
-    def names(self, indices: Sequence[Index]) -> list[str]:
-        """Return the keys of many chunks."""
-        if not indices or not indices[0]:
-            return list(map(self.key, indices))
-        form = self.separator.join(["%d"] * len(indices[0]))
-        if self.name == "default":
-            form = f"c{self.separator}{form}"
-        return [form % index for index in indices]
-
-    def index(self, key: str, ndim: int) -> Index | None:
-        """Return the index that a key belongs to, or None if it is no chunk key."""
-        parts = key.split(self.separator)
-        if self.name == "default":
-            if parts[0] != "c":
-                return None
-            parts = parts[1:]
-        elif ndim == 0:
-            return () if key == "0" else None
-        if len(parts) != ndim or not all(p.isdecimal() and str(int(p)) == p for p in parts):
-            return None
-        return tuple(map(int, parts))
+#: Zarr v2, Zarr v3, the draft of May 2022, and the older dialect of it that real files use.
+#: 2, 3, "v3-draft", "v3-draft-protocol".
+ZarrFormat = int | str
 
 
 @dataclass(frozen=True)
@@ -70,15 +32,13 @@ class ArrayMetadata:
 
     Attributes
     ----------
-    zarr_format : int
-        2 or 3.
-    shape : tuple of int
-        In elements.
-    dtype : numpy.dtype
+    zarr_format : int or str
+        2, 3, "v3-draft" or "v3-draft-protocol".
+    grid : ChunkGrid
+        The array's shape, and the stored units': of the shards, where there are any.
+    data_type : DataType
         Of the elements.
-    chunk_shape : tuple of int
-        Of the stored units: of the shards, where there are any.
-    keys : ChunkKeys
+    keys : ChunkKeyEncoding
         How chunk indices become keys.
     fill_value : scalar or None
         Of absent chunks; None if the document leaves it open (they then read as zeros).
@@ -88,6 +48,10 @@ class ArrayMetadata:
         The user's.
     dimension_names : tuple of (str or None), optional
         One an axis.
+    transformers : tuple of StorageTransformer
+        What stands between the array and its store, the one nearest the array first.
+    extensions : tuple of Definition
+        Of the array as a whole (ZEP 9).
     extra : mapping
         Other members of the document; v3 keeps them when it is written again.
 
@@ -97,18 +61,22 @@ class ArrayMetadata:
         If the parts don't fit together: the codecs are bound here.
     """
 
-    zarr_format: int
-    shape: Shape
-    dtype: np.dtype[Any]
-    chunk_shape: Shape
-    keys: ChunkKeys
+    zarr_format: ZarrFormat
+    grid: ChunkGrid
+    data_type: DataType
+    keys: ChunkKeyEncoding
     fill_value: Any
     codecs: tuple[Codec, ...]
     attributes: Attributes = field(default_factory=dict)
     dimension_names: tuple[str | None, ...] | None = None
+    transformers: tuple[StorageTransformer, ...] = ()
+    extensions: tuple[Definition, ...] = ()
     extra: Attributes = field(default_factory=dict)
-    grid: RegularGrid = field(init=False, compare=False, repr=False)
+    #: Of the stored units; of the largest, where their shapes differ.
     pipeline: Pipeline = field(init=False, compare=False, repr=False)
+    _pipelines: dict[Shape, Pipeline] = field(
+        init=False, compare=False, repr=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         names = self.dimension_names
@@ -123,14 +91,44 @@ class ArrayMetadata:
                 found=list(names),
                 expected=f"{len(self.shape)} names",
             )
-        object.__setattr__(self, "grid", RegularGrid(self.shape, self.chunk_shape))
-        spec = ChunkSpec(self.chunk_shape, self.dtype, self.fill)
-        object.__setattr__(self, "pipeline", Pipeline(self.codecs, spec))
+        object.__setattr__(self, "pipeline", self.pipeline_of(self.chunk_shape))
+        if not self.grid.is_regular:
+            self._check_lengths()
+
+    def _check_lengths(self) -> None:
+        """Check chunks of several shapes: those that tell, as there may be many."""
+        for shape in _typical(self.grid):
+            self.pipeline_of(shape)
+        if self.shard is None:
+            return
+        inner = self.read_grid.chunk_shape
+        for edges, length in zip(self.grid.axes, inner, strict=True):
+            if not isinstance(edges, int) and (edges % length).any():
+                raise MetadataError(
+                    "the chunks must divide all shards",
+                    key="sharding_indexed.chunk_shape",
+                    found=list(inner),
+                )
+
+    @property
+    def shape(self) -> Shape:
+        """The lengths of the axes, in elements."""
+        return self.grid.shape
+
+    @property
+    def chunk_shape(self) -> Shape:
+        """The shape of the stored units; where they differ, the largest length along each axis."""
+        return self.grid.chunk_shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the elements in memory."""
+        return self.data_type.dtype
 
     @property
     def fill(self) -> Any:
         """What absent chunks read as: the fill value, or zero where it is left open."""
-        return zero(self.dtype) if self.fill_value is None else self.fill_value
+        return self.data_type.default if self.fill_value is None else self.fill_value
 
     @property
     def shard(self) -> Shard | None:
@@ -138,18 +136,55 @@ class ArrayMetadata:
         return shard_of(self.pipeline)
 
     @property
-    def read_shape(self) -> Shape:
-        """The shape of the smallest part that can be read by itself."""
+    def read_grid(self) -> ChunkGrid:
+        """The grid of the smallest parts that can be read by themselves."""
         shard = self.shard
         if shard is None:
-            return self.chunk_shape
+            return self.grid
         axes = self.pipeline.axes
         inner = shard.codec.chunk_shape
-        return inner if axes is None else tuple(inner[axes.index(i)] for i in range(len(inner)))
+        if axes is not None:
+            inner = tuple(inner[axes.index(i)] for i in range(len(inner)))
+        # Also in shards of several shapes: what divides them all lies at its multiples.
+        return RegularGrid(self.shape, inner)
+
+    @property
+    def write_axes(self) -> tuple[Axis, ...]:
+        """The grid of what must have one writer.
+
+        That is a stored unit; or several, if a storage transformer keeps them in one value: it
+        has an attribute `chunks_per_shard` then.
+        """
+        axes = self.grid.axes
+        for layer in self.transformers:
+            for at, count in enumerate(getattr(layer, "chunks_per_shard", ())):
+                axes = (*axes[:at], _joined(axes[at], count), *axes[at + 1 :])
+        return axes
+
+    def pipeline_of(self, shape: Shape) -> Pipeline:
+        """Return how units of a shape become bytes and back.
+
+        Raises
+        ------
+        ZarrdaskError
+            If a codec can't take them.
+        """
+        found = self._pipelines.get(shape)
+        if found is None:
+            found = Pipeline(self.codecs, ChunkSpec(shape, self.dtype, self.fill))
+            if len(self._pipelines) >= _MOST_PIPELINES:
+                self._pipelines.clear()
+            self._pipelines[shape] = found
+        return found
+
+    def pipeline_at(self, index: Index) -> Pipeline:
+        """Return how a unit becomes bytes and back."""
+        grid = self.grid
+        return self.pipeline if grid.is_regular else self.pipeline_of(grid.shape_of(index))
 
     def resized(self, shape: Shape) -> "ArrayMetadata":
         """Return the metadata of the same array with another shape."""
-        return replace(self, shape=shape)
+        return replace(self, grid=self.grid.resize(shape))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ArrayMetadata):
@@ -165,16 +200,37 @@ class ArrayMetadata:
             fill = (fill.dtype, fill.tobytes())
         return (
             self.zarr_format,
-            self.shape,
-            self.dtype,
-            self.chunk_shape,
+            self.grid,
+            self.data_type,
             self.keys,
             fill,
             self.codecs,
             dict(self.attributes),
             self.dimension_names,
+            self.transformers,
+            self.extensions,
             dict(self.extra),
         )
+
+
+def _joined(axis: Axis, count: int) -> Axis:
+    """Return the chunks along an axis, so many as one."""
+    if isinstance(axis, int):
+        return axis * count
+    return axis if count == 1 else np.unique([*axis[::count], axis[-1]])
+
+
+def _typical(grid: ChunkGrid) -> Iterator[Shape]:
+    """Yield shapes that show whether a grid's chunks can be stored.
+
+    They are of each length along an axis, if those are few, else of the shortest; the other
+    lengths are the largest.
+    """
+    for axis, edges in enumerate(grid.axes):
+        if not isinstance(edges, int):
+            lengths = np.unique(np.diff(edges[: grid.counts[axis] + 1])).tolist()
+            for length in lengths if len(lengths) <= _FEW else lengths[:1]:
+                yield (*grid.chunk_shape[:axis], length, *grid.chunk_shape[axis + 1 :])
 
 
 @dataclass(frozen=True)
@@ -183,16 +239,19 @@ class GroupMetadata:
 
     Attributes
     ----------
-    zarr_format : int
-        2 or 3.
+    zarr_format : int or str
+        2, 3, "v3-draft" or "v3-draft-protocol".
     attributes : mapping
         The user's.
+    extensions : tuple of Definition
+        Of the group (ZEP 9).
     extra : mapping
         Other members of the document, kept when it is written again.
     """
 
-    zarr_format: int
+    zarr_format: ZarrFormat
     attributes: Attributes = field(default_factory=dict)
+    extensions: tuple[Definition, ...] = ()
     extra: Attributes = field(default_factory=dict)
 
 

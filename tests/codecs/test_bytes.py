@@ -5,8 +5,11 @@ import pytest
 
 from tests.contracts.codec import check_array_bytes, check_json, check_value
 from zarrdask.codecs.base import ChunkSpec
-from zarrdask.codecs.bytes_ import BytesCodec
+from zarrdask.codecs.bytes_ import BytesCodec, has_byte_order
 from zarrdask.codecs.registry import parse_codec
+from zarrdask.dtypes.ml import BITS, dtype_named
+from zarrdask.dtypes.pairs import NAMES as PAIRS
+from zarrdask.dtypes.registry import parse_data_type
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
 
 
@@ -92,3 +95,118 @@ def test_objects_are_refused():
 def test_an_unknown_byte_order_is_an_error(endian):
     with pytest.raises(MetadataError, match=r"bytes\.endian"):
         parse_codec({"name": "bytes", "configuration": {"endian": endian}})
+
+
+# --------------------------------------------------------------------------------------------
+# The registered data types
+
+
+@pytest.mark.parametrize("endian", ["little", "big"])
+@pytest.mark.parametrize("name", [*BITS, *PAIRS])
+@pytest.mark.parametrize("shape", [(), (3, 4), (0, 2)])
+def test_chunks_of_narrow_numbers_survive(endian, name, shape):
+    dtype = parse_data_type(name).dtype
+    bits = min(BITS.get(name.removeprefix("complex_"), 16), 8)
+    size = np.prod(shape, dtype=int) * dtype.itemsize
+    patterns = (np.arange(size) % (2**bits - 2)).astype("u1")
+    chunk = patterns.view(dtype).reshape(shape) if size else np.empty(shape, dtype)
+    bound = bind(endian, shape, dtype)
+    encoded = bytes(bound.encode(chunk))
+    assert len(encoded) == bound.encoded_size == size
+    found = bound.decode(encoded)
+    assert found.shape == shape
+    assert found.astype(dtype).tobytes() == chunk.tobytes()
+    assert bytes(bound.encode(np.array(chunk, order="F"))) == encoded
+
+
+@pytest.mark.parametrize(
+    ("endian", "name", "values", "expected"),
+    [
+        ("little", "bfloat16", [1.0, -2.0], "803f00c0"),
+        ("big", "bfloat16", [1.0, -2.0], "3f80c000"),
+        ("big", "float8_e5m2", [1.0], "3c"),
+        ("big", "float8_e8m0fnu", [1.0], "7f"),
+        (None, "int4", [-8, -1, 7], "f8ff07"),
+        (None, "int2", [-2, -1, 1], "feff01"),
+        (None, "uint4", [15, 8, 1], "0f0801"),
+        (None, "uint2", [3, 0], "0300"),
+        (None, "float4_e2m1fn", [-6, 0.5], "0f01"),
+        (None, "float6_e2m3fn", [-7.5, 1], "3f08"),
+        (None, "float6_e3m2fn", [-28, 1], "3f0c"),
+    ],
+)
+def test_narrow_numbers_are_written_with_their_sign_extended(endian, name, values, expected):
+    chunk = np.array(values).astype(dtype_named(name))
+    before = chunk.tobytes()
+    bound = bind(endian, chunk.shape, chunk.dtype)
+    assert bytes(bound.encode(chunk)).hex() == expected
+    assert chunk.tobytes() == before
+    assert bound.decode(bytes.fromhex(expected)).astype("f8").tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("name", "stored", "values"),
+    [
+        ("int4", "f8080f77", [-8, -8, -1, 7]),
+        ("int2", "fe02fd01", [-2, -2, 1, 1]),
+        ("uint4", "ff0f1080", [15, 15, 0, 0]),
+        ("uint2", "ff03fc", [3, 3, 0]),
+        ("float4_e2m1fn", "f70fc1", [6, -6, 0.5]),
+        ("float6_e2m3fn", "df1f48", [7.5, 7.5, 1]),
+        ("float6_e3m2fn", "ff7f8c", [-28, -28, 1]),
+    ],
+)
+def test_bits_that_mean_nothing_are_cleared_when_they_are_read(name, stored, values):
+    dtype = dtype_named(name)
+    found = bind(None, (len(values),), dtype).decode(bytes.fromhex(stored))
+    assert found.dtype == dtype
+    assert found.tobytes() == np.array(values).astype(dtype).tobytes()
+
+
+def test_what_has_bits_that_mean_nothing_is_not_taken_as_it_is_stored():
+    for dtype in (dtype_named("int4"), np.dtype([("a", "i2"), ("b", dtype_named("int2"))])):
+        assert bind("little", (2,), dtype).raw is None
+    assert bind(None, (2,), dtype_named("float8_e5m2")).raw == dtype_named("float8_e5m2")
+
+
+def test_a_struct_has_the_order_and_the_padding_of_its_fields():
+    inner = np.dtype([("n", dtype_named("int4"), (2,)), ("b", dtype_named("bfloat16"))])
+    dtype = np.dtype([("i", "i2"), ("in", inner), ("t", "S2")])
+    chunk = np.array([(258, ([-1, 7], 1.0), b"ab")], dtype)
+    for endian, expected in (("little", "0201ff07803f6162"), ("big", "0102ff073f806162")):
+        bound = bind(endian, (1,), dtype)
+        assert bytes(bound.encode(chunk)).hex() == expected
+        stored = bytes.fromhex(expected.replace("ff07", "1fa7"))
+        found = bound.decode(stored).astype(dtype)
+        assert found.tobytes() == chunk.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        ("M8[s]", True),
+        ("U1", True),
+        ("S4", False),
+        ("V4", False),
+        ("i1,S3", False),
+        ("i1,i2", True),
+        ([("a", [("b", "u1"), ("c", "f4", (2,))])], True),
+    ],
+)
+def test_whether_there_is_a_byte_order(dtype, expected):
+    assert has_byte_order(np.dtype(dtype)) is expected
+
+
+@pytest.mark.parametrize("name", [*BITS, *PAIRS])
+def test_whether_narrow_numbers_have_a_byte_order(name):
+    dtype = parse_data_type(name).dtype
+    assert has_byte_order(dtype) is name.endswith("float16")
+    if has_byte_order(dtype):
+        with pytest.raises(MetadataError, match="byte order"):
+            bind(None, (3,), dtype)
+
+
+@pytest.mark.parametrize("name", ["int4", "bfloat16"])
+def test_narrow_numbers_of_another_size_are_an_error(name):
+    with pytest.raises(CodecError, match="wrong size"):
+        bind("little", (4,), dtype_named(name)).decode(b"\0\0\0")

@@ -15,7 +15,8 @@ from tests.documents import CRC32C, LITTLE, same, sharding
 from zarrdask.codecs.base import ChunkSpec, Kind
 from zarrdask.codecs.pipeline import Pipeline, inverse
 from zarrdask.codecs.registry import parse_codecs
-from zarrdask.codecs.sharding import HeldValue, shard_of
+from zarrdask.codecs.sharding import shard_of
+from zarrdask.codecs.values import HeldValue
 from zarrdask.cuts import numpy_index
 from zarrdask.errors import ChecksumError, CodecError, MetadataError
 from zarrdask.indexing import basic

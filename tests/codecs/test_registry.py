@@ -8,9 +8,8 @@ import pytest
 
 import zarrdask
 from tests.documents import LITTLE, stored, v3
-from zarrdask.codecs import registry
 from zarrdask.codecs.base import Kind
-from zarrdask.codecs.registry import find, parse_codec, parse_codecs
+from zarrdask.codecs.registry import CODECS, parse_codec, parse_codecs
 from zarrdask.errors import MetadataError, UnsupportedError
 
 CORE = ["blosc", "bytes", "crc32c", "gzip", "sharding_indexed", "transpose", "zstd"]
@@ -18,7 +17,7 @@ CORE = ["blosc", "bytes", "crc32c", "gzip", "sharding_indexed", "transpose", "zs
 
 @pytest.mark.parametrize("name", CORE)
 def test_core_codecs_are_found_by_name(name):
-    assert find(name).name == name
+    assert CODECS.find(name).name == name
 
 
 @pytest.mark.parametrize("definition", ["crc32c", {"name": "crc32c"}])
@@ -88,7 +87,7 @@ class Invert:
 
 @pytest.fixture
 def invert(monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(CODECS, "_registered", {})
     zarrdask.register_codec(Invert)
 
 

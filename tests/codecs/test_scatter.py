@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.documents import LITTLE, named, sharding
 from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.blosc import BloscCodec
 from zarrdask.codecs.bytes_ import BytesCodec
 from zarrdask.codecs.pipeline import Pipeline
-from zarrdask.codecs.scatter import decode_part
+from zarrdask.codecs.registry import parse_codecs
+from zarrdask.codecs.scatter import decode_part, fits, scatter
 from zarrdask.codecs.transpose import TransposeCodec
 from zarrdask.errors import CodecError
 
@@ -92,3 +94,23 @@ def test_a_frame_that_is_cut_off_is_an_error():
     for size in (0, 10, 16, 60, len(data) - 1):
         with pytest.raises(CodecError):
             BloscCodec(typesize=4).decode_part(data[:size], SIZE, 50_000, 50_010)
+
+
+@pytest.mark.parametrize(
+    "codecs",
+    [
+        [named("reshape", shape=[-1]), LITTLE],
+        [named("scale_offset", offset=1), LITTLE, named("zstd", level=1)],
+        [named("cast_value", data_type="uint8"), {"name": "bytes"}, named("gzip", level=1)],
+        [sharding((2, 3)), named("zstd", level=1)],
+        [named("packbits", first_bit=0)],
+    ],
+)
+def test_chunks_that_are_no_plain_elements_are_not_decoded_in_place(codecs):
+    # Of float64 above all: NumPy takes None, which is no dtype, for that.
+    pipeline = Pipeline(parse_codecs(codecs), ChunkSpec((2, 3), np.dtype("f8"), np.float64(1)))
+    values = np.arange(1.0, 7.0).reshape(2, 3)
+    out = np.zeros((2, 3))
+    assert not fits(pipeline, out, ...)
+    scatter(pipeline, ["c"], [None], [...], [bytes(pipeline.encode(values))], out=out)
+    assert np.array_equal(out, values)

@@ -91,13 +91,14 @@ def check_array_bytes(codec, chunk, fill_value=0):
     assert np.array_equal(found, chunk)
 
 
-def check_array_array(codec, chunk):
+def check_array_array(codec, chunk, fill_value=0):
     """What was encoded is decoded, and has the shape and type that were announced."""
     check_value(codec)
-    spec = ChunkSpec(chunk.shape, chunk.dtype, 0)
+    spec = ChunkSpec(chunk.shape, chunk.dtype, fill_value)
     following = codec.resolve(spec)
     encoded = codec.encode(chunk)
     assert (encoded.shape, encoded.dtype) == (following.shape, following.dtype)
+    assert np.array_equal(codec.encode(np.array(chunk, order="F")), encoded)
     found = codec.decode(encoded, spec)
     assert found.shape == chunk.shape
     assert np.array_equal(found, chunk)

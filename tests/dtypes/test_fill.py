@@ -135,7 +135,8 @@ def test_any_number_survives_v2_json_but_for_nan_payloads(value):
 @pytest.mark.parametrize(
     ("dtype", "found"),
     [
-        ("bool", 0),
+        ("bool", 2),
+        ("bool", 0.0),
         ("bool", "true"),
         ("bool", None),
         ("uint8", 256),

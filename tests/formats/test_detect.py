@@ -31,7 +31,7 @@ def test_nothing_is_found_where_nothing_is():
 
 @pytest.mark.parametrize("number", [1, 4, "3", None])
 def test_an_unknown_format_is_an_error_that_lists_the_known(number):
-    with pytest.raises(MetadataError, match="2 or 3") as caught:
+    with pytest.raises(MetadataError, match="2 or 3 or 'v3-draft'") as caught:
         detect.find(number)
     assert caught.value.found == number
 

@@ -14,7 +14,8 @@ from tests.formats.test_v3 import JSON
 from zarrdask.codecs.transpose import TransposeCodec
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.formats import v2 as form
-from zarrdask.metadata import ArrayMetadata, ChunkKeys, GroupMetadata
+from zarrdask.keys import ChunkKeys
+from zarrdask.metadata import ArrayMetadata, GroupMetadata
 
 BLOSC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0}
 

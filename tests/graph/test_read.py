@@ -24,6 +24,8 @@ LAYOUTS = {
     "F": {"chunks": (10, 5), "order": "F"},
     "F shards": {"chunks": (10, 5), "shards": (50, 20), "order": "F"},
     "v2": {"chunks": (10, 5), "zarr_format": 2},
+    "uneven": {"chunks": ((30, 1, 9, 60), (5, 20, 40))},
+    "uneven shards": {"chunks": (10, 5), "shards": ((30, 70), (10, 50)), "order": "F"},
 }
 
 
@@ -162,6 +164,38 @@ def test_blocks_of_a_region_end_where_units_end():
     assert x.chunks == ((3, 10, 10, 3), (3, *[5] * 11))
 
 
+def test_blocks_of_uneven_chunks_are_whole_chunks(setting):
+    store = stored(chunks=((30, 1, 9, 60), (5, 20, 35)))
+    assert zarrdask.from_zarr(store, chunks="stored").chunks == ((30, 1, 9, 60), (5, 20, 35))
+    region = np.s_[29:50:3, 30:]
+    assert zarrdask.from_zarr(store, chunks="stored", region=region).chunks == ((1, 3, 3), (30,))
+    setting({"zarrdask.block-size": 1})
+    # A chunk of the longest lengths is a block; shorter ones are joined to no more than that.
+    assert zarrdask.from_zarr(store).chunks == ((40, 60), (25, 35))
+    setting({"zarrdask.block-size": 2**20})
+    assert zarrdask.from_zarr(store).chunks == ((100,), (60,))
+
+
+def test_an_uneven_shard_far_above_the_block_size_is_split_along_its_chunks(setting):
+    store = stored(shards=((10, 90), (60,)))
+    setting({"zarrdask.block-size": 90 * 60 * 4 // 8})
+    x = zarrdask.from_zarr(store)
+    assert x.chunksize[0] % 10 == 0
+    assert x.chunksize[1] % 5 == 0
+    assert np.prod(x.chunksize) * 4 <= 90 * 60 * 4 // 8
+    np.testing.assert_array_equal(x.compute(), VALUES)
+
+
+def test_tasks_do_not_carry_the_lengths_of_thousands_of_chunks():
+    lengths = tuple(np.random.default_rng(0).integers(1, 1000, 20_000).tolist())
+    z = zarrdask.create_array({}, shape=sum(lengths), dtype="u1", chunks=(lengths,))
+    z[5_000:6_000] = 1
+    x = zarrdask.from_zarr(z, chunks="stored")
+    assert len(cloudpickle.dumps(x.dask)) < 10 * len(lengths)
+    assert int(x[5_500:6_500].sum().compute()) == 500
+    assert int(zarrdask.from_zarr(z, chunks=2**20).sum().compute()) == 1000
+
+
 # ---- what is read
 
 SLICES = [
@@ -191,6 +225,19 @@ def test_a_slice_reads_the_chunks_that_it_meets(index, chunks):
     assert set(found) == {f"c/{i}/{j}" for i, j in met}
     if chunks != (37, 23):
         assert len(found) == len(set(found))
+
+
+@pytest.mark.parametrize("index", SLICES, ids=str)
+@pytest.mark.parametrize("chunks", ["auto", "stored"], ids=str)
+def test_a_slice_of_uneven_chunks_reads_those_that_it_meets(index, chunks):
+    ends = np.array([30, 31, 40, 100]), np.array([5, 25, 60])
+    store = stored(chunks=((30, 1, 9, 60), (5, 20, 35)))
+    y = zarrdask.from_zarr(store, chunks=chunks)[index]
+    assert store.keys_read() == []
+    np.testing.assert_array_equal(y.compute(), VALUES[index])
+    places = np.divmod(VALUES[index].ravel(), 60)
+    met = zip(*(e.searchsorted(p, "right") for e, p in zip(ends, places, strict=True)), strict=True)
+    assert store.keys_read() == sorted({f"c/{i}/{j}" for i, j in met})
 
 
 @pytest.mark.parametrize("index", SLICES, ids=str)

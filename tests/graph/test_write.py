@@ -22,6 +22,8 @@ LAYOUTS = {
     "F shards": {"chunks": (5, 3), "shards": (20, 12), "order": "F"},
     "v2": {"chunks": (10, 7), "zarr_format": 2, "order": "F"},
     "one": {"chunks": -1},
+    "uneven": {"chunks": ((1, 10, 20, 30), (44, 1))},
+    "uneven shards": {"chunks": (5, 3), "shards": ((5, 20, 40), (12, 33)), "order": "F"},
 }
 
 
@@ -67,6 +69,85 @@ def test_every_stored_object_has_one_writer(axes):
     )
     np.testing.assert_array_equal(zarrdask.open_array(store)[...], values)
     assert max(store.count.values()) == 1
+
+
+@given(
+    st.lists(
+        st.tuples(pieces, st.lists(st.integers(1, 6), min_size=1)).map(tuple),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_every_stored_object_of_an_uneven_grid_has_one_writer(axes):
+    blocks = tuple(tuple(sizes) for sizes, _ in axes)
+    shape = tuple(map(sum, blocks))
+    # The last chunk reaches the end of the axis at least.
+    chunks = tuple((*lengths, size) for size, (_, lengths) in zip(shape, axes, strict=True))
+    values = np.arange(1, np.prod(shape) + 1).reshape(shape)
+    store = Writes()
+    zarrdask.to_zarr(da.from_array(values, chunks=blocks), store, chunks=chunks, compressors=())
+    np.testing.assert_array_equal(zarrdask.open_array(store)[...], values)
+    assert max(store.count.values()) == 1
+
+
+@given(st.lists(pieces, min_size=1, max_size=3).map(lambda axes: tuple(map(tuple, axes))))
+def test_a_rectilinear_grid_takes_the_blocks_as_they_are(blocks):
+    shape = tuple(map(sum, blocks))
+    values = np.arange(1, np.prod(shape) + 1).reshape(shape)
+    x = da.from_array(values, chunks=blocks)
+    store = Writes()
+    zarrdask.to_zarr(x, store, grid="rectilinear", compressors=())
+    assert max(store.count.values()) == 1
+    found = zarrdask.from_zarr(store, chunks="stored")
+    assert found.chunks == blocks
+    np.testing.assert_array_equal(found.compute(), values)
+    receipts, same, _ = write_blocks(x, zarrdask.open_array(store, mode="r+"), whole_region(shape))
+    assert same == blocks
+    assert not any("rechunk" in name for name in receipts.dask.layers)
+
+
+def test_the_grid_of_a_new_array():
+    x = da.from_array(VALUES, chunks=((1, 20, 40), (44, 1)))
+    grid = {"name": "regular", "configuration": {"chunk_shape": [30, 30]}}
+    for options, chunks in (
+        ({}, (40, 44)),
+        ({"grid": "regular"}, (40, 44)),
+        ({"grid": "rectilinear"}, ((1, 20, 40), (44, 1))),
+        ({"grid": grid}, (30, 30)),
+        ({"chunks": ((30, 31), 45)}, ((30, 31), (45,))),
+        ({"chunks": (10, 5), "shards": ((20, 41), (45,))}, (10, 5)),
+    ):
+        store = {}
+        zarrdask.to_zarr(x, store, **options)
+        z = zarrdask.open_array(store)
+        assert z.chunks == chunks
+        np.testing.assert_array_equal(z[...], VALUES)
+
+
+def test_a_grid_that_can_not_be_is_an_error_and_writes_nothing():
+    x = da.from_array(VALUES, chunks=((1, 60), (44, 1)))
+    store = {}
+    z = zarrdask.create_array({}, shape=VALUES.shape, dtype="f4")
+    for target, options in (
+        (store, {"grid": "rectilinear", "chunks": 5}),
+        (store, {"grid": "rectilinear", "shards": (60, 44)}),
+        (store, {"grid": "rectilinear", "zarr_format": 2}),
+        (store, {"grid": "hexagonal"}),
+        (z, {"grid": "rectilinear"}),
+    ):
+        with pytest.raises(zarrdask.ZarrdaskError):
+            zarrdask.to_zarr(x, target, **options)
+    assert store == {}
+    assert z.nchunks_stored == 0
+
+
+def test_empty_blocks_are_no_chunks():
+    store = {}
+    x = da.from_array(np.arange(7), chunks=((2, 0, 5, 0),))
+    zarrdask.to_zarr(x, store, grid="rectilinear")
+    z = zarrdask.open_array(store)
+    assert z.chunks == ((2, 5),)
+    assert z[...].tolist() == list(range(7))
 
 
 def test_stored_chunks_follow_the_blocks():
@@ -207,7 +288,7 @@ def test_unknown_chunk_sizes_are_an_error():
 def test_a_type_that_the_format_lacks_is_an_error_before_anything_is_written():
     store = {}
     with pytest.raises(NotImplementedError, match="zarr_format=2"):
-        zarrdask.to_zarr(da.from_array(np.array(["a"])), store)
+        zarrdask.to_zarr(da.zeros(1, dtype=[("several", "i4", (2,))]), store)
     assert store == {}
 
 

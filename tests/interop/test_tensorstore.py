@@ -409,6 +409,16 @@ class TestV2Compressors:
         same(read(tmp_path, "zarr"), values.astype(values.dtype.newbyteorder("=")))
 
 
+@pytest.mark.parametrize("dtype", ["|u1", "<i2", ">f8", "<c16"])
+@pytest.mark.parametrize("shuffle", [0, 1, 2])
+def test_zarrdask_reads_blosc_with_snappy(tmp_path, ours, dtype, shuffle):
+    # Which it can't write: its Blosc is built without.
+    values = (np.arange(120_000) ** 2 // 977 % 250).reshape(300, 400).astype(dtype)
+    snappy = {"id": "blosc", "cname": "snappy", "clevel": 5, "shuffle": shuffle}
+    write_v2(values, tmp_path, (200, 300), compressor=snappy)
+    same(ours.read(tmp_path), values)
+
+
 @pytest.mark.parametrize(
     ("dtype", "fill"),
     [

@@ -3,11 +3,12 @@
 from itertools import accumulate, pairwise
 from math import prod
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zarrdask.plan.align import auto_block, even, offset_blocks, snap
+from zarrdask.plan.align import auto_block, blocks_of, even, join, offset_blocks, snap
 
 
 def edges(start, lengths):
@@ -142,3 +143,71 @@ def test_an_array_below_the_limit_is_one_block(axes, size):
 )
 def test_auto_blocks_of_sizes_as_in_the_benchmarks(shape, unit, inner, block):
     assert auto_block(shape, unit, inner, 4, 2**24) == block
+
+
+@st.composite
+def uneven(draw):
+    """Boundaries of units of different lengths, and a stretch of the axis."""
+    ends = edges(0, draw(st.lists(st.integers(1, 9), min_size=1, max_size=12)))
+    start = draw(st.integers(0, ends[-1] - 1))
+    return np.array(ends), start, draw(st.integers(start + 1, ends[-1]))
+
+
+@given(uneven(), st.data())
+def test_each_uneven_unit_has_one_writer_after_snapping(case, data):
+    boundaries, start, end = case
+    cuts = data.draw(st.lists(st.integers(start + 1, end - 1) if end - start > 1 else st.nothing()))
+    blocks = tuple(b - a for a, b in pairwise([start, *sorted(set(cuts)), end]))
+    found = snap(blocks, start, boundaries)
+    assert sum(found) == end - start
+    assert all(n > 0 for n in found)
+    assert set(edges(start, found)[1:-1]) <= set(boundaries.tolist())
+
+
+@given(uneven())
+def test_blocks_on_uneven_boundaries_stay(case):
+    boundaries, start, end = case
+    inner = [at for at in boundaries.tolist() if start < at < end]
+    blocks = tuple(b - a for a, b in pairwise([start, *inner, end]))
+    assert snap(blocks, start, boundaries) == blocks
+
+
+def test_snapping_goes_to_the_nearer_boundary_of_uneven_units():
+    boundaries = np.array([0, 10, 60, 100])
+    assert snap((30, 70), 0, boundaries) == (10, 90)
+    assert snap((35, 65), 0, boundaries) == (60, 40)
+    assert snap((4, 96), 0, boundaries) == (100,)
+
+
+@given(uneven(), st.integers(1, 30))
+def test_joined_units_are_no_longer_than_the_length_unless_one_is(case, length):
+    boundaries = case[0]
+    [found] = join([boundaries], (length,))
+    assert set(found.tolist()) <= set(boundaries.tolist())
+    assert (found[0], found[-1]) == (boundaries[0], boundaries[-1])
+    units = set(pairwise(boundaries.tolist()))
+    for block in pairwise(found.tolist()):
+        assert block[1] - block[0] <= length or block in units
+    # As many as fit: the unit after a block would make it too long.
+    for start, end in pairwise(found.tolist()[:-1]):
+        following = boundaries[np.searchsorted(boundaries, end) + 1]
+        assert following - start > length
+
+
+def test_even_axes_are_joined_to_the_length():
+    assert join([4, 6], (8, 6)) == (8, 6)
+
+
+@given(uneven(), st.integers(1, 5))
+def test_blocks_of_a_pick_hold_what_lies_in_each_unit(case, step):
+    boundaries, start, end = case
+    picked = range(start, end, step)
+    expected = [sum(a <= i < b for i in picked) for a, b in pairwise(boundaries.tolist())]
+    assert blocks_of(slice(start, end, step), boundaries) == tuple(n for n in expected if n)
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 5), st.integers(1, 9))
+def test_blocks_of_a_pick_of_even_units(start, size, step, length):
+    pick = slice(start, start + size, step)
+    boundaries = np.arange(100) * length
+    assert blocks_of(pick, length) == blocks_of(pick, boundaries)

@@ -1,14 +1,16 @@
 """Stores in fsspec's file systems: here its memory; others in tests/test_fsspec.py."""
 
 import uuid
+import zipfile
 
 import fsspec
 import pytest
 
-from tests.contracts.store import StoreContract
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.fsspec_ import FsspecStore
+from zarrdask.storage.resolve import resolve
+from zarrdask.testing import VALUES, ReadOnlyStoreContract, StoreContract
 
 
 @pytest.fixture
@@ -26,6 +28,15 @@ class TestFsspecStoreOnDisk(StoreContract):
     @pytest.fixture
     def store(self, tmp_path):
         return FsspecStore(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path / "root"))
+
+
+class TestZip(ReadOnlyStoreContract):
+    @pytest.fixture
+    def store(self, tmp_path):
+        with zipfile.ZipFile(tmp_path / "values.zip", "w") as archive:
+            for key, value in VALUES.items():
+                archive.writestr(key, value)
+        return resolve(tmp_path / "values.zip")
 
 
 def test_the_url_tells_stores_apart(store):

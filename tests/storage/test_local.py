@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from tests.contracts.store import StoreContract
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.local import LocalStore
+from zarrdask.testing import StoreContract
 
 
 class TestLocalStore(StoreContract):

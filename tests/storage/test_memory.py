@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import pytest
 
-from tests.contracts.store import StoreContract
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.memory import MappingStore, MemoryStore
+from zarrdask.testing import StoreContract
 
 
 class Shelf(MutableMapping):

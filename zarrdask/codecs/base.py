@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, cast
 
 import numpy as np
 
@@ -227,3 +227,26 @@ class Configurable(Protocol):
     @classmethod
     def from_configuration(cls, found: Any) -> Self:
         """Return the codec for a v3 configuration (None if absent)."""
+
+
+def complete(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
+    """Return codecs with what they leave to the chunks filled in, for metadata to be written.
+
+    Those that leave something have a method ``complete(spec)``: of the chunks that they are
+    given, or that the array -> bytes codec before them is.
+
+    Parameters
+    ----------
+    codecs : sequence of Codec
+        In any order; it is checked where they are bound.
+    spec : ChunkSpec
+        What the first is given.
+    """
+    found: list[Codec] = []
+    for codec in codecs:
+        if hasattr(codec, "complete"):
+            codec = codec.complete(spec)
+        found.append(codec)
+        if codec.kind is Kind.ARRAY_ARRAY:
+            spec = cast(ArrayArray, codec).resolve(spec)
+    return tuple(found)

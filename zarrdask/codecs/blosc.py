@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Self
 
 from numcodecs import blosc
 
-from zarrdask.codecs.base import Buffer, Json, Kind, configuration, integer, one_of
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, configuration, integer, one_of
+from zarrdask.codecs.snappy import decode_frame
 from zarrdask.errors import CodecError, MetadataError
 
 _NAMES = ("noshuffle", "shuffle", "bitshuffle")
@@ -16,6 +17,8 @@ _HEADER = Struct("<BBBBIII")
 _SIZES = Struct("<4xI4xI")
 #: The flag of a frame whose bytes are not compressed.
 _COPIED = 2
+#: The inner format of frames that numcodecs can't decode.
+_SNAPPY = 2
 #: The flag of a frame whose blocks are not split into a stream for each byte of an element.
 _WHOLE = 16
 #: What Blosc can hold at all.
@@ -86,6 +89,10 @@ class BloscCodec:
         shuffle = (2 if typesize == 1 else 1) if self.shuffle == -1 else self.shuffle
         return replace(self, shuffle=shuffle, typesize=typesize)
 
+    def complete(self, spec: ChunkSpec) -> "BloscCodec":
+        """Return the codec with what it leaves to the data type filled in."""
+        return self.bind(1 if spec.dtype.hasobject else spec.dtype.itemsize)
+
     def to_json(self) -> Json:  # noqa: D102
         members: Json = {
             "cname": self.cname,
@@ -125,6 +132,8 @@ class BloscCodec:
                 found=size,
                 expected=f"at most {limit}",
             )
+        if data[2] >> 5 == _SNAPPY and not data[2] & _COPIED:
+            return decode_frame(data)
         try:
             if out is not None and size == limit:
                 blosc.decompress(data, out)

@@ -2,12 +2,23 @@
 
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, configuration, one_of
+from zarrdask.codecs.base import (
+    Buffer,
+    ChunkSpec,
+    Json,
+    Kind,
+    Serializer,
+    configuration,
+    one_of,
+)
+from zarrdask.codecs.text import Text, has_text
+from zarrdask.dtypes.ml import BITS, kind_of, name_of
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
 
 #: "own": each field of a structured type in its own byte order, which only v2 can say.
@@ -44,12 +55,18 @@ class BytesCodec:
             raise UnsupportedError("v3 has one byte order for all fields", key="bytes.endian")
         return {"name": self.name, "configuration": {"endian": self.endian}}
 
-    def bind(self, spec: ChunkSpec) -> "Elements":  # noqa: D102
+    def complete(self, spec: ChunkSpec) -> Self:
+        """Return the codec with the byte order "little", if one is needed and none is given."""
+        needed = self.endian is None and has_byte_order(spec.dtype)
+        return replace(self, endian="little") if needed else self
+
+    def bind(self, spec: ChunkSpec) -> Serializer:  # noqa: D102
         if spec.dtype.hasobject:
             raise UnsupportedError(
                 "the bytes codec stores elements of a fixed size only",
                 key="codec bytes",
                 found=str(spec.dtype),
+                expected="vlen-utf8 or vlen-bytes for elements of any length",
             )
         ordered = has_byte_order(spec.dtype)
         if self.endian is None and ordered:
@@ -59,9 +76,12 @@ class BytesCodec:
                 found=str(spec.dtype),
                 expected="'little' or 'big'",
             )
-        if not ordered or self.endian == "own":
-            return Elements(spec, spec.dtype)
-        return Elements(spec, spec.dtype.newbyteorder(cast(Any, self.endian)))
+        raw = spec.dtype
+        if ordered and self.endian != "own":
+            raw = raw.newbyteorder(cast(Any, self.endian))
+        padding = find_padding(raw)
+        elements = Padded(Elements(spec, raw), padding) if padding else Elements(spec, raw)
+        return Text(elements) if has_text(raw) else elements
 
 
 class Elements:
@@ -106,6 +126,79 @@ class Elements:
         return np.frombuffer(data, self.raw).reshape(self.spec.shape)
 
 
+@dataclass(frozen=True)
+class Padding:
+    """Bits of an element that mean nothing: the upper ones of a byte.
+
+    Attributes
+    ----------
+    at : int
+        Where in the element the byte is.
+    bits : int
+        How many of its lower bits mean something.
+    signed : bool
+        Whether they are an integer with a sign.
+    """
+
+    at: int
+    bits: int
+    signed: bool
+
+
+def find_padding(dtype: np.dtype[Any], at: int = 0) -> list[Padding]:
+    """Return the padded bytes of an element, also within its fields (conformance C-68).
+
+    >>> find_padding(np.dtype("i4"))
+    []
+    """
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        starts = range(at, at + prod(shape) * base.itemsize, base.itemsize)
+        return [place for start in starts for place in find_padding(base, start)]
+    if dtype.names is not None:
+        fields = [dtype.fields[name] for name in dtype.names]  # type: ignore[index]
+        return [place for field in fields for place in find_padding(field[0], at + field[1])]
+    bits = BITS.get(name_of(dtype) or "", 8)
+    return [Padding(at, bits, kind_of(dtype) == "i")] if bits < 8 else []
+
+
+class Padded:
+    """The bytes codec, bound to chunks of elements with bits that mean nothing.
+
+    They may be anything in what others wrote, but not in memory, where they are zero. Written
+    they are as a wider type would have them: copies of the sign, or zero.
+    """
+
+    __slots__ = ("elements", "encoded_size", "most", "padding", "raw")
+
+    def __init__(self, elements: Elements, padding: list[Padding]) -> None:
+        self.elements = elements
+        self.padding = padding
+        self.raw: np.dtype[Any] | None = None
+        self.encoded_size = elements.encoded_size
+        self.most = elements.most
+
+    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+        rows = self._rows(self.elements.encode(chunk))
+        for place in self.padding:
+            if place.signed:
+                sign = np.uint8(1 << (place.bits - 1))
+                rows[:, place.at] = (rows[:, place.at] ^ sign) - sign
+        return rows.reshape(-1).data
+
+    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+        chunk = self.elements.decode(data)
+        return self._rows(data).view(chunk.dtype).reshape(chunk.shape)
+
+    def _rows(self, data: Buffer) -> np.ndarray:
+        """Return a copy of the elements' bytes, one row an element, the padding zero."""
+        itemsize = self.elements.spec.dtype.itemsize
+        rows = np.array(np.frombuffer(data, np.uint8)).reshape(-1, itemsize)
+        for place in self.padding:
+            rows[:, place.at] &= np.uint8((1 << place.bits) - 1)
+        return rows
+
+
 _LOCAL = threading.local()
 
 
@@ -125,4 +218,4 @@ def has_byte_order(dtype: np.dtype[Any]) -> bool:
         return has_byte_order(dtype.subdtype[0])
     if dtype.names is not None:
         return any(has_byte_order(dtype[name]) for name in dtype.names)
-    return dtype.kind not in "bSV" and dtype.itemsize > 1
+    return dtype.itemsize > 1 and kind_of(dtype) not in "bSV"

@@ -11,6 +11,7 @@ import numpy as np
 from numcodecs.abc import Codec as NumcodecsCodec
 
 from zarrdask.codecs.base import UNBOUNDED, Buffer, ChunkSpec, Json, Kind
+from zarrdask.codecs.bounded import BOUNDED, too_long
 from zarrdask.errors import (
     ChecksumError,
     CodecError,
@@ -23,6 +24,8 @@ OBJECT_CODECS = frozenset(
     {"categorize", "json2", "msgpack2", "vlen-array", "vlen-bytes", "vlen-utf8"}
 )
 _CHECKSUMS = frozenset({"adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3"})
+#: How many bytes those add that add as many whatever they are given.
+_MORE = dict.fromkeys(_CHECKSUMS, 4) | {"shuffle": 0}
 
 
 def make(config: Json) -> NumcodecsCodec:
@@ -99,22 +102,22 @@ class BufferCodec:
             raise CodecError(f"can't encode: {error}", key=f"codec {self.name}") from error
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:  # noqa: D102
+        codec = _make(self.config)
+        bounded = BOUNDED.get(codec.codec_id)
         try:
-            found = _plain(_make(self.config).decode(data))
+            found = _plain(codec.decode(data) if bounded is None else bounded(data, codec, limit))
+            if len(found) > limit:
+                raise too_long(len(found), limit)
+        except CodecError as error:
+            raise error.within(f"codec {self.name}") from error.__cause__
         except Exception as error:  # numcodecs checks little: damaged data fail anyhow
-            kind = ChecksumError if self.name in _CHECKSUMS else CodecError
+            kind = ChecksumError if codec.codec_id in _CHECKSUMS else CodecError
             raise kind(f"can't decode: {error}", key=f"codec {self.name}") from error
-        if len(found) > limit:
-            raise CodecError(
-                "the value decodes to too many bytes",
-                key=f"codec {self.name}",
-                found=len(found),
-                expected=f"at most {limit}",
-            )
         return found
 
     def encoded_size(self, size: int) -> int | None:  # noqa: D102
-        return None
+        more = _MORE.get(str(_make(self.config).codec_id))
+        return None if more is None else size + more
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from zarrdask.errors import MetadataError
 
 #: (data, size, start, stop) -> (where it begins, decoded bytes); see `BloscCodec.decode_part`.
 Partial = Callable[[Buffer, int, int, int], tuple[int, Buffer]]
+#: Bytes. With what codecs add it is still a number that libraries take.
+_MOST = 2**62
 _ORDER = (Kind.ARRAY_ARRAY, Kind.ARRAY_BYTES, Kind.BYTES_BYTES)
 
 
@@ -62,7 +64,7 @@ class Pipeline:
     Raises
     ------
     MetadataError
-        If the order is wrong.
+        If the order is wrong, or a chunk larger than any memory.
     ZarrdaskError
         If a codec can't take its input.
     """
@@ -83,6 +85,13 @@ class Pipeline:
 
     def __init__(self, codecs: Sequence[Codec], spec: ChunkSpec) -> None:
         before, serializer, after = split(codecs)
+        if spec.nbytes >= _MOST:
+            raise MetadataError(
+                "a chunk that no memory could hold",
+                key="chunk_shape",
+                found=spec.shape,
+                expected=f"less than {_MOST} bytes",
+            )
         self.codecs = tuple(codecs)
         self.spec = spec
         axes, stages, last = _fold(before, spec)
@@ -97,6 +106,7 @@ class Pipeline:
             compressors.append((codec, limit))
             size = None if size is None else codec.encoded_size(size)
             limit = limit * getattr(codec, "growth", 2) + SLACK if size is None else size
+            limit = min(limit, _MOST)
         self.compressors = tuple(compressors)
         one = after[0] if len(after) == 1 and self.raw is not None else None
         self.partial: Partial | None = getattr(one, "decode_part", None)

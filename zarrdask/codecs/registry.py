@@ -1,62 +1,63 @@
 """Codecs by name. Built-in ones are registered like anybody else's."""
 
-from collections.abc import Mapping
-from functools import cache
-from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any
 
-from zarrdask.codecs.base import Codec, Configurable
-from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.codecs.aliases import is_alias, renamed, with_axes
+from zarrdask.codecs.base import Codec, Configurable, Kind
+from zarrdask.codecs.bytes_ import BytesCodec
+from zarrdask.codecs.skipped import SkippedCodec
+from zarrdask.definitions import Definition, parse_definition
+from zarrdask.errors import MetadataError
+from zarrdask.registry import Registry
+from zarrdask.tolerance import tolerate
 
-GROUP = "zarrdask.codecs"
-_BUILT_IN = {
-    "blosc": "zarrdask.codecs.blosc:BloscCodec",
-    "bytes": "zarrdask.codecs.bytes_:BytesCodec",
-    "crc32c": "zarrdask.codecs.crc32c:Crc32cCodec",
-    "gzip": "zarrdask.codecs.gzip:GzipCodec",
-    "sharding_indexed": "zarrdask.codecs.sharding:ShardingCodec",
-    "transpose": "zarrdask.codecs.transpose:TransposeCodec",
-    "zstd": "zarrdask.codecs.zstd:ZstdCodec",
-}
-_registered: dict[str, type[Configurable]] = {}
+_HERE = "zarrdask.codecs"
 
-
-def register_codec(codec: type[Configurable]) -> None:
-    """Make a codec class known under its name.
-
-    Parameters
-    ----------
-    codec : type
-        With `name`, `kind`, `from_configuration` and the methods of its kind
-        (`zarrdask.codecs.base`). An entry point of the group ``zarrdask.codecs`` does the same
-        for everyone who installs a package.
-    """
-    _registered[codec.name] = codec
-
-
-@cache
-def _installed() -> Mapping[str, Any]:
-    return {point.name: point for point in entry_points(group=GROUP)}
-
-
-def find(name: str) -> type[Configurable]:
-    """Return the codec class with a name.
-
-    Raises
-    ------
-    UnsupportedError
-        If there is none (conformance C-46).
-    """
-    if name in _registered:
-        return _registered[name]
-    if name in _BUILT_IN:
-        module, _, attribute = _BUILT_IN[name].partition(":")
-        return getattr(import_module(module), attribute)  # type: ignore[no-any-return]
-    if name in _installed():
-        return _installed()[name].load()  # type: ignore[no-any-return]
-    known = sorted({*_BUILT_IN, *_registered, *_installed()})
-    raise UnsupportedError("unknown codec", key="codecs", found=name, expected=", ".join(known))
+CODECS: Registry[type[Configurable]] = Registry(
+    "codec",
+    "codecs",
+    "zarrdask.codecs",
+    {
+        "bitround": f"{_HERE}.bitround:BitroundCodec",
+        "blosc": f"{_HERE}.blosc:BloscCodec",
+        "bytes": f"{_HERE}.bytes_:BytesCodec",
+        "cast_value": f"{_HERE}.cast_value:CastValueCodec",
+        "conditional": f"{_HERE}.conditional:ConditionalCodec",
+        "crc32c": f"{_HERE}.crc32c:Crc32cCodec",
+        "gzip": f"{_HERE}.gzip:GzipCodec",
+        "n5_default": f"{_HERE}.n5:N5DefaultCodec",
+        "numcodecs.adler32": f"{_HERE}.numcodecs_buffers:Adler32Codec",
+        "numcodecs.astype": f"{_HERE}.numcodecs_filters:AstypeCodec",
+        "numcodecs.bitround": f"{_HERE}.bitround:NumcodecsBitroundCodec",
+        "numcodecs.blosc": f"{_HERE}.numcodecs_buffers:NumcodecsBloscCodec",
+        "numcodecs.bz2": f"{_HERE}.numcodecs_buffers:Bz2Codec",
+        "numcodecs.crc32": f"{_HERE}.numcodecs_buffers:Crc32Codec",
+        "numcodecs.crc32c": f"{_HERE}.numcodecs_buffers:NumcodecsCrc32cCodec",
+        "numcodecs.delta": f"{_HERE}.numcodecs_filters:DeltaCodec",
+        "numcodecs.fixedscaleoffset": f"{_HERE}.numcodecs_filters:FixedScaleOffsetCodec",
+        "numcodecs.fletcher32": f"{_HERE}.numcodecs_buffers:Fletcher32Codec",
+        "numcodecs.gzip": f"{_HERE}.numcodecs_buffers:NumcodecsGzipCodec",
+        "numcodecs.jenkins_lookup3": f"{_HERE}.numcodecs_buffers:JenkinsLookup3Codec",
+        "numcodecs.lz4": f"{_HERE}.numcodecs_buffers:Lz4Codec",
+        "numcodecs.lzma": f"{_HERE}.numcodecs_buffers:LzmaCodec",
+        "numcodecs.packbits": f"{_HERE}.numcodecs_filters:NumcodecsPackbitsCodec",
+        "numcodecs.pcodec": f"{_HERE}.pcodec_:PcodecCodec",
+        "numcodecs.quantize": f"{_HERE}.numcodecs_filters:QuantizeCodec",
+        "numcodecs.shuffle": f"{_HERE}.numcodecs_buffers:ShuffleCodec",
+        "numcodecs.zfpy": f"{_HERE}.zfp:ZfpyCodec",
+        "numcodecs.zlib": f"{_HERE}.numcodecs_buffers:NumcodecsZlibCodec",
+        "numcodecs.zstd": f"{_HERE}.numcodecs_buffers:NumcodecsZstdCodec",
+        "packbits": f"{_HERE}.packbits:PackbitsCodec",
+        "reshape": f"{_HERE}.reshape:ReshapeCodec",
+        "scale_offset": f"{_HERE}.scale_offset:ScaleOffsetCodec",
+        "sharding_indexed": f"{_HERE}.sharding:ShardingCodec",
+        "transpose": f"{_HERE}.transpose:TransposeCodec",
+        "vlen-bytes": f"{_HERE}.vlen:VlenBytesCodec",
+        "vlen-utf8": f"{_HERE}.vlen:VlenUtf8Codec",
+        "zfp": f"{_HERE}.zfp:ZfpCodec",
+        "zstd": f"{_HERE}.zstd:ZstdCodec",
+    },
+)
 
 
 def parse_codec(found: Any) -> Codec:
@@ -67,27 +68,34 @@ def parse_codec(found: Any) -> Codec:
     MetadataError
         If it is neither, or its configuration is wrong.
     UnsupportedError
-        If the name is unknown.
+        If the name is unknown (conformance C-46).
     """
-    definition = {"name": found} if isinstance(found, str) else found
-    if not isinstance(definition, dict) or not isinstance(definition.get("name"), str):
-        raise MetadataError(
-            "not a codec", key="codecs", found=found, expected="a name or an object with a name"
-        )
-    extra = set(definition) - {"name", "configuration", "must_understand"}
-    settings = definition.get("configuration")
-    if extra or not (settings is None or isinstance(settings, dict)):
-        raise MetadataError(
-            "not a codec",
-            key=f"codec {definition['name']}",
-            found=found,
-            expected='{"name": ..., "configuration": {...}}',
-        )
-    return find(definition["name"]).from_configuration(settings)  # type: ignore[return-value]
+    return _make(_known(parse_definition(found, "codecs")))
 
 
-def parse_codecs(found: Any) -> tuple[Codec, ...]:
+def _known(definition: Definition) -> Definition:
+    """Return a definition under the name that its codec has here."""
+    old = is_alias(definition.name) and CODECS.get(definition.name) is None
+    return renamed(definition) if old else definition
+
+
+def _make(definition: Definition) -> Codec:
+    kind = CODECS.find(definition.name)
+    return kind.from_configuration(definition.configuration)  # type: ignore[return-value]
+
+
+def parse_codecs(found: Any, ndim: int | None = None) -> tuple[Codec, ...]:
     """Return the codecs of a v3 list; their order is checked where they are bound.
+
+    Unknown ones that need not be understood are passed over where that has a meaning: before
+    and after the array -> bytes codec (conformance C-15, X-C5).
+
+    Parameters
+    ----------
+    found : list
+        From a document.
+    ndim : int, optional
+        How many axes the chunks have: for transpositions that only say "F".
 
     Raises
     ------
@@ -98,4 +106,46 @@ def parse_codecs(found: Any) -> tuple[Codec, ...]:
     """
     if not isinstance(found, list):
         raise MetadataError("not a list of codecs", key="codecs", found=found, expected="a list")
-    return tuple(map(parse_codec, found))
+    codecs: list[Codec] = []
+    kind = Kind.ARRAY_ARRAY
+    for item in found:
+        definition = _known(parse_definition(item, "codecs"))
+        if definition.must_understand or CODECS.get(definition.name) is not None:
+            codecs.append(_make(with_axes(definition, ndim)))
+        else:
+            tolerate(
+                "C-15",
+                "an unknown codec is passed over",
+                key="codecs",
+                found=definition.name,
+                warn=True,
+            )
+            codecs.append(SkippedCodec(definition, kind))
+        if codecs[-1].kind is not Kind.ARRAY_ARRAY:
+            kind = Kind.BYTES_BYTES
+    return tuple(codecs)
+
+
+def with_serializer(codecs: tuple[Codec, ...], rule: str) -> tuple[Codec, ...]:
+    """Return codecs with one that is array -> bytes: little-endian elements, if there is none.
+
+    So they stand in files of 2023 (conformance X-C7, S-27). A codec that was passed over may
+    have been one, so beside it none is put in (X-C5).
+
+    Raises
+    ------
+    MetadataError
+        In strict mode.
+    """
+    kinds = [codec.kind for codec in codecs]
+    if Kind.ARRAY_BYTES in kinds or any(isinstance(codec, SkippedCodec) for codec in codecs):
+        return codecs
+    tolerate(
+        rule,
+        "no array->bytes codec, little-endian elements are taken",
+        key="codecs",
+        found=[codec.name for codec in codecs],
+        expected="exactly one array->bytes codec",
+    )
+    at = kinds.count(Kind.ARRAY_ARRAY)
+    return (*codecs[:at], BytesCodec("little"), *codecs[at:])

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
+from zarrdask import memory
 from zarrdask.codecs.base import Buffer
 from zarrdask.codecs.pipeline import Pipeline, inverse
 from zarrdask.cuts import Points, Request, numpy_index, permute
@@ -76,7 +76,8 @@ def scatter(
 
 def fits(pipeline: Pipeline, out: np.ndarray, outside: Any) -> bool:
     """Whether decoded bytes are just what belongs into a place in a block."""
-    if pipeline.axes is not None or pipeline.raw != out.dtype:
+    # NumPy takes None for float64 where it is compared with a dtype.
+    if pipeline.axes is not None or pipeline.raw is None or pipeline.raw != out.dtype:
         return False
     return bool(out[outside].flags.c_contiguous)
 
@@ -112,8 +113,9 @@ def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray
     if 2 * span * size > pipeline.spec.nbytes:
         return None
     start, found = partial(data, pipeline.spec.nbytes, first * size, (first + span) * size)
-    flat = np.frombuffer(found, pipeline.raw, span, first * size - start)
-    part = as_strided(flat, counts, [step * size for step in steps], writeable=False)
+    offset, strides = first * size - start, [step * size for step in steps]
+    # Not by as_strided, which does not know all dtypes.
+    part: np.ndarray = np.ndarray(counts, pipeline.raw, found, offset, strides)
     return part if pipeline.axes is None else part.transpose(inverse(pipeline.axes))
 
 
@@ -132,7 +134,7 @@ def chunk_decoder(pipeline: Pipeline) -> Callable[[Buffer], np.ndarray]:
     inflate, finish, size = pipeline.inflate, pipeline.finish, spec.nbytes
     room = None
     if size > _SMALL:
-        chunk = np.empty(shape, raw)
+        chunk = memory.chunk(shape, raw)
         room = chunk.reshape(-1).view(np.uint8)
         chunk = chunk.transpose(inverse(axes))
 

@@ -1,68 +1,37 @@
 """``sharding_indexed``: many chunks in one stored value, with an index (S-15 to S-27)."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from zarrdask.codecs.base import Buffer, ChunkSpec, Codec, Json, Kind, configuration, one_of
+from zarrdask import memory
+from zarrdask.codecs.base import (
+    Buffer,
+    ChunkSpec,
+    Codec,
+    Json,
+    Kind,
+    complete,
+    configuration,
+    one_of,
+)
 from zarrdask.codecs.bytes_ import BytesCodec
 from zarrdask.codecs.crc32c import Crc32cCodec
 from zarrdask.codecs.pipeline import Pipeline
-from zarrdask.codecs.registry import parse_codecs
+from zarrdask.codecs.registry import parse_codecs, with_serializer
 from zarrdask.codecs.scatter import put_fill, scatter
+from zarrdask.codecs.values import HeldValue, PartOfValue, Range, Value, exact
 from zarrdask.cuts import Points, Request, cut, permute
 from zarrdask.dtypes.fill import only_fill
 from zarrdask.errors import CodecError, MetadataError, ZarrdaskError
 from zarrdask.grids import RegularGrid, Shape
 from zarrdask.indexing import whole_region
+from zarrdask.tolerance import tolerate
 
 _EMPTY = np.uint64(2**64 - 1)
-Range = tuple[int, int]
-
-
-class Value(Protocol):
-    """A stored value that is read in parts: what the codec is given instead of a store."""
-
-    def part(self, start: int, length: int) -> Buffer | None:
-        """Return some bytes (a negative start counts from the end), or None if nothing is there."""
-
-    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
-        """Yield the parts (start, length), given by rising start; each before the next is asked."""
-
-
-@dataclass(frozen=True)
-class HeldValue:
-    """A value that is in memory."""
-
-    data: Buffer
-
-    def part(self, start: int, length: int) -> Buffer | None:  # noqa: D102
-        view = memoryview(self.data)
-        start = max(len(view) + start, 0) if start < 0 else start
-        return view[start : start + length]
-
-    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:  # noqa: D102
-        return (self.part(start, length) for start, length in ranges)
-
-
-@dataclass(frozen=True)
-class PartOfValue:
-    """A shard within a shard."""
-
-    value: Value
-    offset: int
-    size: int
-
-    def part(self, start: int, length: int) -> Buffer | None:  # noqa: D102
-        start = max(self.size + start, 0) if start < 0 else start
-        return self.value.part(self.offset + start, min(length, max(self.size - start, 0)))
-
-    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:  # noqa: D102
-        within = ((s, max(min(n, self.size - s), 0)) for s, n in ranges)
-        return self.value.parts([(self.offset + start, length) for start, length in within])
 
 
 @dataclass(frozen=True)
@@ -74,14 +43,15 @@ class ShardingCodec:
     chunk_shape : tuple of int
         The shape of the chunks within; each length divides the shard's.
     codecs, index_codecs : tuple of Codec
-        Of the chunks, and of the index.
+        Of the chunks, and of the index. Those of the index are None in files of 2023: it is then
+        little-endian, with the checksum crc32c or without (conformance S-27).
     index_location : {"end", "start"}
         Where the index stands.
     """
 
     chunk_shape: Shape
     codecs: tuple[Codec, ...] = (BytesCodec(),)
-    index_codecs: tuple[Codec, ...] = (BytesCodec(), Crc32cCodec())
+    index_codecs: tuple[Codec, ...] | None = (BytesCodec(), Crc32cCodec())
     index_location: Literal["end", "start"] = "end"
 
     name: ClassVar[str] = "sharding_indexed"
@@ -90,6 +60,15 @@ class ShardingCodec:
     @classmethod
     def from_configuration(cls, found: Any) -> Self:  # noqa: D102
         known = {"chunk_shape": ..., "codecs": ..., "index_codecs": ..., "index_location": "end"}
+        old = isinstance(found, Mapping) and "index_codecs" not in found
+        if old:
+            tolerate(
+                "S-27",
+                "how the index is stored is not told",
+                key="sharding_indexed.index_codecs",
+                expected="a list of codecs",
+            )
+            known |= {"codecs": [], "index_codecs": None}
         members = configuration(found, cls.name, known)
         shape = members["chunk_shape"]
         if not isinstance(shape, list) or any(type(n) is not int or n < 1 for n in shape):
@@ -99,23 +78,31 @@ class ShardingCodec:
                 found=shape,
                 expected="a list of positive integers",
             )
+        codecs = parse_codecs(members["codecs"], len(shape))
+        index_codecs = members["index_codecs"]
         return cls(
             tuple(shape),
-            parse_codecs(members["codecs"]),
-            parse_codecs(members["index_codecs"]),
+            with_serializer(codecs, "S-27") if old else codecs,
+            None if old else parse_codecs(index_codecs, len(shape) + 1),
             one_of(members["index_location"], "sharding_indexed.index_location", ("end", "start")),
         )
 
     def to_json(self) -> Json:  # noqa: D102
+        members: Json = {
+            "chunk_shape": list(self.chunk_shape),
+            "codecs": [codec.to_json() for codec in self.codecs],
+        }
+        if self.index_codecs is not None:
+            members["index_codecs"] = [codec.to_json() for codec in self.index_codecs]
         return {
             "name": self.name,
-            "configuration": {
-                "chunk_shape": list(self.chunk_shape),
-                "codecs": [codec.to_json() for codec in self.codecs],
-                "index_codecs": [codec.to_json() for codec in self.index_codecs],
-                "index_location": self.index_location,
-            },
+            "configuration": {**members, "index_location": self.index_location},
         }
+
+    def complete(self, spec: ChunkSpec) -> Self:
+        """Return the codec with what those of the chunks leave to the data type filled in."""
+        inner = replace(spec, shape=self.chunk_shape)
+        return replace(self, codecs=complete(self.codecs, inner))
 
     def bind(self, spec: ChunkSpec) -> "Shard":  # noqa: D102
         return Shard(self, spec)
@@ -132,6 +119,8 @@ class Shard:
         Of one of those chunks.
     index : Pipeline
         Of the index: uint64, (offset, size) of each chunk.
+    plain_index : Pipeline or None
+        Of an index without checksum, where the metadata don't tell whether there is one.
     index_size : int
         In bytes.
 
@@ -149,6 +138,7 @@ class Shard:
         "index",
         "index_size",
         "most",
+        "plain_index",
         "raw",
         "spec",
     )
@@ -170,15 +160,8 @@ class Shard:
             codec.codecs, ChunkSpec(codec.chunk_shape, spec.dtype, spec.fill_value)
         )
         entries = ChunkSpec((*self.grid.counts, 2), np.dtype("u8"), _EMPTY)
-        self.index = Pipeline(codec.index_codecs, entries)
-        if self.index.encoded_size is None:
-            raise MetadataError(
-                "the index must have a fixed size",
-                key="sharding_indexed.index_codecs",
-                found=[c.name for c in codec.index_codecs],
-                expected="codecs such as bytes and crc32c",
-            )
-        self.index_size = self.index.encoded_size
+        self.index, self.plain_index = _index_pipelines(codec, entries)
+        self.index_size = cast(int, self.index.encoded_size)
         # Twice what the chunks may take: there may be gaps, and stale bytes.
         self.most = self.index_size + 2 * self.grid.size * self.chunks.most
 
@@ -192,19 +175,27 @@ class Shard:
         CodecError
             If it is cut off or damaged.
         """
-        start = 0 if self.codec.index_location == "start" else -self.index_size
-        data = value.part(start, self.index_size)
+        try:
+            return self._read_index(value, self.index)
+        except CodecError:
+            if self.plain_index is None:
+                raise
+        return self._read_index(value, self.plain_index)
+
+    def _read_index(self, value: Value, pipeline: Pipeline) -> np.ndarray | None:
+        size = cast(int, pipeline.encoded_size)
+        data = value.part(0 if self.codec.index_location == "start" else -size, size)
         if data is None:
             return None
-        if len(data) != self.index_size:
+        if len(data) != size:
             raise CodecError(
                 "the shard is shorter than its index",
                 key="shard index",
                 found=f"{len(data)} bytes",
-                expected=f"{self.index_size} bytes",
+                expected=f"{size} bytes",
             )
         try:
-            return self.index.decode(data).astype("u8", copy=False)
+            return pipeline.decode(data).astype("u8", copy=False)
         except ZarrdaskError as error:
             raise error.within("shard index") from error.__cause__
 
@@ -235,7 +226,7 @@ class Shard:
         outsides = [cuts.outsides[n] for n in order]
         nested = shard_of(self.chunks)
         if nested is None:
-            whole = _exact(value.parts(ranges), ranges)
+            whole = exact(value.parts(ranges), ranges)
             scatter(self.chunks, names, insides, outsides, whole, out=out, kind="inner chunk ")
             return
         for (start, size), inside, outside in zip(ranges, insides, outsides, strict=True):
@@ -254,7 +245,7 @@ class Shard:
         return ranges
 
     def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
-        out = np.empty(self.spec.shape, self.spec.dtype)
+        out = memory.chunk(self.spec.shape, self.spec.dtype)
         self.read(HeldValue(data), None, out)
         return out
 
@@ -305,7 +296,7 @@ class Shard:
             start, size = index[place].tolist()
             if (start, size) != (int(_EMPTY), int(_EMPTY)):
                 [(start, size)] = self._ranges(index[place][None], [place])
-                [found[place]] = _exact(HeldValue(data).parts([(start, size)]), [(start, size)])
+                [found[place]] = exact(HeldValue(data).parts([(start, size)]), [(start, size)])
         return found
 
     def update(
@@ -338,12 +329,27 @@ class Shard:
 
     def _merge(self, data: Buffer | None, inside: Request, part: np.ndarray) -> np.ndarray:
         if data is None:
-            chunk = np.empty(self.codec.chunk_shape, self.spec.dtype)
+            chunk = memory.chunk(self.codec.chunk_shape, self.spec.dtype)
             put_fill(chunk, ..., self.spec.fill_value)
         else:
             chunk = np.array(self.chunks.decode(data), self.spec.dtype)
         chunk[inside] = part
         return chunk
+
+
+def _index_pipelines(codec: ShardingCodec, entries: ChunkSpec) -> tuple[Pipeline, Pipeline | None]:
+    """Return how the index is stored, and how else it may be."""
+    if codec.index_codecs is None:
+        return Pipeline((BytesCodec(), Crc32cCodec()), entries), Pipeline((BytesCodec(),), entries)
+    index = Pipeline(codec.index_codecs, entries)
+    if index.encoded_size is None:
+        raise MetadataError(
+            "the index must have a fixed size",
+            key="sharding_indexed.index_codecs",
+            found=[c.name for c in codec.index_codecs],
+            expected="codecs such as bytes and crc32c",
+        )
+    return index, None
 
 
 def shard_of(pipeline: Pipeline) -> Shard | None:
@@ -385,15 +391,3 @@ def _flat(indices: list[Shape], counts: Shape) -> np.ndarray:
     table = np.array(indices, dtype=np.intp).reshape(len(indices), len(counts))
     strides = [prod(counts[axis + 1 :]) for axis in range(len(counts))]
     return table @ np.array(strides, dtype=np.intp)
-
-
-def _exact(values: Iterator[Buffer | None], ranges: Sequence[Range]) -> Iterator[Buffer]:
-    for data, (start, size) in zip(values, ranges, strict=True):
-        if data is None or len(data) != size:
-            raise CodecError(
-                "the index of the shard points outside it",
-                key=f"bytes {start} to {start + size}",
-                found=f"{0 if data is None else len(data)} bytes",
-                expected=f"{size} bytes",
-            )
-        yield data

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from zarrdask.dtypes.ml import BITS, kind_of, limits, name_of, nearest
 from zarrdask.errors import MetadataError
+from zarrdask.tolerance import tolerate
 
 _SPECIAL = {
     "NaN": math.nan,
@@ -24,7 +26,8 @@ def zero(dtype: np.dtype[Any]) -> Any:
     return 0 if dtype.hasobject else np.zeros((), dtype)[()]
 
 
-def _bad(found: Any, expected: str) -> MetadataError:
+def bad_fill(found: Any, expected: str) -> MetadataError:
+    """Return the error for what is no fill value."""
     return MetadataError("not a fill value", key="fill_value", found=found, expected=expected)
 
 
@@ -38,18 +41,51 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
     """
     if dtype.hasobject:
         return value
+    if dtype.names is not None and isinstance(value, tuple | dict | np.void):
+        return _cast_fields(_parts(value, dtype.names), dtype)
+    kind = kind_of(dtype)
     try:
-        if dtype.kind in "iu":
+        if kind in "iu":
             return dtype.type(_exact(value, dtype))
-        if dtype.kind == "b" and not (isinstance(value, bool | np.bool_ | int) and value in (0, 1)):
-            raise _bad(value, "True or False")
-        with np.errstate(over="ignore"):
-            found = np.array(value, dtype)
+        if kind == "b" and not (isinstance(value, bool | np.bool_ | int) and value in (0, 1)):
+            raise bad_fill(value, "True or False")
+        found = _cast(value, dtype)
+    except MetadataError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
-        raise _bad(value, f"a value of {dtype}") from error
+        raise bad_fill(value, f"a value of {dtype}") from error
     if found.shape != () or not _kept(value, found):
-        raise _bad(value, f"a value of {dtype}")
+        raise bad_fill(value, f"a value of {dtype}")
     return found[()]
+
+
+def _cast(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return a value as an array of no axes, as NumPy makes it."""
+    same = isinstance(value, np.generic) and value.dtype == dtype
+    if name_of(dtype) is not None and not same:
+        return np.asarray(nearest(float(value), dtype))
+    with np.errstate(over="ignore"):
+        return np.array(value, dtype)
+
+
+def _parts(value: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the parts of a user's structured value."""
+    if isinstance(value, np.void):
+        value = {name: value[name] for name in value.dtype.names or ()}
+    elif isinstance(value, tuple) and len(value) == len(names):
+        value = dict(zip(names, value, strict=True))
+    if not isinstance(value, dict) or set(value) != set(names):
+        raise bad_fill(value, f"a value for each of {', '.join(names)}")
+    return value
+
+
+def _cast_fields(parts: dict[str, Any], dtype: np.dtype[Any]) -> Any:
+    cell = np.zeros((), dtype)
+    for name, part in parts.items():
+        field = dtype[name]
+        # NumPy spreads what is given for a field of several elements.
+        cell[name] = part if field.subdtype else cast(part, field)
+    return cell[()]
 
 
 def _kept(value: Any, found: np.ndarray) -> bool:
@@ -58,18 +94,20 @@ def _kept(value: Any, found: np.ndarray) -> bool:
         return len(value) * (4 if found.dtype.kind == "U" else 1) <= found.dtype.itemsize
     if found.dtype.kind in "fc" and isinstance(value, int | float | complex | np.number):
         return bool(np.isfinite(found) or not np.isfinite(value))
+    if found.dtype.kind in "mM" and not isinstance(value, int | np.integer):
+        # In the unit of the value itself.
+        exact = np.array(value, found.dtype.char)
+        return bool(np.isnat(exact) or exact == found)
     return True
 
 
 def _exact(value: Any, dtype: np.dtype[Any]) -> int:
-    if isinstance(value, complex | np.complexfloating) or (
-        isinstance(value, float | np.floating) and not float(value).is_integer()
-    ):
-        raise _bad(value, f"an integer for {dtype}")
-    number = int(value)
-    limits = np.iinfo(dtype)
-    if not limits.min <= number <= limits.max:
-        raise _bad(value, f"{limits.min} to {limits.max} for {dtype}")
+    number = None if isinstance(value, complex | np.complexfloating) else int(value)
+    if number is None or (isinstance(value, float | np.generic) and number != value):
+        raise bad_fill(value, f"an integer for {dtype}")
+    least, most = limits(dtype)
+    if not least <= number <= most:
+        raise bad_fill(value, f"{least} to {most} for {dtype}")
     return number
 
 
@@ -98,47 +136,44 @@ def only_fill(chunk: np.ndarray, fill: Any) -> bool:
 
 def _parse_int(found: Any, dtype: np.dtype[Any]) -> Any:
     if type(found) is not int:
-        raise _bad(found, f"an integer for {dtype}")
+        raise bad_fill(found, f"an integer for {dtype}")
     return dtype.type(_exact(found, dtype))
 
 
 def _parse_float(found: Any, dtype: np.dtype[Any]) -> Any:
-    if isinstance(found, str):
-        if found in _SPECIAL:
-            return dtype.type(_SPECIAL[found])
+    if isinstance(found, str) and found not in _SPECIAL:
         return _parse_bits(found, dtype)
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        raise _bad(found, f"a number, 'NaN', 'Infinity' or '-Infinity' for {dtype}")
+    number = _SPECIAL[found] if isinstance(found, str) else found
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise bad_fill(found, f"a number, 'NaN', 'Infinity' or '-Infinity' for {dtype}")
     try:
         with np.errstate(over="ignore"):
-            return dtype.type(float(found))
+            narrow = name_of(dtype) is not None
+            return nearest(float(number), dtype) if narrow else dtype.type(float(number))
     except OverflowError as error:
-        raise _bad(found, f"a number for {dtype}") from error
+        raise bad_fill(found, f"a number that {dtype} has") from error
 
 
 def _parse_bits(found: str, dtype: np.dtype[Any]) -> Any:
     digits = dtype.itemsize * 2
-    if not re.fullmatch(f"0x[0-9a-fA-F]{{{digits}}}", found):
-        raise _bad(found, f"a number, 'NaN', 'Infinity' or 0x and {digits} digits for {dtype}")
+    most = 2 ** BITS.get(name_of(dtype) or "", dtype.itemsize * 8) - 1
+    if not re.fullmatch(f"0x[0-9a-fA-F]{{{digits}}}", found) or int(found, 16) > most:
+        expected = f"'NaN', 'Infinity' or 0x and {digits} digits up to {most:x}"
+        raise bad_fill(found, f"a number, {expected} for {dtype}")
     return np.array(int(found, 16), f"u{dtype.itemsize}").view(dtype.newbyteorder("="))[()]
 
 
 def _render_float(value: Any, *, payload: bool) -> Any:
-    if np.isnan(value):
+    # A NaN of ml_dtypes that signals does so whenever it is looked at.
+    with np.errstate(invalid="ignore"):
+        is_nan, is_infinite = np.isnan(value), np.isinf(value)
+    if is_nan:
         bits = int(np.asarray(value).view(f"u{value.dtype.itemsize}"))
         quiet = int(np.array(np.nan, value.dtype).view(f"u{value.dtype.itemsize}"))
         return "NaN" if bits == quiet or not payload else f"0x{bits:0{value.dtype.itemsize * 2}x}"
-    if np.isinf(value):
+    if is_infinite:
         return "Infinity" if value > 0 else "-Infinity"
     return float(value)
-
-
-def _parse_complex(found: Any, dtype: np.dtype[Any]) -> Any:
-    if not isinstance(found, list) or len(found) != 2:
-        raise _bad(found, f"[real, imaginary] for {dtype}")
-    part = np.dtype(f"f{dtype.itemsize // 2}")
-    pair = np.array([_parse_float(found[0], part), _parse_float(found[1], part)], part)
-    return pair.view(dtype.newbyteorder("="))[0]
 
 
 def _render_complex(value: Any, *, payload: bool) -> list[Any]:
@@ -160,34 +195,57 @@ def parse_v3(found: Any, dtype: np.dtype[Any]) -> Any:
     MetadataError
         If it is not a permitted fill value of the data type.
     """
-    if dtype.kind == "b":
-        if not isinstance(found, bool):
-            raise _bad(found, "true or false")
-        return np.bool_(found)
-    if dtype.kind in "iu":
+    kind = kind_of(dtype)
+    if kind == "b":
+        return _parse_v3_bool(found)
+    if kind in "iu":
         return _parse_int(found, dtype)
-    if dtype.kind == "f":
-        return _parse_float(found, dtype)
-    if dtype.kind == "c":
-        return _parse_complex(found, dtype)
+    if kind == "f":
+        return _parse_v3_float(found, dtype)
+    if kind == "c":
+        return _parse_v3_complex(found, dtype)
     if (
         not isinstance(found, list)
         or len(found) != dtype.itemsize
         or any(type(n) is not int or not 0 <= n <= 255 for n in found)
     ):
-        raise _bad(found, f"a list of {dtype.itemsize} integers from 0 to 255")
+        raise bad_fill(found, f"a list of {dtype.itemsize} integers from 0 to 255")
     return np.frombuffer(bytes(found), dtype)[0]
+
+
+def _parse_v3_bool(found: Any) -> Any:
+    if type(found) is int and found in (0, 1):
+        tolerate("X-C11", "not a bool", key="fill_value", found=found, expected="true or false")
+    elif not isinstance(found, bool):
+        raise bad_fill(found, "true or false")
+    return np.bool_(found)
+
+
+def _parse_v3_float(found: Any, dtype: np.dtype[Any]) -> Any:
+    value = _parse_float(found, dtype)
+    if isinstance(found, int | float) and math.isfinite(found) and np.isinf(value):
+        raise bad_fill(found, f"a number that {dtype} has")
+    return value
+
+
+def _parse_v3_complex(found: Any, dtype: np.dtype[Any]) -> Any:
+    if not isinstance(found, list) or len(found) != 2:
+        raise bad_fill(found, f"[real, imaginary] for {dtype}")
+    part = np.dtype(f"f{dtype.itemsize // 2}")
+    pair = np.array([_parse_v3_float(half, part) for half in found], part)
+    return pair.view(dtype.newbyteorder("="))[0]
 
 
 def render_v3(value: Any, dtype: np.dtype[Any]) -> Any:
     """Return the JSON value of a v3 fill value."""
-    if dtype.kind == "b":
+    kind = kind_of(dtype)
+    if kind == "b":
         return bool(value)
-    if dtype.kind in "iu":
+    if kind in "iu":
         return int(value)
-    if dtype.kind == "f":
+    if kind == "f":
         return _render_float(value, payload=True)
-    if dtype.kind == "c":
+    if kind == "c":
         return _render_complex(value, payload=True)
     return list(value.tobytes())
 
@@ -209,37 +267,96 @@ def parse_v2(found: Any, dtype: np.dtype[Any]) -> Any:
     if found is None or dtype.hasobject:
         return found
     if dtype.kind == "b":
-        if found not in (False, True):
-            raise _bad(found, "true or false")
-        return np.bool_(found)
+        return _parse_v2_bool(found)
     if dtype.kind in "iu":
-        whole = isinstance(found, float) and found.is_integer()
-        return _parse_int(int(found) if whole else found, dtype)
+        return _parse_v2_int(found, dtype)
     if dtype.kind == "f":
-        return _parse_float(found, dtype)
+        return _parse_v2_float(found, dtype)
     if dtype.kind == "c":
-        return _parse_complex(found, dtype)
+        return _parse_v2_complex(found, dtype)
     if dtype.kind in "mM":
-        ticks = _NAT if found == "NaT" else int(_parse_int(found, np.dtype("i8")))
-        return np.array(ticks, "i8").view(dtype.newbyteorder("="))[()]
+        return _parse_v2_time(found, dtype)
+    if dtype.kind == "U":
+        return _parse_v2_text(found, dtype)
     return _parse_v2_bytes(found, dtype)
 
 
+def _other(rule: str, found: Any, expected: str) -> None:
+    """Note a spelling that is not the one of the conventions."""
+    tolerate(rule, "spelled otherwise", key="fill_value", found=found, expected=expected)
+
+
+def _parse_v2_bool(found: Any) -> Any:
+    if type(found) is int and found in (0, 1):
+        _other("A-33", found, "true or false")
+    elif not isinstance(found, bool):
+        raise bad_fill(found, "true or false")
+    return np.bool_(found)
+
+
+def _parse_v2_int(found: Any, dtype: np.dtype[Any]) -> Any:
+    if isinstance(found, float) and found.is_integer():
+        _other("A-33", found, f"an integer for {dtype}")
+        found = int(found)
+    return _parse_int(found, dtype)
+
+
+def _parse_v2_float(found: Any, dtype: np.dtype[Any]) -> Any:
+    if found == "+Infinity":
+        _other("X-B4", found, "'Infinity'")
+    elif isinstance(found, str) and found not in _SPECIAL:
+        raise bad_fill(found, f"a number, 'NaN', 'Infinity' or '-Infinity' for {dtype}")
+    return _parse_float(found, dtype)
+
+
+def _parse_v2_complex(found: Any, dtype: np.dtype[Any]) -> Any:
+    if not isinstance(found, list) or len(found) != 2:
+        raise bad_fill(found, f"[real, imaginary] for {dtype}")
+    part = np.dtype(f"f{dtype.itemsize // 2}")
+    pair = np.array([_parse_v2_float(half, part) for half in found], part)
+    return pair.view(dtype.newbyteorder("="))[0]
+
+
+def _parse_v2_time(found: Any, dtype: np.dtype[Any]) -> Any:
+    if found == "NaT":
+        _other("A-33", found, str(_NAT))
+        found = _NAT
+    ticks = int(_parse_int(found, np.dtype("i8")))
+    return np.array(ticks, "i8").view(dtype.newbyteorder("="))[()]
+
+
+def _is_old_zero(found: Any, expected: str) -> bool:
+    """Whether it is the number 0 or "", which stand for zeros in files of old writers."""
+    old = found == "" or (type(found) in (int, float) and found == 0)
+    if old:
+        _other("A-32", found, expected)
+    return old
+
+
+def _parse_v2_text(found: Any, dtype: np.dtype[Any]) -> Any:
+    most = dtype.itemsize // 4
+    expected = f"a text of at most {most} characters"
+    if found != "" and _is_old_zero(found, expected):
+        return zero(dtype)
+    if not isinstance(found, str) or len(found) > most:
+        raise bad_fill(found, expected)
+    return np.array(found, dtype)[()]
+
+
 def _parse_v2_bytes(found: Any, dtype: np.dtype[Any]) -> Any:
-    # The number 0 and "" stand in files of old writers (conformance A-32).
-    if found in (0, "") and not isinstance(found, bool):
+    exact = dtype.kind == "V"
+    expected = f"base64 of {dtype.itemsize} bytes"
+    # As a byte string "" is what it says: no bytes, and trailing zeros may be left out.
+    if (exact or found != "") and _is_old_zero(found, expected):
         return zero(dtype)
     if not isinstance(found, str):
-        raise _bad(found, f"a string for {dtype}")
-    if dtype.kind == "U":
-        return np.array(found, dtype)[()]
+        raise bad_fill(found, expected)
     try:
         data = base64.b64decode(found, validate=True)
     except ValueError as error:
-        raise _bad(found, f"base64 of {dtype.itemsize} bytes") from error
-    exact = dtype.kind == "V"
+        raise bad_fill(found, expected) from error
     if len(data) > dtype.itemsize or (exact and len(data) != dtype.itemsize):
-        raise _bad(found, f"base64 of {dtype.itemsize} bytes, not {len(data)}")
+        raise bad_fill(found, f"{expected}, not {len(data)}")
     return np.frombuffer(data.ljust(dtype.itemsize, b"\0"), dtype)[0]
 
 

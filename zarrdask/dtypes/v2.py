@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.tolerance import tolerate
 
 _TYPESTR = re.compile(r"([<>|])([biufcmMSUVO])(\d*)(\[[^\]]+\])?")
-_UNIT = re.compile(r"\[\d*(Y|M|W|D|h|m|s|ms|us|μs|ns|ps|fs|as)(/\d+)?\]")
+_UNIT = re.compile(r"\[\d*(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)(/\d+)?\]")
+_MICRO = str.maketrans("\u03bc\u00b5", "uu")
 _EXPECTED = "a NumPy typestr such as '<f4' or '|b1', or a list of fields"
 
 
@@ -34,10 +36,13 @@ def parse_dtype(found: Any, key: str = "dtype") -> np.dtype[Any]:
 
 
 def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
-    match = _TYPESTR.fullmatch(text)
+    plain = text.translate(_MICRO)
+    match = _TYPESTR.fullmatch(plain)
     if match is None:
         raise MetadataError("not a data type", key=key, found=text, expected=_EXPECTED)
     order, kind, size, unit = match.groups()
+    if order != "|" and (kind in "bSVO" or size == "1"):
+        tolerate("A-20", "no byte order here", key=key, found=text, expected=f"'|{kind}{size}'")
     if kind == "O":
         return np.dtype(object)
     if kind in "mM":
@@ -51,10 +56,10 @@ def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
         raise MetadataError(
             "the byte order is missing", key=key, found=text, expected="'<' or '>' before the type"
         )
-    if not size:
+    if not size.strip("0"):
         raise MetadataError("the item size is missing", key=key, found=text, expected=_EXPECTED)
     try:
-        return np.dtype(text.replace("μ", "u"))
+        return np.dtype(plain)
     except TypeError as error:
         raise UnsupportedError("NumPy has no such data type", key=key, found=text) from error
 
@@ -110,6 +115,8 @@ def render_dtype(dtype: np.dtype[Any]) -> str | list[Any]:
 def _checked(dtype: np.dtype[Any]) -> str:
     if dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic":
         raise MetadataError("a datetime needs its unit", key="dtype", found=str(dtype))
+    if not dtype.itemsize:
+        raise MetadataError("the item size is missing", key="dtype", found=dtype.str)
     return dtype.str
 
 

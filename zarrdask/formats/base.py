@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from zarrdask.errors import MetadataError
-from zarrdask.metadata import Metadata
+from zarrdask.metadata import Metadata, ZarrFormat
+from zarrdask.tolerance import tolerate
 
 Documents = Mapping[str, bytes | None]
 
@@ -23,7 +24,7 @@ class Format(Protocol):
         Those whose presence makes a node.
     """
 
-    VERSION: int
+    VERSION: ZarrFormat
     NAMES: tuple[str, ...]
     CHILD_NAMES: tuple[str, ...]
 
@@ -37,13 +38,22 @@ class Format(Protocol):
 def parse_json(data: bytes, key: str) -> dict[str, Any]:
     """Return the JSON object in a document.
 
+    Bare NaN and Infinity, which are not JSON, are read as old writers meant them.
+
     Raises
     ------
     MetadataError
         If it is not one.
     """
+
+    def token(text: str) -> float:
+        tolerate("A-29", "not JSON", key=key, found=text, expected=f'"{text}"')
+        return float(text)
+
     try:
-        found = json.loads(data)
+        found = json.loads(data, parse_constant=token)
+    except MetadataError:
+        raise
     except (ValueError, RecursionError) as error:
         raise MetadataError(f"not a JSON document: {error}", key=key) from error
     if not isinstance(found, dict):
@@ -53,8 +63,15 @@ def parse_json(data: bytes, key: str) -> dict[str, Any]:
     return found
 
 
-def render_json(document: Mapping[str, Any], key: str) -> bytes:
+def render_json(document: Mapping[str, Any], key: str, *, indent: int | None = 2) -> bytes:
     """Return a document's bytes.
+
+    Parameters
+    ----------
+    key : str
+        What it is called, for errors.
+    indent : int, optional
+        Spaces that a level is set in; None puts all on one line.
 
     Raises
     ------
@@ -62,7 +79,7 @@ def render_json(document: Mapping[str, Any], key: str) -> bytes:
         If an attribute is not JSON; NaN and infinities aren't (conformance A-29).
     """
     try:
-        return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False).encode()
+        return json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, UnicodeEncodeError) as error:
         raise MetadataError(f"can't be written as JSON: {error}", key=key) from error
 

@@ -14,6 +14,7 @@ from zarrdask.codecs.numcodecs_ import OBJECT_CODECS, BufferCodec, ObjectCodec, 
 from zarrdask.codecs.transpose import TransposeCodec
 from zarrdask.codecs.zstd import ZstdCodec
 from zarrdask.dtypes.fill import parse_v2, render_v2
+from zarrdask.dtypes.registry import of_dtype
 from zarrdask.dtypes.v2 import parse_dtype, render_dtype
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.base import (
@@ -23,7 +24,11 @@ from zarrdask.formats.base import (
     render_json,
     required,
 )
-from zarrdask.metadata import ArrayMetadata, ChunkKeys, GroupMetadata, Metadata
+from zarrdask.formats.foreign import understood
+from zarrdask.grids import RegularGrid
+from zarrdask.keys import ChunkKeys
+from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.tolerance import tolerate
 
 VERSION = 2
 NAMES = (".zarray", ".zgroup", ".zattrs")
@@ -65,8 +70,22 @@ def parse(documents: Documents) -> Metadata | None:
 def _parse_group(document: Json, attributes: Json) -> GroupMetadata:
     required(document, ("zarr_format",), ".zgroup")
     _check_version(document, ".zgroup")
-    extra = {name: value for name, value in document.items() if name != "zarr_format"}
-    return GroupMetadata(VERSION, attributes, extra)
+    extra = _others(document, ("zarr_format",), "A-50", ".zgroup")
+    return GroupMetadata(VERSION, attributes, extra=extra)
+
+
+def _others(document: Json, known: tuple[str, ...], rule: str, key: str) -> Json:
+    """Return the members that should not be there, as netCDF-C and others write them."""
+    found = {name: value for name, value in document.items() if name not in known}
+    if found:
+        tolerate(
+            rule,
+            "other members must not be present",
+            key=key,
+            found=sorted(found),
+            expected=", ".join(known),
+        )
+    return found
 
 
 def _check_version(document: Json, key: str) -> None:
@@ -91,31 +110,35 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
     if names is not None:
         # One fact, one place: they come back when the attributes are written.
         attributes = {key: value for key, value in attributes.items() if key != _DIMENSIONS}
-    known = {*_MEMBERS, "dimension_separator"}
     return ArrayMetadata(
         zarr_format=VERSION,
-        shape=shape,
-        dtype=dtype,
-        chunk_shape=parse_lengths(document["chunks"], "chunks", 0),
+        grid=RegularGrid(shape, parse_lengths(document["chunks"], "chunks", 0)),
+        data_type=of_dtype(dtype),
         keys=ChunkKeys("v2", separator),
         fill_value=object_fill(codecs, fill) if dtype.hasobject else fill,
         codecs=codecs,
         attributes=attributes,
         dimension_names=names,
-        extra={name: value for name, value in document.items() if name not in known},
+        extra=_others(document, (*_MEMBERS, "dimension_separator"), "A-16", ".zarray"),
     )
 
 
 def _dimension_names(attributes: Json, ndim: int) -> tuple[str | None, ...] | None:
-    names = attributes.get(_DIMENSIONS)
-    # netCDF-C writes scalars as arrays of shape [1] with other names (conformance A-71).
-    if (
-        not isinstance(names, list)
-        or len(names) != ndim
-        or not all(isinstance(n, str) for n in names)
-    ):
+    if _DIMENSIONS not in attributes:
         return None
-    return tuple(names)
+    names = attributes[_DIMENSIONS]
+    texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if texts and len(names) == ndim:
+        return tuple(names)
+    # netCDF-C writes scalars as arrays of shape [1] with other names.
+    tolerate(
+        "A-71",
+        "there should be one name for each dimension",
+        key=_DIMENSIONS,
+        found=names,
+        expected=f"{ndim} names",
+    )
+    return None
 
 
 def _parse_codecs(document: Json, dtype: np.dtype[Any], ndim: int) -> tuple[Codec, ...]:
@@ -124,6 +147,8 @@ def _parse_codecs(document: Json, dtype: np.dtype[Any], ndim: int) -> tuple[Code
         raise MetadataError("not an order", key="order", found=order, expected="'C' or 'F'")
     if filters is not None and not isinstance(filters, list):
         raise MetadataError("not filters", key="filters", found=filters, expected="a list or null")
+    if filters == []:
+        tolerate("A-15", "no filters are null", key="filters", found=filters, expected="null")
     return chain(order, list(filters or []), compressor, dtype, ndim)
 
 
@@ -154,10 +179,12 @@ def chain(
         codecs.append(BytesCodec(_endian(dtype)))
         view = dtype.str if dtype.names is None else "|u1"
     for config in filters:
-        codecs.append(_filter(config, view))
-        view = _filtered(config, view)
+        codec = _filter(config, view)
+        codecs.append(codec)
+        view = _filtered(codec)
     if compressor is not None:
-        codecs.append(_compressor(compressor, dtype.itemsize if not filters else 1))
+        itemsize = np.dtype(view).itemsize if filters else dtype.itemsize
+        codecs.append(_compressor(compressor, itemsize, view))
     return tuple(codecs)
 
 
@@ -209,25 +236,26 @@ def _object_codec(found: Any) -> Codec:
     return ObjectCodec(json.dumps(config, sort_keys=True))
 
 
-def _filter(found: Any, view: str) -> Codec:
-    config = _config(found, "filters")
+def _filter(found: Any, view: str) -> BufferCodec:
+    config = understood(_config(found, "filters"), np.dtype(view).itemsize)
     make(config)
     return BufferCodec(json.dumps(config, sort_keys=True), view)
 
 
-def _filtered(config: Json, view: str) -> str:
+def _filtered(codec: BufferCodec) -> str:
     """Return the typestr of what a filter gives, for the one that follows it."""
-    if config["id"] == "bitround":
-        return view
-    return np.dtype(config.get("astype") or config.get("encode_dtype") or "|u1").str
+    if codec.name == "bitround":
+        return codec.view
+    made = make(json.loads(codec.config))
+    return np.dtype(getattr(made, "astype", None) or getattr(made, "encode_dtype", "|u1")).str
 
 
-def _compressor(found: Any, itemsize: int) -> Codec:
-    config = _config(found, "compressor")
+def _compressor(found: Any, itemsize: int, view: str) -> Codec:
+    config = understood(_config(found, "compressor"), itemsize)
     build = _COMPRESSORS.get(config["id"])
     if build is None:
         make(config)
-        return BufferCodec(json.dumps(config, sort_keys=True))
+        return BufferCodec(json.dumps(config, sort_keys=True), view)
     return build(config, itemsize)
 
 
@@ -284,6 +312,13 @@ def _render_names(names: tuple[str | None, ...]) -> list[str | None]:
 
 
 def _render_array(metadata: ArrayMetadata) -> Json:
+    if not metadata.grid.is_regular:
+        raise UnsupportedError(
+            "v2 has no chunks of several shapes",
+            key="chunks",
+            found=metadata.grid.to_json()["name"],
+            expected="'regular'",
+        )
     order, filters, compressor = render_codecs(metadata)
     document = {
         "zarr_format": VERSION,
@@ -295,11 +330,12 @@ def _render_array(metadata: ArrayMetadata) -> Json:
         "order": order,
         "filters": filters or None,
     }
-    if metadata.keys.name != "v2":
-        raise UnsupportedError("v2 has one key encoding only", key="keys", found=metadata.keys.name)
-    if metadata.keys.separator != ".":
+    keys = metadata.keys
+    if not isinstance(keys, ChunkKeys) or keys.name != "v2":
+        raise UnsupportedError("v2 has one key encoding only", key="keys", found=keys.to_json())
+    if keys.separator != ".":
         # Not in OGC's text, but in the later one and in all nested stores (conformance X-A1).
-        document["dimension_separator"] = metadata.keys.separator
+        document["dimension_separator"] = keys.separator
     return document
 
 
@@ -349,5 +385,5 @@ def render_codec(codec: Codec) -> Json:
         members.pop("typesize", None)
         return {"id": "blosc", **members, "shuffle": codec.shuffle}
     if isinstance(codec, ZlibCodec | GzipCodec | ZstdCodec):
-        return {"id": codec.name, **codec.to_json()["configuration"]}
+        return {"id": codec.name.removeprefix("numcodecs."), **codec.to_json()["configuration"]}
     raise UnsupportedError("v2 has no such codec", key="codecs", found=codec.name)

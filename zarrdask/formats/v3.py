@@ -1,11 +1,14 @@
 """Zarr v3 (core 3.1): one ``zarr.json`` a node."""
 
-from typing import Any, cast
+from typing import Any
 
-from zarrdask.codecs.base import Json
-from zarrdask.codecs.registry import parse_codecs
-from zarrdask.dtypes.fill import parse_v3, render_v3
-from zarrdask.dtypes.v3 import parse_dtype, render_dtype
+from zarrdask.codecs.base import Codec, Json
+from zarrdask.codecs.bytes_ import BytesCodec, has_byte_order
+from zarrdask.codecs.order import little_endian
+from zarrdask.codecs.registry import parse_codecs, with_serializer
+from zarrdask.dtypes.base import DataType
+from zarrdask.dtypes.registry import parse_data_type
+from zarrdask.dtypes.struct_ import Structured
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.base import (
     Documents,
@@ -15,7 +18,11 @@ from zarrdask.formats.base import (
     render_json,
     required,
 )
-from zarrdask.metadata import ArrayMetadata, ChunkKeys, GroupMetadata, Metadata
+from zarrdask.formats.extensions import parse_extensions, parse_transformers
+from zarrdask.grids import parse_grid
+from zarrdask.keys import parse_keys
+from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.tolerance import tolerate
 
 VERSION = 3
 NAMES = ("zarr.json",)
@@ -31,9 +38,8 @@ _ARRAY = (
     "fill_value",
     "codecs",
 )
-_OPTIONAL = ("attributes", "storage_transformers", "dimension_names")
+_OPTIONAL = ("attributes", "storage_transformers", "dimension_names", "extensions")
 _GROUP = ("zarr_format", "node_type")
-_SEPARATORS = {"default": "/", "v2": "."}
 
 
 # --------------------------------------------------------------------------------------------
@@ -67,8 +73,17 @@ def _parse_group(document: Json) -> GroupMetadata:
     return GroupMetadata(
         VERSION,
         parse_attributes(document.get("attributes", {}), "attributes"),
-        _extra(document, (*_GROUP, "attributes"), ("consolidated_metadata",)),
+        parse_extensions(document),
+        _group_extra(document),
     )
+
+
+def _group_extra(document: Json) -> Json:
+    known = (*_GROUP, "attributes", "extensions")
+    extra = _extra(document, known, ("consolidated_metadata",))
+    # They tell of other nodes, and may not be true any more when the group is written again.
+    extra.pop("consolidated_metadata", None)
+    return extra
 
 
 def _extra(document: Json, known: tuple[str, ...], nullable: tuple[str, ...] = ()) -> Json:
@@ -87,83 +102,33 @@ def _extra(document: Json, known: tuple[str, ...], nullable: tuple[str, ...] = (
 
 
 def _parse_array(document: Json) -> ArrayMetadata:
+    if "codecs" not in document:
+        tolerate("X-C7", "no codecs", key="codecs", expected="exactly one array->bytes codec")
+        document = {**document, "codecs": []}
     required(document, _ARRAY, _KEY)
-    if document.get("storage_transformers"):
-        raise UnsupportedError(
-            "unknown storage transformer",
-            key="storage_transformers",
-            found=document["storage_transformers"],
-        )
     shape = parse_lengths(document["shape"], "shape", 0)
-    dtype = parse_dtype(*_definition(document["data_type"], "data_type"))
+    data_type = parse_data_type(document["data_type"])
     return ArrayMetadata(
         zarr_format=VERSION,
-        shape=shape,
-        dtype=dtype,
-        chunk_shape=_parse_grid(document["chunk_grid"]),
-        keys=_parse_keys(document["chunk_key_encoding"]),
-        fill_value=parse_v3(document["fill_value"], dtype),
-        codecs=parse_codecs(document["codecs"]),
+        grid=parse_grid(document["chunk_grid"], shape),
+        data_type=data_type,
+        keys=parse_keys(document["chunk_key_encoding"]),
+        fill_value=data_type.parse_fill(document["fill_value"]),
+        codecs=_parse_codecs(document["codecs"], data_type, len(shape)),
         attributes=parse_attributes(document.get("attributes", {}), "attributes"),
         dimension_names=_parse_names(document.get("dimension_names")),
+        transformers=parse_transformers(document.get("storage_transformers", [])),
+        extensions=parse_extensions(document),
         extra=_extra(document, (*_ARRAY, *_OPTIONAL)),
     )
 
 
-def _definition(found: Any, key: str) -> tuple[str, Json]:
-    """Return name and configuration of an extension: a name alone, or an object (C-18)."""
-    if isinstance(found, str):
-        return found, {}
-    if isinstance(found, dict) and isinstance(found.get("name"), str):
-        settings = found.get("configuration", {})
-        if isinstance(settings, dict) and not set(found) - {
-            "name",
-            "configuration",
-            "must_understand",
-        }:
-            return found["name"], settings
-    raise MetadataError(
-        "not an extension",
-        key=key,
-        found=found,
-        expected='"name" or {"name": ..., "configuration": ...}',
-    )
-
-
-def _parse_grid(found: Any) -> tuple[int, ...]:
-    name, settings = _definition(found, "chunk_grid")
-    if name != "regular":
-        raise UnsupportedError(
-            "unknown chunk grid", key="chunk_grid", found=name, expected="'regular'"
-        )
-    if set(settings) != {"chunk_shape"}:
-        raise MetadataError(
-            "not the configuration of a regular grid",
-            key="chunk_grid",
-            found=settings,
-            expected='{"chunk_shape": [...]}',
-        )
-    return parse_lengths(settings["chunk_shape"], "chunk_shape", 1)
-
-
-def _parse_keys(found: Any) -> ChunkKeys:
-    name, settings = _definition(found, "chunk_key_encoding")
-    if name not in _SEPARATORS:
-        raise UnsupportedError(
-            "unknown chunk key encoding",
-            key="chunk_key_encoding",
-            found=name,
-            expected="'default' or 'v2'",
-        )
-    separator = settings.get("separator", _SEPARATORS[name])
-    if separator not in ("/", ".") or set(settings) - {"separator"}:
-        raise MetadataError(
-            "not the configuration of a chunk key encoding",
-            key="chunk_key_encoding",
-            found=settings,
-            expected='{"separator": "/"} or {"separator": "."}',
-        )
-    return ChunkKeys(cast(Any, name), separator)
+def _parse_codecs(found: Any, data_type: DataType, ndim: int) -> tuple[Codec, ...]:
+    codecs = parse_codecs(found, ndim)
+    if data_type.serializer == BytesCodec.name:
+        codecs = with_serializer(codecs, "X-C7")
+    old = isinstance(data_type, Structured) and has_byte_order(data_type.dtype)
+    return little_endian(codecs) if old else codecs
 
 
 def _parse_names(found: Any) -> tuple[str | None, ...] | None:
@@ -193,6 +158,8 @@ def render(metadata: Metadata) -> dict[str, bytes | None]:
         document |= {"node_type": "group", "attributes": dict(metadata.attributes)}
     else:
         document |= _render_array(metadata)
+    if metadata.extensions:
+        document["extensions"] = [item.to_json() for item in metadata.extensions]
     return {_KEY: render_json(document | dict(metadata.extra), _KEY)}
 
 
@@ -200,19 +167,15 @@ def _render_array(metadata: ArrayMetadata) -> Json:
     document: Json = {
         "node_type": "array",
         "shape": list(metadata.shape),
-        "data_type": render_dtype(metadata.dtype),
-        "chunk_grid": {
-            "name": "regular",
-            "configuration": {"chunk_shape": list(metadata.chunk_shape)},
-        },
-        "chunk_key_encoding": {
-            "name": metadata.keys.name,
-            "configuration": {"separator": metadata.keys.separator},
-        },
-        "fill_value": render_v3(metadata.fill, metadata.dtype),
+        "data_type": metadata.data_type.to_json(),
+        "chunk_grid": metadata.grid.to_json(),
+        "chunk_key_encoding": metadata.keys.to_json(),
+        "fill_value": metadata.data_type.render_fill(metadata.fill),
         "codecs": [codec.to_json() for codec in metadata.codecs],
         "attributes": dict(metadata.attributes),
     }
     if metadata.dimension_names is not None:
         document["dimension_names"] = list(metadata.dimension_names)
+    if metadata.transformers:
+        document["storage_transformers"] = [t.to_json() for t in metadata.transformers]
     return document

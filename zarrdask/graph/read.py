@@ -1,5 +1,6 @@
 """``from_zarr``: stored arrays as Dask arrays."""
 
+from collections.abc import Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -10,13 +11,14 @@ from dask.base import tokenize
 
 from zarrdask import config, hierarchy
 from zarrdask.array import Array, open_array
-from zarrdask.cuts import slice_parts
+from zarrdask.dtypes.base import DataType
 from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
 from zarrdask.graph.client import check_visible
 from zarrdask.graph.source import Handle, Source, compose_axis, identity
-from zarrdask.grids import Shape
+from zarrdask.grids import Axis, Shape
 from zarrdask.indexing import Region, basic, is_basic, pick_size
-from zarrdask.plan.align import Chunks, auto_block, offset_blocks
+from zarrdask.metadata import ArrayMetadata
+from zarrdask.plan.align import Chunks, auto_block, blocks_of, join
 from zarrdask.storage.base import Store
 
 #: A slice that meets at most this part of the units in the blocks that it touches is read by
@@ -33,6 +35,7 @@ def from_zarr(
     region: Any = None,
     *,
     inline_array: bool = True,
+    consolidated: bool | None = None,
 ) -> da.Array:
     """Return a stored array as a Dask array. A drop-in for `dask.array.from_zarr`.
 
@@ -56,7 +59,9 @@ def from_zarr(
     region : basic index, optional
         What of the array is wanted; the rest has no part in the graph.
     inline_array : bool
-        Taken for compatibility; the array is always in the tasks, as it is small there.
+        Taken for compatibility; the array is in the tasks where it is small there.
+    consolidated : bool, optional
+        As in `zarrdask.open_array`.
 
     Returns
     -------
@@ -80,7 +85,7 @@ def from_zarr(
     >>> int(zarrdask.from_zarr(store).sum().compute())
     168
     """
-    array = open_array(url, component, storage_options=storage_options)
+    array = open_array(url, component, storage_options=storage_options, consolidated=consolidated)
     check_visible(array.store)
     selection = basic(() if region is None else region, array.shape)
     region = selection.slices
@@ -95,16 +100,13 @@ def from_zarr(
 
 def _chunks(array: Array, region: Region, chunks: Any) -> Chunks:
     metadata = array.metadata
-    size = metadata.dtype.itemsize
     shape = tuple(len(range(s.start, s.stop, s.step)) for s in region)
     if chunks is None or (isinstance(chunks, str) and chunks == "auto"):
         extent = tuple(s.stop - s.start for s in region)
-        limit = config.get("block-size")
-        block = auto_block(extent, metadata.chunk_shape, metadata.read_shape, size, limit)
-        return _cut(region, block)
+        return _cut(region, _auto_axes(metadata, extent))
+    previous = _cut(region, metadata.grid.axes)
     if isinstance(chunks, str) and chunks == "stored":
-        return _cut(region, metadata.chunk_shape)
-    previous = _cut(region, metadata.chunk_shape)
+        return previous
     try:
         found: Chunks = normalize_chunks(
             chunks, shape, dtype=metadata.dtype, previous_chunks=previous
@@ -114,21 +116,27 @@ def _chunks(array: Array, region: Region, chunks: Any) -> Chunks:
     return found
 
 
-def _cut(region: Region, block: Shape) -> Chunks:
-    """Cut a region where multiples of the block lie in the stored array."""
-    return tuple(
-        offset_blocks(pick.start, pick.stop - pick.start, length)
-        if pick.step == 1
-        else tuple(pick_size(p.outside) for p in slice_parts(pick, length)) or (0,)
-        for pick, length in zip(region, block, strict=True)
-    )
+def _auto_axes(metadata: ArrayMetadata, extent: Shape) -> tuple[Axis, ...]:
+    """Return how the blocks of a region of an extent lie along each axis."""
+    grid, inner = metadata.grid, metadata.read_grid.chunk_shape
+    size, limit = metadata.dtype.itemsize, config.get("block-size")
+    block = auto_block(extent, grid.chunk_shape, inner, size, limit)
+    units = zip(block, grid.chunk_shape, extent, strict=True)
+    if any(length < min(unit, n) for length, unit, n in units):
+        return block  # cut along the chunks in the shards
+    return join(grid.axes, block)
+
+
+def _cut(region: Region, axes: Sequence[Axis]) -> Chunks:
+    """Cut a region where the boundaries of units lie in the stored array."""
+    return tuple(blocks_of(pick, axis) for pick, axis in zip(region, axes, strict=True))
 
 
 def _lazy(source: Source, chunks: Chunks, name: str) -> da.Array:
     """Return the Dask array of a source: a symbolic layer, whatever the number of blocks."""
     options: dict[str, Any] = {
         "chunks": chunks,
-        "inline_array": True,
+        "inline_array": source.handle.is_small,
         "meta": np.empty((0,) * source.ndim, source.dtype),
     }
     if da.ARRAY_EXPR_ENABLED:
@@ -136,6 +144,20 @@ def _lazy(source: Source, chunks: Chunks, name: str) -> da.Array:
     x = da.from_array(source, name=name, **options)
     _sources[name] = source
     return StoredArray.wrap(x, source)
+
+
+def stored_type(x: da.Array) -> DataType | np.dtype[Any]:
+    """Return what an array is to be stored as.
+
+    Of objects only their source knows the type; of times NumPy forgets a multiple of the generic
+    unit.
+    """
+    if x.dtype.kind in "OmM" and isinstance(x, StoredArray) and x.name == x.read_name:
+        found = x.source.metadata.data_type
+        if type(found) is not DataType:
+            return found
+    dtype: np.dtype[Any] = x.dtype
+    return dtype
 
 
 #: What the layers of this process read, by their names.
@@ -201,13 +223,13 @@ class StoredArray(da.Array):  # type: ignore[misc]
 
     def _is_narrow(self, region: Region) -> bool:
         """Whether a region meets few of the units that its blocks hold."""
-        metadata = self.source.metadata
+        units = self.source.metadata.read_grid.axes
         wanted = held = 1
         for axis, pick in enumerate(region):
             whole = self.source.region[axis]
             if pick.start >= pick.stop:
                 return True
-            unit = metadata.read_shape[axis]
+            unit = units[axis]
             blocks = _touched(self.chunks[axis], pick)
             wanted *= _count(compose_axis(whole, pick), unit)
             held *= _count(compose_axis(whole, blocks), unit)
@@ -220,12 +242,11 @@ class StoredArray(da.Array):  # type: ignore[misc]
         return StoredArray.wrap, (plain, self.source)
 
 
-def _count(pick: slice, unit: int) -> int:
-    """How many units along an axis a pick meets."""
-    if pick.step <= unit:
-        first, last = pick.start // unit, (pick.stop - 1) // unit
-        return int(last - first + 1)
-    return len(range(pick.start, pick.stop, pick.step))
+def _count(pick: slice, axis: Axis) -> int:
+    """How many units along an axis a pick meets; at most, where units and step are uneven."""
+    ends = np.array([pick.start, pick.stop - 1])
+    first, last = ends // axis if isinstance(axis, int) else axis.searchsorted(ends, "right")
+    return min(int(last - first) + 1, pick_size(pick))
 
 
 def _touched(blocks: tuple[int, ...], pick: slice) -> slice:

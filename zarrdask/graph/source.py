@@ -1,6 +1,7 @@
 """What a task carries instead of an array: small to pickle, opened once a process."""
 
 import pickle
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 from zlib import compressobj, decompressobj
@@ -10,19 +11,33 @@ import numpy as np
 
 from zarrdask import hierarchy
 from zarrdask.array import Array
-from zarrdask.chunkio import Chunks, read_region, write_region
+from zarrdask.chunkio import Chunks, read_region
+from zarrdask.chunkwrite import write_region
 from zarrdask.creation import ArrayOptions, plan_array
 from zarrdask.formats import detect
+from zarrdask.graph import wire
 from zarrdask.indexing import Region, basic, pick_size
 from zarrdask.metadata import ArrayMetadata
+from zarrdask.storage.draft import DRAFT, PROTOCOL, DraftStore
 from zarrdask.storage.local import LocalStore
+from zarrdask.tolerance import strictness
 
+#: Bytes of metadata that may stand in each task; packed they are a few times less.
+_SMALL = 2**16
 #: Opened arrays that a process keeps.
 _CACHE = 256
 #: What most packed arrays have in common: it need not be in each task.
 _COMMON = pickle.dumps(
     (
-        LocalStore("/"),
+        *(
+            detect.render(
+                plan_array(
+                    ArrayOptions(shape=(1, 1), dtype="f4", chunks=1, shards=1, zarr_format=draft)
+                )
+            )
+            for draft in (PROTOCOL, DRAFT)
+        ),
+        DraftStore(LocalStore("/")),
         "",
         detect.render(
             plan_array(ArrayOptions(shape=(1, 1), dtype="f4", chunks=1, zarr_format=2, order="F"))
@@ -48,22 +63,15 @@ class Handle:
 
     def __init__(self, chunks: Chunks) -> None:
         self.chunks = chunks
+        wire.prepare(chunks.metadata.dtype)
 
     @cached_property
     def documents(self) -> dict[str, bytes | None]:
         """What tasks need of the metadata: no attributes, no dimension names."""
-        metadata = self.chunks.metadata
-        return detect.render(
-            ArrayMetadata(
-                metadata.zarr_format,
-                metadata.shape,
-                metadata.dtype,
-                metadata.chunk_shape,
-                metadata.keys,
-                metadata.fill_value,
-                metadata.codecs,
-            )
+        metadata = replace(
+            self.chunks.metadata, attributes={}, dimension_names=None, extensions=(), extra={}
         )
+        return detect.render(metadata)
 
     @cached_property
     def packed(self) -> bytes:
@@ -74,6 +82,11 @@ class Handle:
         deflate = compressobj(9, zdict=_COMMON)
         return deflate.compress(plain) + deflate.flush()
 
+    @property
+    def is_small(self) -> bool:
+        """Whether it may stand in each task; the lengths of thousands of chunks make it large."""
+        return sum(len(data or b"") for data in self.documents.values()) <= _SMALL
+
     def __reduce__(self) -> tuple[Any, ...]:
         return unpack, (self.packed,)
 
@@ -82,7 +95,10 @@ class Handle:
 def unpack(packed: bytes) -> Handle:
     """Return the stored array, with its codecs bound: once a process, as long as it is used."""
     store, prefix, documents = pickle.loads(decompressobj(zdict=_COMMON).decompress(packed))
-    handle = Handle(Chunks(store, prefix, detect.parse(documents)))  # type: ignore[arg-type]
+    # Whatever was to be said of the metadata was said where the array was opened.
+    with strictness(strict=False, quiet=True):
+        metadata = detect.parse(documents, detect.formats_of(store))
+        handle = Handle(Chunks(store, prefix, metadata))  # type: ignore[arg-type]
     handle.packed = packed
     return handle
 

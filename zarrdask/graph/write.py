@@ -14,10 +14,12 @@ from zarrdask import config, hierarchy
 from zarrdask.array import Array, check_mode, create_array, open_array
 from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.graph.client import check_visible
-from zarrdask.graph.read import check_not_read, from_zarr
+from zarrdask.graph.read import check_not_read, from_zarr, stored_type
 from zarrdask.graph.source import Handle, Target
 from zarrdask.indexing import Region, basic, pick_size
 from zarrdask.plan.align import Chunks, snap
+from zarrdask.sizes import GridLike
+from zarrdask.storage.draft import DraftStore
 
 
 def to_zarr(
@@ -31,6 +33,7 @@ def to_zarr(
     return_stored: bool = False,  # noqa: FBT001, FBT002
     *,
     mode: Literal["a", "r+", "w", "w-"] = "a",
+    grid: GridLike = "regular",
     **create_kwargs: Any,
 ) -> Any:
     """Store a Dask array. A drop-in for `dask.array.to_zarr`.
@@ -56,8 +59,12 @@ def to_zarr(
         Whether to return the stored array, as a Dask array.
     mode : {"a", "r+", "w", "w-"}
         As in Dask: "w" is `overwrite`, "r+" writes to an array that must be there.
+    grid : {"regular", "rectilinear"}, dict or ChunkGrid
+        Of a new array without the option `chunks`. ``"regular"``: all stored chunks have the
+        shape of the longest block of `x` along each axis. ``"rectilinear"``: they are the
+        blocks of `x`. Any other as in `zarrdask.create_array`.
     **create_kwargs
-        Options of `zarrdask.create_array`. Stored chunks follow the blocks of `x` by default.
+        Options of `zarrdask.create_array`.
 
     Returns
     -------
@@ -87,7 +94,7 @@ def to_zarr(
             found=x.chunks,
         )
     check_mode(mode, ("a", "r+", "w", "w-"))
-    how = _How(region, mode, overwrite)
+    how = _How(region, mode, overwrite, grid)
     array = _target(x, url, component, storage_options, how, create_kwargs)
     place = _place(x, array, region)
     receipts, blocks, target = write_blocks(x, array, place)
@@ -103,6 +110,7 @@ class _How(NamedTuple):
     region: Any
     mode: str
     overwrite: bool
+    grid: GridLike
 
 
 def _delayed(receipts: da.Array) -> Delayed:
@@ -125,21 +133,37 @@ def _target(
     check_visible(store)
     opened = isinstance(url, Array) and not component
     if not (opened or how.region is not None or how.mode == "r+"):
-        options.setdefault("chunks", tuple(max(*axis, 1) for axis in x.chunks))
-        options.setdefault("dtype", x.dtype)
+        options = {**_chunks(x, how.grid, options), "dtype": stored_type(x)} | options
+        if isinstance(store, DraftStore):
+            options.setdefault("zarr_format", store.zarr_format)
         replace = how.overwrite or how.mode == "w"
         if replace:
             check_not_read(x, store, path)
         return create_array(store, path, shape=x.shape, overwrite=replace, **options)
-    if options:
+    if options or how.grid != "regular":
         raise MetadataError(
             "options of a new array make no sense for one that is there",
             key=hierarchy.location(store, path),
-            found=sorted(options),
+            found=sorted(options) or ["grid"],
         )
     found: Array = url if opened else open_array(store, path, mode="r+")
     found.check_writable()
     return found
+
+
+def _chunks(x: da.Array, grid: GridLike, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that tell the chunks of a new array."""
+    if grid == "regular":
+        return {"chunks": tuple(max(*axis, 1) for axis in x.chunks)}
+    if grid != "rectilinear":
+        return {"grid": grid}
+    if "chunks" in options:
+        raise MetadataError(
+            "the grid is that of the chunks given: lists of lengths make it rectilinear",
+            key="grid",
+            found=grid,
+        )
+    return {"chunks": x.chunks}
 
 
 def _place(x: da.Array, array: Array, region: Any) -> Region:
@@ -178,8 +202,8 @@ def write_blocks(x: da.Array, array: Array, place: Region) -> tuple[da.Array, Ch
     """
     metadata = array.metadata
     blocks = tuple(
-        snap(sizes, pick.start, unit)
-        for sizes, pick, unit in zip(x.chunks, place, metadata.chunk_shape, strict=True)
+        snap(sizes, pick.start, axis)
+        for sizes, pick, axis in zip(x.chunks, place, metadata.write_axes, strict=True)
     )
     if blocks != x.chunks:
         x = x.rechunk(blocks)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from glob import has_magic
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import fsspec
 from fsspec.core import url_to_fs
@@ -12,7 +12,16 @@ from toolz import partition_all
 
 from zarrdask import config
 from zarrdask.errors import ReadOnlyError, StoreError
-from zarrdask.storage.base import Buffer, Range, Scratch, Store, coalesce, not_listable
+from zarrdask.storage.base import (
+    Buffer,
+    Names,
+    Range,
+    Scratch,
+    Store,
+    check_prefix,
+    coalesce,
+    not_listable,
+)
 from zarrdask.storage.memory import elsewhere
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
@@ -61,6 +70,16 @@ class FsspecStore(Store):
     @property
     def url(self) -> str:  # noqa: D102
         return str(self.fs.unstrip_protocol(self.root))
+
+    @property
+    def uri(self) -> str:
+        """The URL; that of a local directory is escaped, as URIs are."""
+        return f"file://{quote(self.root)}" if "file" in _protocols(self.fs) else self.url
+
+    @property
+    def writeable(self) -> bool:
+        """Whether values can be stored: not in archives opened for reading, nor by HTTP."""
+        return getattr(self.fs, "mode", None) != "r" and "http" not in _protocols(self.fs)
 
     @property
     def token(self) -> str:  # noqa: D102
@@ -160,7 +179,7 @@ class FsspecStore(Store):
             raise _failed(key, error) from error
 
     def erase_prefix(self, prefix: str) -> None:  # noqa: D102
-        directory = self.path(prefix).rstrip("/")
+        directory = self.path(check_prefix(prefix)).rstrip("/")
         if has_magic(directory):
             # `rm` would take the name for a pattern.
             super().erase_prefix(prefix)
@@ -176,10 +195,10 @@ class FsspecStore(Store):
         except Exception as error:
             raise _failed(prefix, error) from error
 
-    def list_dir(self, prefix: str) -> tuple[list[str], list[str]]:  # noqa: D102
+    def list_dir(self, prefix: str) -> Names:  # noqa: D102
         keys: set[str] = set()
         prefixes: set[str] = set()
-        directory = self.path(prefix).rstrip("/")
+        directory = self.path(check_prefix(prefix)).rstrip("/")
         try:
             self.fs.invalidate_cache(directory)
             entries = self.fs.ls(directory, detail=True)
@@ -203,7 +222,9 @@ class FsspecStore(Store):
         return _reopen, (self.fs, self.root, None if self.shared else os.getpid())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FsspecStore) and (self.fs, self.root) == (other.fs, other.root)
+        if not isinstance(other, FsspecStore):
+            return NotImplemented
+        return bool((self.fs, self.root) == (other.fs, other.root))
 
     def __hash__(self) -> int:
         return hash((self.fs, self.root))

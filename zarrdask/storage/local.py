@@ -9,11 +9,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from errno import ENAMETOOLONG
 from itertools import count
+from pathlib import Path
 from secrets import token_hex
 from typing import ClassVar
 
 from zarrdask.errors import StoreError
-from zarrdask.storage.base import Buffer, Range, Scratch, Store, coalesce
+from zarrdask.storage.base import Buffer, Names, Range, Scratch, Store, check_prefix, coalesce
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
@@ -45,6 +46,11 @@ class LocalStore(Store):
     def url(self) -> str:
         """The directory's path."""
         return self.root
+
+    @property
+    def uri(self) -> str:
+        """The directory's URI: ``file:///my%20data``."""
+        return Path(self.root).as_uri()
 
     def path(self, key: str) -> str:
         """Return the file that holds a key's value."""
@@ -142,7 +148,7 @@ class LocalStore(Store):
             raise _failed(key, error) from error
 
     def erase_prefix(self, prefix: str) -> None:  # noqa: D102
-        path = self.path(prefix)
+        path = self.path(check_prefix(prefix))
         for _ in range(_TRIES):
             try:
                 shutil.rmtree(path)
@@ -156,10 +162,10 @@ class LocalStore(Store):
                 return
         raise StoreError("others keep changing this directory", key=prefix)
 
-    def list_dir(self, prefix: str) -> tuple[list[str], list[str]]:  # noqa: D102
+    def list_dir(self, prefix: str) -> Names:  # noqa: D102
         keys, prefixes = [], []
         try:
-            with os.scandir(self.path(prefix)) as entries:
+            with os.scandir(self.path(check_prefix(prefix))) as entries:
                 for entry in entries:
                     if entry.is_dir():
                         prefixes.append(entry.name)

@@ -7,7 +7,7 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from zarrdask.errors import StoreError
-from zarrdask.storage.base import Buffer, Store
+from zarrdask.storage.base import Buffer, Names, Store, check_prefix, right_below
 
 _LIVE: "WeakValueDictionary[str, MemoryStore]" = WeakValueDictionary()
 
@@ -44,18 +44,17 @@ class MappingStore(Store):
         self.values.pop(key, None)
 
     def list_prefix(self, prefix: str) -> Iterator[str]:  # noqa: D102
+        prefix = check_prefix(prefix)
         return (key for key in sorted(self.values) if key.startswith(prefix))
 
-    def list_dir(self, prefix: str) -> tuple[list[str], list[str]]:  # noqa: D102
-        keys: set[str] = set()
-        prefixes: set[str] = set()
-        for key in self.list_prefix(prefix):
-            name, slash, _ = key[len(prefix) :].partition("/")
-            (prefixes if slash else keys).add(name)
-        return sorted(keys), sorted(prefixes)
+    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+        prefix = check_prefix(prefix)
+        return right_below(prefix, self.list_prefix(prefix))
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.values is self.values
+        if type(other) is not type(self):
+            return NotImplemented
+        return other.values is self.values
 
     def __hash__(self) -> int:
         return id(self.values)

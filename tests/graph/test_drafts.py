@@ -1,0 +1,141 @@
+"""Arrays of the draft in Dask graphs: the same as those of other formats."""
+
+import pickle
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+import zarrdask
+from tests.drafts import NOBODY, array, stored
+from zarrdask.graph.source import Handle
+from zarrdask.tolerance import ToleranceWarning
+
+VALUES = np.arange(60 * 70, dtype="i4").reshape(60, 70)
+FORMATS = ["v3-draft", "v3-draft-protocol"]
+LAYOUTS = [{"chunks": (10, 20)}, {"chunks": (5, 10), "shards": (10, 20)}]
+
+
+@pytest.fixture(params=FORMATS)
+def zarr_format(request):
+    return request.param
+
+
+@pytest.fixture(params=LAYOUTS, ids=["chunks", "shards"])
+def layout(request):
+    return request.param
+
+
+@pytest.fixture
+def place(tmp_path, zarr_format, layout):
+    options = {"shape": VALUES.shape, "dtype": "i4", "order": "F", **layout}
+    zarrdask.create_array(tmp_path, "g/a", **options, zarr_format=zarr_format)[...] = VALUES
+    return tmp_path
+
+
+def check_round_trip(place, zarr_format):
+    x = zarrdask.from_zarr(place, "g/a")
+    np.testing.assert_array_equal(x.compute(), VALUES)
+    np.testing.assert_array_equal(x[3:50, ::7].compute(), VALUES[3:50, ::7])
+    for blocks in ((10, 20), (17, 13)):
+        y = (x + 1).rechunk(blocks)
+        options = {"chunks": (5, 10), "shards": (10, 20), "overwrite": True}
+        zarrdask.to_zarr(y, place, "g/b", zarr_format=zarr_format, **options)
+        np.testing.assert_array_equal(zarrdask.open_array(place, "g/b")[...], VALUES + 1)
+
+
+@pytest.mark.parametrize("scheduler", ["sync", "threads"])
+def test_in_this_process(place, zarr_format, scheduler):
+    with dask.config.set(scheduler=scheduler):
+        check_round_trip(place, zarr_format)
+
+
+def test_in_other_processes(tmp_path):
+    with dask.config.set(scheduler="processes", num_workers=2):
+        for zarr_format in FORMATS:
+            for n, layout in enumerate(LAYOUTS):
+                place = tmp_path / f"{zarr_format}-{n}"
+                options = {"shape": VALUES.shape, "dtype": "i4", **layout}
+                z = zarrdask.create_array(place, "g/a", **options, zarr_format=zarr_format)
+                z[...] = VALUES
+                check_round_trip(place, zarr_format)
+
+
+def test_on_a_cluster(tmp_path):
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster),
+    ):
+        for zarr_format in FORMATS:
+            place = tmp_path / zarr_format
+            options = {"shape": VALUES.shape, "dtype": "i4", **LAYOUTS[1]}
+            zarrdask.create_array(place, "g/a", **options, zarr_format=zarr_format)[...] = VALUES
+            check_round_trip(place, zarr_format)
+
+
+def test_a_task_is_small(place):
+    z = zarrdask.open_array(place, "g/a")
+    assert len(pickle.dumps(Handle(z.stored))) < 600
+    again = pickle.loads(pickle.dumps(Handle(z.stored)))
+    assert again.chunks.store == z.store
+    assert again.chunks.metadata.codecs == z.metadata.codecs
+
+
+def test_reading_meets_only_what_is_wanted(zarr_format):
+    values = {}
+    options = {"shape": VALUES.shape, "dtype": "i4", "chunks": (10, 10), "zarr_format": zarr_format}
+    zarrdask.create_array(values, "a", **options)[...] = VALUES
+    root = "root/" if zarr_format == "v3-draft-protocol" else ""
+    for i in range(6):
+        for j in range(7):
+            if (i, j) != (2, 3):
+                values[f"data/{root}a/c{i}/{j}"] = b"damaged"
+    x = zarrdask.from_zarr(values, "a")
+    np.testing.assert_array_equal(x[20:30, 35:40].compute(), VALUES[20:30, 35:40])
+
+
+def test_a_group_of_the_draft_gives_its_format_to_new_arrays(place, zarr_format):
+    group = zarrdask.open_group(place, "g", mode="r+")
+    x = da.arange(10, chunks=5)
+    zarrdask.to_zarr(x, group, "new")
+    assert group["new"].zarr_format == zarr_format
+    assert group["new"][...].tolist() == list(range(10))
+    with pytest.raises(zarrdask.NodeExistsError):
+        zarrdask.to_zarr(x, group, "other", zarr_format=3)
+
+
+def test_an_array_is_not_replaced_by_what_is_computed_from_it(place, zarr_format):
+    x = zarrdask.from_zarr(place, "g/a")
+    with pytest.raises(zarrdask.NodeExistsError, match="computed from"):
+        zarrdask.to_zarr(x + 1, place, "g/a", overwrite=True, zarr_format=zarr_format)
+
+
+def test_a_region_of_an_array_is_written(place):
+    zarrdask.to_zarr(
+        da.zeros((15, 25), dtype="i4", chunks=10), place, "g/a", region=np.s_[5:20, 7:32]
+    )
+    expected = VALUES.copy()
+    expected[5:20, 7:32] = 0
+    np.testing.assert_array_equal(zarrdask.open_array(place, "g/a")[...], expected)
+
+
+def test_names_of_graphs_tell_arrays_apart(place):
+    first = zarrdask.from_zarr(place, "g/a")
+    assert zarrdask.from_zarr(place, "g/a").name == first.name
+    z = zarrdask.open_array(place, "g/a", mode="r+")
+    z.resize((50, 70))
+    assert zarrdask.from_zarr(place, "g/a").name != first.name
+
+
+def test_a_fallback_type_that_was_allowed_is_so_in_tasks(tmp_path):
+    kind = {"extension": NOBODY, "type": "x", "fallback": "uint16"}
+    for key, value in stored(array(data_type=kind), {"c0": b"\1\0\2\0"}).items():
+        (tmp_path / key).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / key).write_bytes(value)
+    allowed = dask.config.set({"zarrdask.draft-fallback": True})
+    with allowed, pytest.warns(ToleranceWarning):
+        x = zarrdask.from_zarr(tmp_path, "a")
+    packed = pickle.dumps(x)
+    assert pickle.loads(packed).compute(scheduler="sync").tolist() == [1, 2, 0, 0]

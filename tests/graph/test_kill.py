@@ -1,0 +1,349 @@
+"""Processes that are killed in the middle of a write, and disks that are full."""
+
+import errno
+import fcntl
+import itertools
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster, Status, WorkerPlugin
+
+import zarrdask
+from zarrdask.storage.local import LocalStore
+
+ROOT = Path(__file__).parents[2]
+#: Seconds after which a test is no longer waited for.
+PATIENCE = 60
+OLD = np.arange(1, 60 * 48 + 1).reshape(60, 48)
+NEW = -OLD
+LAYOUTS = (
+    {"chunks": (20, 12), "compressors": ()},
+    {"chunks": (10, 6), "shards": (20, 12), "compressors": ()},
+    {"chunks": (20, 12), "zarr_format": 2, "compressors": ()},
+)
+
+
+def write_slowly(write=os.write):
+    """Let each write of a value be done in several parts, with time between them."""
+
+    def slow(fd, data):
+        # Others write to pipes, a few bytes.
+        if len(data) < 200:
+            return write(fd, data)
+        time.sleep(0.003)
+        return write(fd, memoryview(data)[: max(len(data) // 3, 199)])
+
+    os.write = slow
+
+
+class Slow(WorkerPlugin):
+    """Workers that are slow to write, also those that come later."""
+
+    def setup(self, worker):
+        write_slowly()
+
+
+def files(place):
+    """Return the paths of all files, also of those that no listing shows."""
+    found = (file.relative_to(place) for file in Path(place).rglob("*") if file.is_file())
+    return sorted(map(str, found))
+
+
+def partial(place):
+    """Return the paths of files that were not finished."""
+    return [file for file in files(place) if file.endswith(".partial")]
+
+
+def check_listing(place, array):
+    """Check that nothing but documents and units is seen."""
+    units = {array.stored.key(index) for index in np.ndindex(3, 4)}
+    documents = {"a/zarr.json", "a/.zarray", "a/.zattrs"}
+    assert set(LocalStore(str(place)).list_prefix("a/")) <= units | documents
+    assert list(zarrdask.open_group(place)) == ["a"]
+    assert array.nchunks_stored <= array.nchunks
+
+
+def check_units(array, *states):
+    """Check that each unit is one of those that it may be, as a whole."""
+    for unit in np.ndindex(3, 4):
+        part = tuple(slice(i * n, i * n + n) for i, n in zip(unit, (20, 12), strict=True))
+        found = array[part]
+        assert any(np.array_equal(found, state[part]) for state in states), part
+
+
+# ---- workers
+
+
+@pytest.fixture(scope="module")
+def client():
+    options = {
+        # A task is not to blame for the death of its worker here,
+        "distributed.scheduler.allowed-failures": 100,
+        # and a worker that dies twice within this time would not come back.
+        "distributed.deploy.lost-worker-timeout": "1 hour",
+    }
+    with (
+        dask.config.set(options),
+        LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        client.register_plugin(Slow())
+        yield client
+
+
+def kill_one(client, rng):
+    """Kill one of the workers, whose nanny starts another; return whether there is one."""
+    known = client.scheduler_info(n_workers=-1)["workers"]
+    # A nanny gives up if its worker dies while it starts.
+    nannies = client.cluster.workers.values()
+    pids = [n.pid for n in nannies if n.status == Status.running and n.worker_address in known]
+    if pids:
+        with suppress(ProcessLookupError):
+            os.kill(rng.choice(pids), signal.SIGKILL)
+    return bool(pids)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["new", "region"])
+def test_workers_are_killed(client, tmp_path, seed, kind):
+    rng = random.Random(seed)
+    options = LAYOUTS[seed % len(LAYOUTS)]
+    x = da.from_array(NEW, chunks=(7, 13))
+    expected, states = NEW, (np.zeros_like(OLD), NEW)
+    if kind == "new":
+        task = zarrdask.to_zarr(x, tmp_path, "a", compute=False, **options)
+    else:
+        zarrdask.create_array(tmp_path, "a", shape=OLD.shape, dtype=OLD.dtype, **options)[...] = OLD
+        region = np.s_[5:55, 5:40]
+        expected = OLD.copy()
+        expected[region] = NEW[region]
+        states = (OLD, expected)
+        task = zarrdask.to_zarr(x[region], tmp_path, "a", region=region, compute=False)
+    array = zarrdask.open_array(tmp_path, "a")
+    client.wait_for_workers(2, timeout=PATIENCE)
+    future = client.compute(task)
+    kills = 0
+    for _ in range(2):
+        time.sleep(rng.uniform(0, 0.15))
+        if future.done():
+            break
+        kills += kill_one(client, rng)
+        # Whoever reads meanwhile sees whole units.
+        check_units(array, *states)
+    future.result(timeout=PATIENCE)
+    np.testing.assert_array_equal(array[...], expected)
+    check_listing(tmp_path, array)
+    # A thread may leave one; it goes with the array.
+    assert len(partial(tmp_path)) <= 2 * kills
+    zarrdask.to_zarr(x, tmp_path, "a", overwrite=True, **options)
+    np.testing.assert_array_equal(zarrdask.open_array(tmp_path, "a")[...], NEW)
+    assert not partial(tmp_path)
+
+
+# ---- the client
+
+WRITE = """
+import sys
+import dask.array as da
+import numpy as np
+import zarrdask
+from tests.graph import test_kill as this
+
+if __name__ == "__main__":
+    place, kind, number, cluster = sys.argv[1:]
+    x = da.from_array(this.NEW, chunks=(7, 13))
+    options = this.LAYOUTS[int(number)]
+    options = {"region": np.s_[:, :]} if kind == "region" else {"overwrite": True, **options}
+    this.write_slowly()
+    if cluster == "cluster":
+        from distributed import Client, LocalCluster
+
+        client = Client(LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0"))
+        client.register_plugin(this.Slow())
+    print("ready", flush=True)
+    sys.stdin.readline()
+    zarrdask.to_zarr(x, place, "a", **options)
+    print("done", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@contextmanager
+def writer(*arguments):
+    """Start a process that writes when it is told to; afterwards nothing is left of it."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITE, *map(str, arguments)],
+        cwd=ROOT,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        try:
+            # Its workers have the same pipe: when that ends, they have ended.
+            process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+
+def tell(process):
+    """Let a process begin."""
+    process.stdin.write("go\n")
+    process.stdin.flush()
+
+
+def check_killed(place, kind):
+    """Check what a write left that was killed: the old, or part of the new, or nothing."""
+    try:
+        array = zarrdask.open_array(place, "a")
+    except zarrdask.NodeNotFoundError:
+        assert kind == "new"
+        return False
+    if kind == "region":
+        check_units(array, OLD, NEW)
+    elif not np.array_equal(array[...], OLD):
+        # Never the old values under the new metadata.
+        check_units(array, np.zeros_like(OLD), NEW)
+    check_listing(place, array)
+    return bool((array[...] == NEW).any())
+
+
+@pytest.mark.parametrize(
+    ("kind", "cluster", "count"),
+    [("new", "threads", 3), ("region", "threads", 3), ("region", "cluster", 1)],
+)
+def test_the_process_that_computes_is_killed(tmp_path, kind, cluster, count):
+    rng = random.Random(kind)
+    places = [tmp_path / str(number) for number in range(count)]
+    with ExitStack() as stack:
+        writers = []
+        for number, place in enumerate(places):
+            layout = LAYOUTS[number]
+            zarrdask.create_array(place, "a", shape=OLD.shape, dtype=OLD.dtype, **layout)[...] = OLD
+            writers.append(writer(place, kind, number, cluster))
+        processes = [stack.enter_context(each) for each in writers]
+        for process in processes:
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            tell(process)
+            time.sleep(rng.uniform(0.01, 0.25))
+            process.kill()
+    for number, place in enumerate(places):
+        check_killed(place, kind)
+        x = da.from_array(NEW, chunks=(7, 13))
+        if kind == "region":
+            zarrdask.to_zarr(x, place, "a", region=np.s_[:, :])
+        else:
+            zarrdask.to_zarr(x, place, "a", overwrite=True, **LAYOUTS[number])
+            assert not partial(place)
+        array = zarrdask.open_array(place, "a")
+        np.testing.assert_array_equal(array[...], NEW)
+        check_listing(place, array)
+
+
+# ---- full disks
+
+
+def runs_out(call, after):
+    """Return a system call that works some times for files that are written, then no more."""
+    works, counter, here = getattr(os, call), itertools.count(), threading.get_ident()
+
+    def concerns(first, second=0, *_):
+        if threading.get_ident() != here:
+            return False
+        if call == "open":
+            return second & os.O_CREAT
+        return fcntl.fcntl(first, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY
+
+    def limited(*arguments):
+        at = next(counter) if concerns(*arguments) else -1
+        if at < after:
+            return works(*arguments)
+        if call == "write" and at == after:
+            fd, data = arguments
+            return works(fd, memoryview(data)[: len(data) // 2])
+        if call == "close":  # where quotas are checked late
+            works(*arguments)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    return limited
+
+
+REGION = np.s_[3:57, 2:]
+CHANGED = OLD.copy()
+CHANGED[REGION] = NEW[REGION]
+
+
+def prepared(place, number):
+    """Return an array of old values, and what writes new ones to a region of it."""
+    layout = LAYOUTS[number]
+    array = zarrdask.create_array(place, "a", shape=OLD.shape, dtype=OLD.dtype, **layout)
+    array[...] = OLD
+    x = da.from_array(NEW[REGION], chunks=(7, 13))
+    return array, zarrdask.to_zarr(x, place, "a", region=REGION, compute=False)
+
+
+@pytest.mark.parametrize("number", range(len(LAYOUTS)))
+@pytest.mark.parametrize(("call", "after"), [("write", 0), ("write", 5), ("close", 5), ("open", 5)])
+def test_a_disk_that_is_full_keeps_the_old_values(tmp_path, monkeypatch, number, call, after):
+    array, task = prepared(tmp_path, number)
+    before = files(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, runs_out(call, after))
+        with pytest.raises(zarrdask.StoreError, match=r"^a/.*: No space left") as caught:
+            task.compute(scheduler="sync")
+    assert caught.value.key.startswith("a/")
+    assert files(tmp_path) == before
+    check_units(array, OLD, CHANGED)
+    assert not np.array_equal(array[...], CHANGED)
+    task.compute(scheduler="threads")
+    np.testing.assert_array_equal(array[...], CHANGED)
+    assert files(tmp_path) == before
+
+
+LIMIT = """
+import resource
+import sys
+import zarrdask
+from tests.graph import test_kill as this
+
+array, task = this.prepared(sys.argv[1], int(sys.argv[2]))
+_, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, most))
+try:
+    task.compute(scheduler="threads")
+except zarrdask.StoreError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("number", range(len(LAYOUTS)))
+def test_a_file_that_may_not_get_that_large_keeps_its_old_values(tmp_path, number):
+    done = subprocess.run(
+        [sys.executable, "-c", LIMIT, str(tmp_path), str(number)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert done.stdout.startswith("a/")
+    assert "File too large" in done.stdout
+    np.testing.assert_array_equal(zarrdask.open_array(tmp_path, "a")[...], OLD)
+    assert not partial(tmp_path)

@@ -1,0 +1,75 @@
+"""Any blocks to any stored units, at random: what is stored is the array, each unit once.
+
+The cases are those of fixed seeds; ``ZARRDASK_SEED=1000`` in the environment gives others.
+"""
+
+import os
+
+import dask
+import pytest
+from distributed import Client, LocalCluster
+
+import zarrdask
+from tests.graph.cases import case, explained, same
+from tests.graph.writes import LoggedStore, WritesStore
+
+FIRST = int(os.environ.get("ZARRDASK_SEED", "0"))
+THREADS = range(FIRST, FIRST + 320, 40)
+CLUSTER = range(FIRST + 500, FIRST + 560, 10)
+
+
+def keys(each, store, wanted):
+    """Return the keys of those units of a case's array that are wanted."""
+    stored = zarrdask.open_array(store).stored
+    return {stored.key(index) for index, part in each.units() if wanted(part)}
+
+
+def check(each, store, before):
+    """Check what a write left: the values, who wrote them, and what it did not touch."""
+    same(zarrdask.open_array(store)[...], each.expected)
+    written = {key: n for key, n in store.writes.items() if "zarr" not in key}
+    assert set(written.values()) <= {1}, "a unit has several writers"
+    assert written.keys() <= keys(each, store, each.meets), "a unit elsewhere was written"
+    there = {key for key in store.list() if "zarr" not in key and not key.endswith(".zattrs")}
+    assert there == keys(each, store, lambda part: not each.is_fill(part))
+    elsewhere = keys(each, store, lambda part: not each.meets(part))
+    assert {key: store.get(key) for key in elsewhere} == {key: before.get(key) for key in elsewhere}
+
+
+@pytest.mark.parametrize("first", THREADS)
+def test_threads(first):
+    for seed in range(first, first + THREADS.step):
+        each = case(seed)
+        with explained(each), dask.config.set(scheduler="threads", num_workers=4):
+            store = WritesStore()
+            each.prepare(store)
+            before = dict(store.values)
+            store.writes.clear()
+            each.write(store)
+            check(each, store, before)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("first", CLUSTER)
+def test_two_processes(client, tmp_path, first):
+    cases = [case(seed) for seed in range(first, first + CLUSTER.step)]
+    stores = [LoggedStore(str(tmp_path / f"{each.seed}")) for each in cases]
+    before, tasks = [], []
+    for each, store in zip(cases, stores, strict=True):
+        with explained(each):
+            each.prepare(store)
+            before.append({key: store.get(key) for key in store.list()})
+            store.forget()
+            tasks.append(each.write(store, compute=False))
+    dask.compute(*tasks)
+    for each, store, old in zip(cases, stores, before, strict=True):
+        with explained(each):
+            check(each, store, old)

@@ -1,0 +1,55 @@
+"""Stores that keep a record of what is written to them."""
+
+import threading
+from collections import Counter
+from pathlib import Path
+
+from zarrdask.storage.local import LocalStore
+from zarrdask.storage.memory import MemoryStore
+
+
+class WritesStore(MemoryStore):
+    """Values in memory; counts how often each key is set or erased."""
+
+    def __init__(self):
+        super().__init__()
+        self.writes = Counter()
+        self._lock = threading.Lock()
+
+    def _count(self, key):
+        with self._lock:
+            self.writes[key] += 1
+
+    def set(self, key, value):
+        self._count(key)
+        super().set(key, value)
+
+    def erase(self, key):
+        self._count(key)
+        super().erase(key)
+
+
+class LoggedStore(LocalStore):
+    """A directory; beside it lies a file with a line for each key that was set or erased."""
+
+    def _log(self, key):
+        with open(f"{self.root}.log", "a") as file:
+            file.write(f"{key}\n")
+
+    def set(self, key, value):
+        self._log(key)
+        super().set(key, value)
+
+    def erase(self, key):
+        self._log(key)
+        super().erase(key)
+
+    @property
+    def writes(self):
+        """How often each key was set or erased, by all processes."""
+        log = Path(f"{self.root}.log")
+        return Counter(log.read_text().split("\n")[:-1] if log.exists() else [])
+
+    def forget(self):
+        """Begin a new record."""
+        Path(f"{self.root}.log").unlink(missing_ok=True)

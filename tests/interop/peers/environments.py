@@ -1,0 +1,87 @@
+"""The Pythons that have a peer: virtual environments that are made when needed, or the system's."""
+
+import fcntl
+import os
+import subprocess
+import sys
+from glob import glob
+from pathlib import Path
+from shutil import which
+
+FOLDER = Path(os.environ.get("ZARRDASK_PEERS", Path(__file__).parents[3] / ".peers")).absolute()
+#: What an environment of its own holds. zarr-python 2 is not developed further.
+REQUIREMENTS: dict[str, tuple[str, ...]] = {
+    "zarr2": (
+        *("zarr==2.18.7", "numcodecs[crc32c,msgpack]==0.15.*", "numpy<2.5"),
+        "pytest",  # its sharding imports its own tests
+    ),
+    "newest": ("zarr[cast-value-rs]>=3.4", "numcodecs[msgpack]"),
+    "dataset": ("xarray>=2024.10", "zarr>=3.0.8,<3.2"),
+}
+#: Debian's package: GDAL 3.6, the last that writes the draft of v3.
+SYSTEM = os.environ.get("ZARRDASK_SYSTEM_PYTHON", "/usr/bin/python3")
+
+
+class MissingPeer(Exception):
+    """A peer is not here; the message tells how to get it."""
+
+
+def python_of(peer: str) -> Path:
+    """Return the Python that has a peer, made if there is none.
+
+    Raises
+    ------
+    MissingPeer
+        If it can't be.
+    """
+    if peer == "gdal":
+        return _system()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with (FOLDER / f"{peer}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several workers of pytest-xdist want it at once
+        return _made(peer)
+
+
+def _system() -> Path:
+    try:
+        subprocess.run([SYSTEM, "-c", "from osgeo import gdal_array"], check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise MissingPeer(
+            f"{SYSTEM} has no GDAL. On Debian 12: apt-get install python3-gdal; elsewhere name "
+            "a Python that has GDAL 3.6 in ZARRDASK_SYSTEM_PYTHON."
+        ) from error
+    return Path(SYSTEM)
+
+
+def _made(peer: str) -> Path:
+    home = FOLDER / peer
+    python, done = home / "bin" / "python", home / "requirements.txt"
+    base = newer_python() if peer == "newest" else sys.executable
+    if base is None:
+        raise MissingPeer("the newest zarr-python needs Python 3.12 or newer: put one on PATH")
+    requirements = "\n".join(REQUIREMENTS[peer])
+    if done.exists() and done.read_text() == requirements:
+        return python
+    try:
+        subprocess.run([base, "-m", "venv", "--clear", home], check=True)
+        pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
+        subprocess.run([*pip, *REQUIREMENTS[peer]], check=True)
+    except subprocess.CalledProcessError as error:
+        raise MissingPeer(f"{home} can't be made ({error}); it needs pip's index") from error
+    done.write_text(requirements)
+    return python
+
+
+def newer_python() -> str | None:
+    """Return a Python of 3.12 or newer, if there is one on PATH or of pyenv's."""
+    if sys.version_info >= (3, 12):
+        return sys.executable
+    names = [f"python3.{minor}" for minor in range(12, 15)]
+    pyenv = os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv"))
+    found = [path for name in names if (path := which(name))]
+    for python in (*found, *sorted(glob(f"{pyenv}/versions/3.*/bin/python3"))):
+        # pyenv puts names on PATH of versions that are not switched on.
+        check = [python, "-c", "import ensurepip, sys; sys.exit(sys.version_info < (3, 12))"]
+        if subprocess.run(check, stderr=subprocess.DEVNULL, check=False).returncode == 0:
+            return python
+    return None

@@ -1,0 +1,174 @@
+"""Passing failures are not seen; lasting ones come at once."""
+
+import errno
+
+import dask.config
+import numpy as np
+import pytest
+
+from zarrdask.errors import StoreError
+from zarrdask.storage import retry
+from zarrdask.storage.base import Scratch
+from zarrdask.storage.faults import Faults, FaultyStore
+from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.retry import RetryingStore, is_transient
+
+
+class HttpError(Exception):
+    def __init__(self, status):
+        super().__init__(status)
+        self.status = status
+
+
+class ClientError(Exception):
+    def __init__(self, status, code=""):
+        super().__init__(status)
+        self.response = {"ResponseMetadata": {"HTTPStatusCode": status}, "Error": {"Code": code}}
+
+
+def behind(error):
+    """Return an error of ours that was raised because of another."""
+    found = StoreError("failed", key="a")
+    found.__cause__ = error
+    return found
+
+
+TRANSIENT = [
+    ConnectionResetError(),
+    TimeoutError(),
+    OSError(errno.EHOSTUNREACH, "no route"),
+    HttpError(429),
+    HttpError(503),
+    ClientError(500),
+    ClientError(400, "RequestTimeout"),
+    behind(ConnectionResetError()),
+    behind(behind(HttpError(502))),
+]
+LASTING = [
+    PermissionError(),
+    FileNotFoundError(),
+    OSError(errno.ENOSPC, "full"),
+    HttpError(404),
+    HttpError(403),
+    ClientError(403, "AccessDenied"),
+    behind(OSError(errno.EROFS, "read-only")),
+    ValueError(),
+]
+
+
+@pytest.mark.parametrize("error", TRANSIENT, ids=repr)
+def test_what_may_pass(error):
+    assert is_transient(error)
+
+
+@pytest.mark.parametrize("error", LASTING, ids=repr)
+def test_what_lasts(error):
+    assert not is_transient(error)
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    found = []
+    monkeypatch.setattr(retry.time, "sleep", found.append)
+    return found
+
+
+class Failing(MemoryStore):
+    """Fails a number of times in a row, then works."""
+
+    def __init__(self, error, times):
+        super().__init__()
+        self.error, self.left = error, times
+
+    def _maybe(self):
+        if self.left:
+            self.left -= 1
+            raise self.error
+
+    def get(self, key):
+        self._maybe()
+        return super().get(key)
+
+    def set(self, key, value):
+        self._maybe()
+        super().set(key, value)
+
+
+def test_a_failure_that_passes_is_not_seen(pauses):
+    store = RetryingStore(Failing(ConnectionResetError(), 3))
+    store.set("a", b"1")
+    assert store.get("a") == b"1"
+    assert len(pauses) == 3
+    assert all(0 <= pause <= 0.1 * 2**i for i, pause in enumerate(pauses))
+
+
+def test_it_is_given_up_after_the_configured_number(pauses):
+    with dask.config.set({"zarrdask.retries": 2}):
+        with pytest.raises(ConnectionResetError):
+            RetryingStore(Failing(ConnectionResetError(), 3)).get("a")
+    assert len(pauses) == 2
+
+
+def test_pauses_have_a_limit(pauses):
+    with dask.config.set({"zarrdask.retries": 20, "zarrdask.retry-delay": 0.5}):
+        RetryingStore(Failing(TimeoutError(), 20)).get("a")
+    assert max(pauses) <= 0.5
+
+
+def test_a_lasting_failure_comes_at_once(pauses):
+    inner = Failing(PermissionError("no"), 2)
+    with pytest.raises(PermissionError):
+        RetryingStore(inner).set("a", b"1")
+    assert (pauses, inner.left) == ([], 1)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_many_values_are_taken_up_where_they_broke_off(pauses, seed):
+    inner = MemoryStore({f"k{i}": bytes([i]) * 4 for i in range(50)})
+    store = RetryingStore(FaultyStore(inner, Faults(lost=0.3), seed))
+    keys = [f"k{i}" for i in range(50)] + ["none"]
+    with dask.config.set({"zarrdask.retries": 30}):
+        found = [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
+        parts = store.get_ranges("k7", [(0, 1), (1, 2), (2, 9)], Scratch())
+        assert [bytes(p) for p in parts] == [b"\7", b"\7\7", b"\7\7"]
+    assert found == [bytes([i]) * 4 for i in range(50)] + [None]
+    assert pauses
+
+
+def test_the_same_seed_fails_in_the_same_places():
+    def places(seed):
+        store, found = FaultyStore(MemoryStore(), Faults(lost=0.5), seed), []
+        for i in range(40):
+            try:
+                store.set("a", b"")
+            except ConnectionResetError:
+                found.append(i)
+        assert len(found) == store.failures
+        return found
+
+    assert places(3) == places(3) != places(4)
+    assert 5 < len(places(3)) < 35
+
+
+def test_late_and_torn_failures_change_the_value():
+    inner = MemoryStore({"a": b"old", "b": b"old"})
+    with pytest.raises(ConnectionResetError, match="after"):
+        FaultyStore(inner, Faults(late=1)).set("a", b"new!")
+    with pytest.raises(ConnectionResetError, match="torn"):
+        FaultyStore(inner, Faults(torn=1)).set("b", b"new!")
+    assert inner.values == {"a": b"new!", "b": b"ne"}
+
+
+def test_arrays_are_read_and_written_through_failures(pauses):
+    import zarrdask
+
+    inner = MemoryStore()
+    faults = Faults(lost=0.2, late=0.1)
+    store = RetryingStore(FaultyStore(inner, faults, 1))
+    with dask.config.set({"zarrdask.retries": 50}):
+        z = zarrdask.create_array(store, shape=(40, 40), chunks=7, dtype="i4")
+        z[...] = np.arange(1600).reshape(40, 40)
+        z[3:9, 5] = -1
+        np.testing.assert_array_equal(zarrdask.open_array(inner)[...], z[...])
+    assert (z[3:9, 5] == -1).all()
+    assert pauses

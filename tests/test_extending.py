@@ -1,0 +1,105 @@
+"""The examples of docs/extending.md as a package that is installed, and used by name only."""
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "extending.md").read_text()
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+DECLARED = re.search(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[1]
+# What another program does, which has installed the package and imports nothing of it.
+USE = """
+import dask, dask.array as da, numpy as np, zarrdask
+from uuid import UUID
+
+if __name__ == "__main__":
+    uuid = np.array([UUID(int=i).bytes for i in range(20)], "S16").view("V16")
+    name = "https://example.com/zarr/uuid"
+    options = dict(
+        dtype=name,
+        fill_value=np.void(UUID(int=7).bytes),
+        grid={"name": "example.doubling", "configuration": {"first": 2}},
+        chunk_key_encoding={"name": "example.padded", "configuration": {"width": 3}},
+        storage_transformers=["example.sha256"],
+        compressors=["example.invert"],
+        extensions=[
+            {
+                "name": "https://example.com/zarr/array-statistics",
+                "configuration": {"min": 1, "max": 2},
+            }
+        ],
+    )
+    x = da.from_array(uuid, chunks=6)
+    with dask.config.set(scheduler="processes", num_workers=2):
+        zarrdask.to_zarr(x, "x.zarr", **options)
+        found = zarrdask.from_zarr("x.zarr", chunks="stored")
+        print(found.chunks, bool((found.compute() == uuid).all()))
+    z = zarrdask.open("x.zarr")
+    print(z.nchunks_stored, z.metadata.data_type.to_json(), z.metadata.codecs[-1].name)
+"""
+
+
+WHEEL = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+
+
+def wheel(folder):
+    """Build a package of the page's definitions, with the entry points that it declares."""
+    code = "\n".join(
+        block for block in BLOCKS if re.search(r"^(class|def|import|from) ", block, re.M)
+    )
+    groups = re.sub(r'^\[project\.entry-points\."(.*)"\]$', r"[\1]", DECLARED, flags=re.MULTILINE)
+    points = re.sub(r'^"(.*)" = "(.*)"$', r"\1 = \2", groups, flags=re.MULTILINE)
+    path = folder / "acme-1.0-py3-none-any.whl"
+    files = {
+        "acme.py": code,
+        "acme-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n",
+        "acme-1.0.dist-info/WHEEL": WHEEL,
+        "acme-1.0.dist-info/entry_points.txt": points,
+        "acme-1.0.dist-info/RECORD": "",
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return path
+
+
+def run(*command, folder, **variables):
+    """Run a command in a folder, and return what it prints."""
+    done = subprocess.run(
+        command,
+        check=False,
+        cwd=folder,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_an_installed_package_extends_everything_by_name(tmp_path):
+    site = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    run(*pip, "--target", str(site), str(wheel(tmp_path)), folder=tmp_path)
+    (tmp_path / "use.py").write_text(USE)
+    paths = os.pathsep.join([str(site), str(ROOT), os.environ.get("PYTHONPATH", "")])
+    printed = run(sys.executable, "use.py", folder=tmp_path, PYTHONPATH=paths).splitlines()
+    assert printed == [
+        "((2, 4, 8, 6),) True",
+        "4 https://example.com/zarr/uuid example.invert",
+    ]
+    keys = sorted(path.name for path in (tmp_path / "x.zarr").iterdir())
+    assert keys == ["chunk-000", "chunk-001", "chunk-002", "chunk-003", "zarr.json"]
+
+
+@pytest.mark.parametrize("block", [b for b in BLOCKS if re.search("^(class|def) ", b, re.M)])
+def test_an_example_has_about_thirty_lines(block):
+    body = block[re.search(r"^(@dataclass|class|def)", block, re.M).start() :]
+    assert len([line for line in body.splitlines() if line.strip()]) <= 36

@@ -1,0 +1,113 @@
+"""The tests that we ship for others' stores: a good one passes, and each kind of bad one fails."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.test_examples import ROOT, blocks
+from zarrdask.testing import StoreContract
+
+PAGE = ROOT / "docs" / "stores.md"
+
+
+def sqlite_store():
+    """Return the class of the documentation."""
+    (source,) = (block for _, block in blocks(PAGE.read_text()) if "class SqliteStore" in block)
+    module = ModuleType("sqlite_store")
+    sys.modules["sqlite_store"] = module
+    exec(source.partition("\nroot = ")[0], vars(module))
+    return module.SqliteStore
+
+
+class TestSqliteStore(StoreContract):
+    @pytest.fixture
+    def store(self, tmp_path):
+        return sqlite_store()(str(tmp_path / "data.db"))
+
+
+GOOD = """
+import pytest
+
+from zarrdask.storage.memory import MemoryStore
+from zarrdask.testing import VALUES, ReadOnlyStoreContract, StoreContract
+
+
+class TestGood(StoreContract):
+    @pytest.fixture
+    def store(self):
+        return MemoryStore()
+
+
+class Reader(MemoryStore):
+    writeable = False
+
+    def set(self, key, value):
+        raise NotImplementedError
+"""
+#: What a store may do wrong.
+FAULTS = {
+    "MissingIsEmpty": "def get(self, key): return super().get(key) or b''",
+    "GetGivesViews": "def get(self, key): v = super().get(key); return v and memoryview(v)",
+    "SetKeepsTheBuffer": "def set(self, key, value): self.values[key] = value",
+    "SetIsLost": "def set(self, key, value): self.values.setdefault(key, bytes(value))",
+    "KeysHaveNoCase": "def set(self, key, value): super().set(key.lower(), value)",
+    "EraseComplains": "def erase(self, key): del self.values[key]",
+    "EraseDoesNothing": "def erase(self, key): pass",
+    "EraseTooMuch": "def erase_prefix(self, prefix): super().erase_prefix(prefix and '')",
+    "ManyInAnotherOrder": "def get_many(self, keys, s): return super().get_many(sorted(keys), s)",
+    "RangesFromTheStart": "def get_range(self, k, at, n=None): return super().get_range(k, 0, n)",
+    "PartsInAnotherOrder": (
+        "def get_partial_values(self, w): return super().get_partial_values(sorted(w, key=str))"
+    ),
+    "PartsCutTheRest": "def set_partial_values(self, w): [self.set(k, v) for k, _, v in w]",
+    "ListsOneLevel": "def list_prefix(self, prefix): return iter(self.list_dir(prefix)[0])",
+    "ListsUnsorted": "def list_dir(self, p): k, d = super().list_dir(p); return k[::-1], d",
+    "ListsAnyPrefix": "def list_dir(self, p): return super().list_dir((p or '').rstrip('/') + '/')",
+    "UnlikeItself": "def __eq__(self, other): return False\n    __hash__ = MemoryStore.__hash__",
+    "PicklesToNothing": "def __reduce__(self): return MemoryStore, ()",
+    "CannotList": "listable = False",
+}
+
+
+def run(path: Path, source: str) -> dict[str, set[str]]:
+    """Return the tests that failed, for each class of a file."""
+    (path / "test_stores.py").write_text(source)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-rfE",
+        "-p",
+        "no:cacheprovider",
+        "test_stores.py",
+    ]
+    done = subprocess.run(command, cwd=path, capture_output=True, text=True, check=False)
+    assert "passed" in done.stdout, done.stdout + done.stderr
+    failed: dict[str, set[str]] = {}
+    for name, test in re.findall(
+        r"^(?:FAILED|ERROR) test_stores\.py::Test(\w+)::(\w+)", done.stdout, re.M
+    ):
+        failed.setdefault(name, set()).add(test)
+    return failed
+
+
+def test_each_fault_is_found_and_a_good_store_has_none(tmp_path):
+    source = GOOD
+    for name, fault in FAULTS.items():
+        source += f"\n\nclass {name}(MemoryStore):\n    {fault}\n"
+        source += f"\n\nclass Test{name}(StoreContract):\n    @pytest.fixture\n"
+        source += f"    def store(self):\n        return {name}()\n"
+    source += "\n\nclass TestReader(ReadOnlyStoreContract):\n    @pytest.fixture\n"
+    source += "    def store(self):\n        return Reader(dict(VALUES))\n"
+    assert set(run(tmp_path, source)) == {*FAULTS, "Reader"}
+
+
+def test_the_fixture_must_be_given(tmp_path):
+    source = "from zarrdask.testing import StoreContract\nclass TestNone(StoreContract): pass\n"
+    source += "def test_it(): pass\n"
+    assert len(run(tmp_path, source)["None"]) > 30

@@ -1,0 +1,170 @@
+"""Write regions of a stored array: whole units are stored, others changed."""
+
+from typing import Any, cast
+
+import numpy as np
+
+from zarrdask import memory
+from zarrdask.chunkio import Chunks
+from zarrdask.codecs.pipeline import Pipeline
+from zarrdask.codecs.scatter import put_fill
+from zarrdask.codecs.sharding import Shard, shard_of
+from zarrdask.cuts import Cuts, Points, Request, cut, numpy_index, permute
+from zarrdask.dtypes.fill import only_fill
+from zarrdask.errors import ZarrdaskError
+from zarrdask.grids import ChunkGrid, Index
+from zarrdask.locks import Lock, UnitLocks
+from zarrdask.parallel import in_parts
+from zarrdask.storage.base import Buffer
+
+
+def write_region(
+    chunks: Chunks,
+    request: Request,
+    values: np.ndarray,
+    *,
+    empty: bool,
+    threads: int | None = 1,
+    among: Lock | None = None,
+) -> int:
+    """Write values to a region, or to any other part of an array.
+
+    A unit that the region covers (as far as the array goes) is encoded and stored; one that it
+    covers in part is read, changed and stored, while no other writer of this machine stores it.
+
+    Parameters
+    ----------
+    chunks : Chunks
+    request : Request
+        Where to, as in `read_region`.
+    values : ndarray
+        Of the request's shape and the array's dtype.
+    empty : bool
+        Whether units that hold only the fill value are stored; they are erased otherwise.
+    threads : int, optional
+        How many encode at a time.
+    among : Lock, optional
+        Keeps writers on other machines from a unit that is covered in part.
+
+    Returns
+    -------
+    int
+        How many units were stored.
+
+    Raises
+    ------
+    CodecError
+        If values can't be encoded, or a unit that is to be changed is damaged.
+    StoreError
+        If the store fails.
+    """
+    cuts = cut(request, chunks.metadata.grid.axes)
+    locks = UnitLocks(chunks.store, among)
+    written = in_parts(lambda part: _write(chunks, part, values, locks, empty=empty), cuts, threads)
+    return sum(written)
+
+
+def _write(chunks: Chunks, cuts: Cuts, values: np.ndarray, locks: UnitLocks, *, empty: bool) -> int:
+    stored = 0
+    for index, inside, outside in zip(*cuts, strict=True):
+        if inside is None or _reaches_edges(chunks.metadata.grid, index, inside):
+            data = _encode(chunks, index, inside, values[outside], empty=empty)
+            with chunks.change(locks, index, part=False):
+                _put(chunks, index, data)
+        else:
+            with chunks.change(locks, index, part=True):
+                data = _encode_part(chunks, index, inside, values[outside], empty=empty)
+                _put(chunks, index, data)
+        stored += data is not None
+    return stored
+
+
+def _put(chunks: Chunks, index: Index, data: Buffer | None) -> None:
+    if data is None:
+        chunks.units.erase(chunks.key(index))
+    else:
+        chunks.units.set(chunks.key(index), data)
+
+
+def _encode(
+    chunks: Chunks, index: Index, inside: Any, values: np.ndarray, *, empty: bool
+) -> Buffer | None:
+    """Return the stored form of a unit, or None if it need not be stored."""
+    pipeline = chunks.metadata.pipeline_at(index)
+    if inside is not None:
+        padded = filled(pipeline)
+        padded[inside] = values
+        values = padded
+    return _encoded(chunks, index, pipeline, values, empty=empty)
+
+
+def _encoded(
+    chunks: Chunks, index: Index, pipeline: Pipeline, values: np.ndarray, *, empty: bool
+) -> Buffer | None:
+    if not empty and only_fill(values, pipeline.spec.fill_value):
+        return None
+    try:
+        return pipeline.encode(values)
+    except ZarrdaskError as error:
+        raise error.within(chunks.key(index)) from error.__cause__
+
+
+def _encode_part(
+    chunks: Chunks, index: Index, inside: Any, values: np.ndarray, *, empty: bool
+) -> Buffer | None:
+    """Return the new stored form of a unit of which a part changes."""
+    pipeline, key = chunks.metadata.pipeline_at(index), chunks.key(index)
+    try:
+        if shard_of(pipeline) is not None and _is_box(inside):
+            return _update_shard(chunks, pipeline, key, inside, values, empty=empty)
+        values = _merge(chunks, pipeline, key, inside, values)
+    except ZarrdaskError as error:
+        raise error.within(key) from error.__cause__
+    return _encoded(chunks, index, pipeline, values, empty=empty)
+
+
+def filled(pipeline: Pipeline) -> np.ndarray:
+    """Return a chunk that holds the fill value."""
+    spec = pipeline.spec
+    chunk = memory.chunk(spec.shape, spec.dtype)
+    put_fill(chunk, ..., spec.fill_value)
+    return chunk
+
+
+def _is_box(request: Request) -> bool:
+    """Whether a request is a block of neighbouring elements."""
+    return not isinstance(request, Points) and all(
+        isinstance(pick, slice) and pick.step == 1 for pick in request
+    )
+
+
+def _reaches_edges(grid: ChunkGrid, index: Index, inside: Any) -> bool:
+    """Whether all elements of a unit that lie in the array are covered."""
+    return _is_box(inside) and all(
+        pick.start == 0 and pick.stop == min(length, size - at)
+        for pick, length, at, size in zip(
+            inside, grid.shape_of(index), grid.start(index), grid.shape, strict=True
+        )
+    )
+
+
+def _merge(
+    chunks: Chunks, pipeline: Pipeline, key: str, inside: Any, values: np.ndarray
+) -> np.ndarray:
+    data = chunks.units.get(key)
+    if data is None:
+        unit = filled(pipeline)
+    else:
+        unit = np.array(pipeline.decode(data), pipeline.spec.dtype)
+    unit[numpy_index(inside)] = values
+    return unit
+
+
+def _update_shard(
+    chunks: Chunks, pipeline: Pipeline, key: str, inside: Any, values: np.ndarray, *, empty: bool
+) -> Buffer | None:
+    shard, axes = cast(Shard, pipeline.serializer), pipeline.axes
+    if axes is not None:
+        inside, values = permute(inside, axes), values.transpose(axes)
+    encoded = shard.update(chunks.units.get(key), inside, values)
+    return shard.assemble({}) if encoded is None and empty else encoded

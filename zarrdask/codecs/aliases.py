@@ -1,0 +1,67 @@
+"""What codecs are called in files of 2023, and by writers that used names before they were given.
+
+They are read under the names that they have now, and written under these only.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from zarrdask.definitions import Definition
+from zarrdask.tolerance import tolerate
+
+#: numcodecs' codecs whose bare names stand in files of zarrs from 2024.
+_BARE = (
+    *("adler32", "astype", "bz2", "crc32", "delta", "fixedscaleoffset", "fletcher32"),
+    *("jenkins_lookup3", "lz4", "lzma", "pcodec", "quantize", "shuffle", "zfpy", "zlib"),
+)
+#: Where zarrs documented its codecs was also what it called them.
+_ZARRS = "https://codec.zarrs.dev/"
+#: Names, the names that are meant, and the rules that tell so.
+_NAMES: Mapping[str, tuple[str, str]] = {
+    "endian": ("bytes", "X-C7"),
+    **{name: (f"numcodecs.{name}", "C-67") for name in _BARE},
+    "zarrs.bitround": ("bitround", "C-67"),
+    "zarrs.zfp": ("zfp", "C-67"),
+    f"{_ZARRS}array_to_array/bitround": ("bitround", "C-67"),
+    f"{_ZARRS}array_to_bytes/pcodec": ("numcodecs.pcodec", "C-67"),
+    f"{_ZARRS}array_to_bytes/vlen_bytes": ("vlen-bytes", "C-67"),
+    f"{_ZARRS}array_to_bytes/vlen_utf8": ("vlen-utf8", "C-67"),
+    f"{_ZARRS}array_to_bytes/zfp": ("zfp", "C-67"),
+    f"{_ZARRS}bytes_to_bytes/bz2": ("numcodecs.bz2", "C-67"),
+    f"{_ZARRS}bytes_to_bytes/fletcher32": ("numcodecs.fletcher32", "C-67"),
+    f"{_ZARRS}bytes_to_bytes/zlib": ("numcodecs.zlib", "C-67"),
+}
+
+
+def is_alias(name: str) -> bool:
+    """Whether a codec of this name is known under another."""
+    return name in _NAMES
+
+
+def renamed(definition: Definition) -> Definition:
+    """Return a codec's definition under the name that it has now (conformance C-67, X-C7)."""
+    name, rule = _NAMES[definition.name]
+    tolerate(
+        rule, "an old name of a codec", key="codecs", found=definition.name, expected=repr(name)
+    )
+    return replace(definition, name=name)
+
+
+def with_axes(definition: Definition, ndim: int | None) -> Definition:
+    """Return a transposition with its axes instead of "C" or "F" (conformance X-C11)."""
+    order = definition.configuration.get("order")
+    if definition.name != "transpose" or order not in ("C", "F") or ndim is None:
+        return definition
+    axes = list(range(ndim)) if order == "C" else list(reversed(range(ndim)))
+    tolerate("X-C11", "axes as a letter", key="transpose.order", found=order, expected=axes)
+    return replace(definition, configuration={**definition.configuration, "order": axes})
+
+
+def full_name(name: Any) -> Any:
+    """Return the name of the numcodecs codec that a user means by a bare name, else the same.
+
+    >>> full_name("bz2"), full_name("zstd")
+    ('numcodecs.bz2', 'zstd')
+    """
+    return f"numcodecs.{name}" if name in _BARE else name

@@ -1,0 +1,57 @@
+"""Decompress what numcodecs would decompress without a bound: damaged data may claim any size."""
+
+import bz2
+import lzma
+from collections.abc import Callable
+from typing import Any
+
+from zarrdask.codecs.base import Buffer
+from zarrdask.errors import CodecError
+
+# What a decompressor of LZMA may take beside what it gives: more than any preset asks for.
+_DICTIONARY = 2**28
+
+
+def _bz2(data: Buffer, codec: Any, limit: int) -> bytes:
+    return _streams(bz2.BZ2Decompressor, data, limit)
+
+
+def _lzma(data: Buffer, codec: Any, limit: int) -> bytes:
+    memory = None if codec.format == lzma.FORMAT_RAW else _DICTIONARY + limit
+    return _streams(lambda: lzma.LZMADecompressor(codec.format, memory, codec.filters), data, limit)
+
+
+def _lz4(data: Buffer, codec: Any, limit: int) -> Any:
+    # The size stands before the block (conformance A-58); as much memory would be taken at once.
+    size = int.from_bytes(data[:4], "little")
+    if size > limit:
+        raise too_long(size, limit)
+    return codec.decode(data)
+
+
+#: By numcodecs id: (data, numcodecs codec, limit) -> decoded bytes.
+BOUNDED: dict[str, Callable[[Buffer, Any, int], Any]] = {"bz2": _bz2, "lz4": _lz4, "lzma": _lzma}
+
+
+def _streams(make: Callable[[], Any], data: Buffer, limit: int) -> bytes:
+    """Decompress one stream, or several after each other."""
+    found, rest = b"", bytes(data)
+    while True:
+        stream = make()
+        # One byte more than may come, so that a value that is too long is seen.
+        more: bytes = stream.decompress(rest, limit + 1 - len(found))
+        found += more
+        if len(found) > limit:
+            raise too_long(len(found), limit)
+        if not stream.eof:
+            raise CodecError("the value ends early", found=f"{len(found)} bytes")
+        rest = stream.unused_data
+        if not rest:
+            return found
+
+
+def too_long(found: int, limit: int) -> CodecError:
+    """Return the error for a value that decodes to more than the metadata allows."""
+    return CodecError(
+        "the value decodes to too many bytes", found=found, expected=f"at most {limit}"
+    )

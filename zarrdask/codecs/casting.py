@@ -1,0 +1,276 @@
+"""Numbers from one data type to another, exactly: what `cast_value` does to a chunk (C-57)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from math import frexp, inf
+from typing import Any, Literal
+
+import numpy as np
+
+from zarrdask.dtypes.ml import kind_of, limits, name_of
+from zarrdask.errors import CodecError
+
+Rounding = Literal[
+    "nearest-even", "towards-zero", "towards-positive", "towards-negative", "nearest-away"
+]
+ROUNDINGS: tuple[Rounding, ...] = (
+    "nearest-even",
+    "towards-zero",
+    "towards-positive",
+    "towards-negative",
+    "nearest-away",
+)
+OutOfRange = Literal["clamp", "wrap"] | None
+
+
+@dataclass(frozen=True)
+class Floats:
+    """What a type of floating-point numbers can hold.
+
+    Attributes
+    ----------
+    digits : int
+        Of the significand, in bits.
+    quantum : int
+        All its numbers are multiples of 2 to the power of this.
+    least, most : float
+        The finite range.
+    infinite, nan : bool
+        Whether it has infinities, and NaN.
+    """
+
+    digits: int
+    quantum: int
+    least: float
+    most: float
+    infinite: bool
+    nan: bool
+
+
+@lru_cache
+def floats(dtype: np.dtype[Any]) -> Floats:
+    """Return what a floating-point dtype can hold."""
+    info = (import_module("ml_dtypes") if name_of(dtype) else np).finfo(dtype)
+    special = np.array([np.inf, np.nan]).astype(dtype).astype("f8")
+    return Floats(
+        digits=int(info.nmant) + 1,
+        quantum=frexp(float(info.smallest_subnormal))[1] - 1,
+        least=float(info.min),
+        most=float(info.max),
+        infinite=bool(np.isinf(special[0])),
+        nan=bool(np.isnan(special[1])),
+    )
+
+
+# What a signalling NaN and infinity make NumPy say is not news here; the checks are ours.
+@np.errstate(invalid="ignore", over="ignore", under="ignore")
+def cast(
+    values: np.ndarray, dtype: np.dtype[Any], rounding: Rounding, out_of_range: OutOfRange
+) -> np.ndarray:
+    """Return the same numbers as another data type.
+
+    Each is rounded first, as if the range had no end, and only then brought into the range.
+
+    Parameters
+    ----------
+    values : ndarray
+        Of integers or floats.
+    dtype : numpy.dtype
+        An integer or floating-point type.
+    rounding : str
+        Where numbers go that the type has not.
+    out_of_range : {"clamp", "wrap"} or None
+        What becomes of numbers beyond its range: its nearest, which is infinity if it has that;
+        or the number modulo 2**bits, for integers only. None makes them an error.
+
+    Raises
+    ------
+    CodecError
+        If a number is out of range, or NaN where the type has none.
+    """
+    # Arrays without axes would become scalars on the way.
+    wide = _wide(values).reshape(-1)
+    if kind_of(dtype) == "f":
+        found = _to_floats(wide, dtype, rounding, out_of_range)
+    elif wide.dtype.kind == "f":
+        found = _to_integers(wide, dtype, rounding, out_of_range)
+    else:
+        found = _between_integers(wide, dtype, out_of_range)
+    return found.reshape(values.shape)
+
+
+def _wide(values: np.ndarray) -> np.ndarray:
+    """Return the numbers, exactly, as a type in native order that NumPy computes with."""
+    kind = kind_of(values.dtype)
+    if kind == "f" and (values.dtype.itemsize < 4 or name_of(values.dtype)):
+        return values.astype("f4")
+    if name_of(values.dtype):
+        return values.astype("i1" if kind == "i" else "u1")
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
+
+
+def _out_of_range(values: np.ndarray, outside: np.ndarray, dtype: np.dtype[Any]) -> CodecError:
+    return CodecError(
+        f"a value is out of the range of {name_of(dtype) or dtype}",
+        key="codec cast_value",
+        found=values[outside].flat[0].item(),
+    )
+
+
+# --------------------------------------------------------------------------------------------
+# To integers
+
+
+def _away(values: np.ndarray) -> np.ndarray:
+    whole = np.trunc(values)
+    # The difference is exact; adding a half to the value is not.
+    half = values.dtype.type(0.5)
+    step = np.copysign(values.dtype.type(1), values)
+    found: np.ndarray = np.where(np.abs(values - whole) >= half, whole + step, whole)
+    return found
+
+
+_WHOLE: dict[Rounding, Callable[[np.ndarray], np.ndarray]] = {
+    "nearest-even": np.rint,
+    "towards-zero": np.trunc,
+    "towards-positive": np.ceil,
+    "towards-negative": np.floor,
+    "nearest-away": _away,
+}
+
+
+def _to_integers(
+    values: np.ndarray, dtype: np.dtype[Any], rounding: Rounding, out_of_range: OutOfRange
+) -> np.ndarray:
+    if np.isnan(values).any():
+        raise CodecError(f"{name_of(dtype) or dtype} has no NaN", key="codec cast_value")
+    whole = _WHOLE[rounding](values)
+    low, high = limits(dtype)
+    # Powers of two, which all floats that come here have, unlike the greatest integer.
+    below, above = whole < float(low), whole >= float(high + 1)
+    outside = below | above
+    if not outside.any():
+        return _integers(whole, dtype)
+    if out_of_range == "clamp":
+        found = _integers(np.where(outside, 0, whole), dtype)
+        found[below], found[above] = low, high
+        return found
+    endless = np.isinf(values)
+    if out_of_range is None or endless.any():
+        raise _out_of_range(values, outside if out_of_range is None else endless, dtype)
+    rest = np.fmod(whole, float(high - low + 1))
+    size = np.abs(rest).astype("u8")
+    return _wrapped(np.where(rest < 0, np.uint64(0) - size, size), dtype)
+
+
+def _between_integers(
+    values: np.ndarray, dtype: np.dtype[Any], out_of_range: OutOfRange
+) -> np.ndarray:
+    low, high = limits(dtype)
+    least, most = limits(values.dtype)
+    if low <= least and most <= high:
+        return _integers(values, dtype)
+    if out_of_range == "wrap":
+        return _wrapped(values.astype("u8"), dtype)
+    below, above = values < low, values > high
+    outside = below | above
+    if out_of_range is None and outside.any():
+        raise _out_of_range(values, outside, dtype)
+    found = _integers(np.where(outside, 0, values), dtype)
+    found[below], found[above] = low, high
+    return found
+
+
+def _integers(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return whole numbers within the range of a type as that type."""
+    if name_of(dtype):
+        values = values.astype("i1" if kind_of(dtype) == "i" else "u1")
+    return values.astype(dtype)
+
+
+def _wrapped(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return uint64 modulo 2**bits as integers of a type."""
+    low, high = limits(dtype)
+    rest = values & np.uint64(high - low)
+    if low == 0:
+        return _integers(rest, dtype)
+    sign = np.uint64(high + 1)
+    return _integers(((rest ^ sign) - sign).view("i8"), dtype)
+
+
+# --------------------------------------------------------------------------------------------
+# To floats
+
+
+def _to_floats(
+    values: np.ndarray, dtype: np.dtype[Any], rounding: Rounding, out_of_range: OutOfRange
+) -> np.ndarray:
+    target = floats(dtype)
+    nan, endless = np.isnan(values), np.isinf(values)
+    if not target.nan and nan.any():
+        raise CodecError(f"{name_of(dtype) or dtype} has no NaN", key="codec cast_value")
+    if rounding == "nearest-even" and dtype.kind == "f" and dtype.itemsize >= 4:
+        found = values.astype(dtype.newbyteorder("="))
+    else:
+        found = _rounded(np.where(nan | endless, 0, values), target, rounding)
+        found = np.where(nan | endless, values, found)
+    outside = (found < target.least) | (found > target.most)
+    if target.infinite:
+        outside &= ~endless
+    if outside.any():
+        if out_of_range != "clamp":
+            raise _out_of_range(values, outside, dtype)
+        most = inf if target.infinite else target.most
+        least = -inf if target.infinite else target.least
+        found = np.where(outside, np.where(found > target.most, most, least), found)
+    return found.astype(dtype)
+
+
+def _rounded(values: np.ndarray, target: Floats, rounding: Rounding) -> np.ndarray:
+    """Return finite numbers as float64, rounded to the digits of a type but not to its range."""
+    size, scale, length = _parts(values)
+    quantum = np.maximum(scale + length - target.digits, target.quantum)
+    # Beyond 63 everything is less than half of the quantum, as it is at 63.
+    shift = np.clip(quantum - scale, 0, 63).astype("u8")
+    one = np.uint64(1)
+    kept, rest = size >> shift, size & ((one << shift) - one)
+    half = (one << shift) >> one
+    negative = np.signbit(values) if values.dtype.kind == "f" else values < 0
+    if rounding == "towards-positive":
+        up = (rest > 0) & ~negative
+    elif rounding == "towards-negative":
+        up = (rest > 0) & negative
+    elif rounding == "nearest-away":
+        up = (rest >= half) & (shift > 0)
+    elif rounding == "nearest-even":
+        up = (rest > half) | ((rest == half) & (shift > 0) & (kept & one).astype(bool))
+    else:
+        up = np.zeros(values.shape, bool)
+    found: np.ndarray = np.ldexp((kept + up).astype("f8"), np.maximum(quantum, scale).astype("i4"))
+    np.negative(found, where=negative, out=found)
+    return found
+
+
+def _parts(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return each number as size * 2**scale without its sign, and the bits that its size takes."""
+    if values.dtype.kind == "f":
+        fraction, exponent = np.frexp(np.abs(values.astype("f8")))
+        return np.ldexp(fraction, 53).astype("u8"), exponent - 53, np.full(values.shape, 53)
+    bits = values.astype("u8")
+    size = np.where(values < 0, np.uint64(0) - bits, bits)
+    return size, np.zeros(values.shape, "i8"), bit_length(size)
+
+
+def bit_length(values: np.ndarray) -> np.ndarray:
+    """Return how many bits each uint64 takes.
+
+    >>> bit_length(np.array([0, 1, 255, 2**64 - 1], "u8")).tolist()
+    [0, 1, 8, 64]
+    """
+    # In halves, because float64 would round up what has more than 53 bits.
+    high, low = values >> np.uint64(32), values & np.uint64(2**32 - 1)
+    upper, lower = (np.frexp(half.astype("f8"))[1].astype("i8") for half in (high, low))
+    found: np.ndarray = np.where(high > 0, upper + 32, lower)
+    return found

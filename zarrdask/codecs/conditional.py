@@ -1,0 +1,130 @@
+"""``conditional``: codecs that are applied to a chunk, or not, as its first bytes say (C-64)."""
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, ClassVar, Self, cast
+
+from zarrdask.codecs.base import (
+    SLACK,
+    Buffer,
+    BytesBytes,
+    ChunkSpec,
+    Codec,
+    Json,
+    Kind,
+    complete,
+    configuration,
+    integer,
+)
+from zarrdask.codecs.registry import parse_codecs
+from zarrdask.errors import CodecError, MetadataError
+
+_KEY = "codec conditional"
+
+
+@dataclass(frozen=True)
+class ConditionalCodec:
+    """Bytes -> bytes.
+
+    A compressor is applied where it makes a chunk smaller. Codecs that give as much whatever
+    they are given, such as checksums, always are.
+
+    Parameters
+    ----------
+    codecs : tuple of Codec
+        Bytes -> bytes ones.
+    header_bits : int, optional
+        A multiple of 8, at least one for each codec; as few as can be, if absent.
+    """
+
+    codecs: tuple[Codec, ...]
+    header_bits: int | None = None
+
+    name: ClassVar[str] = "conditional"
+    kind: ClassVar[Kind] = Kind.BYTES_BYTES
+
+    def __post_init__(self) -> None:
+        if any(codec.kind is not Kind.BYTES_BYTES for codec in self.codecs):
+            raise MetadataError(
+                "not codecs that may be left out",
+                key="conditional.codecs",
+                found=[codec.name for codec in self.codecs],
+                expected="bytes->bytes ones",
+            )
+        if self.header_bits is not None:
+            bits = integer(self.header_bits, "conditional.header_bits", len(self.codecs), 2**16)
+            if bits % 8:
+                raise MetadataError(
+                    "not whole bytes",
+                    key="conditional.header_bits",
+                    found=bits,
+                    expected="a multiple of 8",
+                )
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+        members = configuration(found, cls.name, {"codecs": ..., "header_bits": None})
+        return cls(parse_codecs(members["codecs"]), members["header_bits"])
+
+    def to_json(self) -> Json:  # noqa: D102
+        members: Json = {"codecs": [codec.to_json() for codec in self.codecs]}
+        if self.header_bits is not None:
+            members["header_bits"] = self.header_bits
+        return {"name": self.name, "configuration": members}
+
+    def complete(self, spec: ChunkSpec) -> Self:
+        """Return the codec with what those within leave to the data type filled in."""
+        return replace(self, codecs=complete(self.codecs, spec))
+
+    @property
+    def growth(self) -> int:
+        """How many times as long as its input its output may be."""
+        return prod(getattr(codec, "growth", 2) for codec in self.codecs)
+
+    @property
+    def _size(self) -> int:
+        """The length of the header, in bytes."""
+        return (self.header_bits or len(self.codecs) + 7) // 8
+
+    @property
+    def _within(self) -> tuple[BytesBytes, ...]:
+        return cast(tuple[BytesBytes, ...], self.codecs)
+
+    def encode(self, data: Buffer) -> Buffer:  # noqa: D102
+        applied = 0
+        for n, codec in enumerate(self._within):
+            encoded = codec.encode(data)
+            if codec.encoded_size(len(data)) is not None or len(encoded) < len(data):
+                data, applied = encoded, applied | 1 << n
+        return applied.to_bytes(self._size, "little") + bytes(data)
+
+    def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:  # noqa: D102
+        view = memoryview(data)
+        applied = int.from_bytes(view[: self._size], "little")
+        if len(view) < self._size or applied >> len(self.codecs):
+            raise CodecError(
+                "not a header", key=_KEY, found=bytes(view[: self._size]), expected="known bits"
+            )
+        steps = []
+        for n, codec in enumerate(self._within):
+            if applied >> n & 1:
+                steps.append((codec, limit))
+                size = codec.encoded_size(limit)
+                limit = limit * getattr(codec, "growth", 2) + SLACK if size is None else size
+        found: Buffer = view[self._size :]
+        for codec, most in reversed(steps):
+            found = codec.decode(found, most)
+        if not steps and len(found) > limit:
+            raise CodecError(
+                "the value holds too many bytes",
+                key=_KEY,
+                found=len(found),
+                expected=f"at most {limit}",
+            )
+        return found
+
+    def encoded_size(self, size: int) -> int | None:  # noqa: D102
+        total: int | None = size
+        for codec in self._within:
+            total = None if total is None else codec.encoded_size(total)
+        return None if total is None else total + self._size

@@ -1,0 +1,94 @@
+"""``reshape``: the same elements in C order, in another shape (C-61)."""
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from zarrdask.codecs.base import ChunkSpec, Json, Kind, configuration
+from zarrdask.errors import MetadataError
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ReshapeCodec:
+    """Array -> array.
+
+    Parameters
+    ----------
+    shape : tuple of (int or tuple of int)
+        A length; -1 for what is left over, at most once; or the axes of the chunk that become
+        this one.
+    """
+
+    shape: tuple[int | Shape, ...]
+
+    name: ClassVar[str] = "reshape"
+    kind: ClassVar[Kind] = Kind.ARRAY_ARRAY
+
+    def __post_init__(self) -> None:
+        axes = [axis for item in self.shape if isinstance(item, tuple) for axis in item]
+        lengths = [item for item in self.shape if not isinstance(item, tuple)]
+        if any(type(n) is not int or (n < 1 and n != -1) for n in lengths):
+            raise self._bad("positive lengths, -1 or lists of axes")
+        if lengths.count(-1) > 1:
+            raise self._bad("-1 at most once")
+        if any(type(axis) is not int or axis < 0 for axis in axes) or axes != sorted(set(axes)):
+            raise self._bad("axes in rising order: this codec does not transpose")
+
+    def _bad(self, expected: str) -> MetadataError:
+        return MetadataError(
+            "can't reshape so", key="reshape.shape", found=self._listed(), expected=expected
+        )
+
+    def _listed(self) -> list[Any]:
+        return [list(item) if isinstance(item, tuple) else item for item in self.shape]
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+        shape = configuration(found, cls.name, {"shape": ...})["shape"]
+        if not isinstance(shape, list | tuple):
+            raise MetadataError(
+                "not a shape", key="reshape.shape", found=shape, expected="a list such as [-1]"
+            )
+        return cls(tuple(tuple(n) if isinstance(n, list) else n for n in shape))
+
+    def to_json(self) -> Json:  # noqa: D102
+        return {"name": self.name, "configuration": {"shape": self._listed()}}
+
+    def resolve(self, spec: ChunkSpec) -> ChunkSpec:  # noqa: D102
+        return ChunkSpec(self._shape(spec.shape), spec.dtype, spec.fill_value)
+
+    def _shape(self, before: Shape) -> Shape:
+        axes = [axis for item in self.shape if isinstance(item, tuple) for axis in item]
+        if any(axis >= len(before) for axis in axes):
+            raise self._bad(f"axes below {len(before)}")
+        lengths = [
+            prod(before[axis] for axis in item) if isinstance(item, tuple) else item
+            for item in self.shape
+        ]
+        if -1 in lengths:
+            at = lengths.index(-1)
+            others = prod(lengths[:at] + lengths[at + 1 :])
+            lengths[at] = prod(before) // others if others else 0
+        if prod(lengths) != prod(before):
+            raise self._bad(f"{prod(before)} elements, as {before} has")
+        for n, item in enumerate(self.shape):
+            if isinstance(item, tuple) and item:
+                self._check_axes(before, lengths, n, item)
+        return tuple(lengths)
+
+    def _check_axes(self, before: Shape, after: list[int], n: int, axes: Shape) -> None:
+        """Check that coordinates along an axis are those along the axes that became it."""
+        ahead = prod(after[:n]) == prod(before[: axes[0]])
+        behind = prod(after[n + 1 :]) == prod(before[axes[-1] + 1 :])
+        if not (ahead and behind):
+            raise self._bad(f"as many elements before and after the axes {list(axes)}")
+
+    def encode(self, chunk: np.ndarray) -> np.ndarray:  # noqa: D102
+        return chunk.reshape(self._shape(chunk.shape))
+
+    def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:  # noqa: D102
+        return chunk.reshape(spec.shape)

@@ -1,0 +1,153 @@
+"""Blosc frames of Snappy: the one compressor that numcodecs' Blosc is built without."""
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from struct import unpack_from
+from typing import Any
+
+import numpy as np
+
+from zarrdask.codecs.base import Buffer
+from zarrdask.errors import CodecError
+
+_HEADER = 16
+_BYTES, _BITS, _WHOLE = 1, 4, 16
+#: Blosc splits blocks of elements up to this size, if a stream gets at least so many of them.
+_WIDEST, _FEWEST = 16, 128
+
+#: (stored stream, size of what it decodes to) -> decoded bytes
+Decompress = Callable[[memoryview, int], Buffer]
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """What a frame's header says of its blocks."""
+
+    flags: int
+    typesize: int
+    size: int
+
+
+def snappy(data: memoryview, size: int) -> bytearray:
+    """Return what a Snappy stream holds.
+
+    Parameters
+    ----------
+    data : memoryview
+        The stream: the size, then literals and copies of what came before.
+    size : int
+        That it must hold.
+
+    Raises
+    ------
+    CodecError
+        If it is damaged.
+
+    Examples
+    --------
+    >>> bytes(snappy(memoryview(bytes([5, 1 << 2, 97, 98, 3 - 1 << 2 | 2, 2, 0])), 5))
+    b'ababa'
+    """
+    said, at = _varint(data)
+    out = bytearray()
+    while said == size and len(out) < size and at < len(data):
+        tag = data[at]
+        at += 1
+        if tag & 3 == 0:
+            count, at = _literal_size(data, tag, at)
+            out += data[at : at + count]
+            at += count
+        else:
+            count, back, at = _copy(data, tag, at)
+            if not 0 < back <= len(out):
+                raise _damaged("a copy of bytes that are not there")
+            piece = out[len(out) - back : len(out) - back + count]
+            # What overlaps itself is repeated.
+            out += (piece * -(-count // back))[:count]
+    if len(out) != size or at != len(data):
+        raise _damaged("another size than its own")
+    return out
+
+
+def _damaged(reason: str) -> CodecError:
+    return CodecError(f"not a Snappy stream: {reason}", key="codec blosc")
+
+
+def _varint(data: memoryview) -> tuple[int, int]:
+    value = 0
+    for at in range(min(len(data), 5)):
+        value |= (data[at] & 127) << 7 * at
+        if data[at] < 128:
+            return value, at + 1
+    raise _damaged("it has no size")
+
+
+def _literal_size(data: memoryview, tag: int, at: int) -> tuple[int, int]:
+    count = tag >> 2
+    if count < 60:
+        return count + 1, at
+    more = count - 59
+    return int.from_bytes(data[at : at + more], "little") + 1, at + more
+
+
+def _copy(data: memoryview, tag: int, at: int) -> tuple[int, int, int]:
+    if tag & 3 == 1:
+        return (tag >> 2 & 7) + 4, tag >> 5 << 8 | data[at], at + 1
+    width = 2 if tag & 3 == 2 else 4
+    return (tag >> 2) + 1, int.from_bytes(data[at : at + width], "little"), at + width
+
+
+def decode_frame(frame: Buffer, decompress: Decompress = snappy) -> bytes:
+    """Return what a Blosc 1 frame holds whose bytes are compressed (conformance A-57).
+
+    Parameters
+    ----------
+    frame : bytes-like
+        Of the size that its header says.
+    decompress : callable
+        What decodes its streams.
+
+    Raises
+    ------
+    CodecError
+        If it is damaged.
+    """
+    view = memoryview(frame)
+    flags, typesize, size, block = unpack_from("<2xBBII", view)
+    blocks = _Blocks(flags, typesize, block)
+    try:
+        starts = unpack_from(f"<{-(-size // block)}I", view, _HEADER)
+        return b"".join(
+            _block(view[start:], blocks, min(block, size - i * block), decompress)
+            for i, start in enumerate(starts)
+        )
+    except (IndexError, struct.error, ZeroDivisionError) as error:
+        raise CodecError(f"not a Blosc frame: {error}", key="codec blosc") from error
+
+
+def _block(data: memoryview, blocks: _Blocks, size: int, decompress: Decompress) -> Any:
+    wide = blocks.typesize
+    split = wide <= _WIDEST and blocks.size // wide >= _FEWEST and size == blocks.size
+    count = wide if split and not blocks.flags & _WHOLE else 1
+    found = b"".join(_streams(data, count, size // count, decompress))
+    elements = np.frombuffer(found, np.uint8, size // wide * wide)
+    if blocks.flags & _BYTES and wide > 1:
+        return elements.reshape(wide, -1).T.tobytes() + found[len(elements) :]
+    if blocks.flags & _BITS and len(elements) and not size // wide % 8:
+        bits = np.unpackbits(elements.reshape(wide * 8, -1), axis=1, bitorder="little")
+        whole = np.packbits(bits.T, axis=1, bitorder="little").tobytes()
+        return whole + found[len(elements) :]
+    return found
+
+
+def _streams(data: memoryview, count: int, size: int, decompress: Decompress) -> Iterator[Buffer]:
+    at = 0
+    for _ in range(count):
+        (stored,) = unpack_from("<I", data, at)
+        stream = data[at + 4 : at + 4 + stored]
+        if len(stream) != stored:
+            raise CodecError("not a Blosc frame: a stream is cut off", key="codec blosc")
+        # What would not get smaller is stored as it is.
+        yield stream if stored == size else decompress(stream, size)
+        at += 4 + stored

@@ -1,0 +1,65 @@
+"""Elements that hold text: damaged bytes may be no characters, which NumPy finds out too late."""
+
+from typing import Any
+
+import numpy as np
+
+from zarrdask.codecs.base import Buffer, Serializer
+from zarrdask.errors import CodecError
+
+#: The last character of Unicode.
+_LAST = 0x10FFFF
+
+
+def has_text(dtype: np.dtype[Any]) -> bool:
+    """Whether elements are text, or have fields that are."""
+    if dtype.subdtype is not None:
+        return has_text(dtype.subdtype[0])
+    if dtype.names is not None:
+        return any(has_text(dtype[name]) for name in dtype.names)
+    return dtype.kind == "U"
+
+
+class Text:
+    """A codec, bound to chunks of elements with text; what it decodes is checked.
+
+    Parameters
+    ----------
+    elements : Serializer
+        The same codec without the check.
+    """
+
+    __slots__ = ("elements", "encoded_size", "most", "raw")
+
+    def __init__(self, elements: Serializer) -> None:
+        self.elements = elements
+        self.raw: np.dtype[Any] | None = None
+        self.encoded_size = elements.encoded_size
+        self.most = elements.most
+
+    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+        return self.elements.encode(chunk)
+
+    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+        chunk = self.elements.decode(data)
+        _check(chunk)
+        return chunk
+
+
+def _check(values: np.ndarray) -> None:
+    """Check that all characters of an array, or of its fields, are some.
+
+    Raises
+    ------
+    CodecError
+        If one is not: taking such an element out of an array would fail.
+    """
+    for name in values.dtype.names or ():
+        _check(values[name])
+    if values.dtype.kind != "U" or not values.nbytes:
+        return
+    codes = np.ascontiguousarray(values).reshape(-1).view(f"{values.dtype.str[0]}u4")
+    if codes.max() > _LAST:
+        raise CodecError(
+            "not a character", key="codec bytes", found=hex(codes.max()), expected="Unicode"
+        )

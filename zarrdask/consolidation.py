@@ -1,0 +1,136 @@
+"""Consolidated metadata must not tell what is no longer true: each change drops them.
+
+They are one document about many nodes. Who changes a node drops them from every group above,
+which any number of writers can do at a time: it makes no difference who is first, or how often. To
+bring them up to date instead is to read, change and write that one document: of two writers that
+do so at once, the later undoes what the earlier told. So dropping is the default.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from zarrdask import config
+from zarrdask.codecs.base import Json
+from zarrdask.errors import MetadataError
+from zarrdask.formats import consolidated, detect, v3
+from zarrdask.formats.base import Documents
+from zarrdask.metadata import ZarrFormat
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.consolidated import ConsolidatedStore
+from zarrdask.storage.draft import DraftStore
+from zarrdask.tolerance import note, strictness
+
+#: What ``zarrdask.consolidated-after-change`` may be.
+CHOICES = ("drop", "update")
+
+
+class _Dropped(NamedTuple):
+    """Consolidated metadata that were dropped: whose, and as they were."""
+
+    group: str
+    zarr_format: ZarrFormat
+    found: Any
+
+
+def ancestors(path: str) -> list[str]:
+    """Return the paths of the groups above a node, the root first.
+
+    >>> ancestors("a/b/c")
+    ['', 'a', 'a/b']
+    """
+    names = path.split("/")[:-1]
+    return ["", *accumulate(names, lambda above, name: f"{above}/{name}")] if path else []
+
+
+@contextmanager
+def changing(store: Store, path: str, *, whole: bool) -> Iterator[Store]:
+    """Keep consolidated metadata true while a node is changed.
+
+    Those of the node and of the groups above it are dropped first: a reader who comes in between
+    finds the nodes' own documents.
+
+    Parameters
+    ----------
+    whole : bool
+        Whether what is below the node goes, too.
+
+    Yields
+    ------
+    Store
+        The store itself, to write to.
+    """
+    if isinstance(store, DraftStore):
+        yield store  # of other formats' consolidated metadata none can tell of it
+        return
+    if isinstance(store, ConsolidatedStore):
+        store.forget()
+        store = store.inner
+    after = config.get("consolidated-after-change")
+    if after not in CHOICES:
+        raise MetadataError(
+            "unknown setting",
+            key="zarrdask.consolidated-after-change",
+            found=after,
+            expected=" or ".join(CHOICES),
+        )
+    # Of other writers' documents nothing is wanted but that they go: how they are is no matter.
+    with strictness(strict=False, quiet=True):
+        dropped = _drop(store, path)
+    yield store
+    if after == "update":
+        for each in dropped:
+            _update(store, each, path, whole=whole)
+
+
+def _read(store: Store, paths: list[str], names: tuple[str, ...]) -> list[Documents]:
+    prefixes = [f"{path}/" if path else "" for path in paths]
+    keys = [prefix + name for prefix in prefixes for name in names]
+    found = iter([None if v is None else bytes(v) for v in store.get_many(keys, Scratch())])
+    return [{name: next(found) for name in names} for _ in paths]
+
+
+def _drop(store: Store, path: str) -> list[_Dropped]:
+    """Drop the consolidated metadata at and above a path, and return them."""
+    groups = [*ancestors(path), path]
+    dropped = []
+    for group, documents in zip(groups, _read(store, groups, consolidated.NAMES), strict=True):
+        prefix = f"{group}/" if group else ""
+        flat, document = documents[consolidated.KEY], _with_member(documents)
+        if flat is not None:
+            store.erase(prefix + consolidated.KEY)
+            dropped.append(_Dropped(group, 2, flat))
+        if document is not None:
+            member = document.pop(consolidated.MEMBER)
+            store.set(f"{prefix}{v3.NAMES[0]}", consolidated.dump(document))
+            dropped.append(_Dropped(group, 3, member))
+    return dropped
+
+
+def _with_member(documents: Documents) -> Json | None:
+    try:
+        return consolidated.group_with_member(documents[v3.NAMES[0]])
+    except MetadataError:
+        return None  # nobody can read it, so nobody is misled
+
+
+def _update(store: Store, dropped: _Dropped, path: str, *, whole: bool) -> None:
+    """Write consolidated metadata again, as they are after a change."""
+    group, zarr_format = dropped.group, dropped.zarr_format
+    start = f"{group}/" if group else ""
+    try:
+        entries = dict(consolidated.parse(zarr_format, dropped.found))
+        paths = [each for each in (*ancestors(path), path) if f"{each}/".startswith(start)]
+        if whole:
+            gone = f"{path}/" if path else ""
+            entries = {p: d for p, d in entries.items() if not f"{start}{p}/".startswith(gone)}
+        for each, documents in zip(paths, _read(store, paths, detect.NAMES), strict=True):
+            below = each[len(start) :]
+            entries[below] = consolidated.parsed(each, documents)
+        entries = {below: documents for below, documents in entries.items() if documents}
+        if "" in entries:
+            for name, value in consolidated.render(zarr_format, entries).items():
+                store.set(start + name, value)
+    except MetadataError as error:
+        note(f"{store.url}: consolidated metadata were dropped, as they can't be written: {error}")

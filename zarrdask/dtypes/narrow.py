@@ -1,0 +1,37 @@
+"""Numbers narrower than NumPy's: bfloat16, float8, float6, float4, int4, int2 ... (C-68).
+
+In memory they are the types of the package ml_dtypes, which is optional.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from zarrdask.dtypes.base import DataType, check_configuration
+from zarrdask.dtypes.fill import parse_v3, render_v3
+from zarrdask.dtypes.ml import dtype_named, name_of
+
+
+@dataclass(frozen=True)
+class Narrow(DataType):
+    """A number of ml_dtypes, under the same name in v3."""
+
+    def to_json(self) -> str:  # noqa: D102
+        return str(name_of(self.dtype))
+
+    def parse_fill(self, found: Any) -> Any:  # noqa: D102
+        return parse_v3(found, self.dtype)
+
+    def render_fill(self, value: Any) -> Any:  # noqa: D102
+        return render_v3(value, self.dtype)
+
+    @classmethod
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+        check_configuration(name, configuration)
+        return cls(dtype_named(name))
+
+    @classmethod
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+        return None if name_of(dtype) is None else cls(dtype)

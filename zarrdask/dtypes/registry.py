@@ -1,0 +1,172 @@
+"""Data types by name, and by NumPy dtype. Built-in ones are registered like anybody else's."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from zarrdask.definitions import parse_definition
+from zarrdask.dtypes.base import DataType, DataTypeClass
+from zarrdask.dtypes.core import ALIASES, NAMES
+from zarrdask.dtypes.ml import BITS
+from zarrdask.dtypes.pairs import NAMES as PAIRS
+from zarrdask.errors import MetadataError
+from zarrdask.registry import Registry
+from zarrdask.tolerance import tolerate
+
+_RAW = re.compile(r"r\d+")
+_HERE = "zarrdask.dtypes"
+
+DATA_TYPES: Registry[type[DataTypeClass]] = Registry(
+    "data type",
+    "data_type",
+    "zarrdask.data_types",
+    dict.fromkeys([*NAMES, *ALIASES], f"{_HERE}.core:Scalar")
+    | dict.fromkeys(BITS, f"{_HERE}.narrow:Narrow")
+    | dict.fromkeys(PAIRS, f"{_HERE}.pairs:Pair")
+    | {
+        "r*": f"{_HERE}.core:Raw",
+        "numpy.datetime64": f"{_HERE}.ticks:Ticks",
+        "numpy.timedelta64": f"{_HERE}.ticks:Ticks",
+        "fixed_length_utf32": f"{_HERE}.text:FixedText",
+        "null_terminated_bytes": f"{_HERE}.text:FixedBytes",
+        "raw_bytes": f"{_HERE}.text:FixedBytes",
+        "string": f"{_HERE}.text:Text",
+        "bytes": f"{_HERE}.text:Bytes",
+        "variable_length_bytes": f"{_HERE}.text:Bytes",
+        "struct": f"{_HERE}.struct_:Struct",
+        "structured": f"{_HERE}.struct_:Structured",
+    },
+)
+#: Which types are asked, in this order, what they make of a NumPy dtype.
+_BY_DTYPE = (
+    "bool",
+    "r*",
+    "bfloat16",
+    "numpy.datetime64",
+    "fixed_length_utf32",
+    "null_terminated_bytes",
+    "complex_bfloat16",
+    "struct",
+)
+
+
+def parse_data_type(found: Any) -> DataType:
+    """Return the data type that a v3 ``data_type`` describes: a name or an object (C-18).
+
+    Raises
+    ------
+    MetadataError
+        If it is neither, or its configuration is wrong.
+    UnsupportedError
+        If the name is unknown: ``must_understand`` makes no difference here (C-14).
+    """
+    if isinstance(found, dict) and "fallback" in found:
+        return _parse_either(found)
+    definition = parse_definition(found, "data_type")
+    name = definition.name
+    kind = _find(name)
+    if kind is None:
+        raise DATA_TYPES.unknown(name)
+    return kind.from_configuration(name, definition.configuration)
+
+
+def _find(name: str) -> type[DataTypeClass] | None:
+    return DATA_TYPES.get("r*" if _RAW.fullmatch(name) else name)
+
+
+def _parse_either(found: dict[str, Any]) -> DataType:
+    """Return the data type of an object with a fallback, as there were in 2023 (X-C11)."""
+    wanted = {name: value for name, value in found.items() if name != "fallback"}
+    other = found["fallback"]
+    others = other if isinstance(other, list) else [other]
+    name = parse_definition(wanted, "data_type").name
+    chosen = wanted if _find(name) is not None else None
+    for item in others if chosen is None else ():
+        if _find(parse_definition(item, "data_type fallback").name) is not None:
+            chosen = item
+            break
+    if chosen is None:
+        raise DATA_TYPES.unknown(name)
+    tolerate(
+        "X-C11",
+        "a data type has no fallback",
+        key="data_type",
+        found=found,
+        warn=chosen is not wanted,
+    )
+    return parse_data_type(chosen)
+
+
+def of_dtype(dtype: np.dtype[Any]) -> DataType:
+    """Return the data type that a NumPy dtype is stored as.
+
+    One that v3 has no name for can be used all the same, where the format has another way.
+
+    Examples
+    --------
+    >>> of_dtype(np.dtype(">f4")).to_json(), of_dtype(np.dtype("V3")).to_json()
+    ('float32', 'r24')
+    """
+    for name in _BY_DTYPE:
+        found = DATA_TYPES.find(name).from_dtype(dtype)
+        if found is not None:
+            return found
+    return DataType(dtype)
+
+
+def find_data_type(wanted: Any) -> DataType:
+    """Return the data type that a user means.
+
+    Parameters
+    ----------
+    wanted : str, mapping, DataType or dtype_like
+        A name of v3 or an object (``{"name": ..., "configuration": ...}``), a data type, or
+        what NumPy takes for a dtype. What stands for text of any length (``str``, ``object``,
+        ``numpy.dtypes.StringDType()``) is ``string``, and the type `bytes` is ``bytes``.
+
+    Raises
+    ------
+    MetadataError
+        If it is none of that, or its configuration is wrong.
+
+    Examples
+    --------
+    >>> find_data_type("string") == find_data_type(str), find_data_type("<M8[s]").to_json()["name"]
+    (True, 'numpy.datetime64')
+    """
+    if isinstance(wanted, DataType):
+        return wanted
+    if isinstance(wanted, Mapping) and "name" in wanted:
+        return parse_data_type(dict(wanted))
+    if isinstance(wanted, str) and _find(wanted) is not None:
+        return parse_data_type(wanted)
+    if wanted is bytes:
+        return parse_data_type("bytes")
+    try:
+        dtype = np.dtype(wanted)
+    except (TypeError, ValueError) as error:
+        raise MetadataError("not a data type", key="dtype", found=wanted) from error
+    any_text = dtype.kind in "OT" or (dtype.kind == "U" and not dtype.itemsize)
+    return parse_data_type("string") if any_text else of_dtype(dtype)
+
+
+def portable(data_type: DataType) -> DataType:
+    """Return a data type as v3 has it: in this computer's byte order, without gaps (C-69)."""
+    dtype = packed(data_type.dtype).newbyteorder("=")
+    return data_type if dtype == data_type.dtype else of_dtype(dtype)
+
+
+def packed(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return a dtype whose fields, if it has any, follow one another without gaps.
+
+    >>> packed(np.dtype("u1,f4", align=True)).itemsize
+    5
+    """
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return np.dtype((packed(base), shape))
+    if dtype.names is None:
+        return dtype
+    return np.dtype([(name, packed(dtype[name])) for name in dtype.names])

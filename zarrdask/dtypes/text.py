@@ -1,0 +1,189 @@
+"""Text and bytes, of a fixed length and of any (conformance C-34, C-68)."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from zarrdask.dtypes.base import DataType, check_configuration, integer
+from zarrdask.dtypes.fill import bad_fill
+from zarrdask.errors import MetadataError
+
+#: The largest element, in bytes, that NumPy can have.
+_MOST = 2**31 - 1
+_KINDS = {"null_terminated_bytes": "S", "raw_bytes": "V"}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+@dataclass(frozen=True)
+class FixedText(DataType):
+    """``fixed_length_utf32``: code points of four bytes each, padded with zeros."""
+
+    def to_json(self) -> dict[str, Any]:  # noqa: D102
+        settings = {"length_bytes": self.dtype.itemsize}
+        return {"name": "fixed_length_utf32", "configuration": settings}
+
+    def parse_fill(self, found: Any) -> Any:  # noqa: D102
+        most = self.dtype.itemsize // 4
+        if not isinstance(found, str) or len(found) > most:
+            raise bad_fill(found, f"a text of at most {most} characters")
+        return np.array(found, self.dtype.newbyteorder("="))[()]
+
+    def render_fill(self, value: Any) -> Any:  # noqa: D102
+        return str(value)
+
+    @classmethod
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+        check_configuration(name, configuration, ("length_bytes",))
+        length = integer(name, configuration, "length_bytes", _MOST)
+        if length % 4:
+            raise MetadataError(
+                "a code point has four bytes",
+                key=f"data_type {name}",
+                found=length,
+                expected="a multiple of 4 as length_bytes",
+            )
+        return cls(np.dtype(f"U{length // 4}"))
+
+    @classmethod
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+        return cls(dtype) if dtype.kind == "U" and dtype.itemsize else None
+
+
+@dataclass(frozen=True)
+class FixedBytes(DataType):
+    """``null_terminated_bytes`` and ``raw_bytes``: not registered, but written by zarr-python.
+
+    The first are NumPy's "S", without the zeros at their end. The second are NumPy's "V"; what
+    is created here is called by the core name of the same type, ``r<bits>``.
+    """
+
+    def to_json(self) -> dict[str, Any]:  # noqa: D102
+        settings = {"length_bytes": self.dtype.itemsize}
+        return {"name": _NAMES[self.dtype.kind], "configuration": settings}
+
+    def parse_fill(self, found: Any) -> Any:  # noqa: D102
+        size = self.dtype.itemsize
+        data = parse_base64(found, f"base64 of {size} bytes")
+        if len(data) > size or (self.dtype.kind == "V" and len(data) < size):
+            raise bad_fill(found, f"base64 of {size} bytes, not {len(data)}")
+        return np.frombuffer(data.ljust(size, b"\0"), self.dtype)[0]
+
+    def render_fill(self, value: Any) -> Any:  # noqa: D102
+        return base64.b64encode(value.tobytes()).decode()
+
+    @classmethod
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+        check_configuration(name, configuration, ("length_bytes",))
+        length = integer(name, configuration, "length_bytes", _MOST)
+        return cls(np.dtype(f"{_KINDS[name]}{length}"))
+
+    @classmethod
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+        return cls(dtype) if dtype.kind == "S" and dtype.itemsize else None
+
+
+@dataclass(frozen=True)
+class Text(DataType):
+    """``string``: text of any length; Python's own in memory."""
+
+    serializer: ClassVar[str] = "vlen-utf8"
+
+    def to_json(self) -> str:  # noqa: D102
+        return "string"
+
+    def parse_fill(self, found: Any) -> str:  # noqa: D102
+        if not isinstance(found, str):
+            raise bad_fill(found, "a string")
+        return found
+
+    def render_fill(self, value: Any) -> str:  # noqa: D102
+        return str(value)
+
+    def cast(self, value: Any) -> str:
+        """Return a text."""
+        if not isinstance(value, str):
+            raise bad_fill(value, "a text")
+        return str(value)
+
+    @property
+    def default(self) -> str:
+        """The text of no length."""
+        return ""
+
+    @classmethod
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+        check_configuration(name, configuration)
+        return cls(np.dtype(object))
+
+    @classmethod
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+        # An object may be anything; who knows that it is text says so.
+        return None
+
+
+@dataclass(frozen=True)
+class Bytes(DataType):
+    """``bytes``: bytes of any number; Python's own in memory.
+
+    Attributes
+    ----------
+    name : str
+        As it was read: zarr-python calls the type ``variable_length_bytes``.
+    """
+
+    name: str = "bytes"
+
+    serializer: ClassVar[str] = "vlen-bytes"
+
+    def to_json(self) -> str:  # noqa: D102
+        return self.name
+
+    def parse_fill(self, found: Any) -> bytes:  # noqa: D102
+        expected = "base64, or a list of integers from 0 to 255"
+        if not isinstance(found, list):
+            return parse_base64(found, expected)
+        if any(type(n) is not int or not 0 <= n <= 255 for n in found):
+            raise bad_fill(found, expected)
+        return bytes(found)
+
+    def render_fill(self, value: Any) -> str:  # noqa: D102
+        return base64.b64encode(value).decode()
+
+    def cast(self, value: Any) -> bytes:
+        """Return bytes."""
+        if not isinstance(value, bytes | bytearray):
+            raise bad_fill(value, "bytes")
+        return bytes(value)
+
+    @property
+    def default(self) -> bytes:
+        """No bytes."""
+        return b""
+
+    @classmethod
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+        check_configuration(name, configuration)
+        return cls(np.dtype(object), name)
+
+    @classmethod
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+        return None
+
+
+def parse_base64(found: Any, expected: str) -> bytes:
+    """Return the bytes that a base64 string stands for.
+
+    Raises
+    ------
+    MetadataError
+        If it is none.
+    """
+    if not isinstance(found, str):
+        raise bad_fill(found, expected)
+    try:
+        return base64.b64decode(found, validate=True)
+    except ValueError as error:
+        raise bad_fill(found, expected) from error

@@ -1,0 +1,58 @@
+"""What to say where there is no node: which of the usual mistakes it was."""
+
+import os
+from collections.abc import Iterator
+from importlib import import_module
+
+from zarrdask.errors import StoreError
+from zarrdask.formats.draft_entry import KEY, is_entry
+from zarrdask.storage.base import Store
+from zarrdask.storage.local import LocalStore
+from zarrdask.storage.wrapped import WrappedStore
+
+#: How many directories up an entry point of the draft is looked for.
+_UP = 8
+_FOLDERS = ("meta", "data")
+
+
+def missing(store: Store, path: str) -> str:
+    """Return what is to be said of a place where there is no node."""
+    text = "there is no array or group here"
+    inner = store
+    while isinstance(inner, WrappedStore):
+        inner = inner.inner
+    for above, below in _above(inner):
+        if is_entry(above.get(KEY)):
+            node = _component(f"{below}/{path}".strip("/"))
+            return (
+                f"{text}: it is inside a hierarchy of the v3 draft, which is opened at its root, "
+                f"{above.url}" + (f", with component={node!r}" if node else "")
+            )
+    if isinstance(inner, LocalStore) and not os.path.isdir(inner.path(path)):
+        return f"{text}: there is no such directory"
+    return text
+
+
+def _above(store: Store) -> Iterator[tuple[Store, str]]:
+    """Yield the places above a store, with the path from there to the store."""
+    root = getattr(store, "root", "")
+    names = root.strip("/").split("/") if isinstance(root, str) else []
+    for up in range(1, min(len(names), _UP + 1)):
+        above = "/" * root.startswith("/") + "/".join(names[:-up])
+        below = "/".join(names[-up:])
+        try:
+            if isinstance(store, LocalStore):
+                yield LocalStore(above), below
+            elif hasattr(store, "fs"):
+                yield import_module("zarrdask.storage.fsspec_").FsspecStore(store.fs, above), below
+        except StoreError:
+            return
+
+
+def _component(path: str) -> str:
+    """Return the path of the node that a path within ``meta`` or ``data`` belongs to."""
+    first, _, rest = path.partition("/")
+    if first not in _FOLDERS:
+        return path
+    first, _, below = rest.partition("/")
+    return below if first == "root" else rest

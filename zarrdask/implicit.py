@@ -1,0 +1,28 @@
+"""Groups without a document, as drafts of v3 had them: read on request, never written."""
+
+from zarrdask import config
+from zarrdask.formats import v3
+from zarrdask.metadata import GroupMetadata
+from zarrdask.storage.base import Store
+from zarrdask.tolerance import tolerate
+
+
+def implied(store: Store, prefix: str) -> GroupMetadata | None:
+    """Return the group that a v3 node below a prefix implies (conformance C-6, X-C10).
+
+    None unless ``zarrdask.implicit-groups`` is set: in Zarr v3 a group has a ``zarr.json``.
+
+    Raises
+    ------
+    MetadataError
+        If there is one, in strict mode.
+    UnsupportedError
+        If the store can't be listed.
+    """
+    name = v3.NAMES[0]
+    if not config.get("implicit-groups"):
+        return None
+    if not any(key.rpartition("/")[2] == name for key in store.list_prefix(prefix)):
+        return None
+    tolerate("X-C10", "a group must have a document", key=prefix or "/", expected=name)
+    return GroupMetadata(3)

@@ -1,0 +1,157 @@
+"""A store that goes wrong on purpose, by a plan that a seed repeats: for tests, also yours."""
+
+import random
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from zarrdask.errors import ReadOnlyError, StoreError
+from zarrdask.storage.base import Buffer, Names, Range, Scratch, Store
+from zarrdask.storage.wrapped import WrappedStore
+
+
+class ConnectionLostError(StoreError, ConnectionResetError):
+    """The connection was reset, on purpose."""
+
+
+@dataclass(frozen=True)
+class Faults:
+    """How often a store goes wrong: chances between 0 and 1, for each operation.
+
+    Attributes
+    ----------
+    lost : float
+        The connection is reset before anything is done.
+    late : float
+        It is reset afterwards: the operation was done, but that is not known. Of the values below
+        a prefix half were erased.
+    torn : float
+        Only the first half of a value is stored before the connection is reset. A store that
+        replaces values as a whole never does that.
+    short : float
+        What is read ends in the middle, and nothing tells that it does.
+    denied : float
+        It fails for good (`ReadOnlyError`).
+    delay : float
+        Seconds that an operation takes at most.
+    """
+
+    lost: float = 0.0
+    late: float = 0.0
+    torn: float = 0.0
+    short: float = 0.0
+    denied: float = 0.0
+    delay: float = 0.0
+
+
+class FaultyStore(WrappedStore):
+    """A store that goes wrong.
+
+    Parameters
+    ----------
+    inner : Store
+        Where the values are.
+    faults : Faults
+        How often, and how.
+    seed : int
+        Of the schedule: the same operations in the same order go wrong in the same way.
+
+    Attributes
+    ----------
+    failures : int
+        How many operations went wrong so far, in this process.
+    """
+
+    def __init__(self, inner: Store, faults: Faults, seed: int = 0) -> None:
+        super().__init__(inner)
+        self.faults = faults
+        self.seed = seed
+        self.failures = 0
+        self._random = random.Random(seed)
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FaultyStore, (self.inner, self.faults, self.seed)
+
+    @property
+    def seekable(self) -> bool:  # type: ignore[override]
+        """False: what may fail is far away."""
+        return False
+
+    def _chance(self, wanted: float) -> bool:
+        with self._lock:
+            hit = wanted > 0 and self._random.random() < wanted
+            self.failures += hit
+        return hit
+
+    def _before(self, key: str) -> None:
+        if self.faults.delay:
+            with self._lock:
+                wait = self._random.uniform(0, self.faults.delay)
+            time.sleep(wait)
+        if self._chance(self.faults.denied):
+            raise ReadOnlyError("denied on purpose", key=key)
+        if self._chance(self.faults.lost):
+            raise ConnectionLostError("lost on purpose", key=key)
+
+    def _after(self, key: str) -> None:
+        if self._chance(self.faults.late):
+            raise ConnectionLostError("lost on purpose, after the fact", key=key)
+
+    def _shortened(self, value: Any) -> Any:
+        return value[: len(value) // 2] if value and self._chance(self.faults.short) else value
+
+    def get(self, key: str) -> bytes | None:  # noqa: D102
+        self._before(key)
+        found: bytes | None = self._shortened(self.inner.get(key))
+        return found
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
+        return map(self.get, keys)
+
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+        self._before(key)
+        found: Buffer | None = self._shortened(self.inner.get_range(key, start, length))
+        return found
+
+    def get_ranges(  # noqa: D102
+        self, key: str, ranges: Sequence[Range], scratch: Scratch
+    ) -> Iterator[Buffer | None]:
+        for part in self.inner.get_ranges(key, ranges, scratch):
+            self._before(key)
+            yield self._shortened(part)
+
+    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+        self._before(key)
+        if self._chance(self.faults.torn):
+            self.inner.set(key, bytes(value)[: len(value) // 2])
+            raise ConnectionLostError("torn on purpose", key=key)
+        self.inner.set(key, value)
+        self._after(key)
+
+    def erase(self, key: str) -> None:  # noqa: D102
+        self._before(key)
+        self.inner.erase(key)
+        self._after(key)
+
+    def erase_values(self, keys: Iterable[str]) -> None:  # noqa: D102
+        for key in keys:
+            self.erase(key)
+
+    def erase_prefix(self, prefix: str) -> None:  # noqa: D102
+        self._before(prefix)
+        if self._chance(self.faults.late):
+            keys = sorted(self.inner.list_prefix(prefix))
+            self.inner.erase_values(keys[: len(keys) // 2])
+            raise ConnectionLostError("lost on purpose, halfway", key=prefix)
+        self.inner.erase_prefix(prefix)
+
+    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+        self._before(prefix)
+        return self.inner.list_dir(prefix)
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:  # noqa: D102
+        self._before(prefix)
+        return self.inner.list_prefix(prefix)

@@ -1,0 +1,340 @@
+"""Sharding as the v3 draft has it: a storage transformer, seen as a store of single chunks (S.1).
+
+Nearest the array it is read as the sharding codec, whose bytes are the same; what is here serves
+where another transformer stands between, and asks for chunks by their keys.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from zarrdask.errors import CodecError, MetadataError
+from zarrdask.grids import Index, Shape
+from zarrdask.keys import ChunkKeyEncoding
+from zarrdask.storage.base import (
+    Buffer,
+    KeyRange,
+    Names,
+    Scratch,
+    Store,
+    check_key,
+    check_prefix,
+    cut,
+    right_below,
+)
+from zarrdask.storage.wrapped import WrappedStore
+
+#: What readers know (X-B17, ZEP 2), the specification's title, and its example (S-1).
+URI = "https://purl.org/zarr/spec/storage_transformers/sharding/1.0"
+TITLE = "https://purl.org/zarr/spec/extensions/storage-transformers/sharding/1.0"
+EXAMPLE = "https://purl.org/zarr/spec/extensions/storage_transformers/sharding/1.0"
+_EMPTY = 2**64 - 1
+#: A shard is read, changed and stored by one thread at a time.
+_LOCKS = tuple(threading.Lock() for _ in range(64))
+
+
+@dataclass(frozen=True)
+class ShardingTransformer:
+    """Many chunks in one value, with an index at its end.
+
+    Parameters
+    ----------
+    chunks_per_shard : tuple of int
+        How many along each axis.
+    """
+
+    chunks_per_shard: Shape
+
+    name: ClassVar[str] = URI
+
+    @classmethod
+    def from_configuration(cls, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+        if configuration.get("type") != "indexed":
+            raise MetadataError(
+                "unknown format of shards",
+                key="storage_transformers",
+                found=configuration.get("type"),
+                expected="'indexed'",
+            )
+        counts = configuration.get("chunks_per_shard")
+        if (
+            not isinstance(counts, list)
+            or any(type(n) is not int or n < 1 for n in counts)
+            or set(configuration) != {"type", "chunks_per_shard"}
+        ):
+            raise MetadataError(
+                "not the configuration of sharding",
+                key="storage_transformers",
+                found=dict(configuration),
+                expected='{"chunks_per_shard": [...]}, positive integers',
+            )
+        return cls(tuple(counts))
+
+    def check(self, ndim: int) -> None:
+        """Check that there is one count for each dimension of an array.
+
+        Raises
+        ------
+        MetadataError
+            If there is not (conformance S-2).
+        """
+        if len(self.chunks_per_shard) != ndim:
+            raise MetadataError(
+                "there must be one count for each dimension",
+                key="chunks_per_shard",
+                found=list(self.chunks_per_shard),
+                expected=f"{ndim}",
+            )
+
+    def wrap(self, store: Store, prefix: str, keys: ChunkKeyEncoding, counts: Shape) -> Store:
+        """Return the store in which each chunk has a value of its own."""
+        self.check(len(counts))
+        return ShardedStore(store, prefix, keys, self.chunks_per_shard)
+
+    def to_json(self) -> dict[str, Any]:  # noqa: D102
+        settings = {"type": "indexed", "chunks_per_shard": list(self.chunks_per_shard)}
+        return {"name": URI, "configuration": settings}
+
+
+class ShardedStore(WrappedStore):
+    """The chunks of an array that are in shards, by their keys; other keys are passed on.
+
+    Parameters
+    ----------
+    inner : Store
+        Where the shards are.
+    prefix : str
+        Of the array's keys.
+    keys : ChunkKeyEncoding
+        How chunks are called, and shards, too (conformance S-3).
+    per_shard : tuple of int
+        How many chunks along each axis.
+    """
+
+    def __init__(self, inner: Store, prefix: str, keys: ChunkKeyEncoding, per_shard: Shape) -> None:
+        super().__init__(inner)
+        self.prefix = prefix
+        self.keys = keys
+        self.per_shard = per_shard
+        self._size = 16 * prod(per_shard)
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.inner, self.prefix, self.keys, self.per_shard
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShardedStore) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ShardedStore, self._parts()
+
+    def stamp(self, key: str) -> str:  # noqa: D102
+        place = self._place(key)
+        return self.inner.stamp(key if place is None else place[0])
+
+    # ---- where a chunk is
+
+    def _place(self, key: str) -> tuple[str, Index] | None:
+        """Return the key of a chunk's shard, and its index therein; None for other keys."""
+        if not key.startswith(self.prefix):
+            return None
+        index = self.keys.index(key[len(self.prefix) :], len(self.per_shard))
+        if index is None:
+            return None
+        shard = tuple(i // n for i, n in zip(index, self.per_shard, strict=True))
+        within = tuple(i % n for i, n in zip(index, self.per_shard, strict=True))
+        return self.prefix + self.keys.key(shard), within
+
+    def _entries(self, shard: str, data: Buffer | None) -> np.ndarray | None:
+        """Return the (offset, size) of each chunk (S-5), from the end of a shard."""
+        if data is None:
+            return None
+        if len(data) < self._size:
+            raise CodecError(
+                "the shard is shorter than its index",
+                key=shard,
+                found=f"{len(data)} bytes",
+                expected=f"{self._size} bytes",
+            )
+        index = np.frombuffer(memoryview(data)[len(data) - self._size :], "<u8")
+        return index.reshape(*self.per_shard, 2)
+
+    def _index(self, shard: str) -> np.ndarray | None:
+        return self._entries(shard, self.inner.get_range(shard, -self._size))
+
+    # ---- reading
+
+    def get(self, key: str) -> bytes | None:  # noqa: D102
+        place = self._place(key)
+        if place is None:
+            return self.inner.get(key)
+        found = self._part(*place, 0, None)
+        return None if found is None else bytes(found)
+
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+        place = self._place(key)
+        if place is None:
+            return self.inner.get_range(key, start, length)
+        return self._part(*place, start, length)
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
+        """Yield each key's value: first all indices, then all chunks (S-11)."""
+        wanted = list(keys)
+        places = {key: self._place(key) for key in wanted}
+        shards = sorted({place[0] for place in places.values() if place is not None})
+        ends = self.inner.get_partial_values([(shard, (-self._size, None)) for shard in shards])
+        tables = {s: self._entries(s, end) for s, end in zip(shards, ends, strict=True)}
+        ranges: dict[str, KeyRange] = {}
+        for key, place in places.items():
+            if place is None:
+                ranges[key] = key, (0, None)
+                continue
+            index = tables[place[0]]
+            entry = None if index is None else _entry(place[0], index, place[1])
+            if entry is not None:
+                ranges[key] = place[0], entry
+        values = self.inner.get_partial_values([*ranges.values()])
+        found = dict(zip(ranges, values, strict=True))
+        for key in wanted:
+            place = places[key]
+            if key in found and place is not None:
+                yield _whole(place[0], found[key], ranges[key][1][1] or 0)
+            else:
+                yield found.get(key)
+
+    def _part(self, shard: str, within: Index, start: int, length: int | None) -> Buffer | None:
+        """Return part of a chunk: the index first, then what it points at (S-11)."""
+        index = self._index(shard)
+        entry = None if index is None else _entry(shard, index, within)
+        if entry is None:
+            return None
+        at, size = entry
+        begin = max(size + start, 0) if start < 0 else min(start, size)
+        wanted = size - begin if length is None else min(length, size - begin)
+        found = self.inner.get_range(shard, at + begin, wanted)
+        return _whole(shard, found, wanted)
+
+    # ---- writing
+
+    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+        place = self._place(key)
+        if place is None:
+            self.inner.set(key, value)
+        else:
+            shard, within = place
+            self._change(shard, lambda chunks: chunks | {within: bytes(value)})
+
+    def erase(self, key: str) -> None:  # noqa: D102
+        place = self._place(key)
+        if place is None:
+            self.inner.erase(key)
+        else:
+            shard, within = place
+            self._change(shard, lambda chunks: {i: c for i, c in chunks.items() if i != within})
+
+    def _change(
+        self, shard: str, change: Callable[[dict[Index, bytes]], dict[Index, bytes]]
+    ) -> None:
+        """Store a shard with other chunks; the others are kept as they are (S-9, S-10)."""
+        with _LOCKS[hash((self.inner.token, shard)) % len(_LOCKS)]:
+            before = self._split(shard)
+            after = change(before)
+            if after:
+                self.inner.set(shard, self._assemble(after))
+            elif before:
+                self.inner.erase(shard)
+
+    def _split(self, shard: str) -> dict[Index, bytes]:
+        data = self.inner.get(shard)
+        index = self._entries(shard, data)
+        if data is None or index is None:
+            return {}
+        found = {}
+        for within in np.ndindex(*self.per_shard):
+            entry = _entry(shard, index, within)
+            if entry is not None:
+                at, size = entry
+                found[within] = bytes(_whole(shard, cut(data, at, size), size))
+        return found
+
+    def _assemble(self, chunks: Mapping[Index, bytes]) -> bytes:
+        index = np.full((*self.per_shard, 2), _EMPTY, "<u8")
+        at = 0
+        for within in sorted(chunks):
+            index[within] = at, len(chunks[within])
+            at += len(chunks[within])
+        return b"".join([*(chunks[within] for within in sorted(chunks)), index.tobytes()])
+
+    # ---- listing
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Yield the keys of chunks instead of those of shards (S-12)."""
+        prefix = check_prefix(prefix)
+        # Chunks below a part of the array's keys may be in shards elsewhere.
+        within = prefix.startswith(self.prefix) and prefix != self.prefix
+        for key in self.inner.list_prefix(self.prefix if within else prefix):
+            yield from (chunk for chunk in self._chunks(key) if chunk.startswith(prefix))
+
+    def _chunks(self, key: str) -> Iterator[str]:
+        """Yield the keys of the chunks in a shard; another key is itself."""
+        inside = key.startswith(self.prefix)
+        ndim = len(self.per_shard)
+        shard = self.keys.index(key[len(self.prefix) :], ndim) if inside else None
+        if shard is None:
+            yield key
+            return
+        index = self._index(key)
+        starts = [i * n for i, n in zip(shard, self.per_shard, strict=True)]
+        for within in product(*map(range, self.per_shard)):
+            if index is not None and _entry(key, index, within) is not None:
+                chunk = tuple(s + i for s, i in zip(starts, within, strict=True))
+                yield self.prefix + self.keys.key(chunk)
+
+    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+        prefix = check_prefix(prefix)
+        if not prefix.startswith(self.prefix):
+            return self.inner.list_dir(prefix)
+        return right_below(prefix, self.list_prefix(prefix))
+
+    def erase_values(self, keys: Iterable[str]) -> None:  # noqa: D102
+        for key in [check_key(key) for key in keys]:
+            self.erase(key)
+
+    def erase_prefix(self, prefix: str) -> None:
+        """Remove the chunks below a prefix; others in their shards stay."""
+        prefix = check_prefix(prefix)
+        if prefix.startswith(self.prefix) and prefix != self.prefix:
+            self.erase_values([*self.list_prefix(prefix)])
+        else:
+            self.inner.erase_prefix(prefix)
+
+
+def _entry(shard: str, index: np.ndarray, within: Index) -> tuple[int, int] | None:
+    """Return where a chunk is in its shard, or None if it is empty (S-6, S-8)."""
+    at, size = index[within].tolist()
+    if at == size == _EMPTY:
+        return None
+    if at + size >= 2**62:
+        raise CodecError(
+            "an impossible entry in the index of the shard", key=shard, found=(at, size)
+        )
+    return at, size
+
+
+def _whole(shard: str, data: Buffer | None, size: int) -> Buffer:
+    found = 0 if data is None else len(data)
+    if data is None or found != size:
+        raise CodecError(
+            "the index of the shard points outside it",
+            key=shard,
+            found=f"{found} bytes",
+            expected=f"{size} bytes",
+        )
+    return data

@@ -1,0 +1,395 @@
+"""What every store must do, as tests: a store of one's own is tested by a subclass.
+
+    from zarrdask.testing import StoreContract
+
+
+    class TestMyStore(StoreContract):
+        @pytest.fixture
+        def store(self, tmp_path):
+            return MyStore(tmp_path)
+
+It needs pytest.
+"""
+
+import pickle
+import reprlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from zarrdask.errors import MetadataError, ReadOnlyError, SelectionError, UnsupportedError
+from zarrdask.storage.base import Buffer, Scratch, Store
+
+#: What a store that can't be written must hold for `ReadOnlyStoreContract`.
+VALUES = {
+    "a/b": b"0123456789",
+    "a/c/d": b"",
+    "e/f/g": bytes(range(256)) * 300,
+    "zarr.json": b"{}",
+}
+#: Names that file systems, URLs and shells give a meaning of their own.
+ODD_NAMES = (
+    "with space",
+    "per%20cent",
+    "hash#mark",
+    "question?",
+    "star*",
+    "br[a]cket",
+    "ünïcode-日本",
+    "semi;colon:and,comma",
+    ".hidden",
+    "c.0.1",
+    "{brace}",
+)
+NOT_KEYS = ("", "a/", "/", "a\udc80", None, 5)
+NOT_PREFIXES = ("a", "a/b", "a\udc80/", None)
+NOT_SUPPORTED = (UnsupportedError, ReadOnlyError)
+
+
+def same(found: Any, expected: Any) -> None:
+    """Check that two things are equal.
+
+    Raises
+    ------
+    AssertionError
+        If they aren't.
+    """
+    if found != expected:
+        raise AssertionError(f"found {reprlib.repr(found)}, expected {reprlib.repr(expected)}")
+
+
+def plain(values: Iterable[Buffer | None]) -> list[bytes | None]:
+    """Return values as bytes, each taken while it is valid."""
+    return [None if value is None else bytes(value) for value in values]
+
+
+class StoreContract:
+    """The tests of a store that reads, writes and lists (conformance B.9, C.9).
+
+    A subclass whose name begins with ``Test`` overrides the fixture `store`.
+    """
+
+    @pytest.fixture
+    def store(self) -> Store:
+        """Return a store without values, another one for each test."""
+        raise NotImplementedError("override the fixture: it returns an empty store")
+
+    # ---- values
+
+    def test_it_can_read_write_and_list(self, store: Store) -> None:
+        same((store.readable, store.writeable, store.listable), (True, True, True))
+
+    def test_what_was_set_is_got(self, store: Store) -> None:
+        store.set("a/b", b"value")
+        same(store.get("a/b"), b"value")
+        same(type(store.get("a/b")), bytes)
+
+    @pytest.mark.parametrize("value", [bytearray(b"xyz"), memoryview(b"xyz")])
+    def test_any_buffer_can_be_set(self, store: Store, value: Buffer) -> None:
+        store.set("k", value)
+        same(store.get("k"), b"xyz")
+
+    def test_a_value_is_kept_when_the_buffer_changes_later(self, store: Store) -> None:
+        value = bytearray(b"before")
+        store.set("k", value)
+        value[:] = b"after!"
+        same(store.get("k"), b"before")
+
+    def test_an_empty_value_is_a_value(self, store: Store) -> None:
+        store.set("k", b"")
+        same(store.get("k"), b"")
+        same(store.list_dir(""), (["k"], []))
+
+    def test_a_value_is_replaced(self, store: Store) -> None:
+        store.set("k", b"a longer value")
+        store.set("k", b"short")
+        same(store.get("k"), b"short")
+
+    def test_keys_are_case_sensitive(self, store: Store) -> None:
+        store.set("foo", b"1")
+        store.set("FOO", b"2")
+        same((store.get("foo"), store.get("FOO")), (b"1", b"2"))
+
+    def test_a_missing_key_is_none(self, store: Store) -> None:
+        same(store.get("absent"), None)
+        same(store.get("absent/deeper"), None)
+        same(store.get_range("absent", 0, 4), None)
+        same(store.get_range("absent", -4), None)
+        same(list(store.get_ranges("absent", [(0, 1), (3, 2)], Scratch())), [None, None])
+        same(list(store.get_many(["absent"], Scratch())), [None])
+        same(list(store.get_partial_values([("absent", (0, None))])), [None])
+
+    def test_a_key_below_a_key_is_missing(self, store: Store) -> None:
+        store.set("a", b"1")
+        same(store.get("a/b"), None)
+        same(store.get_range("a/b", 0, 1), None)
+        same(list(store.get_many(["a/b"], Scratch())), [None])
+
+    def test_a_prefix_is_no_key(self, store: Store) -> None:
+        store.set("a/b", b"1")
+        same(store.get("a"), None)
+        same(store.get_range("a", 0, 4), None)
+        same(store.get_range("a", -4), None)
+        same(list(store.get_ranges("a", [(0, 4)], Scratch())), [None])
+        same(plain(store.get_many(["a", "a/b"], Scratch())), [None, b"1"])
+
+    @pytest.mark.parametrize("name", ODD_NAMES)
+    def test_names_with_odd_characters_are_names(self, store: Store, name: str) -> None:
+        store.set(f"{name}/{name}", b"odd")
+        store.set("plain", b"plain")
+        same(store.get(f"{name}/{name}"), b"odd")
+        same(plain(store.get_many([f"{name}/{name}"], Scratch())), [b"odd"])
+        same(plain([store.get_range(f"{name}/{name}", 1, 1)]), [b"d"])
+        same(store.list_dir(""), (["plain"], [name]))
+        same(store.list_dir(f"{name}/"), ([name], []))
+        same(sorted(store.list_prefix("")), sorted([f"{name}/{name}", "plain"]))
+        store.erase(f"{name}/{name}")
+        same(store.get(f"{name}/{name}"), None)
+        same(store.get("plain"), b"plain")
+
+    # ---- several values
+
+    def test_get_many_gives_each_value_in_the_order_of_the_keys(self, store: Store) -> None:
+        values = {f"d/{n}": bytes([n]) * (n + 1) for n in range(9)}
+        for key, value in values.items():
+            store.set(key, value)
+        keys = ["d/8", "absent", "d/0", "d/3", "d", "d/3", "gone/x"]
+        same(plain(store.get_many(keys, Scratch())), [values.get(key) for key in keys])
+        same(list(store.get_many([], Scratch())), [])
+
+    @pytest.mark.parametrize("size", [2**16 - 1, 2**16, 2**16 + 1, 2**20 + 3])
+    def test_values_around_and_above_the_scratch_size_are_whole(
+        self, store: Store, size: int
+    ) -> None:
+        value = (bytes(range(251)) * (size // 251 + 1))[:size]
+        store.set("big", value)
+        store.set("small", b"s")
+        found = plain(store.get_many(["small", "big", "small", "big"], Scratch()))
+        same(found, [b"s", value, b"s", value])
+        same(store.get("big"), value)
+
+    # ---- parts of values
+
+    def test_a_range_is_part_of_the_value(self, store: Store) -> None:
+        store.set("k", b"0123456789")
+        ranges = ((2, 3), (4, None), (-3, None), (-5, 2), (-2, 2), (0, 0))
+        expected = [b"234", b"456789", b"789", b"56", b"89", b""]
+        same(plain(store.get_range("k", *each) for each in ranges), expected)
+
+    def test_a_range_ends_where_the_value_ends(self, store: Store) -> None:
+        store.set("k", b"0123")
+        ranges = ((2, 100), (4, 1), (50, 1), (-100, None))
+        same(plain(store.get_range("k", *each) for each in ranges), [b"23", b"", b"", b"0123"])
+
+    def test_ranges_come_in_order_and_may_touch_overlap_and_be_far_apart(
+        self, store: Store
+    ) -> None:
+        value = bytes(n % 256 for n in range(300_000))
+        store.set("k", value)
+        ranges = [(0, 4), (4, 4), (6, 10), (5_000, 1), (100_000, 7), (299_998, 2)]
+        found = plain(store.get_ranges("k", ranges, Scratch()))
+        same(found, [value[start : start + size] for start, size in ranges])
+
+    def test_ranges_outside_the_value_are_short(self, store: Store) -> None:
+        store.set("k", b"0123456789")
+        found = plain(store.get_ranges("k", [(0, 2), (8, 5), (50, 5)], Scratch()))
+        same(found, [b"01", b"89", b""])
+
+    def test_partial_values_come_in_the_order_that_they_are_asked_for(self, store: Store) -> None:
+        store.set("a", b"0123456789")
+        store.set("b/c", b"abc")
+        wanted: list[Any] = [
+            ("a", (5, 2)),
+            ("b/c", (0, None)),
+            ("a", (0, 3)),
+            ("gone", (0, 1)),
+            ("a", (8, None)),
+            ("a", (-1, None)),
+            ("a", (0, 3)),
+            ("b/c", (1, 9)),
+            ("gone", (3, None)),
+        ]
+        expected = [b"56", b"abc", b"012", None, b"89", b"9", b"012", b"bc", None]
+        same(plain(store.get_partial_values(wanted)), expected)
+        same(list(store.get_partial_values([])), [])
+
+    def test_partial_values_are_set_and_the_rest_stays(self, store: Store) -> None:
+        store.set("a", b"0123456789")
+        store.set_partial_values([("a", 8, b"xyz"), ("b/c", 0, b"new"), ("a", 1, bytearray(b"AB"))])
+        same(store.get("a"), b"0AB34567xyz")
+        same(store.get("b/c"), b"new")
+
+    def test_a_gap_before_a_partial_value_is_zeros(self, store: Store) -> None:
+        store.set("a", b"12")
+        store.set_partial_values([("a", 4, b"5"), ("b", 1, b"x")])
+        same((store.get("a"), store.get("b")), (b"12\0\x005", b"\0x"))
+
+    @pytest.mark.parametrize("start", [1, 0, -3])
+    def test_overlapping_partial_values_are_an_error_and_nothing_is_written(
+        self, store: Store, start: int
+    ) -> None:
+        store.set("a", b"0123")
+        with pytest.raises(SelectionError) as caught:
+            store.set_partial_values([("b", 0, b"x"), ("a", 0, b"AB"), ("a", start, b"CD")])
+        same(caught.value.key, "a")
+        same((store.get("a"), store.get("b")), (b"0123", None))
+
+    # ---- erasing
+
+    def test_erasing_removes_one_key_and_missing_ones_are_no_error(self, store: Store) -> None:
+        store.set("a/b", b"1")
+        store.set("a/c", b"2")
+        for key in ("a/b", "a/b", "never/was"):
+            store.erase(key)
+        same((store.get("a/b"), store.get("a/c")), (None, b"2"))
+
+    def test_several_keys_are_erased(self, store: Store) -> None:
+        for key in ("a", "b/c", "b/d"):
+            store.set(key, b"1")
+        store.erase_values(["b/c", "never/was", "a"])
+        same(sorted(store.list()), ["b/d"])
+
+    def test_erase_prefix_removes_what_begins_with_it_and_no_more(self, store: Store) -> None:
+        for key in ("a/b", "a/c/d", "ab", "b/a/x"):
+            store.set(key, b"1")
+        store.erase_prefix("a/")
+        store.erase_prefix("never/was/")
+        same(list(store.list_prefix("")), ["ab", "b/a/x"])
+        store.erase_prefix("")
+        same(list(store.list()), [])
+
+    @pytest.mark.parametrize(("name", "other"), [("a*", "ab"), ("a?", "ab"), ("a[b]", "ab")])
+    def test_erase_prefix_takes_a_name_as_it_is_not_as_a_pattern(
+        self, store: Store, name: str, other: str
+    ) -> None:
+        store.set(f"{name}/x", b"1")
+        store.set(f"{other}/x", b"2")
+        store.erase_prefix(f"{name}/")
+        same(list(store.list_prefix("")), [f"{other}/x"])
+
+    # ---- listing
+
+    def test_listing_a_directory_gives_keys_and_prefixes_sorted(self, store: Store) -> None:
+        for key in ("z", "a", "d/x", "d/e/y", "c/q"):
+            store.set(key, b"1")
+        same(store.list_dir(""), (["a", "z"], ["c", "d"]))
+        same(store.list_dir("/"), (["a", "z"], ["c", "d"]))
+        same(store.list_dir("d/"), (["x"], ["e"]))
+        same(store.list_dir("nothing/"), ([], []))
+
+    def test_listing_a_prefix_gives_every_key_below(self, store: Store) -> None:
+        for key in ("z", "d/x", "d/e/y", "dd/q"):
+            store.set(key, b"1")
+        same(sorted(store.list_prefix("d/")), ["d/e/y", "d/x"])
+        same(sorted(store.list_prefix("")), ["d/e/y", "d/x", "dd/q", "z"])
+        same(sorted(store.list()), ["d/e/y", "d/x", "dd/q", "z"])
+        same(list(store.list_prefix("nothing/")), [])
+
+    def test_an_empty_store_lists_nothing(self, store: Store) -> None:
+        same(store.list_dir(""), ([], []))
+        same(list(store.list()), [])
+
+    # ---- what is no key
+
+    @pytest.mark.parametrize("key", NOT_KEYS)
+    def test_what_is_no_key_is_an_error_and_nothing_is_done(self, store: Store, key: Any) -> None:
+        store.set("a/b", b"1")
+        for action in (
+            lambda: store.get_partial_values([("a/b", (0, 1)), (key, (0, 1))]),
+            lambda: store.set_partial_values([("a/b", 0, b"2"), (key, 0, b"2")]),
+            lambda: store.erase_values(["a/b", key]),
+        ):
+            with pytest.raises(MetadataError):
+                action()
+        same([(each, store.get(each)) for each in store.list()], [("a/b", b"1")])
+
+    @pytest.mark.parametrize("prefix", NOT_PREFIXES)
+    def test_what_is_no_prefix_is_an_error_and_nothing_is_done(
+        self, store: Store, prefix: Any
+    ) -> None:
+        store.set("a/b/x", b"1")
+        for action in (store.erase_prefix, store.list_dir, lambda each: [*store.list_prefix(each)]):
+            with pytest.raises(MetadataError):
+                action(prefix)
+        same(list(store.list()), ["a/b/x"])
+
+    # ---- elsewhere
+
+    def test_a_store_pickles_to_an_equal_one_that_sees_the_same_values(self, store: Store) -> None:
+        store.set("k", b"1")
+        again = pickle.loads(pickle.dumps(store))
+        same((again == store, hash(again) == hash(store)), (True, True))
+        same((again.url, again.token), (store.url, store.token))
+        same(again.get("k"), b"1")
+
+    def test_it_has_a_name_a_uri_and_a_stamp(self, store: Store) -> None:
+        store.set("k", b"1")
+        texts = (store.url, store.uri, store.token, store.stamp("k"), store.stamp("absent"))
+        same([type(text) for text in texts], [str] * 5)
+
+
+class ReadOnlyStoreContract:
+    """The tests of a store that can't be written, be it listable or not.
+
+    A subclass whose name begins with ``Test`` overrides the fixture `store`.
+    """
+
+    @pytest.fixture
+    def store(self) -> Store:
+        """Return a store that holds `VALUES`, and nothing else."""
+        raise NotImplementedError("override the fixture: its store holds zarrdask.testing.VALUES")
+
+    def test_it_can_read_and_not_write(self, store: Store) -> None:
+        same((store.readable, store.writeable), (True, False))
+
+    @pytest.mark.parametrize("key", VALUES)
+    def test_values_are_got_whole_and_in_parts(self, store: Store, key: str) -> None:
+        value = VALUES[key]
+        same(store.get(key), value)
+        same(plain(store.get_many([key, "absent"], Scratch())), [value, None])
+        parts = [store.get_range(key, 2, 3), store.get_range(key, 4), store.get_range(key, -3)]
+        same(plain(parts), [value[2:5], value[4:], value[-3:]])
+        ranges = [(0, 2), (1, 4), (70_000, 9)]
+        expected: list[bytes | None] = [value[start : start + n] for start, n in ranges]
+        same(plain(store.get_ranges(key, ranges, Scratch())), expected)
+        wanted = [(key, each) for each in ranges[::-1]]
+        same(plain(store.get_partial_values(wanted)), expected[::-1])
+
+    @pytest.mark.parametrize("key", ["absent", "a", "a/b/c", "a/c/x"])
+    def test_what_is_missing_is_none(self, store: Store, key: str) -> None:
+        same(store.get(key), None)
+        same(store.get_range(key, 0, 1), None)
+        same(list(store.get_ranges(key, [(0, 1)], Scratch())), [None])
+        same(list(store.get_many([key], Scratch())), [None])
+
+    def test_it_lists_or_says_that_it_cannot(self, store: Store) -> None:
+        if not store.listable:
+            for action in (store.list_dir, store.list_prefix, lambda _: store.list()):
+                with pytest.raises(UnsupportedError):
+                    list(action(""))
+            return
+        same(sorted(store.list()), sorted(VALUES))
+        same(sorted(store.list_prefix("a/")), ["a/b", "a/c/d"])
+        same(store.list_dir(""), (["zarr.json"], ["a", "e"]))
+        same(store.list_dir("a/"), (["b"], ["c"]))
+        same(store.list_dir("b/"), ([], []))
+
+    def test_writing_is_not_supported_and_changes_nothing(self, store: Store) -> None:
+        actions: tuple[Callable[[], None], ...] = (
+            lambda: store.set("new", b"1"),
+            lambda: store.set_partial_values([("a/b", 0, b"1")]),
+            lambda: store.erase("a/b"),
+            lambda: store.erase_values(["a/b"]),
+            lambda: store.erase_prefix("a/"),
+        )
+        for action in actions:
+            with pytest.raises(NOT_SUPPORTED):
+                action()
+        same([store.get(key) for key in VALUES], list(VALUES.values()))
+        same(store.get("new"), None)
+
+    def test_it_pickles_to_one_that_reads_the_same(self, store: Store) -> None:
+        again = pickle.loads(pickle.dumps(store))
+        same((again == store, again.url), (True, store.url))
+        same(again.get("a/b"), VALUES["a/b"])
