@@ -19,7 +19,13 @@ import pytest
 
 from zarrdask import config, errors
 from zarrdask.codecs.registry import CODECS
+from zarrdask.dtypes.registry import DATA_TYPES
+from zarrdask.formats.extensions import EXTENSIONS
+from zarrdask.grids import GRIDS
+from zarrdask.keys import KEY_ENCODINGS
+from zarrdask.storage.transformers import TRANSFORMERS
 
+REGISTRIES = [CODECS, DATA_TYPES, EXTENSIONS, GRIDS, KEY_ENCODINGS, TRANSFORMERS]
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -57,7 +63,8 @@ def test_comments_after_a_print_are_its_output():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(CODECS, "_registered", dict(CODECS._registered))
+    for registry in REGISTRIES:
+        monkeypatch.setattr(registry, "_registered", dict(registry._registered))
     module = ModuleType("page")  # classes of a page pickle by the name of their module
     monkeypatch.setitem(sys.modules, "page", module)
     with dask.config.set({"zarrdask": dict(config.DEFAULTS)}):  # a page may leave other settings

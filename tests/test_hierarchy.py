@@ -7,7 +7,7 @@ import pytest
 
 import zarrdask
 from tests.documents import dump, stored, v2, v3
-from zarrdask import hierarchy
+from zarrdask import hierarchy, nodes
 from zarrdask.errors import (
     MetadataError,
     NodeExistsError,
@@ -143,7 +143,7 @@ def test_children_are_the_nodes_right_below():
 
 
 def test_creating_a_node_creates_its_ancestors(store):
-    hierarchy.create(store, "a/b/c", GroupMetadata(3), overwrite=False)
+    nodes.create(store, "a/b/c", GroupMetadata(3), overwrite=False)
     assert sorted(store.list_prefix("")) == [
         "a/b/c/zarr.json",
         "a/b/zarr.json",
@@ -179,7 +179,7 @@ def test_an_array_in_the_way_is_an_error_and_nothing_is_written(store, zarr_form
     before = sorted(store.list_prefix(""))
     for overwrite in (False, True):
         with pytest.raises(NodeExistsError, match="array"):
-            hierarchy.create(store, path, GroupMetadata(zarr_format), overwrite=overwrite)
+            nodes.create(store, path, GroupMetadata(zarr_format), overwrite=overwrite)
     assert sorted(store.list_prefix("")) == before
 
 

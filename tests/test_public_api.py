@@ -25,6 +25,7 @@ PUBLIC = [
     "ToleranceWarning",
     "UnsupportedError",
     "ZarrdaskError",
+    "append",
     "consolidate_metadata",
     "create_array",
     "create_group",
@@ -32,12 +33,14 @@ PUBLIC = [
     "open",
     "open_array",
     "open_group",
+    "plan_write",
     "register_chunk_grid",
     "register_chunk_key_encoding",
     "register_codec",
     "register_data_type",
     "register_extension",
     "register_storage_transformer",
+    "store",
     "to_zarr",
 ]
 HEAVY = ["dask", "distributed", "fsspec", "zarr", "dask.array", "tensorstore"]

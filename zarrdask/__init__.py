@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from zarrdask.api import consolidate_metadata
+    from zarrdask.api import consolidate_metadata, plan_write
     from zarrdask.array import Array, create_array, open_array
     from zarrdask.errors import (
         ChecksumError,
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
         register_extension,
         register_storage_transformer,
     )
+    from zarrdask.graph.append import append
     from zarrdask.graph.read import from_zarr
-    from zarrdask.graph.write import to_zarr
+    from zarrdask.graph.write import store, to_zarr
     from zarrdask.group import Group, create_group, open, open_group
     from zarrdask.storage.local import LocalStore
     from zarrdask.storage.memory import MemoryStore
@@ -54,6 +55,7 @@ _HOMES = {
     "ToleranceWarning": "tolerance",
     "UnsupportedError": "errors",
     "ZarrdaskError": "errors",
+    "append": "graph.append",
     "consolidate_metadata": "api",
     "create_array": "array",
     "create_group": "group",
@@ -61,12 +63,14 @@ _HOMES = {
     "open": "group",
     "open_array": "array",
     "open_group": "group",
+    "plan_write": "api",
     "register_chunk_grid": "extend",
     "register_chunk_key_encoding": "extend",
     "register_codec": "extend",
     "register_data_type": "extend",
     "register_extension": "extend",
     "register_storage_transformer": "extend",
+    "store": "graph.write",
     "to_zarr": "graph.write",
 }
 
@@ -87,6 +91,7 @@ __all__ = [
     "ToleranceWarning",
     "UnsupportedError",
     "ZarrdaskError",
+    "append",
     "consolidate_metadata",
     "create_array",
     "create_group",
@@ -94,12 +99,14 @@ __all__ = [
     "open",
     "open_array",
     "open_group",
+    "plan_write",
     "register_chunk_grid",
     "register_chunk_key_encoding",
     "register_codec",
     "register_data_type",
     "register_extension",
     "register_storage_transformer",
+    "store",
     "to_zarr",
 ]
 

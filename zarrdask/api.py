@@ -2,11 +2,23 @@
 
 from typing import Any
 
-from zarrdask import hierarchy
-from zarrdask.errors import NodeTypeError, UnsupportedError, ZarrdaskError
+import numpy as np
+
+from zarrdask import config, hierarchy
+from zarrdask.creation import ArrayOptions, plan_array
+from zarrdask.errors import (
+    NodeNotFoundError,
+    NodeTypeError,
+    UnsupportedError,
+    ZarrdaskError,
+)
+from zarrdask.fit import chunk_options, find_place, known_blocks
 from zarrdask.formats import consolidated
 from zarrdask.group import Group
 from zarrdask.metadata import ArrayMetadata
+from zarrdask.plan.write import WritePlan, plan_writes
+from zarrdask.sizes import GridLike
+from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 
 
@@ -65,3 +77,93 @@ def consolidate_metadata(
         store.set(hierarchy.prefix_of(path) + name, value)
     store, group = hierarchy.find(store, path, consolidated=True)
     return Group(store, path, group, "r+")  # type: ignore[arg-type]
+
+
+def plan_write(
+    x: Any,
+    target: Any = None,
+    region: Any = None,
+    *,
+    component: str | None = None,
+    storage_options: dict[str, Any] | None = None,
+    grid: GridLike = "regular",
+    **create_kwargs: Any,
+) -> WritePlan:
+    """Return which task of `to_zarr` would write which stored unit, and why. Nothing is written.
+
+    The plan prints, and draws itself: in a notebook, or by its method `svg`.
+
+    Parameters
+    ----------
+    x : dask.array.Array, or anything with shape, dtype and chunks
+        What would be stored. Chunks are lengths along each axis, or one length for all.
+    target : Array, ArrayMetadata, str, os.PathLike, MutableMapping or Store, optional
+        Where to: a stored array, as it is. If there is none yet, or if options are given, it is
+        a new one.
+    region : tuple of slice, or dict of names to slices, optional
+        Which part of the stored array, as in `to_zarr`.
+    component, storage_options
+        As in `to_zarr`.
+    grid, **create_kwargs
+        Options of a new array, as in `to_zarr`.
+
+    Returns
+    -------
+    WritePlan
+        It names the owner of each unit: ``plan.owner(index)``, or with the reasons
+        ``plan.unit(index)``; it has the blocks that are written, how many units are whole, merged
+        and changed, and what that costs in tasks, bytes moved, and memory.
+
+    Raises
+    ------
+    MetadataError, UnsupportedError
+        If sizes are unknown, or an option is wrong.
+    NodeTypeError
+        If a group is there.
+    SelectionError
+        If the region does not fit `x`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> plan = plan_write(da.ones((150, 4), chunks=50), chunks=(64, 4))
+    >>> print(plan)
+    array   (150, 4) float64, in units of 64 x 4
+    units   3: 1 whole, 2 merged from several Dask blocks
+    tasks   3 tasks write; 6 more cut and join blocks before
+    moved   1.31 KiB of 4.69 KiB move to another block
+    memory  at most 10 KiB a task (block 2 KiB, unit 2 KiB)
+    axis 0  3 x 50 become 2 x 64, 22
+    axis 1  4 stay
+    >>> plan.unit((1, 0)).why
+    'Dask blocks meet in it along axis 0 at 100'
+    """
+    blocks = known_blocks(x.shape, x.chunks)
+    if create_kwargs or grid != "regular" or target is None:
+        metadata = _new(x, chunk_options(blocks, grid, create_kwargs) | create_kwargs)
+    elif isinstance(target, ArrayMetadata):
+        metadata = target
+    else:
+        store, path = hierarchy.locate(target, component, storage_options)
+        metadata = _stored(store, path) or _new(x, chunk_options(blocks, grid, {}))
+    place = find_place(tuple(x.shape), region, metadata)
+    size = config.get("block-size")
+    return plan_writes(blocks, np.dtype(x.dtype), metadata, place, block_size=size)
+
+
+def _new(x: Any, options: dict[str, Any]) -> ArrayMetadata:
+    """Return the metadata of a new array."""
+    return plan_array(ArrayOptions(**{"shape": x.shape, "dtype": x.dtype} | options))
+
+
+def _stored(store: Store, path: str) -> ArrayMetadata | None:
+    """Return the metadata of the array that is there, if there is one."""
+    try:
+        _, found = hierarchy.find(store, path)
+    except NodeNotFoundError:
+        return None
+    if isinstance(found, ArrayMetadata):
+        return found
+    raise NodeTypeError(
+        "a group is here", key=hierarchy.location(store, path), found="group", expected="array"
+    )

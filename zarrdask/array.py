@@ -3,12 +3,14 @@
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from math import prod
+from operator import lt
 from typing import Any, Literal
 
 import numpy as np
 
-from zarrdask import chunkio, chunkwrite, config, hierarchy
+from zarrdask import chunkio, chunkwrite, config, hierarchy, nodes
 from zarrdask.accessors import BlockIndex, OuterIndex, PointIndex, broadcast
 from zarrdask.attributes import Attributes
 from zarrdask.chunkio import Chunks
@@ -16,12 +18,13 @@ from zarrdask.creation import ArrayOptions, CodecsLike, KeysLike, plan_array
 from zarrdask.cuts import Request
 from zarrdask.errors import MetadataError, NodeTypeError, ReadOnlyError, SelectionError
 from zarrdask.grids import Shape, extents
-from zarrdask.indexing import Selection, basic, expand, is_basic, is_integer, whole_region
+from zarrdask.indexing import Selection, basic, expand, is_basic, is_integer
 from zarrdask.metadata import ArrayMetadata, ZarrFormat
+from zarrdask.resizing import appended, parse_lengths
 from zarrdask.sizes import ChunksLike, GridLike
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
-from zarrdask.stored import count_stored, trim
+from zarrdask.stored import count_stored, trim, withdraw
 from zarrdask.tolerance import strictness
 
 MODES = ("r", "r+")
@@ -261,59 +264,44 @@ class Array:
         if outside not in ("erase", "keep"):
             raise MetadataError("unknown", key="outside", found=outside, expected="erase or keep")
         self.check_writable()
-        lengths = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-        if len(lengths) != self.ndim or any(not is_integer(n) or n < 0 for n in lengths):
-            raise MetadataError(
-                "not a shape for this array",
-                key="shape",
-                found=shape,
-                expected=f"{self.ndim} lengths",
-            )
+        lengths = parse_lengths(shape, self.ndim)
         old = self._refreshed()
-        metadata = old.metadata.resized(tuple(map(int, lengths)))
+        metadata = old.metadata.resized(lengths)
+        if outside == "erase" and any(map(lt, lengths, old.metadata.shape)):
+            # First, so that what was begun can be done again: by the old shape.
+            trim(old, lengths)
         hierarchy.write(self.store, self.path, metadata, before=old.metadata)
         self.stored = replace(old, metadata=metadata)
-        shrinks = any(new < n for new, n in zip(metadata.shape, old.metadata.shape, strict=True))
-        if shrinks and outside == "erase":
-            trim(old, metadata.shape)
 
     def append(self, values: Any, axis: int = 0) -> Shape:
         """Add values at the end of an axis, and return the new shape.
 
+        The values are stored first, then the shape: who reads meanwhile sees the array as it was,
+        then as it is. If it fails, it is as it was.
+
         Parameters
         ----------
-        values : array_like
-            Of the array's shape but for the length of the axis.
+        values : array_like or dask.array.Array
+            Of the array's shape but for the length of the axis. A Dask array is written in
+            parallel; see `zarrdask.append`.
         axis : int
             Which.
         """
         self.check_writable()
-        self.stored = self._refreshed()
-        values = np.asarray(values)
-        if not -self.ndim <= axis < self.ndim or values.ndim != self.ndim:
-            raise SelectionError(
-                "can't be appended", found=(values.shape, axis), expected=f"{self.ndim} axes"
-            )
-        axis %= self.ndim
-        others = [n for i, n in enumerate(self.shape) if i != axis]
-        if [n for i, n in enumerate(values.shape) if i != axis] != others:
-            raise SelectionError(
-                "the other axes differ in length", found=values.shape, expected=f"{self.shape}"
-            )
-        start, shape = self.shape[axis], list(self.shape)
-        shape[axis] += values.shape[axis]
-        grown = replace(self.stored, metadata=self.metadata.resized(tuple(shape)))
-        region = list(whole_region(grown.metadata.shape))
-        region[axis] = slice(start, shape[axis], 1)
-        # Data first: who reads meanwhile sees the old array, then the new one.
-        chunkwrite.write_region(
-            grown,
-            tuple(region),
-            values.astype(self.dtype, copy=False),
-            empty=config.get("write-empty-chunks"),
-            threads=None,
-        )
-        hierarchy.write(self.store, self.path, grown.metadata, before=self.metadata)
+        if hasattr(values, "__dask_graph__"):
+            # The one import of what is below; see tests/test_layers.py.
+            import_module("zarrdask.graph.append").append(values, self, axis=axis)
+            self.stored = self._refreshed()
+            return self.shape
+        old, values = self._refreshed(), np.asarray(values)
+        grown, region = appended(old, values.shape, axis)
+        values, empty = values.astype(self.dtype, copy=False), config.get("write-empty-chunks")
+        try:
+            chunkwrite.write_region(grown, region, values, empty=empty, threads=None)
+        except BaseException:
+            withdraw(grown, old.metadata.shape)
+            raise
+        hierarchy.write(self.store, self.path, grown.metadata, before=old.metadata)
         self.stored = grown
         return self.shape
 
@@ -326,7 +314,9 @@ class Array:
 
     def _refreshed(self) -> Chunks:
         """Return the array as it is stored now: others may have changed its shape."""
-        return open_array(self.store, self.path, consolidated=False).stored
+        # What there was to allow, or to say, was where it was opened.
+        with strictness(strict=False, quiet=True):
+            return open_array(self.store, self.path, consolidated=False).stored
 
     # ---- to people
 
@@ -375,7 +365,8 @@ def open_array(
         For fsspec.
     strict : bool, optional
         Whether metadata that break a rule, but whose meaning is known, are an error that names
-        the rule; ``zarrdask.strict``, which is false, if not given.
+        the rule. If not given, as the group that is given as `url` was opened, or else
+        ``zarrdask.strict``, which is false.
     consolidated : bool, optional
         Whether the metadata must come from consolidated metadata of a group above. By default
         they do if such a group is given as `url`; False reads the array's own documents.
@@ -390,7 +381,8 @@ def open_array(
         If its metadata is wrong, or needs what isn't there.
     """
     check_mode(mode, MODES)
-    if isinstance(url, Array) and not component:
+    strict = hierarchy.strict_below(url, strict)
+    if isinstance(url, Array) and not component and not strict:
         return url if mode in ("r", url.mode) else Array(url.store, url.path, url.metadata, mode)
     store, path = hierarchy.locate(url, component, storage_options)
     with strictness(strict):
@@ -516,5 +508,5 @@ def create_array(
         )
     )
     store, path = hierarchy.locate(url, component, storage_options)
-    store = hierarchy.create(store, path, metadata, overwrite=overwrite)
+    store = nodes.create(store, path, metadata, overwrite=overwrite)
     return Array(store, path, metadata, "r+")

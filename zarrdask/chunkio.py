@@ -3,7 +3,6 @@
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, islice
@@ -21,7 +20,7 @@ from zarrdask.cuts import Cuts, Points, Request, cut
 from zarrdask.errors import ZarrdaskError
 from zarrdask.grids import Index, Shape
 from zarrdask.indexing import pick_size
-from zarrdask.locks import UnitLocks, place_of
+from zarrdask.locks import place_of
 from zarrdask.metadata import ArrayMetadata
 from zarrdask.parallel import in_parts
 from zarrdask.storage.base import Buffer, Range, Scratch, Store
@@ -80,13 +79,16 @@ class Chunks:
                 found = tuple(map(mul, counts, found or (1,) * len(counts)))
         return found
 
-    def change(self, locks: UnitLocks, index: Index, *, part: bool) -> AbstractContextManager[None]:
-        """Return what is held while a unit, or a part of it, is stored."""
+    @property
+    def is_packed(self) -> bool:
+        """Whether a storage transformer keeps several units in one value."""
+        return self._together is not None
+
+    def lock_name(self, index: Index) -> str:
+        """Return what a lock must be called to keep others from the value that holds a unit."""
         if self._together is not None:
-            # Each unit is a part of the value that is stored.
-            index, part = tuple(map(floordiv, index, self._together)), True
-        name = self.place + self.metadata.keys.key(index)
-        return locks.changing(name) if part else locks.replacing(name)
+            index = tuple(map(floordiv, index, self._together))
+        return self.place + self.metadata.keys.key(index)
 
 
 @dataclass(frozen=True)

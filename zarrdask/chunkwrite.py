@@ -65,14 +65,22 @@ def write_region(
 
 
 def _write(chunks: Chunks, cuts: Cuts, values: np.ndarray, locks: UnitLocks, *, empty: bool) -> int:
-    stored = 0
+    grid, stored = chunks.metadata.grid, 0
     for index, inside, outside in zip(*cuts, strict=True):
-        if inside is None or _reaches_edges(chunks.metadata.grid, index, inside):
+        name = chunks.lock_name(index)
+        if inside is None or _reaches_edges(grid, index, inside):
             data = _encode(chunks, index, inside, values[outside], empty=empty)
-            with chunks.change(locks, index, part=False):
+            if chunks.is_packed:
+                with locks.changing(name):
+                    _put(chunks, index, data)
+            else:
                 _put(chunks, index, data)
+                if locks.is_changing(name):
+                    # What is there may come from before, and have a part that someone changed.
+                    with locks.changing(name):
+                        _put(chunks, index, data)
         else:
-            with chunks.change(locks, index, part=True):
+            with locks.changing(name):
                 data = _encode_part(chunks, index, inside, values[outside], empty=empty)
                 _put(chunks, index, data)
         stored += data is not None

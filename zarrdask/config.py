@@ -13,8 +13,8 @@ DEFAULTS: dict[str, Any] = {
     "keep-memory": 256 * 2**20,
     # Whether a unit that holds only the fill value is stored all the same.
     "write-empty-chunks": False,
-    # Where the files are by which processes lock stored units; null means the temporary directory.
-    "lock-directory": None,
+    # Where the files are by which processes lock stored units; "" is the temporary directory.
+    "lock-directory": "",
     # Whether what the specifications forbid, but real writers make, is refused.
     "strict": False,
     # Whether a v2 array that does not name its separator is looked at, whether it is nested.

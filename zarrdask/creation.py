@@ -112,7 +112,7 @@ def _chain(zarr_format: ZarrFormat) -> Callable[..., Iterable[Codec]]:
         DRAFT: _draft_codecs,
         PROTOCOL: _older_codecs,
     }
-    if zarr_format not in chains:
+    if not isinstance(zarr_format, int | str) or zarr_format not in chains:
         raise MetadataError(
             "unknown format",
             key="zarr_format",
@@ -183,9 +183,9 @@ def _keys(options: ArrayOptions, codecs: tuple[Codec, ...]) -> ChunkKeyEncoding:
         return _draft_keys(options)
     if isinstance(given, Mapping):
         return parse_keys(dict(given))
-    if given is not None and not isinstance(given, str):
+    if hasattr(given, "names"):
         return given
-    if given in KEY_ENCODINGS.names() and given not in ("default", "v2"):
+    if isinstance(given, str) and given not in ("default", "v2") and KEY_ENCODINGS.get(given):
         return parse_keys(given)
     name = given or ("v2" if options.zarr_format == 2 else "default")
     separator = options.separator or ("/" if name == "default" else ".")

@@ -101,6 +101,38 @@ def around(store: Store, above: Sequence[str]) -> DraftStore | None:
     return first(store, zip(above, values, strict=True))
 
 
+def prepare(
+    store: Store, path: str, metadata: Metadata, *, overwrite: bool
+) -> tuple[DraftStore, bool]:
+    """Check that a node can be created in a hierarchy of the draft; nothing is written.
+
+    Returns
+    -------
+    DraftStore
+        The hierarchy.
+    bool
+        Whether it begins with the node.
+
+    Raises
+    ------
+    NodeExistsError
+        If there is a node and `overwrite` is false, an array stands above, or the hierarchy or
+        the store's root has another format.
+    """
+    view = store if isinstance(store, DraftStore) else around(store, [*ancestors(path), path])
+    check_path(path if view is None else below_root(view, path))
+    if view is not None:
+        _check_format(view, metadata.zarr_format)
+        _check_place(view, path, metadata, overwrite=overwrite)
+        return view, False
+    if _is_taken(store) and (path or not overwrite):
+        raise NodeExistsError(
+            "a node of another format is here; overwrite=True at the root replaces it",
+            key=store.url,
+        )
+    return DraftStore(store, "", str(metadata.zarr_format)), True
+
+
 def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> DraftStore:
     """Write a new node in a hierarchy of the draft, which begins with it if there is none.
 
@@ -109,19 +141,14 @@ def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> D
     Raises
     ------
     NodeExistsError
-        If there is a node and `overwrite` is false, an array stands above, or the hierarchy or
-        the store's root has another format.
+        As `prepare`.
     """
     documents = detect.render(metadata)  # so that what can't be written fails before erasing
-    view = store if isinstance(store, DraftStore) else around(store, [*ancestors(path), path])
-    check_path(path if view is None else below_root(view, path))
-    if view is None:
-        _check_root(store, path, overwrite=overwrite)
-        store.set(KEY, render_entry(str(metadata.zarr_format)))
-        view = DraftStore(store, "", str(metadata.zarr_format))
-    else:
-        _check_format(view, metadata.zarr_format)
-        _check_place(view, path, metadata, overwrite=overwrite)
+    view, begins = prepare(store, path, metadata, overwrite=overwrite)
+    if begins:
+        if _is_taken(store):
+            store.erase_prefix("")
+        store.set(KEY, render_entry(view.zarr_format))
     prefix = f"{path}/" if path else ""
     if overwrite:
         view.erase_prefix(prefix)
@@ -131,17 +158,10 @@ def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> D
     return view
 
 
-def _check_root(store: Store, path: str, *, overwrite: bool) -> None:
-    """Check that a hierarchy may begin at the root of a store; a node that is to go goes."""
-    names = detect.CHILD_NAMES
-    if all(value is None for value in store.get_many(names, Scratch())):
-        return
-    if path or not overwrite:
-        raise NodeExistsError(
-            "a node of another format is here; overwrite=True at the root replaces it",
-            key=store.url,
-        )
-    store.erase_prefix("")
+def _is_taken(store: Store) -> bool:
+    """Whether a node of another format stands at the root of a store."""
+    found = store.get_many(detect.CHILD_NAMES, Scratch())
+    return any(value is not None for value in found)
 
 
 def _check_format(view: DraftStore, zarr_format: ZarrFormat) -> None:

@@ -35,7 +35,8 @@ class ZarrdaskError(Exception):
 
     def within(self, place: str) -> Self:
         """Return this error with `place` put before its key: the layer that knows adds it."""
-        self.key = place if self.key is None else f"{place}: {self.key}"
+        # The root has the empty prefix: that names nothing.
+        self.key = f"{place}: {self.key}" if self.key else place
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

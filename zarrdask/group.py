@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from zarrdask import hierarchy
+from zarrdask import hierarchy, nodes
 from zarrdask.array import Array, check_mode, create_array
 from zarrdask.attributes import Attributes
 from zarrdask.creation import ArrayOptions, plan_array
@@ -65,7 +65,9 @@ class Group(Mapping[str, "Array | Group"]):
 
     def _save_attributes(self, attributes: Mapping[str, Any]) -> None:
         self._check_writable()
-        before = open_group(self.store, self.path, consolidated=False).metadata
+        # What there was to allow, or to say, was where it was opened.
+        with strictness(strict=False, quiet=True):
+            before = open_group(self.store, self.path, consolidated=False).metadata
         metadata = replace(before, attributes=dict(attributes))
         hierarchy.write(self.store, self.path, metadata, before=before)
         self.metadata = metadata
@@ -161,13 +163,9 @@ class Group(Mapping[str, "Array | Group"]):
     ) -> "Group":
         """Create a group below."""
         self._check_writable()
-        return create_group(
-            self.store,
-            hierarchy.join(self.path, name),
-            attributes=attributes,
-            zarr_format=self.zarr_format,
-            overwrite=overwrite,
-        )
+        metadata = GroupMetadata(self.zarr_format, dict(attributes or {}))
+        path = hierarchy.join(self.path, name)
+        return _create(self.store, path, metadata, overwrite=overwrite, strict=self.strict)
 
     def require_group(self, name: str) -> "Group":
         """Return the group below, created if there is none.
@@ -281,6 +279,7 @@ def open(  # noqa: A001
         If its metadata is wrong, or needs what isn't there.
     """
     check_mode(mode, ("r", "r+"))
+    strict = hierarchy.strict_below(url, strict)
     store, path = hierarchy.locate(url, component, storage_options)
     with strictness(strict):
         store, metadata = hierarchy.find(store, path, consolidated=consolidated)
@@ -320,16 +319,17 @@ def open_group(
         If it is an array.
     """
     check_mode(mode, MODES)
+    strict, new = hierarchy.strict_below(url, strict), GroupMetadata(zarr_format)
     store, path = hierarchy.locate(url, component, storage_options)
     if mode in ("w", "w-"):
-        return create_group(store, path, zarr_format=zarr_format, overwrite=mode == "w")
+        return _create(store, path, new, overwrite=mode == "w", strict=strict)
     try:
         with strictness(strict):
             store, metadata = hierarchy.find(store, path, consolidated=consolidated)
     except NodeNotFoundError:
         if mode != "a":
             raise
-        return create_group(store, path, zarr_format=zarr_format)
+        return _create(store, path, new, overwrite=False, strict=strict)
     if isinstance(metadata, ArrayMetadata):
         raise NodeTypeError(
             "an array is here", key=hierarchy.location(store, path), found="array", expected="group"
@@ -366,5 +366,12 @@ def create_group(
     """
     store, path = hierarchy.locate(url, component, storage_options)
     metadata = GroupMetadata(zarr_format, dict(attributes or {}))
-    store = hierarchy.create(store, path, metadata, overwrite=overwrite)
-    return Group(store, path, metadata, "r+")
+    strict = hierarchy.strict_below(url, None)
+    return _create(store, path, metadata, overwrite=overwrite, strict=strict)
+
+
+def _create(
+    store: Store, path: str, metadata: GroupMetadata, *, overwrite: bool, strict: bool | None
+) -> Group:
+    store = nodes.create(store, path, metadata, overwrite=overwrite)
+    return Group(store, path, metadata, "r+", strict=strict)

@@ -1,20 +1,21 @@
 """Nodes in a store: paths, and the documents that stand at them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from zarrdask import drafts, hints, nested
 from zarrdask.consolidation import ancestors, changing
-from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, ZarrdaskError
+from zarrdask.errors import MetadataError, NodeNotFoundError, StoreError, ZarrdaskError
 from zarrdask.formats import consolidated as forms
 from zarrdask.formats import detect
 from zarrdask.formats.base import Documents
 from zarrdask.implicit import implied
-from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.metadata import Metadata, ZarrFormat
+from zarrdask.storage.base import Scratch, Store, is_text
 from zarrdask.storage.consolidated import ConsolidatedStore, Held, plain
 from zarrdask.storage.draft import DraftStore
 from zarrdask.storage.resolve import resolve
+from zarrdask.storage.retry import retrying
 from zarrdask.tolerance import note, tolerate
 
 
@@ -24,13 +25,16 @@ def normalise(path: str | None) -> str:
     Raises
     ------
     MetadataError
-        If a name is made of periods only, or has a NUL (conformance A-44, A-45, C-29).
+        If it is no text, or a name is made of periods only, or has a NUL (conformance A-44, A-45,
+        C-29).
 
     Examples
     --------
     >>> normalise("//foo//bar/")
     'foo/bar'
     """
+    if not isinstance(path, str | None) or not is_text(path or ""):
+        raise MetadataError("not a path", key="path", found=path, expected="Unicode text")
     names = [name for name in (path or "").replace("\\", "/").split("/") if name]
     for name in names:
         if not name.strip(".") or "\0" in name:
@@ -47,7 +51,13 @@ def locate(
     above = getattr(url, "store", None)
     if isinstance(above, Store) and not isinstance(url, Store):
         return above, join(url.path, component or "")
-    return resolve(url, storage_options), normalise(component)
+    return retrying(resolve(url, storage_options)), normalise(component)
+
+
+def strict_below(url: Any, strict: bool | None) -> bool | None:  # noqa: FBT001
+    """Return whether what is opened by a node has to be strict: as there, if nobody says."""
+    above = getattr(url, "strict", None)
+    return above if strict is None and isinstance(above, bool) else strict
 
 
 def check_name(path: str, zarr_format: ZarrFormat) -> None:
@@ -78,7 +88,8 @@ def location(store: Store, path: str) -> str:
 
 def join(path: str, name: str) -> str:
     """Return the path of a node below another, in normal form."""
-    return normalise(f"{path}/{name}")
+    below = normalise(name)
+    return f"{path}/{below}" if path and below else path or below
 
 
 def read(store: Store, path: str) -> Metadata | None:
@@ -91,6 +102,18 @@ def read(store: Store, path: str) -> Metadata | None:
     """
     found = _parse(store, path, _documents(store, [path])[0])
     return implied(store, prefix_of(path)) if found is None else found
+
+
+def read_each(store: Store, paths: list[str]) -> list[Metadata | None]:
+    """Return the nodes at several paths, asked for at once; groups without a document are none.
+
+    Raises
+    ------
+    MetadataError, UnsupportedError
+        As `read`.
+    """
+    found = zip(paths, _documents(store, paths), strict=True)
+    return [_parse(store, path, documents) for path, documents in found]
 
 
 def _documents(
@@ -176,9 +199,16 @@ def find(
         raise NodeNotFoundError(
             hints.missing(store, path),
             key=location(store, path),
-            expected=f"one of {', '.join(detect.NAMES)}",
+            expected=f"one of {', '.join(_looked_for(store, path))}",
         )
     return store, found
+
+
+def _looked_for(store: Store, path: str) -> Iterable[str]:
+    """Return the documents of which there is none: by name, or by key in the draft."""
+    if not isinstance(store, DraftStore):
+        return detect.NAMES
+    return [store.real(prefix_of(path) + name) for name in detect.names(store)]
 
 
 def _find_consolidated(store: Store, path: str, *, above: bool) -> tuple[Store, Metadata | None]:
@@ -199,7 +229,7 @@ def _find_consolidated(store: Store, path: str, *, above: bool) -> tuple[Store, 
         # One that tells of no members says nothing: they may be there all the same.
         view = ConsolidatedStore(store, group, held) if held and any(held.documents) else store
         if group == path and (held is not None or not above):
-            return view, _parse(store, path, own) or read(store, path)
+            return view, _parse(store, path, own) or implied(store, prefix_of(path))
         if held is not None:
             return view, read(view, path)
     raise MetadataError(
@@ -246,78 +276,30 @@ def write(store: Store, path: str, metadata: Metadata, *, before: Metadata | Non
                 real.set(prefix + name, value)
 
 
-def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Store:
-    """Write a new node, and groups above it where there are none (conformance A-48, C-6).
-
-    Returns
-    -------
-    Store
-        The store as the hierarchy that the node is in sees it.
-
-    Raises
-    ------
-    NodeExistsError
-        If there is a node and `overwrite` is false, or an array stands above.
-    """
-    if isinstance(store, DraftStore) or drafts.is_draft(metadata.zarr_format):
-        return drafts.create(plain(store), path, metadata, overwrite=overwrite)
-    check_name(path, metadata.zarr_format)
-    documents = detect.render(metadata)  # so that what can't be written fails before erasing
-    missing = _missing_parents(plain(store), path)
-    there = exists(plain(store), path)
-    if there and not overwrite:
-        raise NodeExistsError(
-            "there is an array or group here already; overwrite=True replaces it",
-            key=location(store, path),
-        )
-    with changing(store, path, whole=True) as real:
-        for parent in missing:
-            _put(real, parent, detect.render(GroupMetadata(metadata.zarr_format)))
-        # Only what is a node is erased: a directory of other things is not ours to empty.
-        if there:
-            _remove(real, path)
-        _put(real, path, documents)
-    return store
-
-
-def _missing_parents(store: Store, path: str) -> list[str]:
-    parents = ancestors(path)
-    missing = []
-    for parent, documents in zip(parents, _documents(store, parents), strict=True):
-        found = _parse(store, parent, documents)
-        if isinstance(found, ArrayMetadata):
-            raise NodeExistsError("an array can't hold other nodes", key=location(store, parent))
-        if found is None:
-            missing.append(parent)
-    return missing
-
-
-def _put(store: Store, path: str, documents: Documents) -> None:
-    for name, value in documents.items():
-        if value is not None:
-            store.set(prefix_of(path) + name, value)
-
-
 def erase(store: Store, path: str) -> None:
     """Remove a node and everything below it."""
     with changing(store, path, whole=True) as real:
-        _remove(real, path)
+        remove(real, path)
         if isinstance(real, DraftStore):
             drafts.keep_parent(real, path)
 
 
-def _remove(store: Store, path: str) -> None:
+def remove(store: Store, path: str) -> None:
+    """Remove a node, whatever consolidated metadata tell of it."""
     prefix = prefix_of(path)
     # Documents go first: what is left is no node.
     for name in detect.names(store):
         store.erase(prefix + name)
-    store.erase_prefix(prefix)
+    try:
+        store.erase_prefix(prefix)
+    except StoreError as error:
+        raise error.within(store.url) from error.__cause__
 
 
 def _members(store: Store, path: str) -> list[tuple[str, Documents]]:
     _, below = store.list_dir(prefix_of(path))
     draft = isinstance(store, DraftStore)
-    names = [name for name in below if draft or not name.startswith("__")]
+    names = [name for name in below if _is_name(name) and (draft or not name.startswith("__"))]
     documents = _documents(store, [join(path, name) for name in names])
     return [
         (name, found)
@@ -325,6 +307,11 @@ def _members(store: Store, path: str) -> list[tuple[str, Documents]]:
         if any(found[key] is not None for f in detect.formats_of(store) for key in f.CHILD_NAMES)
         or (not draft and is_implied(store, join(path, name)))
     ]
+
+
+def _is_name(name: str) -> bool:
+    """Whether something in a store can be a node: it may be a directory of another purpose."""
+    return bool(name.strip(".")) and "\\" not in name
 
 
 def entries(store: Store, path: str) -> forms.Entries:

@@ -7,6 +7,7 @@ from importlib import import_module
 from zarrdask.errors import StoreError
 from zarrdask.formats.draft_entry import KEY, is_entry
 from zarrdask.storage.base import Store
+from zarrdask.storage.draft import DraftStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.wrapped import WrappedStore
 
@@ -22,13 +23,18 @@ def missing(store: Store, path: str) -> str:
     while isinstance(inner, WrappedStore):
         inner = inner.inner
     for above, below in _above(inner):
-        if is_entry(above.get(KEY)):
+        try:
+            data = above.get(KEY)
+        except StoreError:
+            break  # it was but for a hint: who may see the store need not see what is around it
+        if is_entry(data):
             node = _component(f"{below}/{path}".strip("/"))
             return (
                 f"{text}: it is inside a hierarchy of the v3 draft, which is opened at its root, "
                 f"{above.url}" + (f", with component={node!r}" if node else "")
             )
-    if isinstance(inner, LocalStore) and not os.path.isdir(inner.path(path)):
+    directories = not isinstance(store, DraftStore)  # in the draft nodes are files
+    if directories and isinstance(inner, LocalStore) and not os.path.isdir(inner.path(path)):
         return f"{text}: there is no such directory"
     return text
 
@@ -37,7 +43,9 @@ def _above(store: Store) -> Iterator[tuple[Store, str]]:
     """Yield the places above a store, with the path from there to the store."""
     root = getattr(store, "root", "")
     names = root.strip("/").split("/") if isinstance(root, str) else []
-    for up in range(1, min(len(names), _UP + 1)):
+    # A bucket, or a host with its protocol, is not below anything.
+    first = 3 if names[:1] in (["http:"], ["https:"]) else 1
+    for up in range(1, min(len(names) - first + 1, _UP + 1)):
         above = "/" * root.startswith("/") + "/".join(names[:-up])
         below = "/".join(names[-up:])
         try:

@@ -1,6 +1,7 @@
 """Groups without a document, as drafts of v3 had them: read on request, never written."""
 
 from zarrdask import config
+from zarrdask.errors import UnsupportedError
 from zarrdask.formats import v3
 from zarrdask.metadata import GroupMetadata
 from zarrdask.storage.base import Store
@@ -16,13 +17,15 @@ def implied(store: Store, prefix: str) -> GroupMetadata | None:
     ------
     MetadataError
         If there is one, in strict mode.
-    UnsupportedError
-        If the store can't be listed.
     """
     name = v3.NAMES[0]
     if not config.get("implicit-groups"):
         return None
-    if not any(key.rpartition("/")[2] == name for key in store.list_prefix(prefix)):
+    try:
+        there = any(key.rpartition("/")[2] == name for key in store.list_prefix(prefix))
+    except UnsupportedError:
+        return None  # nobody can tell
+    if not there:
         return None
     tolerate("X-C10", "a group must have a document", key=prefix or "/", expected=name)
     return GroupMetadata(3)

@@ -4,6 +4,7 @@ Every selection is reduced to one *pick* an axis: a slice with a positive step, 
 positions. `zarrdask.cuts` takes it from there.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -56,6 +57,30 @@ def pick_size(pick: Pick) -> int:
 def whole_region(shape: tuple[int, ...]) -> Region:
     """Return the region that is all of an array."""
     return tuple(slice(0, size, 1) for size in shape)
+
+
+def named(picks: Mapping[str, Any], names: Sequence[str | None] | None) -> tuple[Any, ...]:
+    """Return the index that picks by the names of axes are: all of the other axes.
+
+    Raises
+    ------
+    SelectionError
+        If a name is not that of one axis.
+
+    Examples
+    --------
+    >>> named({"x": slice(2, 4)}, ("t", "x"))
+    (slice(None, None, None), slice(2, 4, None))
+    """
+    known = list(names or ())
+    for name in picks:
+        if known.count(name) != 1:
+            raise SelectionError(
+                "not the name of an axis" if name not in known else "several axes have this name",
+                found=name,
+                expected=f"one of {known}" if names else "slices: the axes have no names",
+            )
+    return tuple(picks.get(name, slice(None)) if name else slice(None) for name in known)
 
 
 def expand(index: Any, ndim: int, *, new_axes: bool = True) -> tuple[Any, ...]:

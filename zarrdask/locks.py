@@ -1,21 +1,24 @@
 """Locks of stored units: who changes a part of one does so alone, of all writers that can tell.
 
-A unit of which only a part is written is read, changed and stored; what others store meanwhile
-would be lost. Names of locks are places, so all handles of an array have the same ones. They
-exclude threads, and the processes of one machine and user; Dask workers on several machines have
-another one beside (`zarrdask.graph.locks`).
+A unit of which a part is written is read, changed and stored, under a lock. Whole units are
+stored without one: that would cost each of them what only few need. Instead, who stored a whole
+unit looks whether someone is changing a part of it; what that one read may be older, so the unit
+is stored again when the lock is free.
+
+A lock's name is the place of its unit, so all handles of an array have the same one. It holds for
+the threads of this process, and for the processes of this machine and user unless only this one
+sees the store. Workers of a cluster have another one beside: `zarrdask.graph.locks`.
 """
 
-import fcntl
 import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from functools import lru_cache
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from fcntl import LOCK_EX, LOCK_UN, flock
+from hashlib import blake2b
 from urllib.parse import unquote
 from weakref import WeakValueDictionary
-from zlib import crc32
 
 from zarrdask import config
 from zarrdask.errors import StoreError
@@ -24,11 +27,10 @@ from zarrdask.storage.base import Store
 #: What locks a unit by name.
 Lock = Callable[[str], AbstractContextManager[object]]
 
-#: Names share so many files, so that these need not be removed, which can't be done safely.
-_FILES = 1024
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
-_MUTEX = threading.Lock()
+#: The locks that are held, or waited for, in this process.
 _HELD: "WeakValueDictionary[str, threading.Lock]" = WeakValueDictionary()
+_MUTEX = threading.Lock()
 
 
 def place_of(store: Store, prefix: str) -> str:
@@ -50,100 +52,107 @@ class UnitLocks:
     Parameters
     ----------
     store : Store
-        One that only this process sees needs no more than locks of its threads.
+        Where the units are.
     among : Lock, optional
         Another lock, for those who change a part: among machines.
-
-    Raises
-    ------
-    StoreError
-        If the files to lock can't be made.
     """
 
     def __init__(self, store: Store, among: Lock | None = None) -> None:
         self._among = among
-        self._directory = _directory(config.get("lock-directory")) if store.shared else None
+        self._directory = _directory() if store.shared else None
+
+    def changing(self, name: str) -> AbstractContextManager[object]:
+        """Be the only one who changes a unit.
+
+        Raises
+        ------
+        StoreError
+            When entered, if other processes can't be kept away.
+        """
+        return self._changing(name) if self._among else self._here(name)
 
     @contextmanager
-    def changing(self, name: str) -> Iterator[None]:
-        """Be the only writer of a unit."""
-        if self._among is None:
-            with self._locked(name, fcntl.LOCK_EX):
-                yield
-        else:
-            with self._among(name), self._locked(name, fcntl.LOCK_EX):
-                yield
+    def _changing(self, name: str) -> Iterator[None]:
+        with self._among(name) if self._among else nullcontext(), self._here(name):
+            yield
 
-    def replacing(self, name: str) -> AbstractContextManager[None]:
-        """Store a unit as a whole while nobody changes a part of it."""
-        return self._locked(name, fcntl.LOCK_SH)
+    def is_changing(self, name: str) -> bool:
+        """Whether someone on this machine is changing a unit, or was when that was cut short."""
+        return name in _HELD if self._directory is None else os.path.exists(self._file(name))
 
-    def _locked(self, name: str, mode: int) -> AbstractContextManager[None]:
-        if self._directory is None:
-            return _thread_lock(name)
-        return _file_lock(f"{self._directory}/{stripe(name, _FILES):x}", mode)
+    def _here(self, name: str) -> AbstractContextManager[object]:
+        return _thread_lock(name) if self._directory is None else _file_lock(self._file(name))
+
+    def _file(self, name: str) -> str:
+        data = name.encode(errors="surrogateescape")
+        return f"{self._directory}/{blake2b(data, digest_size=16).hexdigest()}"
 
 
-def stripe(name: str, count: int) -> int:
-    """Return the number of a name, the same one in all processes: several names may share it."""
-    return crc32(name.encode(errors="surrogateescape")) % count
-
-
-@contextmanager
-def _thread_lock(name: str) -> Iterator[None]:
+def _thread_lock(name: str) -> threading.Lock:
     with _MUTEX:
         lock = _HELD.get(name)
         if lock is None:
             lock = _HELD[name] = threading.Lock()
-    with lock:
-        yield
+        return lock
 
 
 @contextmanager
-def _file_lock(path: str, mode: int) -> Iterator[None]:
-    # A descriptor of its own, so that threads exclude each other, too.
-    fd = _opened(path)
+def _file_lock(path: str) -> Iterator[None]:
+    """Hold a file that is there as long as someone has or wants the lock."""
+    fd = _locked(path)
     try:
-        try:
-            fcntl.flock(fd, mode)
-        except OSError as error:
-            raise _unusable(path, error) from error
         yield
     finally:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
         # A process that was forked meanwhile has the descriptor, too: closing is not enough.
-        fcntl.flock(fd, fcntl.LOCK_UN)
+        flock(fd, LOCK_UN)
+        os.close(fd)
+
+
+def _locked(path: str) -> int:
+    while True:
+        try:
+            # A descriptor of its own, so that threads exclude each other, too.
+            fd = _opened(path)
+            try:
+                flock(fd, LOCK_EX)
+                if _is(fd, path):
+                    return fd
+            except BaseException:
+                os.close(fd)
+                raise
+        except OSError as error:
+            raise StoreError(
+                "a part of a unit can't be changed, as other processes can't be kept away; "
+                "zarrdask.lock-directory tells where files for that may be made: "
+                f"{error.strerror or error}",
+                key=path,
+                found=type(error).__name__,
+            ) from error
+        # Whoever had the lock removed the file.
         os.close(fd)
 
 
 def _opened(path: str) -> int:
     try:
-        try:
-            return os.open(path, _FLAGS, 0o600)
-        except FileNotFoundError:  # the directory was tidied up
-            os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-            return os.open(path, _FLAGS, 0o600)
-    except OSError as error:
-        raise _unusable(path, error) from error
+        return os.open(path, _FLAGS, 0o600)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        return os.open(path, _FLAGS, 0o600)
 
 
-@lru_cache
-def _directory(chosen: str | None) -> str:
-    """Return the directory of the files to lock."""
-    if chosen:
-        return chosen
+def _is(fd: int, path: str) -> bool:
     try:
-        return os.path.join(tempfile.gettempdir(), f"zarrdask-{os.getuid()}")
-    except OSError as error:
-        raise _unusable("", error) from error
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
-def _unusable(path: str, error: OSError) -> StoreError:
-    return StoreError(
-        "can't lock a unit against other processes; zarrdask.lock-directory tells where files "
-        f"for that may be made: {error.strerror or error}",
-        key=path or None,
-        found=type(error).__name__,
-    )
+def _directory() -> str:
+    """Return the directory of the files to lock; that of a user is no one else's."""
+    chosen = config.get("lock-directory")
+    return chosen or os.path.join(tempfile.gettempdir(), f"zarrdask-{os.getuid()}")
 
 
 def _after_fork() -> None:

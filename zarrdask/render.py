@@ -6,9 +6,13 @@ Colours are half transparent, and text is of a grey that can be read on white an
 from collections.abc import Callable, Iterator
 from html import escape
 from itertools import product
+from math import ceil
 from zlib import crc32
 
-from zarrdask.picture import Picture, Slot, Strip, wide
+from zarrdask.picture import Cell, Picture, Slot, Strip, wide
+
+#: In pixels: left, top, right, bottom.
+Box = tuple[float, float, float, float]
 
 #: Of owners, in rows and columns: neighbours differ, and the colour-blind can tell them apart.
 _COLOURS = (("#56b4e9", "#e69f00", "#009e73"), ("#cc79a7", "#f0e442", "#0072b2"))
@@ -53,25 +57,33 @@ def _document(picture: Picture, colour: str) -> str:
         *_words(frame),
     ]
     body = "\n".join(parts)
-    # Pictures may share a page: each has patterns of its own.
-    name = f"z{crc32(body.encode()):08x}"
-    body = body.replace("url(#", f"url(#{name}-")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{frame.width}" height="{frame.height}" '
         f'viewBox="0 0 {frame.width} {frame.height}" fill="currentColor"{colour} '
-        'font-family="system-ui, sans-serif" font-size="11">\n'
-        f"<defs>{_pattern(name, 'merged')}{_pattern(name, 'read-modify-write')}</defs>\n"
+        'font-family="system-ui, sans-serif" font-size="11" role="img" '
+        f'aria-label="{_safe(picture.title)}">\n'
+        f"<defs>{''.join(_pattern(frame, kind) for kind in _HATCHES)}</defs>\n"
         f"{body}\n</svg>\n"
     )
 
 
-_HATCHES = {"merged": "M-1 7L7 -1M-1 1L1 -1M5 7L7 5", "read-modify-write": "M0 0L6 6M6 0L0 6"}
+#: The sizes of patterns, and their lines.
+_HATCHES = {
+    "merged": (8, "M-1 9L9 -1M-1 1L1 -1M7 9L9 7"),
+    "read-modify-write": (5, "M0 0L5 5M5 0L0 5"),
+}
 
 
-def _pattern(name: str, kind: str) -> str:
+def _pattern(frame: "_Frame", kind: str) -> str:
+    step, path = _HATCHES[kind]
+    # One of the two can be seen on any colour.
+    lines = "".join(
+        f'<path d="{path}" transform="translate({shift})" stroke="{colour}" stroke-opacity=".4"/>'
+        for colour, shift in (("#000", 0), ("#fff", 1))
+    )
     return (
-        f'<pattern id="{name}-{kind}" width="6" height="6" patternUnits="userSpaceOnUse">'
-        f'<path d="{_HATCHES[kind]}" stroke="currentColor" stroke-opacity=".5"/></pattern>'
+        f'<pattern id="{frame.name}-{kind}" width="{step}" height="{step}" '
+        f'patternUnits="userSpaceOnUse">{lines}</pattern>'
     )
 
 
@@ -80,28 +92,49 @@ class _Frame:
 
     def __init__(self, picture: Picture) -> None:
         self.picture = picture
+        # Pictures may share a page: each has patterns of its own.
+        self.name = f"z{crc32(repr(picture).encode(errors='replace')):08x}"
         self.flat = picture.down is None
         self.across = picture.across
         self.down = picture.down or Strip("", (Slot(0, 1, 0),), (), (0, 1))
-        self.left = 1 if self.flat else 2 * _RULER + _SPACE
+        self.left = 8 if self.flat else 2 * _RULER + _SPACE
         self.top = 26 + 2 * _RULER + _SPACE
         self.right = self.left + self.across.places[-1]
         self.bottom = self.top + self.down.places[-1]
         # Words stand beside two axes, and below one.
-        ticks = max(wide(str(at)) for at in self.down.ticks(upright=True))
-        self.words = (1, self.bottom + 40) if self.flat else (self.right + ticks + 28, self.top)
+        ticks = max([wide(str(at)) for at in self.down.ticks(upright=True)], default=0)
+        self.words = (8, self.bottom + 34) if self.flat else (self.right + ticks + 28, self.top)
         texts = [28 + wide(text) for _, text in picture.legend] + [*map(wide, picture.notes)]
         below = 20 * len(picture.legend) + 16 * len(picture.notes)
-        self.width = round(
-            max(self.words[0] + max(texts, default=0), self.right + 20, 1.3 * wide(picture.title))
-        )
-        self.height = round(max(self.words[1] + below, self.bottom + 18) + 4)
+        widest = self.words[0] + max(texts, default=0)
+        self.width = ceil(max(widest, self.right + 20, 1.3 * wide(picture.title)) + 2)
+        self.height = ceil(max(self.words[1] + below + 6, self.bottom + 18) + 4)
 
     def x(self, position: int) -> float:
         return self.left + self.across.at(position)
 
     def y(self, position: int) -> float:
         return self.top + self.down.at(position)
+
+    def hatch(self, kind: str) -> str:
+        """Return how a kind of units is filled, over its colour."""
+        return f'fill="url(#{self.name}-{kind})"' if kind in _HATCHES else 'fill-opacity="0"'
+
+    def box(self, first: tuple[Slot, Slot], last: tuple[Slot, Slot]) -> Box:
+        """Return the box around units: the left upper one and the right lower one."""
+        (top, left), (bottom, right) = first, last
+        return self.x(left.begin), self.y(top.begin), self.x(right.end), self.y(bottom.end)
+
+    def written(self, box: Box) -> Box:
+        """Return what of a box something is written to."""
+        left, top, right, bottom = box
+        across, down = self.across.edges, self.down.edges
+        return (
+            max(left, self.x(across[0])),
+            max(top, self.y(down[0])),
+            min(right, self.x(across[-1])),
+            min(bottom, self.y(down[-1])),
+        )
 
 
 def _rulers(frame: _Frame) -> Iterator[str]:
@@ -110,7 +143,7 @@ def _rulers(frame: _Frame) -> Iterator[str]:
     yield _text(1, 13, frame.picture.title, ' font-size="13" font-weight="600"')
     yield _text(frame.left, low - _SPACE, frame.across.name)
     for left, right, length, shade in _spans(frame.across, frame.x):
-        yield _box(left, low, right, high, f'fill-opacity="{shade}"/>')
+        yield _box((left, low, right, high), f'fill-opacity="{shade}"/>')
         if wide(length) + 4 < right - left:
             yield _text((left + right) / 2, high - 4, length, _MIDDLE)
     if frame.flat:
@@ -118,14 +151,14 @@ def _rulers(frame: _Frame) -> Iterator[str]:
     low, high = frame.left - _SPACE - _RULER, frame.left - _SPACE
     yield _turned(low - _SPACE, frame.top, frame.down.name, ' text-anchor="end"')
     for top, bottom, length, shade in _spans(frame.down, frame.y):
-        yield _box(low, top, high, bottom, f'fill-opacity="{shade}"/>')
+        yield _box((low, top, high, bottom), f'fill-opacity="{shade}"/>')
         if wide(length) + 4 < bottom - top:
             yield _turned(high - 4, (top + bottom) / 2, length, _MIDDLE)
 
 
 def _spans(strip: Strip, place: Callable[[int], float]) -> Iterator[tuple[float, float, str, str]]:
     """Yield where blocks of the source are drawn on a ruler, their lengths, and their shades."""
-    last = -_FINE
+    last = float(-_FINE)
     for number, (begin, end) in enumerate(strip.sources):
         for low, high in strip.shown(begin, end):
             left, right = place(low), place(high)
@@ -137,32 +170,29 @@ def _spans(strip: Strip, place: Callable[[int], float]) -> Iterator[tuple[float,
 
 def _cells(frame: _Frame) -> Iterator[str]:
     """Yield the units."""
-    yield '<g stroke="currentColor" stroke-opacity=".5" fill="none">'
-    for down, across in product(frame.down.slots, frame.across.slots):
+    yield '<g stroke="currentColor" stroke-opacity=".5">'
+    for slots in product(frame.down.slots, frame.across.slots):
+        down, across = slots
         if down.unit is None or across.unit is None:
             continue
-        box = frame.x(across.begin), frame.y(down.begin), frame.x(across.end), frame.y(down.end)
+        box = frame.box(slots, slots)
         cell = frame.picture.cells.get((down.unit, across.unit))
         if cell is None:
-            yield _box(*box, 'stroke-dasharray="1 3"/>')
-            continue
-        colour = _COLOURS[cell.colour[0] % 2][cell.colour[1] % 3]
-        low, high = frame.down.edges[0], frame.down.edges[-1]
-        left, right = frame.across.edges[0], frame.across.edges[-1]
-        part = (
-            max(box[0], frame.x(left)),
-            max(box[1], frame.y(low)),
-            min(box[2], frame.x(right)),
-            min(box[3], frame.y(high)),
-        )
-        title = f"<title>{escape(cell.title, quote=False)}</title></rect>"
-        if part != box:
-            # What is read and kept is weak, what is written is strong.
-            yield _box(*box, f'fill="{colour}" fill-opacity=".15" stroke="none"/>')
-        yield _box(*part, f'fill="{colour}" fill-opacity=".6" stroke="none"/>')
-        hatch = "transparent" if cell.kind == "whole" else f"url(#{cell.kind})"
-        yield _box(*box, f'fill="{hatch}">{title}')
+            yield _box(box, 'fill="none" stroke-dasharray="1 3"/>')
+        else:
+            yield from _cell(frame, cell, box)
     yield "</g>"
+
+
+def _cell(frame: _Frame, cell: Cell, box: Box) -> Iterator[str]:
+    part = frame.written(box)
+    colour = _COLOURS[cell.colour[0] % 2][cell.colour[1] % 3]
+    if part != box:
+        # What is read and kept is weak, what is written is strong.
+        yield _box(box, f'fill="{colour}" fill-opacity=".15" stroke="none"/>')
+    yield _box(part, f'fill="{colour}" fill-opacity=".6" stroke="none"/>')
+    hatch = frame.hatch(cell.kind)
+    yield _box(box, f"{hatch}><title>{_safe(cell.title)}</title></rect>")
 
 
 def _lines(frame: _Frame) -> Iterator[str]:
@@ -198,18 +228,16 @@ def _labels(frame: _Frame) -> Iterator[str]:
             places.setdefault((cell.label, row, column), []).append((down, across))
     done = set()
     for (label, _, _), slots in places.items():
-        (top, left), (bottom, right) = slots[0], slots[-1]
-        x, y = frame.x(left.begin), frame.y(top.begin)
-        width, height = frame.x(right.end) - x, frame.y(bottom.end) - y
-        if label not in done and wide(label) + 6 < width and height >= 16:
+        left, top, right, bottom = frame.written(frame.box(slots[0], slots[-1]))
+        if label not in done and wide(label) + 6 < right - left and bottom - top >= 16:
             done.add(label)
-            yield from _plate(x + width / 2, y + height / 2, label)
+            yield from _plate((left + right) / 2, (top + bottom) / 2, label)
 
 
 def _plate(x: float, y: float, text: str) -> Iterator[str]:
     """Yield a text that can be read on any colour."""
     half = wide(text) / 2 + 3
-    yield _box(x - half, y - 7, x + half, y + 7, 'rx="3" fill="#fff" fill-opacity=".8"/>')
+    yield _box((x - half, y - 7, x + half, y + 7), 'rx="3" fill="#fff" fill-opacity=".8"/>')
     yield _text(x, y + 4, text, f'{_MIDDLE} fill="#1f2328"')
 
 
@@ -248,37 +276,42 @@ def _words(frame: _Frame) -> Iterator[str]:
     left, top = frame.words
     for number, (kind, text) in enumerate(frame.picture.legend):
         y = top + 20 * number
-        yield _swatch(kind, left, y)
+        yield _swatch(frame, kind, left, y)
         yield _text(left + 28, y + 11, text)
     top += 20 * len(frame.picture.legend) + 6
     for number, text in enumerate(frame.picture.notes):
         yield _text(left, top + 16 * number + 10, text)
 
 
-def _swatch(kind: str, left: float, top: float) -> str:
+def _swatch(frame: _Frame, kind: str, left: float, top: float) -> str:
     """Return a sample of what is drawn."""
     line = f'<path d="M{_n(left)} {_n(top + 7)}h20" stroke="currentColor"'
     if kind == "source":
         return f'{line} stroke-dasharray="5 3"/>'
     if kind == "block":
         return f'{line} stroke-width="2.5"/>'
-    hatch = "none" if kind == "whole" else f"url(#{kind})"
     return "".join(
-        _box(left, top, left + 20, top + 14, f"{more}/>")
+        _box((left, top, left + 20, top + 14), f"{more}/>")
         for more in (
             f'fill="{_COLOURS[0][0]}" fill-opacity=".6"',
-            f'fill="{hatch}" stroke="currentColor" stroke-opacity=".5"',
+            f'{frame.hatch(kind)} stroke="currentColor" stroke-opacity=".5"',
         )
     )
 
 
-def _box(left: float, top: float, right: float, bottom: float, more: str) -> str:
+def _box(box: Box, more: str) -> str:
+    left, top, right, bottom = box
     width, height = right - left, bottom - top
     return f'<rect x="{_n(left)}" y="{_n(top)}" width="{_n(width)}" height="{_n(height)}" {more}'
 
 
 def _text(left: float, top: float, text: str, more: str = "") -> str:
-    return f'<text x="{_n(left)}" y="{_n(top)}"{more}>{escape(text, quote=False)}</text>'
+    return f'<text x="{_n(left)}" y="{_n(top)}"{more}>{_safe(text)}</text>'
+
+
+def _safe(text: str) -> str:
+    """Return a text as XML has it: a name may be of any characters."""
+    return escape("".join(c if c.isprintable() else "\ufffd" for c in text))
 
 
 def _turned(left: float, top: float, text: str, more: str = "") -> str:

@@ -1,13 +1,20 @@
 """What is stored of an array: counted, and erased where a smaller shape leaves it outside."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from math import prod
 
 from zarrdask.chunkio import Chunks, StoredValue
 from zarrdask.chunkwrite import filled
 from zarrdask.codecs.sharding import shard_of
-from zarrdask.grids import Index, Shape
+from zarrdask.errors import StoreError, ZarrdaskError
+from zarrdask.grids import ChunkGrid, Index, Shape
+from zarrdask.locks import UnitLocks
+from zarrdask.parallel import on_each
 from zarrdask.storage.base import Scratch
+
+#: Keys that are erased by one call.
+_BATCH = 256
 
 
 def stored_units(chunks: Chunks) -> Iterator[Index]:
@@ -17,18 +24,41 @@ def stored_units(chunks: Chunks) -> Iterator[Index]:
     ------
     UnsupportedError
         If the store can't be listed.
+    StoreError
+        If that fails; the error names the place.
     """
     metadata = chunks.metadata
     within = metadata.grid.counts
     start = len(chunks.prefix)
-    for key in chunks.units.list_prefix(chunks.prefix):
-        index = metadata.keys.index(key[start:], len(within))
-        if index is not None and all(i < n for i, n in zip(index, within, strict=True)):
-            yield index
+    try:
+        for key in chunks.units.list_prefix(chunks.prefix):
+            index = metadata.keys.index(key[start:], len(within))
+            if index is not None and all(i < n for i, n in zip(index, within, strict=True)):
+                yield index
+    except StoreError as error:
+        raise error.within(chunks.store.url) from error.__cause__
+
+
+def erase_leftovers(chunks: Chunks) -> None:
+    """Erase units of an array that was here, so that a new one does not show them.
+
+    A node that was not removed to the end, or an array that was to appear when it is complete,
+    leaves such: no document tells of them.
+
+    Parameters
+    ----------
+    chunks : Chunks
+        The new array, which is not there yet.
+    """
+    if chunks.store.listable:
+        chunks.units.erase_values([chunks.key(index) for index in stored_units(chunks)])
 
 
 def trim(chunks: Chunks, shape: Shape) -> None:
     """Erase what lies outside a smaller shape, so that growing again shows the fill value.
+
+    Several threads do it, and it may be done again. A store that can't be listed is asked to
+    erase all units that there might be.
 
     Parameters
     ----------
@@ -39,19 +69,36 @@ def trim(chunks: Chunks, shape: Shape) -> None:
     """
     grid = chunks.metadata.grid
     kept = grid.resize(shape).counts
-    for index in list(stored_units(chunks)):
+    listed = stored_units(chunks) if chunks.store.listable else grid.indices()
+    outside, hanging = [], []
+    for index in listed:
         if any(i >= n for i, n in zip(index, kept, strict=True)):
-            chunks.units.erase(chunks.key(index))
-        elif any(
-            at + length > new < old
-            for at, length, new, old in zip(
-                grid.start(index), grid.shape_of(index), shape, grid.shape, strict=True
-            )
-        ):
-            _clear_outside(chunks, index, shape)
+            outside.append(chunks.key(index))
+        elif _hangs_over(grid, index, shape):
+            hanging.append(index)
+    locks = UnitLocks(chunks.store)
+    batches = [outside[at : at + _BATCH] for at in range(0, len(outside), _BATCH)]
+    on_each(chunks.units.erase_values, batches, None)
+    on_each(lambda index: _clear_outside(chunks, locks, index, shape), hanging, None)
 
 
-def _clear_outside(chunks: Chunks, index: Index, shape: Shape) -> None:
+def withdraw(chunks: Chunks, shape: Shape) -> None:
+    """Erase what was written outside a shape, as far as that is possible now."""
+    with suppress(ZarrdaskError):
+        trim(chunks, shape)
+
+
+def _hangs_over(grid: ChunkGrid, index: Index, shape: Shape) -> bool:
+    """Whether a unit holds elements that a smaller shape has no more."""
+    return any(
+        at + length > new < old
+        for at, length, new, old in zip(
+            grid.start(index), grid.shape_of(index), shape, grid.shape, strict=True
+        )
+    )
+
+
+def _clear_outside(chunks: Chunks, locks: UnitLocks, index: Index, shape: Shape) -> None:
     """Rewrite a unit that hangs over a shape, with the fill value where it does."""
     grid, pipeline = chunks.metadata.grid, chunks.metadata.pipeline_at(index)
     inside = tuple(
@@ -59,12 +106,17 @@ def _clear_outside(chunks: Chunks, index: Index, shape: Shape) -> None:
         for length, size, at in zip(grid.shape_of(index), shape, grid.start(index), strict=True)
     )
     key = chunks.key(index)
-    data = chunks.units.get(key)
-    if data is None:
-        return
-    unit = filled(pipeline)
-    unit[inside] = pipeline.decode(data)[inside]
-    chunks.units.set(key, pipeline.encode(unit))
+    with locks.changing(chunks.lock_name(index)):
+        data = chunks.units.get(key)
+        if data is None:
+            return
+        unit = filled(pipeline)
+        try:
+            unit[inside] = pipeline.decode(data)[inside]
+            encoded = pipeline.encode(unit)
+        except ZarrdaskError as error:
+            raise error.within(key) from error.__cause__
+        chunks.units.set(key, encoded)
 
 
 def count_stored(chunks: Chunks) -> int:

@@ -154,6 +154,9 @@ def test_b37_the_type_gives_the_byte_order(dtype):
         (STRUCT, "<i4"),
         (STRUCT, []),
         (STRUCT, [["a"]]),
+        (STRUCT, [None]),
+        (STRUCT, [[]]),
+        (STRUCT, [[""]]),
     ],
 )
 def test_b37_what_the_extension_has_not_is_an_error(extension, kind):

@@ -340,6 +340,10 @@ def test_s11_the_indices_of_many_chunks_are_read_together():
     assert bytes(store.get_range("a/c0/0", -1)) == SAMPLE[15:16]
     assert bytes(store.get_range("a/c0/0", 2)) == SAMPLE[14:16]
     assert store.get_range("a/c9/9", 0, 1) is None
+    parts = [(0, 1), (1, 3)]
+    found = [bytes(v) for v in store.get_ranges("a/c0/0", parts, Scratch())]
+    assert found == [SAMPLE[12:13], SAMPLE[13:16]]
+    assert list(store.get_ranges("a/c9/9", parts, Scratch())) == [None, None]
 
 
 @pytest.mark.parametrize("separator", ["/", "."])

@@ -6,7 +6,8 @@ import pytest
 
 import zarrdask
 from tests.documents import dump, v2, v3
-from zarrdask.errors import MetadataError, NodeNotFoundError
+from zarrdask.errors import MetadataError, NodeNotFoundError, UnsupportedError
+from zarrdask.storage.memory import MemoryStore
 
 GROUP = {"zarr_format": 3, "node_type": "group"}
 IMPLICIT = {
@@ -55,6 +56,18 @@ def test_xc10_what_is_created_has_its_documents_also_then(setting):
     zarrdask.create_array(values, "a/b/new", shape=4, dtype="u1")
     assert json.loads(values["a/zarr.json"])["node_type"] == "group"
     assert json.loads(values["a/b/zarr.json"])["node_type"] == "group"
+
+
+def test_xc10_a_store_that_cannot_be_listed_has_none(setting):
+    class Unlisted(MemoryStore):
+        def list_dir(self, prefix):
+            raise UnsupportedError("this store can't be listed")
+
+        list_prefix = list_dir
+
+    setting({"zarrdask.implicit-groups": True})
+    with pytest.raises(NodeNotFoundError):
+        zarrdask.open(Unlisted(dict(IMPLICIT)), "a")
 
 
 POLLUTED = {

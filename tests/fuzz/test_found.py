@@ -66,6 +66,15 @@ def test_what_is_no_character(dtype, compressors):
 def test_elements_without_bytes(dtype):
     with pytest.raises(zarrdask.MetadataError, match="item size"):
         zarrdask.open_array(damaged("others/F", dtype=dtype, fill_value=""), "others/F")
+    made = [tuple(field) for field in dtype] if isinstance(dtype, list) else dtype
     with pytest.raises(zarrdask.MetadataError, match="item size"):
-        made = [tuple(field) for field in dtype] if isinstance(dtype, list) else dtype
         zarrdask.create_array({}, shape=2, dtype=np.dtype(made), zarr_format=2)
+
+
+@pytest.mark.parametrize("chunks", ["auto", "stored", 1])
+def test_more_blocks_than_dask_could_hold(chunks):
+    z = zarrdask.create_array({}, shape=10**15, dtype="i4", chunks=2)
+    with pytest.raises(zarrdask.MetadataError, match="more blocks"):
+        zarrdask.from_zarr(z, chunks=chunks)
+    part = zarrdask.from_zarr(z, region=np.s_[10**14 : 10**14 + 9])
+    assert part.compute(scheduler="sync").tolist() == [0] * 9

@@ -219,7 +219,7 @@ def test_failures_that_last_leave_the_old_or_the_new(kind):
         else:
             failed += 1
             assert isinstance(error, zarrdask.StoreError)
-            assert error.key
+            assert error.key is not None
         each.check_between(inner)
         # It can be done again, and then it is done.
         each.run(inner)
@@ -298,6 +298,38 @@ class Watched(MemoryStore):
 
     def erase_prefix(self, prefix):
         self.erase_values(self.list_prefix(prefix))
+
+
+class Dying(Watched):
+    """Is cut off after a number of changes: nothing can be done any more."""
+
+    left = 0
+
+    def _change(self, change):
+        if not self.left:
+            raise zarrdask.StoreError("dead")
+        self.left -= 1
+        change()
+
+
+@pytest.mark.parametrize("seed", range(len(LAYOUTS)))
+def test_what_an_overwrite_left_that_was_cut_off_is_not_read_later(seed):
+    for changes in itertools.count():
+        store = Dying()
+        store.values.update(stored(seed).values)
+        store.left = changes
+        over = outcome(lambda store: replace(store, seed), store) is None
+        left = MemoryStore(store.values)
+        replace(left, seed)
+        np.testing.assert_array_equal(
+            zarrdask.open_array(left)[...], np.full(SHAPE, FILL), f"after {changes} changes"
+        )
+        if over:
+            return
+
+
+def replace(store, seed):
+    zarrdask.create_array(store, shape=SHAPE, overwrite=True, **layout(seed))
 
 
 @kinds

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrdask
-from zarrdask.graph.write import write_blocks
+from zarrdask.graph.tasks import write_blocks
 from zarrdask.indexing import whole_region
 from zarrdask.storage.memory import MemoryStore
 
@@ -101,7 +101,7 @@ def test_a_rectilinear_grid_takes_the_blocks_as_they_are(blocks):
     found = zarrdask.from_zarr(store, chunks="stored")
     assert found.chunks == blocks
     np.testing.assert_array_equal(found.compute(), values)
-    receipts, same, _ = write_blocks(x, zarrdask.open_array(store, mode="r+"), whole_region(shape))
+    receipts, same, _ = write_blocks(x, zarrdask.open_array(store).stored, whole_region(shape))
     assert same == blocks
     assert not any("rechunk" in name for name in receipts.dask.layers)
 
@@ -161,17 +161,17 @@ def test_stored_chunks_follow_the_blocks():
 def test_aligned_blocks_get_no_extra_task():
     z = zarrdask.create_array({}, shape=VALUES.shape, dtype="f4", chunks=(10, 15))
     x = da.from_array(VALUES, chunks=(20, 15))
-    receipts, blocks, _ = write_blocks(x, z, whole_region(z.shape))
+    receipts, blocks, _ = write_blocks(x, z.stored, whole_region(z.shape))
     assert blocks == x.chunks
     assert not any("rechunk" in name for name in receipts.dask.layers)
-    unaligned, _, _ = write_blocks(x.rechunk((15, 15)), z, whole_region(z.shape))
+    unaligned, _, _ = write_blocks(x.rechunk((15, 15)), z.stored, whole_region(z.shape))
     assert any("rechunk" in name for name in unaligned.dask.layers)
 
 
 def test_receipts_are_small_and_count_units():
     z = zarrdask.create_array({}, shape=VALUES.shape, dtype="f4", chunks=(10, 15), fill_value=0)
     x = da.from_array(VALUES, chunks=(20, 15))
-    receipts, _, _ = write_blocks(x, z, whole_region(z.shape))
+    receipts, _, _ = write_blocks(x, z.stored, whole_region(z.shape))
     found = receipts.compute()
     assert found.shape == (4, 3)
     assert found.sum() == 21
@@ -306,15 +306,16 @@ def test_the_process_scheduler_writes(tmp_path):
     np.testing.assert_array_equal(zarrdask.open_array(tmp_path)[...], VALUES)
 
 
-def test_an_array_that_the_graph_reads_is_not_replaced(tmp_path):
-    zarrdask.to_zarr(da.ones((4, 4), chunks=2), tmp_path, "a")
-    x = zarrdask.from_zarr(tmp_path, "a")
+def test_an_array_in_memory_that_the_graph_reads_is_not_replaced():
+    store = {}
+    zarrdask.to_zarr(da.ones((4, 4), chunks=2), store, "a")
+    x = zarrdask.from_zarr(store, "a")
     for y in (x + 1, x[:2, :1] + 1, da.concatenate([x.sum(axis=0), x[0]])):
         with pytest.raises(zarrdask.NodeExistsError, match="computed from"):
-            zarrdask.to_zarr(y, tmp_path, "a", overwrite=True)
-    assert zarrdask.open_array(tmp_path, "a")[...].sum() == 16
-    zarrdask.to_zarr(x + 1, tmp_path, "b", overwrite=True)
-    assert zarrdask.open_array(tmp_path, "b")[...].sum() == 32
+            zarrdask.to_zarr(y, store, "a", overwrite=True)
+    assert zarrdask.open_array(store, "a")[...].sum() == 16
+    zarrdask.to_zarr(x + 1, store, "b", overwrite=True)
+    assert zarrdask.open_array(store, "b")[...].sum() == 32
 
 
 def test_options_of_a_new_array_for_one_that_is_there_are_an_error():
@@ -359,9 +360,104 @@ def test_a_write_that_is_asked_for_again_is_another_task():
 def test_a_source_is_known_by_any_spelling_and_below_what_is_replaced(tmp_path, source, target):
     zarrdask.to_zarr(da.full(4, 5.0), tmp_path, "g/a")
     x = zarrdask.from_zarr(f"{tmp_path}{source[0]}", source[1]) + 1
-    with pytest.raises(zarrdask.NodeExistsError, match="computed from"):
-        zarrdask.to_zarr(x, f"{tmp_path}{target[0]}", target[1], overwrite=True)
-    assert zarrdask.open_array(tmp_path, "g/a")[...].tolist() == [5] * 4
+    zarrdask.to_zarr(x, f"{tmp_path}{target[0]}", target[1], overwrite=True)
+    place = f"{target[0]}/{target[1]}".strip("/")
+    assert zarrdask.open_array(tmp_path, place)[...].tolist() == [6] * 4
+
+
+NAMED = {"shape": (10, 6), "dtype": "f8", "chunks": 4, "dimension_names": ["time", "x"]}
+
+
+@pytest.mark.parametrize(
+    ("region", "index"),
+    [
+        ({"time": slice(2, 7)}, np.s_[2:7]),
+        ({"x": slice(1, 3), "time": slice(None)}, np.s_[:, 1:3]),
+        ({}, np.s_[:]),
+        (np.s_[..., 2:5], np.s_[:, 2:5]),
+        (np.s_[1:3, ...], np.s_[1:3]),
+        (np.s_[...], np.s_[:]),
+        (slice(2, 4), np.s_[2:4]),
+        (np.s_[-3:], np.s_[7:10]),
+    ],
+    ids=str,
+)
+def test_regions_are_slices_or_names_of_dimensions(region, index):
+    z = zarrdask.create_array({}, **NAMED)
+    expected = np.zeros(z.shape)
+    expected[index] = np.arange(1, 1 + expected[index].size).reshape(expected[index].shape)
+    zarrdask.to_zarr(da.from_array(expected[index], chunks=3), z.store, region=region)
+    np.testing.assert_array_equal(z[...], expected)
+
+
+@pytest.mark.parametrize(
+    ("region", "message"),
+    [
+        ({"y": slice(2)}, r"region: not the name of an axis; found 'y'; expected one of \['time'"),
+        ({"time": slice(0, 10, 2)}, "region: .* without a step"),
+        ({"time": 3}, "region: .* without a step"),
+        ({"time": [1, 2]}, "region: "),
+        (np.s_[::2], "region: .* without a step"),
+        (np.s_[..., ...], "region: .*ellipsis"),
+        (np.s_[:, :, :], "region: too many"),
+        (np.s_[None, :], "region: .* without a step"),
+        ("auto", "region: "),
+        ({"time": slice(0, 4)}, r"region: the array does not fit .*found \(10, 6\)"),
+    ],
+    ids=str,
+)
+def test_other_regions_are_errors_that_say_so(region, message):
+    z = zarrdask.create_array({}, **NAMED)
+    with pytest.raises(zarrdask.SelectionError, match=message):
+        zarrdask.to_zarr(da.ones((10, 6)), z, region=region)
+    assert z.nchunks_stored == 0
+
+
+def test_names_of_dimensions_that_there_are_not():
+    z = zarrdask.create_array({}, shape=4, dtype="f8")
+    with pytest.raises(zarrdask.SelectionError, match="the axes have no names"):
+        zarrdask.to_zarr(da.ones(4), z, region={"x": slice(4)})
+    z = zarrdask.create_array({}, shape=(4, 4), dtype="f8", dimension_names=["x", "x"])
+    with pytest.raises(zarrdask.SelectionError, match="several axes"):
+        zarrdask.to_zarr(da.ones((4, 4)), z, region={"x": slice(4)})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fill", "other"),
+    [
+        ("f8", np.nan, 0.0),
+        ("f8", 0.0, -0.0),
+        ("f8", -0.0, 0.0),
+        ("c16", complex(np.nan, 0), complex(0, np.nan)),
+        ("i4", 7, 0),
+        ("M8[s]", np.datetime64("NaT"), np.datetime64(0, "s")),
+    ],
+)
+@pytest.mark.parametrize("layout", [{"chunks": 3}, {"chunks": 1, "shards": 3}], ids=str)
+@pytest.mark.parametrize("part", [False, True])
+def test_only_units_of_the_fill_value_bit_for_bit_are_not_stored(dtype, fill, other, layout, part):
+    zarr_format = 2 if dtype == "M8[s]" else 3
+    if zarr_format == 2:
+        layout = {"chunks": 3}
+    z = zarrdask.create_array(
+        {}, shape=7, dtype=dtype, fill_value=fill, zarr_format=zarr_format, **layout
+    )
+    values = np.full(7, fill, dtype)
+    values[1] = other
+    zarrdask.to_zarr(da.from_array(values, chunks=4), z)
+    assert [k for k in z.store.list() if "zarr" not in k] == ["0" if zarr_format == 2 else "c/0"]
+    assert z[...].tobytes() == values.tobytes()
+    # What was stored is erased again, also where only a part is written.
+    region = np.s_[1:2] if part else np.s_[:]
+    zarrdask.to_zarr(da.from_array(np.full(7, fill, dtype)[region], chunks=4), z, region=region)
+    assert [k for k in z.store.list() if "zarr" not in k] == []
+    assert z[...].tobytes() == np.full(7, fill, dtype).tobytes()
+
+
+def test_an_array_in_a_group_has_its_format():
+    group = zarrdask.create_group({}, zarr_format=2)
+    zarrdask.to_zarr(da.ones(3), group, "a")
+    assert zarrdask.open_array(group, "a").zarr_format == 2
 
 
 def test_nothing_is_written_below_an_array():

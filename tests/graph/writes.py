@@ -1,11 +1,13 @@
 """Stores that keep a record of what is written to them."""
 
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.wrapped import WrappedStore
 
 
 class WritesStore(MemoryStore):
@@ -53,3 +55,13 @@ class LoggedStore(LocalStore):
     def forget(self):
         """Begin a new record."""
         Path(f"{self.root}.log").unlink(missing_ok=True)
+
+
+class SlowStore(WrappedStore):
+    """What is read of a unit is older, when it has come, than what others wrote meanwhile."""
+
+    def get(self, key):
+        found = super().get(key)
+        if "zarr.json" not in key:
+            time.sleep(0.01)
+        return found

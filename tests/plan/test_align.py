@@ -1,6 +1,6 @@
 """Blocks of Dask arrays and stored units."""
 
-from itertools import accumulate, pairwise
+from itertools import accumulate, combinations, pairwise
 from math import prod
 
 import numpy as np
@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zarrdask.plan.align import auto_block, blocks_of, even, join, offset_blocks, snap
+from zarrdask.plan.align import (
+    auto_block,
+    blocks_of,
+    even,
+    join,
+    offset_blocks,
+    shorten,
+    snap,
+)
 
 
 def edges(start, lengths):
@@ -177,6 +185,131 @@ def test_snapping_goes_to_the_nearer_boundary_of_uneven_units():
     assert snap((30, 70), 0, boundaries) == (10, 90)
     assert snap((35, 65), 0, boundaries) == (60, 40)
     assert snap((4, 96), 0, boundaries) == (100,)
+
+
+def kept(blocks, found, start):
+    """Return how much can stay: of each new block, the most that it has from one old block."""
+    old = list(pairwise(edges(start, blocks)))
+    return sum(
+        max(min(b, d) - max(a, c) for c, d in old)
+        for a, b in pairwise(edges(start, found))
+        if a < b
+    )
+
+
+@st.composite
+def few(draw):
+    """Blocks of any lengths on few units of any lengths, from anywhere in them."""
+    ends = edges(0, draw(st.lists(st.integers(1, 9), min_size=1, max_size=7)))
+    start = draw(st.integers(0, ends[-1] - 1))
+    end = draw(st.integers(start + 1, ends[-1]))
+    cuts = draw(st.lists(st.integers(start, end), max_size=8))
+    blocks = tuple(b - a for a, b in pairwise([start, *sorted(cuts), end]))
+    return blocks, start, np.array(ends)
+
+
+@given(few())
+def test_no_other_choice_of_boundaries_moves_less(case):
+    blocks, start, boundaries = case
+    found = snap(blocks, start, boundaries)
+    end = start + sum(blocks)
+    inner = [at for at in boundaries.tolist() if start < at < end]
+    choices = (
+        tuple(b - a for a, b in pairwise([start, *chosen, end]))
+        for count in range(len(inner) + 1)
+        for chosen in combinations(inner, count)
+    )
+    assert kept(blocks, found, start) == max(kept(blocks, other, start) for other in choices)
+
+
+@given(few())
+def test_there_are_no_more_blocks_than_before(case):
+    blocks, start, boundaries = case
+    assert len(snap(blocks, start, boundaries)) <= len(blocks)
+
+
+@given(few())
+def test_a_block_reaches_no_farther_than_the_units_that_it_met(case):
+    blocks, start, boundaries = case
+    old = list(pairwise(edges(start, blocks)))
+    for a, b in pairwise(edges(start, snap(blocks, start, boundaries))):
+        reach = [
+            (
+                max(boundaries[np.searchsorted(boundaries, c, "right") - 1], start),
+                boundaries[np.searchsorted(boundaries, d)],
+            )
+            for c, d in old
+            if c < d
+        ]
+        assert a == b or any(low <= a and b <= high for low, high in reach)
+
+
+@given(axes())
+def test_even_units_are_snapped_to_like_the_same_boundaries(axis):
+    blocks, start, unit = axis
+    boundaries = np.arange(start + sum(blocks) + unit + 1) // unit * unit
+    assert snap(blocks, start, unit) == snap(blocks, start, np.unique(boundaries))
+
+
+def test_a_unit_of_many_blocks_goes_to_the_one_that_has_most_of_it():
+    # The middle of the unit lies in the short block.
+    assert snap((30, 4, 30, 64), 0, 64) == (64, 64)
+    assert snap((20, 88, 20), 0, 64) == (128,)
+
+
+def test_at_the_edge_of_a_region_only_what_lies_in_it_counts():
+    # 40 is nearer to 64 than to 0, but in the region from 30 on it is not.
+    assert snap((10, 60), 30, 64) == (70,)
+    assert snap((50, 5), 64, 100) == (55,)
+
+
+def test_blocks_without_elements_stay_where_nothing_moves():
+    assert snap((4, 0, 4), 0, 4) == (4, 0, 4)
+    assert snap((3, 0, 5), 0, 4) == (4, 4)
+
+
+def test_units_longer_than_any_array():
+    assert snap((3, 5), 0, 2**63 - 1) == (8,)
+
+
+def test_a_million_units_are_not_looked_at_one_by_one():
+    assert snap((10**17, 10**17 + 1, 10**17), 5, 10) == (10**17 + 5, 10**17, 10**17 - 4)
+
+
+room = st.integers(1, 2000)
+
+
+@given(few(), few(), room)
+def test_shortened_blocks_have_few_elements_or_one_unit(one, two, most):
+    cases = one, two
+    start = tuple(case[1] for case in cases)
+    boundaries = tuple(case[2] for case in cases)
+    blocks = tuple(snap(*case) for case in cases)
+    found = shorten(blocks, start, boundaries, most)
+    longest = []
+    for lengths, before, first, units in zip(found, blocks, start, boundaries, strict=True):
+        ends = edges(first, lengths)
+        assert set(edges(first, before)) <= set(ends)
+        assert set(ends[1:-1]) <= {*units.tolist(), *edges(first, before)}
+        singles = {b - a for a, b in pairwise(ends) if not any(a < at < b for at in units.tolist())}
+        longest.append((max(lengths), max(lengths) in singles))
+    assert prod(n for n, _ in longest) <= most or all(single for _, single in longest)
+
+
+def test_blocks_are_shortened_along_the_leading_axis_first_and_no_more_than_needed():
+    assert shorten(((8,), (60,)), (0, 0), (4, 20), 480) == ((8,), (60,))
+    assert shorten(((8,), (60,)), (0, 0), (4, 20), 240) == ((4, 4), (60,))
+    assert shorten(((8,), (60,)), (2, 0), (4, 20), 200) == ((2, 4, 2), (40, 20))
+    assert shorten((), (), (), 1) == ()
+
+
+def test_even_and_uneven_units_are_shortened_alike():
+    boundaries = np.arange(0, 101, 4)
+    for start in range(6):
+        blocks = ((40, 3, 50),)
+        for most in range(1, 60):
+            even_units = shorten(blocks, (start,), (4,), most)
+            assert even_units == shorten(blocks, (start,), (boundaries,), most)
 
 
 @given(uneven(), st.integers(1, 30))

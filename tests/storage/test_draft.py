@@ -5,10 +5,12 @@ import pickle
 import pytest
 
 from zarrdask.errors import UnsupportedError
+from zarrdask.keys import DraftKeys
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.draft import IMPLICIT, DraftStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.sharding_transformer import ShardingTransformer
 from zarrdask.testing import StoreContract
 
 DRAFT, PROTOCOL = "v3-draft", "v3-draft-protocol"
@@ -24,6 +26,28 @@ class TestDraftStoreOfTheOlderDialect(StoreContract):
     @pytest.fixture
     def store(self, tmp_path):
         return DraftStore(LocalStore(str(tmp_path)), "", PROTOCOL, ".jsn")
+
+
+class TestShardedStore(StoreContract):
+    @pytest.fixture
+    def store(self):
+        return ShardingTransformer((2, 2)).wrap(MemoryStore(), "a/", DraftKeys("."), (9, 9))
+
+
+class TestShardsOfOneAxis(StoreContract):
+    @pytest.fixture
+    def store(self):
+        return ShardingTransformer((3,)).wrap(MemoryStore(), "d/", Numbers(), (9,))
+
+
+class Numbers(DraftKeys):
+    """Chunks that are called by their numbers alone."""
+
+    def key(self, index):
+        return str(index[0])
+
+    def index(self, key, ndim):
+        return (int(key),) if key.isdecimal() else None
 
 
 def view(values=None, zarr_format=DRAFT, **options):

@@ -188,8 +188,10 @@ def _parse_extension(found: Mapping[str, Any]) -> Element:
 def _parse_numpy(found: Any) -> np.dtype[Any]:
     if isinstance(found, str) and _ZERO_PADDED.fullmatch(found):
         return np.dtype(found)  # the extension's own spelling, which v2's rules don't know
-    if isinstance(found, list) and len(found) == 1 and found[0][:1] == [""]:
-        return parse_dtype(found[0][1], "data_type")  # zarr-python, of bytes without fields
+    if isinstance(found, list) and len(found) == 1 and isinstance(found[0], list):
+        name, *kind = found[0] or [None]
+        if name == "" and len(kind) == 1:
+            return parse_dtype(kind[0], "data_type")  # zarr-python, of bytes without fields
     return parse_dtype(_numpy_names(found), "data_type")
 
 

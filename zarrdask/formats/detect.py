@@ -76,7 +76,7 @@ def find(zarr_format: ZarrFormat) -> Format:
     MetadataError
         If there is none.
     """
-    if zarr_format not in FORMATS:
+    if not isinstance(zarr_format, int | str) or zarr_format not in FORMATS:
         raise MetadataError(
             "unknown format",
             key="zarr_format",

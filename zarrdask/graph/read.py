@@ -2,28 +2,29 @@
 
 from collections.abc import Sequence
 from typing import Any
-from weakref import WeakValueDictionary
 
 import dask.array as da
 import numpy as np
 from dask.array.core import normalize_chunks
 from dask.base import tokenize
 
-from zarrdask import config, hierarchy
+from zarrdask import config
 from zarrdask.array import Array, open_array
 from zarrdask.dtypes.base import DataType
-from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
+from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.graph.client import check_visible
 from zarrdask.graph.source import Handle, Source, compose_axis, identity
 from zarrdask.grids import Axis, Shape
 from zarrdask.indexing import Region, basic, is_basic, pick_size
 from zarrdask.metadata import ArrayMetadata
 from zarrdask.plan.align import Chunks, auto_block, blocks_of, join
-from zarrdask.storage.base import Store
 
 #: A slice that meets at most this part of the units in the blocks that it touches is read by
 #: itself; a larger one shares the blocks with whatever else reads them.
 _NARROW = 0.5
+
+#: Blocks along an axis, each of which is an integer in memory.
+_MOST = 2**26
 
 
 def from_zarr(
@@ -129,6 +130,14 @@ def _auto_axes(metadata: ArrayMetadata, extent: Shape) -> tuple[Axis, ...]:
 
 def _cut(region: Region, axes: Sequence[Axis]) -> Chunks:
     """Cut a region where the boundaries of units lie in the stored array."""
+    for pick, axis in zip(region, axes, strict=True):
+        if isinstance(axis, int) and (pick.stop - pick.start) // max(axis, 1) > _MOST:
+            raise MetadataError(
+                "more blocks along an axis than Dask could hold",
+                key="chunks",
+                found=(pick.stop - pick.start) // axis,
+                expected=f"at most {_MOST}: a smaller region=, or larger blocks",
+            )
     return tuple(blocks_of(pick, axis) for pick, axis in zip(region, axes, strict=True))
 
 
@@ -142,7 +151,6 @@ def _lazy(source: Source, chunks: Chunks, name: str) -> da.Array:
     if da.ARRAY_EXPR_ENABLED:
         return da.from_array(source, **options)  # it names arrays itself
     x = da.from_array(source, name=name, **options)
-    _sources[name] = source
     return StoredArray.wrap(x, source)
 
 
@@ -158,31 +166,6 @@ def stored_type(x: da.Array) -> DataType | np.dtype[Any]:
             return found
     dtype: np.dtype[Any] = x.dtype
     return dtype
-
-
-#: What the layers of this process read, by their names.
-_sources: "WeakValueDictionary[str, Source]" = WeakValueDictionary()
-
-
-def check_not_read(x: da.Array, store: Store, path: str) -> None:
-    """Check that a Dask array is not computed from what stands where a new array is to be.
-
-    Sources are known by the names of their layers; in a graph that was optimised already, or
-    that comes from another process, they aren't seen.
-
-    Raises
-    ------
-    NodeExistsError
-        If it is.
-    """
-    names = getattr(x.dask, "layers", x.dask)
-    target = f"{hierarchy.location(store, path)}/"
-    read = (s.handle.chunks for s in map(_sources.get, names) if s is not None)
-    if any(f"{c.store.url}/{c.prefix}".startswith(target) for c in read):
-        raise NodeExistsError(
-            "the array to be replaced is what the new one is computed from; write it elsewhere",
-            key=hierarchy.location(store, path),
-        )
 
 
 class StoredArray(da.Array):  # type: ignore[misc]

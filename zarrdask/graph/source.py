@@ -16,6 +16,7 @@ from zarrdask.chunkwrite import write_region
 from zarrdask.creation import ArrayOptions, plan_array
 from zarrdask.formats import detect
 from zarrdask.graph import wire
+from zarrdask.graph.locks import among_workers
 from zarrdask.indexing import Region, basic, pick_size
 from zarrdask.metadata import ArrayMetadata
 from zarrdask.storage.draft import DRAFT, PROTOCOL, DraftStore
@@ -210,9 +211,9 @@ class Target:
 
     def write(self, values: np.ndarray, block: tuple[slice, ...]) -> int:
         """Write a block, and return how many units were stored."""
-        chunks = self.handle.chunks
+        chunks, place = self.handle.chunks, self.place(block)
         values = np.asarray(values).astype(chunks.metadata.dtype, copy=False)
-        return write_region(chunks, self.place(block), values, empty=self.empty)
+        return write_region(chunks, place, values, empty=self.empty, among=among_workers())
 
     def read(self, block: tuple[slice, ...]) -> np.ndarray:
         """Return a block that was written."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -16,7 +16,8 @@ _FEW = 3
 Kind = Literal["whole", "merged", "read-modify-write"]
 
 
-class Unit(NamedTuple):
+@dataclass(frozen=True)
+class Unit:
     """A stored unit, as a plan writes it.
 
     Attributes
@@ -41,7 +42,8 @@ class Unit(NamedTuple):
     why: str
 
 
-class Pieces(NamedTuple):
+@dataclass(frozen=True)
+class Pieces:
     """What blocks of a source are cut into, so that those of the plan can be made of it.
 
     Attributes

@@ -91,7 +91,7 @@ def strip(axis: AxisPlan, name: str) -> Strip:
 
 def _between(edges: np.ndarray, low: int, high: int) -> list[int]:
     found = edges[np.searchsorted(edges, low) : np.searchsorted(edges, high, "right")]
-    return found[:_FINEST].tolist()
+    return [int(at) for at in found[:_FINEST]]
 
 
 def _sources(axis: AxisPlan, low: int, high: int) -> Iterator[tuple[int, int]]:

@@ -180,8 +180,8 @@ class WritePlan:
     def extra_tasks(self) -> int:
         """How many tasks cut and join blocks before: none if the boundaries lie right already.
 
-        One for each piece of a block, and one for each block of several pieces; as Dask makes
-        them where it rechunks in one step.
+        One for each piece of a block, and one for each block of several pieces. Dask may then do
+        some of them together with others.
         """
         pieces = [axis.pieces for axis in self.axes]
         cut = prod(p.count for p in pieces) - prod(p.entire for p in pieces)
@@ -211,13 +211,13 @@ class WritePlan:
     def peak(self) -> int:
         """The most bytes that a task holds.
 
-        A task that joins a block holds its pieces and the block: twice its size. One that writes
-        holds the block (if the types differ, also as it is stored), and three times a unit: as it
-        is put together or read back, before a codec and after it. What a codec uses within, and
-        values that lie outside of the array (text, objects), are not counted.
+        It holds its block; if it joins that from pieces, also these, which are as large together;
+        if the types differ, also the block as it is stored. To write, it holds three times a unit:
+        as it is put together, before a codec and after it. Where units are read back, four times.
+        What a codec uses within, and values that lie outside of the array (text, objects), are
+        not counted.
         """
         longest = list(map(max, self.blocks))
-        size = prod(longest)
         # A block of which one axis is joined of pieces; the others are as long as any is.
         joined = max(
             (
@@ -226,9 +226,11 @@ class WritePlan:
             ),
             default=0,
         )
-        other = size * self.stored_dtype.itemsize if self.dtype != self.stored_dtype else 0
-        writing = self.block_bytes + other + 3 * self.unit_bytes
-        return max(2 * joined * self.dtype.itemsize, writing)
+        values = max(prod(longest), 2 * joined) * self.dtype.itemsize
+        if self.dtype != self.stored_dtype:
+            values += prod(longest) * self.stored_dtype.itemsize
+        copies = 4 if self.read_modify_write else 3
+        return values + copies * self.unit_bytes
 
     # ----------------------------------------------------------------------------------------
     # To look at
@@ -270,7 +272,7 @@ class WritePlan:
     def picture(self, axes: Sequence[int] | None = None) -> Picture:
         """Return what `svg` draws."""
         drawn = draw.choose(self.axes, axes)
-        strips = [draw.strip(self.axes[i], f"{self.names[i]}") for i in drawn.axes]
+        strips = [draw.strip(self.axes[i], self.names[i]) for i in drawn.axes]
         flat = Strip("", (Slot(0, 1, 0),), (), (0, 1))
         *above, across = strips or [flat]
         lines = (("block", "blocks that are written, one task each"), ("source", "Dask blocks"))
@@ -312,8 +314,9 @@ class WritePlan:
             yield "read-modify-write", f"{self.read_modify_write} in part: read, changed, written"
 
     def _tasks(self) -> str:
-        extra = f"{self.extra_tasks} more cut and join" if self.extra_tasks else "none joins"
-        return f"{_count(self.tasks, 'task')} write, {extra} blocks"
+        extra = self.extra_tasks
+        before = f"{extra} more cut and join blocks before" if extra else "blocks stay as they are"
+        return f"{_count(self.tasks, 'task')} write; {before}"
 
     def _moved(self) -> str:
         return f"{size(self.moved)} of {size(self.nbytes)} move to another block"

@@ -19,6 +19,7 @@ from zarrdask.storage.base import Buffer, Names, Range, Scratch, Store, check_pr
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+# Of a file, or of a directory, that is being written: nothing shows it.
 _PARTIAL = re.compile(r"\.zarrdask-[0-9a-f-]+\.partial")
 _TRIES = 20
 _RUN = token_hex(6)
@@ -124,7 +125,7 @@ class LocalStore(Store):
             try:
                 fd = os.open(partial, _CREATE, 0o666)
             except FileNotFoundError:
-                os.makedirs(os.path.dirname(path), exist_ok=True)
+                self._make_directory(os.path.dirname(path))
                 fd = os.open(partial, _CREATE, 0o666)
             try:
                 try:
@@ -138,6 +139,9 @@ class LocalStore(Store):
                 raise
         except OSError as error:
             raise _failed(key, error) from error
+
+    def _make_directory(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
 
     def erase(self, key: str) -> None:  # noqa: D102
         try:
@@ -167,9 +171,11 @@ class LocalStore(Store):
         try:
             with os.scandir(self.path(check_prefix(prefix))) as entries:
                 for entry in entries:
+                    if _PARTIAL.fullmatch(entry.name):
+                        continue
                     if entry.is_dir():
                         prefixes.append(entry.name)
-                    elif not _PARTIAL.fullmatch(entry.name):
+                    else:
                         keys.append(entry.name)
         except _ABSENT:
             return [], []

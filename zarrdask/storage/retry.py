@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from zarrdask import config
-from zarrdask.storage.base import Buffer, Names, Range, Scratch
+from zarrdask.storage.base import Buffer, Names, Range, Scratch, Store
+from zarrdask.storage.draft import DraftStore
 from zarrdask.storage.wrapped import WrappedStore
 
 T = TypeVar("T")
@@ -109,6 +110,16 @@ class RetryingStore(WrappedStore):
 
     def list_prefix(self, prefix: str) -> Iterator[str]:  # noqa: D102
         return iter(attempt(lambda: list(self.inner.list_prefix(prefix))))
+
+
+def retrying(store: Store) -> Store:
+    """Return a store that tries again what fails for a moment, if it is one that is far away."""
+    inner = store
+    while isinstance(inner, WrappedStore):
+        if isinstance(inner, RetryingStore | DraftStore):
+            return store  # a view that was made here, of a store that does so
+        inner = inner.inner
+    return store if store.seekable else RetryingStore(store)
 
 
 def attempt(call: Callable[[], T]) -> T:

@@ -5,7 +5,7 @@ where another transformer stands between, and asks for chunks by their keys.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -20,6 +20,7 @@ from zarrdask.storage.base import (
     Buffer,
     KeyRange,
     Names,
+    Range,
     Scratch,
     Store,
     check_key,
@@ -34,8 +35,9 @@ URI = "https://purl.org/zarr/spec/storage_transformers/sharding/1.0"
 TITLE = "https://purl.org/zarr/spec/extensions/storage-transformers/sharding/1.0"
 EXAMPLE = "https://purl.org/zarr/spec/extensions/storage_transformers/sharding/1.0"
 _EMPTY = 2**64 - 1
-#: A shard is read, changed and stored by one thread at a time.
-_LOCKS = tuple(threading.Lock() for _ in range(64))
+#: An array's shards are read, changed and stored by one thread at a time: in a stack of shards the
+#: same thread changes the outer ones, too, and may hold the lock already.
+_LOCKS = tuple(threading.RLock() for _ in range(64))
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,16 @@ class ShardedStore(WrappedStore):
             return self.inner.get_range(key, start, length)
         return self._part(*place, start, length)
 
+    def get_ranges(  # noqa: D102
+        self, key: str, ranges: Sequence[Range], scratch: Scratch
+    ) -> Iterator[Buffer | None]:
+        if self._place(key) is None:
+            yield from self.inner.get_ranges(key, ranges, scratch)
+            return
+        value = self.get(key)
+        for start, length in ranges:
+            yield None if value is None else cut(value, start, length)
+
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         """Yield each key's value: first all indices, then all chunks (S-11)."""
         wanted = list(keys)
@@ -243,7 +255,7 @@ class ShardedStore(WrappedStore):
         self, shard: str, change: Callable[[dict[Index, bytes]], dict[Index, bytes]]
     ) -> None:
         """Store a shard with other chunks; the others are kept as they are (S-9, S-10)."""
-        with _LOCKS[hash((self.inner.token, shard)) % len(_LOCKS)]:
+        with _LOCKS[hash(self.prefix) % len(_LOCKS)]:
             before = self._split(shard)
             after = change(before)
             if after:

@@ -1,0 +1,41 @@
+"""The pictures in the documentation, drawn by the library: ``python -m tests.pictures``."""
+
+from pathlib import Path
+
+import dask.array as da
+
+import zarrdask
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+
+
+def unaligned():
+    """Blocks of 50 on chunks of 64."""
+    x = da.zeros((150, 150), chunks=50, dtype="f4")
+    return zarrdask.plan_write(x, chunks=64, dimension_names=("y", "x"))
+
+
+def region():
+    """A region whose edges lie within chunks."""
+    z = zarrdask.create_array(
+        {}, shape=(320, 400), chunks=64, dtype="f4", dimension_names=("y", "x")
+    )
+    x = da.zeros((150, 250), chunks=(75, 50), dtype="f4")
+    return zarrdask.plan_write(x, z, region=(slice(96, 246), slice(64, 314)))
+
+
+def steps():
+    """A block for each of many steps, and chunks of several: too many to draw all."""
+    x = da.zeros((960, 180, 360), chunks=(4, 180, 360), dtype="f4")
+    return zarrdask.plan_write(
+        x, chunks=(10, 90, 90), dimension_names=("time", "latitude", "longitude")
+    )
+
+
+PICTURES = {plan.__name__: plan for plan in (unaligned, region, steps)}
+
+
+if __name__ == "__main__":
+    IMAGES.mkdir(exist_ok=True)
+    for name, plan in PICTURES.items():
+        (IMAGES / f"{name}.svg").write_text(plan().svg())

@@ -1,0 +1,116 @@
+"""Writes that are begun, done and finished together."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.delayed import Delayed
+
+from zarrdask import hierarchy
+from zarrdask.errors import MetadataError
+from zarrdask.graph.destination import Destination
+from zarrdask.graph.source import Handle, Target
+from zarrdask.graph.tasks import gather, read_blocks, write_blocks
+from zarrdask.plan.align import Chunks
+
+
+class Job(NamedTuple):
+    """A write, begun: its tasks are there.
+
+    Attributes
+    ----------
+    to : Destination
+    receipts : dask.array.Array
+        One a block that was written.
+    blocks : tuple of tuple of int
+        Their lengths.
+    target : Target
+        What the tasks write to.
+    """
+
+    to: Destination
+    receipts: da.Array
+    blocks: Chunks
+    target: Target
+
+    def stored(self) -> da.Array:
+        """Return the stored array, written when it is computed."""
+        final = Target(Handle(self.to.array.stored), self.target.start, empty=self.target.empty)
+        return read_blocks(self.receipts, self.blocks, final, self.to.commit)
+
+
+def known(x: Any) -> da.Array:
+    """Return what is to be stored as a Dask array; the lengths of its blocks must be known.
+
+    Raises
+    ------
+    MetadataError
+        If they aren't.
+    """
+    x = da.asanyarray(x)
+    if any(np.isnan(n) for axis in x.chunks for n in axis):
+        raise MetadataError(
+            "chunk sizes must be known to store an array; call x.compute_chunk_sizes()",
+            key="chunks",
+            found=x.chunks,
+        )
+    return x
+
+
+def begin(writes: Sequence[tuple[da.Array, Destination]]) -> list[Job]:
+    """Make the destinations ready, and return the tasks that write to them.
+
+    Raises
+    ------
+    MetadataError
+        If two arrays are to be created in one place; nothing is written then.
+    """
+    _check_distinct([to for _, to in writes])
+    begun: list[Destination] = []
+    try:
+        for _, to in writes:
+            begun.append(to)
+            to.begin()
+    except BaseException as error:
+        _failed(begun, error)
+        raise
+    return [Job(to, *write_blocks(x, to.chunks, to.place)) for x, to in writes]
+
+
+def _check_distinct(destinations: Sequence[Destination]) -> None:
+    places = set[str]()
+    for to in destinations:
+        place = to.array.stored.place
+        if place in places and to.is_new:
+            raise MetadataError(
+                "two arrays are to be stored in one place",
+                key=hierarchy.location(to.array.store, to.array.path),
+            )
+        places.add(place)
+
+
+def do(jobs: Sequence[Job]) -> None:
+    """Compute what is to be written, and what is done afterwards."""
+    left = [job.to for job in jobs]
+    try:
+        dask.compute(*(job.receipts for job in jobs))
+        while left:
+            if left[0].commit is not None:
+                left[0].commit()
+            left.pop(0)
+    except BaseException as error:
+        _failed(left, error)
+        raise
+
+
+def later(jobs: Sequence[Job]) -> Delayed:
+    """Return all of it as one thing to compute."""
+    # What is done afterwards may replace what another array is computed from.
+    return gather([job.receipts for job in jobs], [job.to.commit for job in jobs])
+
+
+def _failed(destinations: Sequence[Destination], error: BaseException) -> None:
+    for to in destinations:
+        to.failed(error)

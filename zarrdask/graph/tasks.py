@@ -1,0 +1,150 @@
+"""The tasks of a write: blocks that lie right, each stored by one task, and what comes after."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import dask.array as da
+import numpy as np
+from dask.delayed import Delayed, delayed
+from dask.layers import ArraySliceDep
+
+from zarrdask import chunkio, config
+from zarrdask.graph.source import Handle, Target
+from zarrdask.indexing import Region
+from zarrdask.plan.align import Chunks
+from zarrdask.plan.write import plan_writes
+
+#: What is done when blocks are written.
+Action = Callable[[], None]
+
+
+def write_blocks(
+    x: da.Array, stored: chunkio.Chunks, place: Region
+) -> tuple[da.Array, Chunks, Target]:
+    """Return the tasks that write a Dask array.
+
+    Parameters
+    ----------
+    x : dask.array.Array
+    stored : Chunks
+        The stored array.
+    place : tuple of slice
+        Where in it, of the shape of `x`.
+
+    Returns
+    -------
+    dask.array.Array
+        Receipts, one a block: how many units it stored.
+    tuple of tuple of int
+        The blocks.
+    Target
+        What the tasks write to.
+    """
+    plan = plan_writes(
+        x.chunks, x.dtype, stored.metadata, place, block_size=config.get("block-size")
+    )
+    blocks = plan.blocks
+    if blocks != x.chunks:
+        # Neighbours exchange edges in one step, however many axes there are.
+        x = x.rechunk(blocks, threshold=max(4, 2**x.ndim))
+    start = tuple(pick.start for pick in place)
+    target = Target(Handle(stored), start, empty=config.get("write-empty-chunks"))
+    receipts = _map_blocks(
+        write_block,
+        x,
+        target,
+        blocks,
+        dtype=np.intp,
+        chunks=tuple((1,) * len(axis) for axis in blocks),
+        meta=np.empty((0,) * x.ndim, np.intp),
+        # Not by what it is made of: a write that is asked for again has to be done again.
+        name=f"write-zarr-{uuid4().hex}",
+    )
+    return receipts, blocks, target
+
+
+def _map_blocks(
+    task: Callable[..., np.ndarray], x: da.Array, target: Target, blocks: Chunks, **options: Any
+) -> da.Array:
+    """Map a task over blocks: it is given the block, the target, and where the block lies."""
+    if not da.ARRAY_EXPR_ENABLED:
+        return x.map_blocks(task, target, ArraySliceDep(blocks), **options)
+    # Array expressions can't hand out slices yet; block numbers they can.
+    return x.map_blocks(_at, _Numbered(task, target, blocks), **options)
+
+
+class _Numbered(NamedTuple):
+    task: Callable[..., np.ndarray]
+    target: Target
+    blocks: Chunks
+
+
+def _at(values: np.ndarray, numbered: _Numbered, block_id: tuple[int, ...] = ()) -> np.ndarray:
+    ends = (sum(axis[: i + 1]) for axis, i in zip(numbered.blocks, block_id, strict=True))
+    block = tuple(
+        slice(end - axis[i], end)
+        for end, axis, i in zip(ends, numbered.blocks, block_id, strict=True)
+    )
+    return numbered.task(values, numbered.target, block)
+
+
+def write_block(values: np.ndarray, target: Target, block: tuple[slice, ...]) -> np.ndarray:
+    """Write one block: the task. The receipt is small, whatever the block."""
+    return np.full((1,) * len(block), target.write(values, block), np.intp)
+
+
+def gather(receipts: Sequence[da.Array], commits: Sequence[Action | None]) -> Delayed:
+    """Return writes, and what is done after all of them, as one thing to compute."""
+    # Array expressions have no to_delayed; there the receipts are put together.
+    parts = [
+        each if da.ARRAY_EXPR_ENABLED else each.to_delayed().ravel().tolist() for each in receipts
+    ]
+    name = f"to-zarr-{uuid4().hex}"
+    return delayed(finish, pure=False)(list(commits), *parts, dask_key_name=name)
+
+
+def finish(commits: Sequence[Action | None], *receipts: Any) -> None:
+    """Stand for all writes, and do what is done after them: the task."""
+    for commit in commits:
+        if commit is not None:
+            commit()
+
+
+def read_blocks(
+    receipts: da.Array, blocks: Chunks, target: Target, commit: Action | None
+) -> da.Array:
+    """Return a stored array, each block read after it was written.
+
+    Parameters
+    ----------
+    receipts, blocks
+        As `write_blocks` returns them.
+    target : Target
+        Where the blocks are in the end.
+    commit : callable, optional
+        What is done after all blocks were written, and before one is read.
+    """
+    metadata = target.handle.chunks.metadata
+    if commit is not None:
+        done = da.from_delayed(gather([receipts], [commit]), (), meta=np.empty((), object))
+        receipts = receipts.map_blocks(_after, done, dtype=receipts.dtype, meta=receipts._meta)
+    return _map_blocks(
+        read_block,
+        receipts,
+        target,
+        blocks,
+        dtype=metadata.dtype,
+        chunks=blocks,
+        meta=np.empty((0,) * receipts.ndim, metadata.dtype),
+        name=f"stored-{receipts.name}",
+    )
+
+
+def _after(receipt: np.ndarray, done: Any) -> np.ndarray:
+    return receipt
+
+
+def read_block(receipt: np.ndarray, target: Target, block: tuple[slice, ...]) -> np.ndarray:
+    """Read a block that was written: the task."""
+    return target.read(block)

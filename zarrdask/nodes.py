@@ -1,0 +1,100 @@
+"""Making nodes: what must be so before, and in what order it is done."""
+
+from zarrdask import drafts, hierarchy
+from zarrdask.chunkio import Chunks
+from zarrdask.consolidation import ancestors, changing
+from zarrdask.errors import NodeExistsError
+from zarrdask.formats import detect
+from zarrdask.formats.base import Documents
+from zarrdask.hierarchy import check_name, location, prefix_of
+from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.storage.base import Store
+from zarrdask.storage.consolidated import plain
+from zarrdask.storage.draft import DraftStore
+from zarrdask.stored import erase_leftovers
+
+
+def is_draft(store: Store, metadata: Metadata) -> bool:
+    """Whether a new node will be in a hierarchy of the v3 draft."""
+    return isinstance(store, DraftStore) or drafts.is_draft(metadata.zarr_format)
+
+
+def prepare(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Store:
+    """Check that a node can be created; nothing is written.
+
+    Returns
+    -------
+    Store
+        The store as the hierarchy that the node is to be in will see it.
+
+    Raises
+    ------
+    NodeExistsError
+        As `create`.
+    """
+    detect.render(metadata)
+    if is_draft(store, metadata):
+        return drafts.prepare(plain(store), path, metadata, overwrite=overwrite)[0]
+    _checked(store, path, metadata, overwrite=overwrite)
+    return store
+
+
+def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Store:
+    """Write a new node, and groups above it where there are none (conformance A-48, C-6).
+
+    Returns
+    -------
+    Store
+        The store as the hierarchy that the node is in sees it.
+
+    Raises
+    ------
+    NodeExistsError
+        If there is a node and `overwrite` is false, or an array stands above.
+    """
+    if is_draft(store, metadata):
+        return drafts.create(plain(store), path, metadata, overwrite=overwrite)
+    documents = detect.render(metadata)  # so that what can't be written fails before erasing
+    missing, there = _checked(store, path, metadata, overwrite=overwrite)
+    with changing(store, path, whole=True) as real:
+        for parent in missing:
+            _put(real, parent, detect.render(GroupMetadata(metadata.zarr_format)))
+        # Only what is a node is erased: a directory of other things is not ours to empty.
+        if there:
+            hierarchy.remove(real, path)
+        elif overwrite and isinstance(metadata, ArrayMetadata):
+            erase_leftovers(Chunks(real, prefix_of(path), metadata))
+        _put(real, path, documents)
+    return store
+
+
+def _checked(
+    store: Store, path: str, metadata: Metadata, *, overwrite: bool
+) -> tuple[list[str], bool]:
+    """Return the paths above at which there is no group, and whether there is a node already."""
+    check_name(path, metadata.zarr_format)
+    missing = _missing_parents(plain(store), path)
+    there = hierarchy.exists(plain(store), path)
+    if there and not overwrite:
+        raise NodeExistsError(
+            "there is an array or group here already; overwrite=True replaces it",
+            key=location(store, path),
+        )
+    return missing, there
+
+
+def _missing_parents(store: Store, path: str) -> list[str]:
+    parents = ancestors(path)
+    missing = []
+    for parent, found in zip(parents, hierarchy.read_each(store, parents), strict=True):
+        if isinstance(found, ArrayMetadata):
+            raise NodeExistsError("an array can't hold other nodes", key=location(store, parent))
+        if found is None:
+            missing.append(parent)
+    return missing
+
+
+def _put(store: Store, path: str, documents: Documents) -> None:
+    for name, value in documents.items():
+        if value is not None:
+            store.set(prefix_of(path) + name, value)

@@ -1,0 +1,97 @@
+"""A directory in which something is made that is to take the place of another directory."""
+
+import ctypes
+import os
+import shutil
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from zarrdask.errors import StoreError
+from zarrdask.storage.base import Buffer
+from zarrdask.storage.local import LocalStore
+
+_HERE = -100  # AT_FDCWD
+_EXCHANGE = 2  # RENAME_EXCHANGE
+
+
+@dataclass(frozen=True)
+class StagedStore(LocalStore):
+    """A directory that is made once.
+
+    When it is gone, what it was for is done or was given up. Tasks that still write to it, or do
+    so again, must not make it again: what they write goes nowhere.
+    """
+
+    def _make_directory(self, path: str) -> None:
+        if path == self.root:
+            raise FileNotFoundError(path)
+        try:
+            os.mkdir(path)
+        except FileExistsError:
+            pass
+        except FileNotFoundError:
+            self._make_directory(os.path.dirname(path))
+            self._make_directory(path)
+
+    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+        try:
+            super().set(key, value)
+        except StoreError:
+            if os.path.isdir(self.root):
+                raise
+
+
+def replace_directory(new: str, old: str) -> None:
+    """Put a directory in the place of another one, which is then removed.
+
+    Where the system can, nobody sees a moment without either.
+
+    Parameters
+    ----------
+    new, old : str
+        Paths in one file system. If there is no old one, the new one is renamed.
+
+    Raises
+    ------
+    OSError
+        If it can't be done; both are then as they were, or the new one is in its place.
+    """
+    aside = new
+    if not os.path.isdir(old):
+        os.rename(new, old)
+    elif not _exchanged(new, old):
+        aside = beside(new)
+        os.rename(old, aside)
+        os.rename(new, old)
+    remove_directory(aside)
+
+
+def beside(path: str) -> str:
+    """Return the name of a directory that no listing shows, beside another one."""
+    return os.path.join(os.path.dirname(path), f".zarrdask-{os.urandom(8).hex()}.partial")
+
+
+def remove_directory(path: str) -> None:
+    """Remove a directory, if there is one, also while others write to it."""
+    gone = beside(path)
+    try:
+        os.rename(path, gone)
+    except FileNotFoundError:
+        return
+    # Nobody knows this name, so nothing is added.
+    shutil.rmtree(gone)
+
+
+def _exchanged(new: str, old: str) -> bool:
+    """Exchange two directories at once, if the system can."""
+    call = _renameat2()
+    if call is None:
+        return False
+    paths = os.fsencode(new), os.fsencode(old)
+    return bool(call(_HERE, paths[0], _HERE, paths[1], _EXCHANGE) == 0)
+
+
+@cache
+def _renameat2() -> Any:
+    return getattr(ctypes.CDLL(None), "renameat2", None)
