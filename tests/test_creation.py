@@ -359,3 +359,23 @@ def test_what_users_leave_to_the_data_type_is_filled_in(codecs):
     values = np.arange(8, dtype="f4")
     zarrdask.create_array(store, shape=8, dtype="f4", chunks=4, codecs=codecs)[...] = values
     np.testing.assert_array_equal(zarrdask.open_array(store)[...], values)
+
+
+@pytest.mark.parametrize("zarr_format", [3, "v3-draft"])
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("chunk_key_encoding", 7),
+        ("storage_transformers", 5),
+        ("extensions", 5),
+        ("zarr_format", [3]),
+    ],
+)
+def test_an_option_of_the_wrong_kind_is_an_error_that_names_it(zarr_format, name, wrong):
+    with pytest.raises(MetadataError, match=name):
+        plan(**{"zarr_format": zarr_format, name: wrong})
+
+
+def test_a_field_of_objects_can_not_be_stored_in_v3():
+    with pytest.raises(UnsupportedError):
+        plan(dtype=[("a", "O")])

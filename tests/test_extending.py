@@ -5,9 +5,13 @@ import re
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+
+from zarrdask.errors import UnsupportedError
+from zarrdask.registry import Registry
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "extending.md").read_text()
@@ -103,3 +107,17 @@ def test_an_installed_package_extends_everything_by_name(tmp_path):
 def test_an_example_has_about_thirty_lines(block):
     body = block[re.search(r"^(@dataclass|class|def)", block, re.M).start() :]
     assert len([line for line in body.splitlines() if line.strip()]) <= 36
+
+
+@pytest.mark.parametrize("target", ["no_such_module:X", "json:no_such_name"])
+def test_a_package_that_can_not_be_loaded_is_an_error_that_names_what_is_missing(target):
+    codecs = Registry("codec", "codecs", "zarrdask.codecs", {})
+    codecs.__dict__["_installed"] = {"x": EntryPoint("x", target, "zarrdask.codecs")}
+    with pytest.raises(UnsupportedError, match="no_such") as caught:
+        codecs.find("x")
+    assert (caught.value.key, caught.value.found) == ("codecs", "x")
+
+
+def test_where_nothing_is_known_nothing_is_expected():
+    extensions = Registry("extension", "extensions", "zarrdask.none", {})
+    assert str(extensions.unknown("x")) == "extensions: unknown extension; found 'x'"

@@ -1,10 +1,11 @@
 """Groups."""
 
+import dask
 import numpy as np
 import pytest
 
 import zarrdask
-from tests.documents import dump, v3
+from tests.documents import dump, v2, v3
 from zarrdask import (
     Array,
     Group,
@@ -13,9 +14,13 @@ from zarrdask import (
     NodeNotFoundError,
     NodeTypeError,
     ReadOnlyError,
+    UnsupportedError,
     create_group,
     open_group,
 )
+from zarrdask.storage.base import Store
+
+GROUP = {"zarr_format": 3, "node_type": "group"}
 
 
 @pytest.fixture(params=[2, 3])
@@ -359,3 +364,128 @@ def test_an_array_that_is_required_twice_is_the_same():
     for _ in range(2):
         z = group.require_array("a", shape=np.int64(4), dtype=">f4")
         assert (z.shape, z.dtype) == ((4,), np.dtype("f4"))
+
+
+# ---- strict, and what was allowed
+
+
+@pytest.fixture
+def doubtful():
+    """A v2 group with an array that has a member which must not be there."""
+    return {
+        ".zgroup": dump({"zarr_format": 2}),
+        "a/.zarray": dump(v2() | {"_NCZARR_ARRAY": {}}),
+    }
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda g: g["a"],
+        lambda g: list(g.arrays()),
+        lambda g: g.require_array("a", shape=4, dtype="u2"),
+        lambda g: open_group(g)["a"],
+        lambda g: zarrdask.open(g, "a"),
+        lambda g: zarrdask.open_array(g, "a"),
+        lambda g: zarrdask.from_zarr(g, component="a"),
+    ],
+)
+def test_below_a_group_that_was_opened_strictly_all_is_strict(doubtful, act):
+    with pytest.raises(MetadataError, match="A-16"):
+        act(open_group(doubtful, strict=True))
+    act(open_group(doubtful))
+
+
+@pytest.mark.parametrize("mode", ["a", "w", "w-"])
+def test_a_group_that_was_made_strictly_is_strict_below(doubtful, mode):
+    del doubtful[".zgroup"]
+    group = open_group({}, mode=mode, zarr_format=2, strict=True)
+    group.store.set("g/a/.zarray", doubtful["a/.zarray"])
+    with pytest.raises(MetadataError, match="A-16"):
+        group.create_group("g")["a"]
+
+
+def test_an_array_can_be_opened_again_strictly(doubtful):
+    z = zarrdask.open_array(doubtful, "a")
+    assert zarrdask.open_array(z) is z
+    with pytest.raises(MetadataError, match="A-16"):
+        zarrdask.open_array(z, strict=True)
+
+
+def test_what_was_allowed_where_it_was_opened_can_be_changed(doubtful):
+    with dask.config.set({"zarrdask.strict": True}):
+        group = open_group(doubtful, mode="r+", strict=False)
+        z = group["a"]
+        group.attrs["x"] = z.attrs["x"] = 1
+        z.resize(3)
+        z.append(np.ones(3, "u2"))
+    assert zarrdask.open(doubtful, "a").shape == (6,)
+
+
+# ---- what is no name, or no option
+
+
+@pytest.mark.parametrize("name", [3, "\ud800", "...", "a\0"])
+def test_what_is_no_name_is_an_error(root, name):
+    with pytest.raises(MetadataError, match="path"):
+        root.create_group(name)
+    with pytest.raises(MetadataError, match="path"):
+        zarrdask.open(root.store, name)
+
+
+def test_directories_whose_names_no_node_can_have_are_no_members():
+    values = {"zarr.json": dump(GROUP)}
+    values |= dict.fromkeys(("ok/zarr.json", ".../zarr.json", "a\\b/zarr.json"), dump(v3()))
+    assert list(open_group(values)) == ["ok"]
+
+
+@pytest.mark.parametrize(
+    "options", [{"attributes": [1]}, {"attributes": "ab"}, {"zarr_format": [3]}]
+)
+def test_an_option_of_the_wrong_kind_is_an_error_that_names_it(options):
+    with pytest.raises(MetadataError, match=next(iter(options))):
+        create_group({}, **options)
+
+
+def test_v2_has_no_reserved_names():
+    group = create_group({}, zarr_format=2)
+    group.create_array("__a", shape=2, dtype="u1")
+    assert list(group) == ["__a"]
+    values = {"zarr.json": dump(GROUP), "__a/zarr.json": dump(v3())}
+    assert list(open_group(values)) == []
+
+
+class Unlisted(Store):
+    """A store that can't tell what is in it."""
+
+    url = "unlisted"
+
+    def __init__(self, values):
+        self.values = values
+
+    def get(self, key):
+        return self.values.get(key)
+
+    def set(self, key, value):
+        self.values[key] = bytes(value)
+
+    def erase(self, key):
+        self.values.pop(key, None)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3, "v3-draft", "v3-draft-protocol"])
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda group: group.__delitem__("a"),
+        lambda group: group.create_array("a", shape=3, dtype="u1", overwrite=True),
+    ],
+)
+def test_what_can_not_be_removed_as_a_whole_stays_as_it_is(zarr_format, act):
+    values = {}
+    group = create_group(Unlisted(values), zarr_format=zarr_format)
+    group.create_array("a", shape=2, dtype="u1")[...] = 1
+    before = dict(values)
+    with pytest.raises(UnsupportedError, match="listed"):
+        act(group)
+    assert values == before

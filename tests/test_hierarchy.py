@@ -244,3 +244,37 @@ def test_members_that_another_writer_added_are_kept(name):
     node.attrs["units"] = "K"
     assert json.loads(store[name])["_NCZARR"] == {"a": [1]}
     assert json.loads(store[".zattrs"]) == {"units": "K"}
+
+
+def test_overwriting_the_root_replaces_the_other_dialect_of_the_draft():
+    dialects = ("v3-draft", "v3-draft-protocol")
+    store = {}
+    for old, new in (dialects, dialects[::-1]):
+        zarrdask.create_array(store, "a", shape=2, dtype="u1", zarr_format=old)[...] = 1
+        with pytest.raises(NodeExistsError):
+            zarrdask.create_group(store, zarr_format=new)
+        group = zarrdask.create_group(store, zarr_format=new, overwrite=True)
+        assert (list(group), zarrdask.open(store).zarr_format) == ([], new)
+        del store["zarr.json"]
+
+
+class Counting(MemoryStore):
+    """A store that keeps what it is asked for."""
+
+    def __init__(self, values):
+        super().__init__(values)
+        self.asked = []
+
+    def get_many(self, keys, scratch):
+        keys = list(keys)
+        self.asked += keys
+        return super().get_many(keys, scratch)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3, "v3-draft", "v3-draft-protocol"])
+def test_opening_asks_for_nothing_twice(zarr_format):
+    values = {}
+    zarrdask.create_array(values, "a/b", shape=2, dtype="u1", zarr_format=zarr_format)
+    store = Counting(values)
+    zarrdask.open(store, "a/b")
+    assert len(set(store.asked)) == len(store.asked)

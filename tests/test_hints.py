@@ -1,6 +1,7 @@
 """What is said where there is no node."""
 
 import fsspec
+import fsspec.implementations.memory
 import pytest
 
 import zarrdask
@@ -54,3 +55,21 @@ def test_of_two_formats_at_one_path_v3_is_taken_and_said():
     both = {".zarray": dump(v2(dtype="<u4")), "zarr.json": dump(v3())}
     with pytest.warns(ToleranceWarning, match=r"Zarr 3 was taken, \.zarray was not"):
         assert zarrdask.open(both).dtype == "u2"
+
+
+class Guarded(fsspec.implementations.memory.MemoryFileSystem):
+    """A file system of which a user may see one directory only."""
+
+    protocol = "guarded"
+    cachable = False
+
+    def cat_file(self, path, *args, **options):
+        if "/mine" not in path:
+            raise PermissionError(403)
+        return super().cat_file(path, *args, **options)
+
+
+def test_what_is_around_a_store_need_not_be_readable():
+    fsspec.register_implementation("guarded", Guarded, clobber=True)
+    assert message("guarded://bucket/mine/x") == message({})
+    assert list(zarrdask.open_group("guarded://bucket/mine/x", mode="a")) == []

@@ -129,7 +129,7 @@ def _update(store: Store, dropped: _Dropped, path: str, *, whole: bool) -> None:
             below = each[len(start) :]
             entries[below] = consolidated.parsed(each, documents)
         entries = {below: documents for below, documents in entries.items() if documents}
-        if "" in entries:
+        if consolidated.is_group(entries.get("", {})):
             for name, value in consolidated.render(zarr_format, entries).items():
                 store.set(start + name, value)
     except MetadataError as error:

@@ -97,7 +97,7 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
         keys=_keys(options, codecs),
         fill_value=fill,
         codecs=codecs,
-        attributes=_attributes(options.attributes),
+        attributes=given_attributes(options.attributes),
         dimension_names=None if names is None else _names(names),
         transformers=layers,
         extensions=_extensions(options),
@@ -141,7 +141,14 @@ def _with_axes_of(dtype: np.dtype[Any], options: ArrayOptions) -> ArrayOptions:
     )
 
 
-def _attributes(found: Any) -> dict[str, Any]:
+def given_attributes(found: Any) -> dict[str, Any]:
+    """Return the attributes of a new node.
+
+    Raises
+    ------
+    MetadataError
+        If they are no mapping.
+    """
     if found is not None and not isinstance(found, Mapping):
         raise MetadataError("not attributes", key="attributes", found=found, expected="a mapping")
     return dict(found or {})
@@ -159,7 +166,7 @@ def _default_fill(data_type: DataType, codecs: tuple[Codec, ...]) -> Any:
 
 
 def _transformers(options: ArrayOptions, ndim: int) -> tuple[StorageTransformer, ...]:
-    given = options.storage_transformers
+    given = _items(options.storage_transformers)
     if given and options.zarr_format == 2:
         raise UnsupportedError("Zarr v2 has no storage transformers", key="storage_transformers")
     draft = options.zarr_format in (DRAFT, PROTOCOL)
@@ -168,11 +175,12 @@ def _transformers(options: ArrayOptions, ndim: int) -> tuple[StorageTransformer,
 
 
 def _extensions(options: ArrayOptions) -> tuple[Definition, ...]:
+    given = _items(options.extensions)
     if options.zarr_format in (DRAFT, PROTOCOL):
-        return draft_entry.parse_extensions(list(options.extensions))
-    if options.extensions and options.zarr_format != 3:
+        return draft_entry.parse_extensions(given)
+    if given and options.zarr_format != 3:
         raise UnsupportedError("only Zarr v3 arrays have extensions", key="extensions")
-    return parse_extensions({"extensions": list(options.extensions)}) if options.extensions else ()
+    return parse_extensions({"extensions": given}) if given else ()
 
 
 def _keys(options: ArrayOptions, codecs: tuple[Codec, ...]) -> ChunkKeyEncoding:
@@ -183,9 +191,11 @@ def _keys(options: ArrayOptions, codecs: tuple[Codec, ...]) -> ChunkKeyEncoding:
         return _draft_keys(options)
     if isinstance(given, Mapping):
         return parse_keys(dict(given))
-    if hasattr(given, "names"):
+    if given is not None and not isinstance(given, str):
+        if not hasattr(given, "names"):
+            raise MetadataError("not a chunk key encoding", key="chunk_key_encoding", found=given)
         return given
-    if isinstance(given, str) and given not in ("default", "v2") and KEY_ENCODINGS.get(given):
+    if given is not None and given not in ("default", "v2") and KEY_ENCODINGS.get(given):
         return parse_keys(given)
     name = given or ("v2" if options.zarr_format == 2 else "default")
     separator = options.separator or ("/" if name == "default" else ".")
@@ -227,7 +237,7 @@ def _draft_keys(options: ArrayOptions) -> ChunkKeyEncoding:
 # Codecs
 
 
-def _items(found: CodecsLike) -> list[Any]:
+def _items(found: Any) -> list[Any]:
     if found is None:
         return []
     if isinstance(found, Iterable) and not isinstance(found, str | Mapping):

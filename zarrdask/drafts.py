@@ -120,6 +120,9 @@ def prepare(
         the store's root has another format.
     """
     view = store if isinstance(store, DraftStore) else around(store, [*ancestors(path), path])
+    if overwrite and not path and view is not store and view is not None:
+        # The root of another dialect goes as that of another format does.
+        view = view if view.zarr_format == metadata.zarr_format else None
     check_path(path if view is None else below_root(view, path))
     if view is not None:
         _check_format(view, metadata.zarr_format)

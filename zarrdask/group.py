@@ -7,7 +7,7 @@ from typing import Any
 from zarrdask import hierarchy, nodes
 from zarrdask.array import Array, check_mode, create_array
 from zarrdask.attributes import Attributes
-from zarrdask.creation import ArrayOptions, plan_array
+from zarrdask.creation import ArrayOptions, given_attributes, plan_array
 from zarrdask.errors import MetadataError, NodeNotFoundError, NodeTypeError, ReadOnlyError
 from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
@@ -163,7 +163,7 @@ class Group(Mapping[str, "Array | Group"]):
     ) -> "Group":
         """Create a group below."""
         self._check_writable()
-        metadata = GroupMetadata(self.zarr_format, dict(attributes or {}))
+        metadata = GroupMetadata(self.zarr_format, given_attributes(attributes))
         path = hierarchy.join(self.path, name)
         return _create(self.store, path, metadata, overwrite=overwrite, strict=self.strict)
 
@@ -365,7 +365,7 @@ def create_group(
         If there is a node and `overwrite` is false.
     """
     store, path = hierarchy.locate(url, component, storage_options)
-    metadata = GroupMetadata(zarr_format, dict(attributes or {}))
+    metadata = GroupMetadata(zarr_format, given_attributes(attributes))
     strict = hierarchy.strict_below(url, None)
     return _create(store, path, metadata, overwrite=overwrite, strict=strict)
 

@@ -7,11 +7,11 @@ from zarrdask import drafts, hints, nested
 from zarrdask.consolidation import ancestors, changing
 from zarrdask.errors import MetadataError, NodeNotFoundError, StoreError, ZarrdaskError
 from zarrdask.formats import consolidated as forms
-from zarrdask.formats import detect
+from zarrdask.formats import detect, v2
 from zarrdask.formats.base import Documents
 from zarrdask.implicit import implied
 from zarrdask.metadata import Metadata, ZarrFormat
-from zarrdask.storage.base import Scratch, Store, is_text
+from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.consolidated import ConsolidatedStore, Held, plain
 from zarrdask.storage.draft import DraftStore
 from zarrdask.storage.resolve import resolve
@@ -33,7 +33,7 @@ def normalise(path: str | None) -> str:
     >>> normalise("//foo//bar/")
     'foo/bar'
     """
-    if not isinstance(path, str | None) or not is_text(path or ""):
+    if not isinstance(path, str | None) or any("\ud800" <= c <= "\udfff" for c in path or ""):
         raise MetadataError("not a path", key="path", found=path, expected="Unicode text")
     names = [name for name in (path or "").replace("\\", "/").split("/") if name]
     for name in names:
@@ -72,7 +72,7 @@ def check_name(path: str, zarr_format: ZarrFormat) -> None:
         raise MetadataError("a path in Zarr v2 is ASCII text", key="path", found=path)
     reserved = (*detect.NAMES, forms.KEY)
     for name in path.split("/"):
-        if name in reserved or (zarr_format == 3 and name.startswith("__")):
+        if name in reserved or (zarr_format == 3 and _is_reserved(name)):
             raise MetadataError("this name is reserved", key="path", found=name)
 
 
@@ -287,9 +287,10 @@ def erase(store: Store, path: str) -> None:
 def remove(store: Store, path: str) -> None:
     """Remove a node, whatever consolidated metadata tell of it."""
     prefix = prefix_of(path)
-    # Documents go first: what is left is no node.
-    for name in detect.names(store):
-        store.erase(prefix + name)
+    if store.listable:
+        # Documents go first: what is left is no node.
+        for name in detect.names(store):
+            store.erase(prefix + name)
     try:
         store.erase_prefix(prefix)
     except StoreError as error:
@@ -298,15 +299,31 @@ def remove(store: Store, path: str) -> None:
 
 def _members(store: Store, path: str) -> list[tuple[str, Documents]]:
     _, below = store.list_dir(prefix_of(path))
-    draft = isinstance(store, DraftStore)
-    names = [name for name in below if _is_name(name) and (draft or not name.startswith("__"))]
+    names = list(filter(_is_name, below))
     documents = _documents(store, [join(path, name) for name in names])
     return [
         (name, found)
         for name, found in zip(names, documents, strict=True)
-        if any(found[key] is not None for f in detect.formats_of(store) for key in f.CHILD_NAMES)
-        or (not draft and is_implied(store, join(path, name)))
+        if _is_member(store, name, found) or _is_implied_member(store, path, name)
     ]
+
+
+def _is_implied_member(store: Store, path: str, name: str) -> bool:
+    if isinstance(store, DraftStore) or _is_reserved(name):
+        return False
+    return is_implied(store, join(path, name))
+
+
+def _is_member(store: Store, name: str, documents: Documents) -> bool:
+    keys = [key for form in detect.formats_of(store) for key in form.CHILD_NAMES]
+    if _is_reserved(name) and not isinstance(store, DraftStore):
+        keys = [*v2.CHILD_NAMES]
+    return any(documents[key] is not None for key in keys)
+
+
+def _is_reserved(name: str) -> bool:
+    """Whether v3 keeps a name for others than nodes (conformance C-29)."""
+    return name.startswith("__")
 
 
 def _is_name(name: str) -> bool:

@@ -47,14 +47,27 @@ class Registry(Generic[T]):
         self._registered[name] = item
 
     def get(self, name: str) -> T | None:
-        """Return what is known under a name, or None."""
+        """Return what is known under a name, or None.
+
+        Raises
+        ------
+        UnsupportedError
+            If an installed package declares it, and it can't be loaded.
+        """
         if name in self._registered:
             return self._registered[name]
         if name in self._built_in:
             module, _, attribute = self._built_in[name].partition(":")
             return cast(T, getattr(import_module(module), attribute))
         point = self._installed.get(name)
-        return None if point is None else cast(T, point.load())
+        try:
+            return None if point is None else cast(T, point.load())
+        except (ImportError, AttributeError) as error:
+            raise UnsupportedError(
+                f"the {self.what} of an installed package can't be loaded: {error}",
+                key=self.key,
+                found=name,
+            ) from error
 
     def find(self, name: str) -> T:
         """Return what is known under a name.
@@ -72,7 +85,7 @@ class Registry(Generic[T]):
     def unknown(self, name: Any) -> UnsupportedError:
         """Return the error for a name that nothing is known under: it tells those like it."""
         names = self.names()
-        expected = ", ".join(get_close_matches(str(name), names) or names)
+        expected = ", ".join(get_close_matches(str(name), names) or names) or None
         return UnsupportedError(f"unknown {self.what}", key=self.key, found=name, expected=expected)
 
     def names(self) -> list[str]:

@@ -43,7 +43,10 @@ def strictness(strict: bool | None, *, quiet: bool = False) -> Iterator[None]:  
     quiet : bool
         Whether warnings are left out: they were given where the node was opened.
     """
-    tokens = _strict.set(_strict.get() if strict is None else strict), _quiet.set(quiet or _quiet.get())
+    tokens = (
+        _strict.set(_strict.get() if strict is None else strict),
+        _quiet.set(quiet or _quiet.get()),
+    )
     try:
         yield
     finally:

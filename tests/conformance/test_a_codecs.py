@@ -210,6 +210,15 @@ def test_a57_the_name_of_a_shuffle_is_read_unless_strict(name, member):
         opened(frame, shape=(2, 3), dtype="<i2", strict=True, **others)
 
 
+@pytest.mark.parametrize("name", ["zlib", "gzip", "zstd", "blosc"])
+def test_a58_an_unknown_member_of_a_compressor_is_read_unless_strict(name):
+    config = {"id": name, "other": 1}
+    frame = numcodecs.get_codec({"id": name}).encode(VALUES)
+    same(opened(frame, shape=(2, 3), dtype="<i2", compressor=config)[...], VALUES)
+    with refused("A-58"):
+        opened(frame, shape=(2, 3), dtype="<i2", strict=True, compressor=config)
+
+
 def test_a57_a_blosc_frame_of_snappy_is_not_written():
     with pytest.raises(zarrdask.CodecError, match="snappy"):
         stored_as(np.arange(5000), compressors={**BLOSC, "cname": "snappy"})

@@ -116,6 +116,13 @@ def test_c8_dimension_names_are_texts_or_null_one_an_axis():
             opened(wrong)
 
 
+def test_c8_null_instead_of_names_is_read_unless_strict():
+    values = {"zarr.json": dump(v3(dimension_names=None))}
+    assert zarrdask.open(values).dimension_names is None
+    with pytest.raises(MetadataError, match=r"C-8\b"):
+        zarrdask.open(values, strict=True)
+
+
 @pytest.mark.parametrize("codecs", [[], ["crc32c"], [LITTLE, LITTLE]])
 def test_c9_exactly_one_codec_makes_bytes_of_arrays(codecs):
     with pytest.raises(MetadataError, match="codecs"):

@@ -464,6 +464,16 @@ def test_s14_the_first_is_nearest_the_array(layers):
 
 
 @pytest.mark.usefixtures("inverting")
+def test_s14_shards_may_lie_in_shards_behind_another_transformer():
+    layers = [XOR, sharding(2), sharding(2)]
+    store = stored(array((8,), (1,), "uint8", 0, storage_transformers=layers))
+    z = zarrdask.open_array(store, "a", mode="r+")
+    z[...] = np.arange(8)  # the first shard has the same key as the one that it lies in
+    assert zarrdask.open_array(store, "a")[...].tolist() == list(range(8))
+    assert sorted(key for key in store if key.startswith("data/")) == ["data/a/c0", "data/a/c1"]
+
+
+@pytest.mark.usefixtures("inverting")
 def test_s14_a_stack_is_written_and_read_by_tasks(tmp_path):
     options = {"chunks": 1, "compressors": [], "storage_transformers": [XOR, sharding(4)]}
     x = da.arange(1, 21, chunks=3).astype("u1")

@@ -127,8 +127,7 @@ def test_xb3_null_is_read_as_zero_with_a_warning(name, zero):
     assert (value.tobytes() if name == "r16" else value) == zero
     with refused("X-B3"):
         zarrdask.open_array(store, "a", strict=True)
-    with pytest.warns(ToleranceWarning, match="X-B3"):
-        found.attrs["x"] = 1
+    found.attrs["x"] = 1  # what there was to say was said
     assert json.loads(store["meta/a.array.json"])["fill_value"] is not None
 
 

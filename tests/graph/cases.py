@@ -123,6 +123,21 @@ def case(seed):
     return Case(seed, options, blocks, old, new, region, expected)
 
 
+def tiles(seed):
+    """Return a case, and regions of its array: each element lies in one of them."""
+    rng = np.random.default_rng(seed)
+    found = case(seed)
+    regions = [tuple(slice(0, n) for n in found.options["shape"])]
+    for _ in range(int(rng.integers(1, 6)) if regions[0] else 0):
+        region = regions.pop(int(rng.integers(len(regions))))
+        axis = int(rng.integers(len(region)))
+        start, stop = region[axis].start, region[axis].stop
+        at = int(rng.integers(start, stop + 1))
+        for part in (slice(start, at), slice(at, stop)):
+            regions.append((*region[:axis], part, *region[axis + 1 :]))
+    return found, regions
+
+
 def _values(rng, shape, dtype, fill):
     """Return values, some parts of which are only the fill value."""
     raw = rng.integers(0, 100, shape)

@@ -20,31 +20,12 @@ import pytest
 from distributed import Client, LocalCluster, Status, WorkerPlugin
 
 import zarrdask
+from tests.graph.writer import LAYOUTS, NEW, OLD, job, write_slowly
 from zarrdask.storage.local import LocalStore
 
 ROOT = Path(__file__).parents[2]
 #: Seconds after which a test is no longer waited for.
 PATIENCE = 60
-OLD = np.arange(1, 60 * 48 + 1).reshape(60, 48)
-NEW = -OLD
-LAYOUTS = (
-    {"chunks": (20, 12), "compressors": ()},
-    {"chunks": (10, 6), "shards": (20, 12), "compressors": ()},
-    {"chunks": (20, 12), "zarr_format": 2, "compressors": ()},
-)
-
-
-def write_slowly(write=os.write):
-    """Let each write of a value be done in several parts, with time between them."""
-
-    def slow(fd, data):
-        # Others write to pipes, a few bytes.
-        if len(data) < 200:
-            return write(fd, data)
-        time.sleep(0.005)
-        return write(fd, memoryview(data)[: max(len(data) // 3, 199)])
-
-    os.write = slow
 
 
 class Slow(WorkerPlugin):
@@ -52,6 +33,14 @@ class Slow(WorkerPlugin):
 
     def setup(self, worker):
         write_slowly()
+
+
+def stored(place, number):
+    """Return an array of the old values."""
+    options = {"shape": OLD.shape, "dtype": OLD.dtype, **LAYOUTS[number]}
+    array = zarrdask.create_array(place, "a", **options)
+    array[...] = OLD
+    return array
 
 
 def files(place):
@@ -135,13 +124,13 @@ def kill_one(client, rng):
 @pytest.mark.parametrize("kind", ["new", "region"])
 def test_workers_are_killed(client, tmp_path, seed, kind):
     rng = random.Random(seed)
-    options = LAYOUTS[seed % len(LAYOUTS)]
+    options = LAYOUTS[seed]
     x = da.from_array(NEW, chunks=(7, 13))
     expected, states = NEW, (np.zeros_like(OLD), NEW)
     if kind == "new":
         task = zarrdask.to_zarr(x, tmp_path, "a", compute=False, **options)
     else:
-        zarrdask.create_array(tmp_path, "a", shape=OLD.shape, dtype=OLD.dtype, **options)[...] = OLD
+        stored(tmp_path, seed)
         region = np.s_[5:55, 5:40]
         expected = OLD.copy()
         expected[region] = NEW[region]
@@ -169,44 +158,12 @@ def test_workers_are_killed(client, tmp_path, seed, kind):
 
 # ---- the client
 
-WRITE = """
-import sys
-import zarrdask
-from tests.graph import test_kill as this
-
-if __name__ == "__main__":
-    place, kind, number, cluster = sys.argv[1:]
-    x, options = this.job(place, kind, int(number))
-    this.write_slowly()
-    if cluster == "cluster":
-        from distributed import Client, LocalCluster
-
-        client = Client(LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0"))
-        client.register_plugin(this.Slow())
-    print("ready", flush=True)
-    sys.stdin.readline()
-    zarrdask.to_zarr(x, place, "a", **options)
-"""
-
-
-def job(place, kind, number):
-    """Return what is to be written, and the options of that."""
-    x = da.from_array(NEW, chunks=(7, 13))
-    match kind:
-        case "region":
-            return x, {"region": np.s_[:, :]}
-        case "self":  # it stays until the new one is complete
-            return -zarrdask.from_zarr(place, "a"), {"overwrite": True, **LAYOUTS[number]}
-        case "last":
-            return x, {"overwrite": True, "commit": "last", **LAYOUTS[number]}
-    return x, {"overwrite": True, **LAYOUTS[number]}
-
 
 @contextmanager
 def writer(*arguments):
     """Start a process that writes when it is told to; afterwards nothing is left of it."""
     process = subprocess.Popen(
-        [sys.executable, "-c", WRITE, *map(str, arguments)],
+        [sys.executable, "-m", "tests.graph.writer", *map(str, arguments)],
         cwd=ROOT,
         text=True,
         stdin=subprocess.PIPE,
@@ -262,8 +219,7 @@ def test_the_process_that_computes_is_killed(tmp_path, kind, cluster, count):
     with ExitStack() as stack:
         writers = []
         for number, place in enumerate(places):
-            layout = LAYOUTS[number]
-            zarrdask.create_array(place, "a", shape=OLD.shape, dtype=OLD.dtype, **layout)[...] = OLD
+            stored(place, number)
             writers.append(writer(place, kind, number, cluster))
         processes = [stack.enter_context(each) for each in writers]
         for process in processes:
@@ -315,24 +271,14 @@ def runs_out(call, after):
     return limited
 
 
-REGION = np.s_[3:57, 2:]
-CHANGED = OLD.copy()
-CHANGED[REGION] = NEW[REGION]
-
-
-def prepared(place, number):
-    """Return an array of old values, and what writes new ones to a region of it."""
-    layout = LAYOUTS[number]
-    array = zarrdask.create_array(place, "a", shape=OLD.shape, dtype=OLD.dtype, **layout)
-    array[...] = OLD
-    x = da.from_array(NEW[REGION], chunks=(7, 13))
-    return array, zarrdask.to_zarr(x, place, "a", region=REGION, compute=False)
-
-
 @pytest.mark.parametrize("number", range(len(LAYOUTS)))
 @pytest.mark.parametrize(("call", "after"), [("write", 0), ("write", 5), ("close", 5), ("open", 5)])
 def test_a_disk_that_is_full_keeps_the_old_values(tmp_path, monkeypatch, number, call, after):
-    array, task = prepared(tmp_path, number)
+    array = stored(tmp_path, number)
+    x, options = job(tmp_path, "part", number)
+    task = zarrdask.to_zarr(x, tmp_path, "a", compute=False, **options)
+    changed = OLD.copy()
+    changed[options["region"]] = NEW[options["region"]]
     before = files(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(os, call, runs_out(call, after))
@@ -340,40 +286,19 @@ def test_a_disk_that_is_full_keeps_the_old_values(tmp_path, monkeypatch, number,
             task.compute(scheduler="sync")
     assert caught.value.key.startswith("a/")
     assert files(tmp_path) == before
-    check_units(array, OLD, CHANGED)
-    assert not np.array_equal(array[...], CHANGED)
+    check_units(array, OLD, changed)
+    assert not np.array_equal(array[...], changed)
     task.compute(scheduler="threads")
-    np.testing.assert_array_equal(array[...], CHANGED)
+    np.testing.assert_array_equal(array[...], changed)
     assert files(tmp_path) == before
-
-
-LIMIT = """
-import resource
-import sys
-import zarrdask
-from tests.graph import test_kill as this
-
-array, task = this.prepared(sys.argv[1], int(sys.argv[2]))
-_, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-resource.setrlimit(resource.RLIMIT_FSIZE, (1000, most))
-try:
-    task.compute(scheduler="threads")
-except zarrdask.StoreError as error:
-    print(error)
-"""
 
 
 @pytest.mark.parametrize("number", range(len(LAYOUTS)))
 def test_a_file_that_may_not_get_that_large_keeps_its_old_values(tmp_path, number):
-    done = subprocess.run(
-        [sys.executable, "-c", LIMIT, str(tmp_path), str(number)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=PATIENCE,
-        check=True,
-    )
-    assert done.stdout.startswith("a/")
-    assert "File too large" in done.stdout
+    stored(tmp_path, number)
+    with writer(tmp_path, "part", number, "limit") as process:
+        said, _ = process.communicate("go\n", timeout=PATIENCE)
+    assert said.startswith("ready\na/")
+    assert "File too large" in said
     np.testing.assert_array_equal(zarrdask.open_array(tmp_path, "a")[...], OLD)
     assert not partial(tmp_path)

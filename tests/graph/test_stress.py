@@ -6,16 +6,18 @@ The cases are those of fixed seeds; ``ZARRDASK_SEED=1000`` in the environment gi
 import os
 
 import dask
+import dask.array as da
 import pytest
 from distributed import Client, LocalCluster
 
 import zarrdask
-from tests.graph.cases import case, explained, same
-from tests.graph.writes import LoggedStore, WritesStore
+from tests.graph.cases import case, explained, same, tiles
+from tests.graph.writes import LoggedStore, SlowLocalStore, WritesStore
 
 FIRST = int(os.environ.get("ZARRDASK_SEED", "0"))
 THREADS = range(FIRST, FIRST + 320, 40)
 CLUSTER = range(FIRST + 500, FIRST + 560, 10)
+TILES = range(FIRST + 700, FIRST + 780, 20)
 
 
 def keys(each, store, wanted):
@@ -49,6 +51,27 @@ def test_threads(first):
             check(each, store, before)
 
 
+def in_tiles(seed, store):
+    """Return what writes an array by several regions, and the case."""
+    each, regions = tiles(seed)
+    zarrdask.create_array(store, **each.options)[...] = each.old
+    arrays = [da.from_array(each.expected[region], chunks=-1) for region in regions]
+    return each, [
+        zarrdask.to_zarr(x.rechunk(5), store, region=region, compute=False)
+        for x, region in zip(arrays, regions, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("first", TILES)
+def test_regions_that_threads_write_in_one_graph(first):
+    for seed in range(first, first + TILES.step):
+        store = WritesStore()
+        each, tasks = in_tiles(seed, store)
+        with explained(each):
+            dask.compute(*tasks, scheduler="threads", num_workers=8)
+            same(zarrdask.open_array(store)[...], each.expected)
+
+
 @pytest.fixture(scope="module")
 def client():
     with (
@@ -73,3 +96,13 @@ def test_two_processes(client, tmp_path, first):
     for each, store, old in zip(cases, stores, before, strict=True):
         with explained(each):
             check(each, store, old)
+
+
+def test_regions_that_two_processes_write_in_one_graph(client, tmp_path):
+    seeds = range(FIRST + 900, FIRST + 912)
+    stores = [SlowLocalStore(str(tmp_path / f"{seed}")) for seed in seeds]
+    writes = [in_tiles(seed, store) for seed, store in zip(seeds, stores, strict=True)]
+    dask.compute(*(tasks for _, tasks in writes))
+    for (each, _), store in zip(writes, stores, strict=True):
+        with explained(each):
+            same(zarrdask.open_array(store)[...], each.expected)

@@ -754,3 +754,14 @@ def test_what_to_do_after_a_change_is_checked(setting):
     with pytest.raises(MetadataError, match="drop or update"):
         zarrdask.create_group({})
     assert config.DEFAULTS["consolidated-after-change"] == "drop"
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_an_array_that_replaces_a_consolidated_group_has_no_such_metadata(setting, zarr_format):
+    setting({"zarrdask.consolidated-after-change": "update"})
+    values = {}
+    zarrdask.create_group(values, zarr_format=zarr_format)
+    zarrdask.consolidate_metadata(values)
+    zarrdask.create_array(values, shape=1, dtype="u1", zarr_format=zarr_format, overwrite=True)
+    assert sorted(values) == [".zarray" if zarr_format == 2 else "zarr.json"]
+    assert b"consolidated_metadata" not in values[sorted(values)[0]]

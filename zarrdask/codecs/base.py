@@ -15,6 +15,8 @@ Json = dict[str, Any]
 
 #: Room that an encoder may take beyond its input: bounds what a damaged value can make us allocate.
 SLACK = 2**16
+#: The most bytes of anything. With what codecs add it is still a number that libraries take.
+MOST = 2**62
 #: The bound where the metadata gives none (elements of variable length).
 UNBOUNDED = 2**40
 

@@ -5,6 +5,7 @@ from math import prod
 from typing import Any, ClassVar, Self, cast
 
 from zarrdask.codecs.base import (
+    MOST,
     SLACK,
     Buffer,
     BytesBytes,
@@ -111,6 +112,7 @@ class ConditionalCodec:
                 steps.append((codec, limit))
                 size = codec.encoded_size(limit)
                 limit = limit * getattr(codec, "growth", 2) + SLACK if size is None else size
+                limit = min(limit, MOST)
         found: Buffer = view[self._size :]
         for codec, most in reversed(steps):
             found = codec.decode(found, most)

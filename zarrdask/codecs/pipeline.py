@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from zarrdask.codecs.base import (
+    MOST,
     SLACK,
     ArrayArray,
     ArrayBytes,
@@ -22,8 +23,6 @@ from zarrdask.errors import MetadataError
 
 #: (data, size, start, stop) -> (where it begins, decoded bytes); see `BloscCodec.decode_part`.
 Partial = Callable[[Buffer, int, int, int], tuple[int, Buffer]]
-#: Bytes. With what codecs add it is still a number that libraries take.
-_MOST = 2**62
 _ORDER = (Kind.ARRAY_ARRAY, Kind.ARRAY_BYTES, Kind.BYTES_BYTES)
 
 
@@ -85,12 +84,12 @@ class Pipeline:
 
     def __init__(self, codecs: Sequence[Codec], spec: ChunkSpec) -> None:
         before, serializer, after = split(codecs)
-        if spec.nbytes >= _MOST:
+        if spec.nbytes >= MOST:
             raise MetadataError(
                 "a chunk that no memory could hold",
                 key="chunk_shape",
                 found=spec.shape,
-                expected=f"less than {_MOST} bytes",
+                expected=f"less than {MOST} bytes",
             )
         self.codecs = tuple(codecs)
         self.spec = spec
@@ -100,13 +99,13 @@ class Pipeline:
         self.serializer = serializer.bind(last)
         self.raw = None if stages else self.serializer.raw
         size = self.serializer.encoded_size
-        limit = self.serializer.most
+        limit = min(self.serializer.most, MOST)
         compressors = []
         for codec in after:
             compressors.append((codec, limit))
             size = None if size is None else codec.encoded_size(size)
             limit = limit * getattr(codec, "growth", 2) + SLACK if size is None else size
-            limit = min(limit, _MOST)
+            limit = min(limit, MOST)
         self.compressors = tuple(compressors)
         one = after[0] if len(after) == 1 and self.raw is not None else None
         self.partial: Partial | None = getattr(one, "decode_part", None)

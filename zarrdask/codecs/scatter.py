@@ -70,7 +70,10 @@ def scatter(
             else:
                 decode = chunk_decoder(pipeline)
                 out[outside] = decode(data)
+            name = None
     except ZarrdaskError as error:
+        if name is None:
+            raise  # the next value could not be had: that error names it
         raise error.within(f"{kind}{name}") from error.__cause__
 
 

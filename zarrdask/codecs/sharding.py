@@ -226,7 +226,7 @@ class Shard:
         outsides = [cuts.outsides[n] for n in order]
         nested = shard_of(self.chunks)
         if nested is None:
-            whole = exact(value.parts(ranges), ranges)
+            whole = exact(value.parts(ranges), ranges, names)
             scatter(self.chunks, names, insides, outsides, whole, out=out, kind="inner chunk ")
             return
         for (start, size), inside, outside in zip(ranges, insides, outsides, strict=True):
@@ -295,8 +295,8 @@ class Shard:
         for place in np.ndindex(*self.grid.counts):
             start, size = index[place].tolist()
             if (start, size) != (int(_EMPTY), int(_EMPTY)):
-                [(start, size)] = self._ranges(index[place][None], [place])
-                [found[place]] = exact(HeldValue(data).parts([(start, size)]), [(start, size)])
+                ranges = self._ranges(index[place][None], [place])
+                [found[place]] = exact(HeldValue(data).parts(ranges), ranges, [place])
         return found
 
     def update(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from zarrdask.codecs.base import Buffer
 from zarrdask.errors import CodecError
@@ -52,19 +52,26 @@ class PartOfValue:
         return self.value.parts([(self.offset + start, length) for start, length in within])
 
 
-def exact(values: Iterator[Buffer | None], ranges: Sequence[Range]) -> Iterator[Buffer]:
+def exact(
+    values: Iterator[Buffer | None], ranges: Sequence[Range], names: Sequence[Any]
+) -> Iterator[Buffer]:
     """Yield the parts (start, length) of a value, each as long as it should be.
+
+    Parameters
+    ----------
+    names : sequence
+        What the chunk in each part is called in an error.
 
     Raises
     ------
     CodecError
         If the value ends before.
     """
-    for data, (start, size) in zip(values, ranges, strict=True):
+    for data, (start, size), name in zip(values, ranges, names, strict=True):
         if data is None or len(data) != size:
             raise CodecError(
                 "the index of the shard points outside it",
-                key=f"bytes {start} to {start + size}",
+                key=f"inner chunk {name}: bytes {start} to {start + size}",
                 found=f"{0 if data is None else len(data)} bytes",
                 expected=f"{size} bytes",
             )

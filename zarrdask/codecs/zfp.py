@@ -24,6 +24,9 @@ _REALS = ("tolerance", "rate")
 #: numcodecs' numbers for the modes.
 _NUMBERS = {2: "rate", 3: "precision", 4: "tolerance"}
 _MOST = 2**31 - 1
+#: Bits of an element: as many as a block of 256 can need.
+_MOST_RATE = 2**14
+_MOST_TOLERANCE = 2.0**1023
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,15 @@ class ZfpCodec:
 def _check(value: Any, member: str) -> None:
     if member not in _REALS:
         integer(value, f"zfp.{member}", -_MOST if member == "minexp" else 0, _MOST)
-    elif isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        return
+    # The library takes any number, and then writes outside its memory.
+    most = _MOST_RATE if member == "rate" else _MOST_TOLERANCE
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
         raise MetadataError(
-            "not a permitted value", key=f"zfp.{member}", found=value, expected="a number from 0"
+            "not a permitted value",
+            key=f"zfp.{member}",
+            found=value,
+            expected=f"a number from 0 to {most}",
         )
 
 

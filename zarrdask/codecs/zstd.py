@@ -145,8 +145,8 @@ def _frame(view: memoryview, start: int) -> Frame:
 def _decode_frame(data: Buffer, frame: Frame, limit: int, out: Any) -> Buffer:
     """Decode one frame; into `out` if it is given and the frame fills it."""
     size = frame.size
-    if size is not None and size > limit:
-        raise _too_long(size, limit)
+    if size is not None and size > min(limit, frame.most):
+        raise _too_long(size, min(limit, frame.most))
     if out is not None and size in (limit, None):
         zstd.decompress(data, out)
         return out  # type: ignore[no-any-return]

@@ -20,7 +20,7 @@ NAMES = frozenset(
 )
 #: Other names of core types; never written.
 ALIASES = {"complex_float32": "complex64", "complex_float64": "complex128"}
-_RAW = re.compile(r"r([1-9]\d*)")
+_RAW = re.compile(r"r([1-9]\d{0,10})")
 #: The largest element, in bytes, that NumPy can have.
 _MOST = 2**31 - 1
 

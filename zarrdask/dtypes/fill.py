@@ -120,7 +120,8 @@ def only_fill(chunk: np.ndarray, fill: Any) -> bool:
         return all(type(item) is type(fill) and bool(same(item, fill)) for item in chunk.flat)
     wanted = np.array(fill, chunk.dtype).tobytes()
     # Data that isn't empty mostly shows it at once.
-    if chunk[(*[slice(0, 1)] * chunk.ndim, ...)].tobytes() != wanted:
+    first: Any = (*[slice(0, 1)] * chunk.ndim, ...)  # also without axes an array
+    if chunk[first].tobytes() != wanted:
         return False
     width = chunk.dtype.itemsize
     if width in (1, 2, 4, 8):

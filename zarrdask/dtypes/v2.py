@@ -9,7 +9,7 @@ from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.tolerance import tolerate
 
 _TYPESTR = re.compile(r"([<>|])([biufcmMSUVO])(\d*)(\[[^\]]+\])?")
-_UNIT = re.compile(r"\[\d*(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)(/\d+)?\]")
+_UNIT = re.compile(r"\[(?:[1-9]\d*)?(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)(?:/[1-9]\d*)?\]")
 _MICRO = str.maketrans("\u03bc\u00b5", "uu")
 _EXPECTED = "a NumPy typestr such as '<f4' or '|b1', or a list of fields"
 
@@ -60,7 +60,7 @@ def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
         raise MetadataError("the item size is missing", key=key, found=text, expected=_EXPECTED)
     try:
         return np.dtype(plain)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise UnsupportedError("NumPy has no such data type", key=key, found=text) from error
 
 

@@ -193,7 +193,7 @@ def object_fill(codecs: tuple[Codec, ...], fill: Any) -> Any:
 
     Documents have 0, "" or null for every kind of object (conformance A-32).
     """
-    name = next(codec.name for codec in codecs if isinstance(codec, ObjectCodec))
+    name = next((codec.name for codec in codecs if isinstance(codec, ObjectCodec)), None)
     if name == "vlen-bytes" and fill == "":
         return b""
     if name == "vlen-array" and (fill is None or fill in (0, "")):
@@ -256,6 +256,9 @@ def _compressor(found: Any, itemsize: int, view: str) -> Codec:
     if build is None:
         make(config)
         return BufferCodec(json.dumps(config, sort_keys=True), view)
+    if others := sorted(set(config) - {"id"} - _COMPRESSOR_MEMBERS[config["id"]]):
+        # Chunks say for themselves how they are compressed.
+        tolerate("A-58", "unknown members", key=f"compressor {config['id']}", found=others)
     return build(config, itemsize)
 
 
@@ -275,6 +278,12 @@ _COMPRESSORS: Mapping[str, Callable[[Json, int], Codec]] = {
     "zstd": lambda config, _: ZstdCodec(
         config.get("level", 0), bool(config.get("checksum", False))
     ),
+}
+_COMPRESSOR_MEMBERS = {
+    "blosc": {"cname", "clevel", "shuffle", "blocksize", "typesize"},
+    "gzip": {"level"},
+    "zlib": {"level"},
+    "zstd": {"level", "checksum"},
 }
 
 

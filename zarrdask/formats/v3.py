@@ -116,7 +116,7 @@ def _parse_array(document: Json) -> ArrayMetadata:
         fill_value=data_type.parse_fill(document["fill_value"]),
         codecs=_parse_codecs(document["codecs"], data_type, len(shape)),
         attributes=parse_attributes(document.get("attributes", {}), "attributes"),
-        dimension_names=_parse_names(document.get("dimension_names")),
+        dimension_names=_parse_names(document),
         transformers=parse_transformers(document.get("storage_transformers", [])),
         extensions=parse_extensions(document),
         extra=_extra(document, (*_ARRAY, *_OPTIONAL)),
@@ -131,8 +131,12 @@ def _parse_codecs(found: Any, data_type: DataType, ndim: int) -> tuple[Codec, ..
     return little_endian(codecs) if old else codecs
 
 
-def _parse_names(found: Any) -> tuple[str | None, ...] | None:
+def _parse_names(document: Json) -> tuple[str | None, ...] | None:
+    if "dimension_names" not in document:
+        return None
+    found = document["dimension_names"]
     if found is None:
+        tolerate("C-8", "no names are left out", key="dimension_names", found="null")
         return None
     if not isinstance(found, list) or not all(n is None or isinstance(n, str) for n in found):
         raise MetadataError(

@@ -17,7 +17,7 @@ from zarrdask.formats import detect
 from zarrdask.formats.base import Documents
 from zarrdask.graph.client import check_visible
 from zarrdask.graph.read import stored_type
-from zarrdask.graph.reads import reads
+from zarrdask.graph.reads import needed_reads, reads
 from zarrdask.group import Group
 from zarrdask.indexing import Region, whole_region
 from zarrdask.metadata import ArrayMetadata
@@ -233,7 +233,10 @@ def _staged(array: Array) -> Destination:
 
 
 def _existing(array: Array, place: Region, together: Sequence[da.Array]) -> Destination:
-    if any(read.overlaps(array.stored.place, place) for read in reads(together)):
+    where = array.stored.place
+    if any(read.overlaps(where, place) for read in reads(together)) and any(
+        read.overlaps(where, place) for read in needed_reads(together)
+    ):
         if place == whole_region(array.shape) and _can_stage(array):
             return _staged(open_array(array.store, array.path, mode="r+", consolidated=False))
         raise SelectionError(

@@ -1,18 +1,24 @@
 """What a Dask array is computed from: stored arrays, found in its graph."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from types import FunctionType
 from typing import Any, NamedTuple
 
 import dask.array as da
 import numpy as np
-from dask._task_spec import DataNode, Task, TaskRef
+from dask._task_spec import DataNode, Task, TaskRef, _execute_subgraph, convert_legacy_graph
+from dask.core import flatten
+from dask.highlevelgraph import HighLevelGraph
+from dask.optimization import cull
 
 from zarrdask.array import Array
 from zarrdask.graph.source import Source, Target
-from zarrdask.indexing import Region, whole_region
+from zarrdask.group import Group
+from zarrdask.hierarchy import prefix_of
+from zarrdask.indexing import Region, basic, whole_region
+from zarrdask.locks import place_of
 
 #: What can't hold a stored array, and is met most.
 _PLAIN = (str, int, float, slice, bytes, type(None), np.ndarray, np.generic, TaskRef, type)
@@ -50,18 +56,21 @@ def reads(arrays: Iterable[da.Array]) -> Iterator[Read]:
     Looked at are the graphs and all that their tasks are given, wherever they come from: those
     that were optimised or pickled, too. Arrays of zarr-python are known as well.
     """
-    waiting = [root for x in arrays for root in _roots(x)]
-    seen = set[int]()
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, _PLAIN):
-            continue
-        found = _read(item)
-        if found is not None:
-            yield found
-        elif id(item) not in seen:
-            seen.add(id(item))
-            waiting.extend(_parts(item))
+    return _found([root for x in arrays for root in _roots(x)])
+
+
+def needed_reads(arrays: Iterable[da.Array]) -> Iterator[Read]:
+    """Yield what they read without the blocks that nothing comes of; this takes its time."""
+    if da.ARRAY_EXPR_ENABLED:
+        return reads(arrays)
+    return _found([_culled(x) for x in arrays])
+
+
+def _culled(x: da.Array) -> dict[Any, Any]:
+    graph, keys = x.__dask_graph__(), list(flatten(x.__dask_keys__()))
+    if isinstance(graph, HighLevelGraph):
+        return dict(graph.cull(keys))
+    return dict(cull(convert_legacy_graph(graph), keys)[0])
 
 
 def _roots(x: da.Array) -> Iterable[Any]:
@@ -72,14 +81,31 @@ def _roots(x: da.Array) -> Iterable[Any]:
     return [x.dask] if layers is None else [vars(layer) for layer in layers.values()]
 
 
+def _found(waiting: list[Any]) -> Iterator[Read]:
+    # With the things themselves, so that no other one gets their number.
+    seen: dict[int, Any] = {}
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, _PLAIN):
+            continue
+        found = item if isinstance(item, Read) else _read(item)
+        if found is not None:
+            yield found
+        elif id(item) not in seen:
+            seen[id(item)] = item
+            waiting.extend(_parts(item))
+
+
 def _read(item: Any) -> Read | None:
     if isinstance(item, Source):
         return Read(item.handle.chunks.place, item.region)
     if isinstance(item, Array | Target):  # a target: in a graph that returns what it stored
         chunks = item.stored if isinstance(item, Array) else item.handle.chunks
         return Read(chunks.place, whole_region(chunks.metadata.shape))
+    if isinstance(item, Group):
+        return Read(place_of(item.store, prefix_of(item.path)), ())
     place = _of_zarr_python(item)
-    return None if place is None else Read(place, whole_region(item.shape))
+    return None if place is None else Read(place, whole_region(getattr(item, "shape", ())))
 
 
 def _of_zarr_python(item: Any) -> str | None:
@@ -100,8 +126,10 @@ def _parts(item: Any) -> Iterable[Any]:
     """Return what a part of a graph holds."""
     if isinstance(item, DataNode):
         return (item.value,)
+    if isinstance(item, _Fused):
+        return _given(item.task, item.given)
     if isinstance(item, Task):
-        return (item.func, *item.args, *(item.kwargs or {}).values())
+        return _given(item, {})
     if isinstance(item, dict):
         return item.values()
     if isinstance(item, list | tuple | set | frozenset):
@@ -113,6 +141,40 @@ def _parts(item: Any) -> Iterable[Any]:
         cells = map(_content, item.__closure__ or ())
         return [*cells, *(value for value in used if _read(value) is not None)]
     return [getattr(item, "__self__", None)]
+
+
+class _Fused(NamedTuple):
+    """A task that is part of another one, and what that is given, by the names within."""
+
+    task: Task
+    given: Mapping[Any, Any]
+
+
+def _given(task: Task, outer: Mapping[Any, Any]) -> Iterator[Any]:
+    """Yield what a task is given, in a task that is given something itself."""
+    values = [_value(arg, outer) for arg in task.args]
+    yield from (task.func, *(_value(arg, outer) for arg in (task.kwargs or {}).values()))
+    if task.func is _execute_subgraph:
+        inner, _, names, *rest = values
+        given = dict(zip(names, rest, strict=False))
+        yield from (_Fused(t, given) if isinstance(t, Task) else t for t in inner.values())
+        return
+    for value, following in zip(values, [*values[1:], None], strict=True):
+        # As Dask's getters have it, a source and what is taken of it.
+        if isinstance(value, Source) and _is_region(following):
+            region = value.view(basic(following, value.shape).slices).region
+            yield Read(value.handle.chunks.place, region)
+        else:
+            yield value
+
+
+def _value(arg: Any, given: Mapping[Any, Any]) -> Any:
+    found = given.get(arg.key, arg) if isinstance(arg, TaskRef) else arg
+    return found.value if isinstance(found, DataNode) else found
+
+
+def _is_region(found: Any) -> bool:
+    return isinstance(found, tuple) and all(isinstance(pick, slice) for pick in found)
 
 
 def _content(cell: Any) -> Any:

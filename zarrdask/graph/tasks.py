@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+import dask
 import dask.array as da
 import numpy as np
 from dask.delayed import Delayed, delayed
@@ -46,8 +47,8 @@ def write_blocks(
     )
     blocks = plan.blocks
     if blocks != x.chunks:
-        # Neighbours exchange edges in one step, however many axes there are.
-        x = x.rechunk(blocks, threshold=max(4, 2**x.ndim))
+        # Where that takes several steps, no block between is larger than those that are written.
+        x = x.rechunk(blocks, block_size_limit=plan.block_bytes)
     start = tuple(pick.start for pick in place)
     target = Target(Handle(stored), start, empty=config.get("write-empty-chunks"))
     receipts = _map_blocks(
@@ -96,10 +97,12 @@ def write_block(values: np.ndarray, target: Target, block: tuple[slice, ...]) ->
 
 def gather(receipts: Sequence[da.Array], commits: Sequence[Action | None]) -> Delayed:
     """Return writes, and what is done after all of them, as one thing to compute."""
+    parts: list[Any] = list(receipts)
     # Array expressions have no to_delayed; there the receipts are put together.
-    parts = [
-        each if da.ARRAY_EXPR_ENABLED else each.to_delayed().ravel().tolist() for each in receipts
-    ]
+    if not da.ARRAY_EXPR_ENABLED:
+        # Together, so that what they have in common stays in common.
+        together = dask.optimize(*receipts)
+        parts = [each.to_delayed(optimize_graph=False).ravel().tolist() for each in together]
     name = f"to-zarr-{uuid4().hex}"
     return delayed(finish, pure=False)(list(commits), *parts, dask_key_name=name)
 

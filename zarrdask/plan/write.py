@@ -180,8 +180,8 @@ class WritePlan:
     def extra_tasks(self) -> int:
         """How many tasks cut and join blocks before: none if the boundaries lie right already.
 
-        One for each piece of a block, and one for each block of several pieces. Dask may then do
-        some of them together with others.
+        One for each piece of a block, and one for each block of several pieces. They are fewer
+        where Dask joins many pieces in several steps, or does some of it together with others.
         """
         pieces = [axis.pieces for axis in self.axes]
         cut = prod(p.count for p in pieces) - prod(p.entire for p in pieces)

@@ -282,18 +282,13 @@ def check_prefix(prefix: str, *, draft: bool = False) -> str:
 
 
 def _checked(kind: str, text: str, expected: str, *, valid: bool, draft: bool) -> str:
-    if not valid or not is_text(text):
+    if not valid or _SURROGATE.search(text):
         raise MetadataError(f"not a {kind}", key=kind, found=text, expected=expected)
     if draft and not _DRAFT.fullmatch(text):
         raise MetadataError(
             f"not a {kind} in the draft of Zarr v3", key=kind, found=text, expected=_DRAFT.pattern
         )
     return text
-
-
-def is_text(found: str) -> bool:
-    """Whether a name can be encoded: Python has others for files whose names are no text."""
-    return _SURROGATE.search(found) is None
 
 
 def right_below(prefix: str, keys: Iterable[str]) -> Names:

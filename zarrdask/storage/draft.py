@@ -197,10 +197,13 @@ class DraftStore(WrappedStore):
     def erase_prefix(self, prefix: str) -> None:
         """Remove what is below a prefix, documents and chunks, and its own documents (B-74)."""
         below = self._below(prefix)
-        for kind in _KINDS.values():
-            self.inner.erase(self._document(below.rstrip("/"), kind))
+        own = [self._document(below.rstrip("/"), kind) for kind in _KINDS.values()]
+        if self.inner.listable:
+            self.inner.erase_values(own)  # first: what is left is no node
         self.inner.erase_prefix(self._meta + below)
         self.inner.erase_prefix(self._data + below)
+        if not self.inner.listable:
+            self.inner.erase_values(own)
 
     # ---- listing
 

@@ -1,0 +1,230 @@
+"""Dask arrays at the end of stored ones."""
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.graph.writes import WritesStore
+from zarrdask.storage.memory import MemoryStore
+
+OLD = np.arange(1.0, 1 + 13 * 7).reshape(13, 7)
+LAYOUTS = {
+    "chunks": {"chunks": (5, 3)},
+    "shards": {"chunks": (1, 2), "shards": (5, 4)},
+    "uneven": {"chunks": ((5, 1, 7), (3, 4))},
+    "v2": {"chunks": (5, 3), "zarr_format": 2},
+    "draft": {"chunks": (5, 3), "zarr_format": "v3-draft"},
+    "draft shards": {"chunks": (1, 2), "shards": (5, 4), "zarr_format": "v3-draft-protocol"},
+}
+
+
+@pytest.fixture(params=["sync", "threads"], autouse=True)
+def scheduler(request):
+    with dask.config.set(scheduler=request.param):
+        yield
+
+
+def old(store, layout="chunks"):
+    z = zarrdask.create_array(store, "a", shape=OLD.shape, dtype="f8", **LAYOUTS[layout])
+    z[...] = OLD
+    return z
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("size", [0, 1, 4, 23])
+def test_what_is_appended_comes_after_what_was_there(layout, axis, size):
+    store = WritesStore()
+    z = old(store, layout)
+    shape = list(OLD.shape)
+    shape[axis] = size
+    values = -np.arange(1.0, 1 + np.prod(shape)).reshape(shape)
+    store.writes.clear()
+    assert z.append(da.from_array(values, chunks=4), axis=axis) == tuple(
+        n + size * (i == axis % 2) for i, n in enumerate(OLD.shape)
+    )
+    expected = np.concatenate([OLD, values], axis)
+    np.testing.assert_array_equal(z[...], expected)
+    np.testing.assert_array_equal(zarrdask.open_array(store, "a")[...], expected)
+    assert set(store.writes.values()) <= {1}, "a unit has several writers"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_many_steps(layout):
+    z = old(MemoryStore(), layout)
+    expected = OLD
+    for step in range(1, 8):
+        new = np.full((step, 7), -float(step))
+        zarrdask.append(da.from_array(new, chunks=2), z)
+        expected = np.concatenate([expected, new])
+    np.testing.assert_array_equal(zarrdask.open_array(z.store, "a")[...], expected)
+
+
+def test_units_that_are_not_met_stay():
+    store = WritesStore()
+    z = old(store)
+    store.writes.clear()
+    z.append(da.ones((9, 7), chunks=4))
+    units = {f"a/c/{i}/{j}" for i in (2, 3, 4) for j in range(3)}
+    assert set(store.writes) == {*units, "a/zarr.json"}
+
+
+@pytest.mark.parametrize("compute", [True, False])
+def test_the_shape_comes_last(compute):
+    order = []
+
+    class Noted(MemoryStore):
+        def set(self, key, value):
+            order.append(key)
+            super().set(key, value)
+
+    z = old(Noted())
+    order.clear()
+    task = zarrdask.append(da.ones((9, 7), chunks=4), z.store, "a", compute=compute)
+    if not compute:
+        assert order == []
+        np.testing.assert_array_equal(zarrdask.open_array(z.store, "a")[...], OLD)
+        task.compute()
+    assert order.index("a/zarr.json") == len(order) - 1 == 9
+    assert zarrdask.open_array(z.store, "a").shape == (22, 7)
+
+
+def test_a_numpy_array_is_taken_by_both():
+    z = old({})
+    zarrdask.append(np.ones((2, 7)), z)
+    zarrdask.open_array(z.store, "a", mode="r+").append(np.ones((2, 7)))
+    assert zarrdask.open_array(z.store, "a").shape == (17, 7)
+
+
+def test_attributes_stay_also_those_that_were_given_meanwhile():
+    z = old({})
+    task = zarrdask.append(da.ones((2, 7)), z, compute=False)
+    z.attrs["unit"] = "K"
+    task.compute()
+    assert zarrdask.open_array(z.store, "a").attrs["unit"] == "K"
+
+
+def test_values_are_cast():
+    z = zarrdask.create_array({}, shape=2, dtype="i2", chunks=2)
+    z.append(da.from_array([1.0, 2.0, 3.0], chunks=2))
+    assert z[...].tolist() == [0, 0, 1, 2, 3]
+
+
+def test_units_of_the_fill_value_are_not_stored():
+    z = old({})
+    z.append(da.zeros((12, 7), chunks=4))
+    assert z.nchunks_stored == 9
+    assert z.shape == (25, 7)
+
+
+def test_it_may_be_computed_from_the_array_itself():
+    z = old({})
+    z.append(zarrdask.from_zarr(z)[::-1] * 2)
+    np.testing.assert_array_equal(z[...], np.concatenate([OLD, OLD[::-1] * 2]))
+
+
+def test_doing_it_again_changes_nothing():
+    z = old({})
+    task = zarrdask.append(da.full((4, 7), 5.0, chunks=3), z, compute=False)
+    task.compute()
+    task.compute()
+    expected = np.concatenate([OLD, np.full((4, 7), 5.0)])
+    np.testing.assert_array_equal(zarrdask.open_array(z.store, "a")[...], expected)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((2, 6), 0), ((2, 7), 1), ((7,), 0), ((2, 7), 2), ((2, 7), -3), ((2, 7), "x")],
+)
+def test_what_does_not_fit_is_an_error_and_changes_nothing(shape, axis):
+    z = old({})
+    before = dict(z.store.values)
+    with pytest.raises(zarrdask.SelectionError):
+        zarrdask.append(da.ones(shape), z, axis=axis)
+    with pytest.raises(zarrdask.SelectionError):
+        z.append(np.ones(shape), axis)
+    assert z.store.values == before
+
+
+def test_other_errors():
+    z = old({})
+    with pytest.raises(zarrdask.ReadOnlyError):
+        zarrdask.append(da.ones((2, 7)), zarrdask.open_array(z.store, "a"))
+    with pytest.raises(zarrdask.NodeNotFoundError):
+        zarrdask.append(da.ones((2, 7)), z.store, "b")
+    with pytest.raises(zarrdask.NodeTypeError):
+        zarrdask.append(da.ones((2, 7)), z.store)
+    x = da.from_array(np.arange(10), chunks=5)
+    with pytest.raises(zarrdask.MetadataError, match="compute_chunk_sizes"):
+        zarrdask.append(x[x > 3], z)
+
+
+def test_another_shape_meanwhile_is_an_error():
+    z = old({})
+    first = zarrdask.append(da.full((4, 7), 5.0), z, compute=False)
+    z.append(np.full((3, 7), 6.0))
+    with pytest.raises(zarrdask.StoreError, match="another shape meanwhile"):
+        first.compute()
+    assert zarrdask.open_array(z.store, "a").shape == (16, 7)
+    del z.store.values["a/zarr.json"]
+    with pytest.raises(zarrdask.StoreError, match="another shape meanwhile"):
+        first.compute()
+
+
+class Failure(Exception):
+    pass
+
+
+@pytest.mark.parametrize("kind", ["dask", "numpy"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_one_that_fails_leaves_the_array_as_it_was(kind, layout, monkeypatch):
+    store = MemoryStore()
+    z = old(store, layout)
+    before = dict(store.values)
+    if kind == "dask":
+
+        def fail(block, block_info=None):
+            if block_info[0]["chunk-location"] == (3, 1):
+                raise Failure
+            return block
+
+        x = da.ones((17, 7), chunks=4).map_blocks(fail, dtype="f8", meta=np.empty((0, 0)))
+        with pytest.raises(Failure) as caught:
+            z.append(x)
+        assert "the array is as it was" in caught.value.__notes__[0]
+    else:
+        real = MemoryStore.set
+
+        def full(self, key, value):
+            if len(self.values) > len(before) + 2 and key not in before:
+                raise zarrdask.StoreError("full", key=key)
+            real(self, key, value)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(MemoryStore, "set", full)
+            with pytest.raises(zarrdask.StoreError, match="full"):
+                z.append(np.ones((17, 7)))
+    assert z.shape == zarrdask.open_array(store, "a").shape == OLD.shape
+    np.testing.assert_array_equal(z[...], OLD)
+    assert store.values.keys() == before.keys()
+    # Growing shows nothing of it.
+    z.resize((40, 7))
+    assert not z[13:].any()
+
+
+def test_readers_see_the_old_or_the_new():
+    seen = set()
+
+    class Watched(MemoryStore):
+        def set(self, key, value):
+            super().set(key, value)
+            copy = zarrdask.open_array(dict(self.values), "a")
+            np.testing.assert_array_equal(copy[:13], OLD)
+            assert (copy[13:] == 5).all()
+            seen.add(copy.shape)
+
+    store = old({}).store
+    zarrdask.append(da.full((9, 7), 5.0, chunks=4), Watched(store.values), "a")
+    assert seen == {(13, 7), (22, 7)}
