@@ -12,7 +12,8 @@ from distributed import Client, LocalCluster
 
 import zarrdask
 from tests.graph.cases import case, explained, same, tiles
-from tests.graph.writes import LoggedStore, SlowLocalStore, WritesStore
+from tests.graph.writes import LoggedStore, SlowStore, WritesStore
+from zarrdask.storage.local import LocalStore
 
 FIRST = int(os.environ.get("ZARRDASK_SEED", "0"))
 THREADS = range(FIRST, FIRST + 320, 40)
@@ -100,7 +101,7 @@ def test_two_processes(client, tmp_path, first):
 
 def test_regions_that_two_processes_write_in_one_graph(client, tmp_path):
     seeds = range(FIRST + 900, FIRST + 912)
-    stores = [SlowLocalStore(str(tmp_path / f"{seed}")) for seed in seeds]
+    stores = [SlowStore(LocalStore(str(tmp_path / f"{seed}"))) for seed in seeds]
     writes = [in_tiles(seed, store) for seed, store in zip(seeds, stores, strict=True)]
     dask.compute(*(tasks for _, tasks in writes))
     for (each, _), store in zip(writes, stores, strict=True):

@@ -2,7 +2,6 @@
 
 import threading
 import time
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -65,13 +64,4 @@ class SlowStore(WrappedStore):
         found = super().get(key)
         if "zarr.json" not in key:
             time.sleep(0.01)
-        return found
-
-
-class SlowLocalStore(LocalStore):
-    """A directory; values arrive some time after they were read."""
-
-    def get(self, key):
-        found = super().get(key)
-        time.sleep(0.003)
         return found

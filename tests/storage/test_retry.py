@@ -26,6 +26,26 @@ class ClientError(Exception):
         self.response = {"ResponseMetadata": {"HTTPStatusCode": status}, "Error": {"Code": code}}
 
 
+class OtherHttpError(Exception):
+    """As Google's packages have it."""
+
+    def __init__(self, code):
+        super().__init__(code)
+        self.code = code
+
+
+class RequestError(Exception):
+    """As the package requests has it: the response tells."""
+
+    def __init__(self, status):
+        super().__init__(status)
+        self.response = HttpError(status)
+
+
+class ServiceResponseError(Exception):
+    """As Azure's packages have it."""
+
+
 def behind(error):
     """Return an error of ours that was raised because of another."""
     found = StoreError("failed", key="a")
@@ -41,6 +61,10 @@ TRANSIENT = [
     HttpError(503),
     ClientError(500),
     ClientError(400, "RequestTimeout"),
+    ClientError(400, "ThrottlingException"),
+    OtherHttpError(429),
+    RequestError(503),
+    ServiceResponseError(),
     behind(ConnectionResetError()),
     behind(behind(HttpError(502))),
 ]
@@ -51,6 +75,8 @@ LASTING = [
     HttpError(404),
     HttpError(403),
     ClientError(403, "AccessDenied"),
+    OtherHttpError([503]),
+    RequestError(404),
     behind(OSError(errno.EROFS, "read-only")),
     ValueError(),
 ]
@@ -103,9 +129,8 @@ def test_a_failure_that_passes_is_not_seen(pauses):
 
 
 def test_it_is_given_up_after_the_configured_number(pauses):
-    with dask.config.set({"zarrdask.retries": 2}):
-        with pytest.raises(ConnectionResetError):
-            RetryingStore(Failing(ConnectionResetError(), 3)).get("a")
+    with dask.config.set({"zarrdask.retries": 2}), pytest.raises(ConnectionResetError):
+        RetryingStore(Failing(ConnectionResetError(), 3)).get("a")
     assert len(pauses) == 2
 
 

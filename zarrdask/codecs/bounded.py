@@ -3,8 +3,12 @@
 import bz2
 import lzma
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
+import numpy as np
+
+from zarrdask.codecs import zfp_stream
 from zarrdask.codecs.base import Buffer
 from zarrdask.errors import CodecError
 
@@ -29,8 +33,18 @@ def _lz4(data: Buffer, codec: Any, limit: int) -> Any:
     return codec.decode(data)
 
 
+def _zfpy(data: Buffer, codec: Any, limit: int) -> Any:
+    # The library trusts the shape in the header, and reads as far as the stream tells it.
+    shape, kind = zfp_stream.read_header(data)
+    stored = np.dtype(kind)
+    if prod(shape) * stored.itemsize > limit:
+        raise too_long(prod(shape) * stored.itemsize, limit)
+    most = zfp_stream.bound(shape, stored, 2**16)
+    return codec.decode(zfp_stream.padded(data, most, shape))
+
+
 #: By numcodecs id: (data, numcodecs codec, limit) -> decoded bytes.
-BOUNDED: dict[str, Callable[[Buffer, Any, int], Any]] = {"bz2": _bz2, "lz4": _lz4, "lzma": _lzma}
+BOUNDED: dict[str, Callable[[Buffer, Any, int], Any]] = {"bz2": _bz2, "lz4": _lz4, "lzma": _lzma, "zfpy": _zfpy}
 
 
 def _streams(make: Callable[[], Any], data: Buffer, limit: int) -> bytes:

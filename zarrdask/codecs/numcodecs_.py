@@ -12,6 +12,7 @@ from numcodecs.abc import Codec as NumcodecsCodec
 
 from zarrdask.codecs.base import UNBOUNDED, Buffer, ChunkSpec, Json, Kind
 from zarrdask.codecs.bounded import BOUNDED, too_long
+from zarrdask.codecs.zfp_stream import check_rate
 from zarrdask.errors import (
     ChecksumError,
     CodecError,
@@ -96,8 +97,11 @@ class BufferCodec:
 
     def encode(self, data: Buffer) -> Buffer:  # noqa: D102
         typed = np.frombuffer(data, self.view) if len(data) else np.empty(0, self.view)
+        codec = _make(self.config)
+        if codec.codec_id == "zfpy" and "rate" in codec.compression_kwargs:
+            check_rate(codec.compression_kwargs["rate"], 1, typed.dtype)
         try:
-            return _plain(_make(self.config).encode(typed))
+            return _plain(codec.encode(typed))
         except Exception as error:  # numcodecs checks little: damaged data fail anyhow
             raise CodecError(f"can't encode: {error}", key=f"codec {self.name}") from error
 

@@ -24,9 +24,6 @@ _REALS = ("tolerance", "rate")
 #: numcodecs' numbers for the modes.
 _NUMBERS = {2: "rate", 3: "precision", 4: "tolerance"}
 _MOST = 2**31 - 1
-#: Bits of an element: as many as a block of 256 can need.
-_MOST_RATE = 2**14
-_MOST_TOLERANCE = 2.0**1023
 
 
 @dataclass(frozen=True)
@@ -70,15 +67,9 @@ class ZfpCodec:
 def _check(value: Any, member: str) -> None:
     if member not in _REALS:
         integer(value, f"zfp.{member}", -_MOST if member == "minexp" else 0, _MOST)
-        return
-    # The library takes any number, and then writes outside its memory.
-    most = _MOST_RATE if member == "rate" else _MOST_TOLERANCE
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+    elif isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
         raise MetadataError(
-            "not a permitted value",
-            key=f"zfp.{member}",
-            found=value,
-            expected=f"a number from 0 to {most}",
+            "not a permitted value", key=f"zfp.{member}", found=value, expected="a number from 0"
         )
 
 
@@ -94,6 +85,9 @@ class ZfpStream:
         self.stored = stream.stored_type(spec.dtype, codec.name)
         self.shape = stream.field_shape(spec.shape, codec.name)
         options = dict(codec.options)
+        means = options if codec.rules is None else stream.simple(codec.rules, len(self.shape))
+        if means and "rate" in means:
+            stream.check_rate(means["rate"], len(self.shape), self.stored)
         minbits = options.get("minbits") or options.get("rate", 0) * 4 ** len(self.shape)
         self.encoded_size: int | None = None
         self.most = stream.bound(self.shape, self.stored, min(int(minbits) + 1, 2**20))
@@ -187,8 +181,11 @@ class ZfpyStream:
         self.shape = stream.field_shape(spec.shape, codec.name)
         self.options = json.loads(codec.config)
         self.options.pop("mode", None)
+        rate = self.options.get("rate", -1)
+        if rate != -1:
+            stream.check_rate(rate, len(self.shape), stored)
         self.encoded_size: int | None = None
-        self.most = stream.bound(self.shape, stored, 2**16)
+        self.most = stream.bound(self.shape, stored, 2**16 + int(max(rate, 0) * 4**len(self.shape)))
         self.raw: np.dtype[Any] | None = None
 
     def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102

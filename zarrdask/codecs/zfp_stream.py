@@ -138,6 +138,27 @@ def bound(shape: Shape, stored: np.dtype[Any], minbits: int = 0) -> int:
     return blocks * bits // 8 + 64
 
 
+def check_rate(rate: Any, ndim: int, stored: np.dtype[Any]) -> None:
+    """Check that blocks get as many bits as zfp needs, and no more than it can count.
+
+    The library takes any number, and then writes outside its memory.
+
+    Raises
+    ------
+    MetadataError
+        If not.
+    """
+    # A sign and an exponent come first.
+    least = {"f4": 9, "f8": 12}.get(stored.str[1:], 1) / 4**ndim
+    if not least <= rate <= _MOST_BITS:
+        raise MetadataError(
+            "not a permitted value",
+            key="zfp.rate",
+            found=rate,
+            expected=f"{least} to {_MOST_BITS} bits for {stored} along {ndim} axes",
+        )
+
+
 def padded(data: Any, size: int, shape: Shape) -> np.ndarray:
     """Return a stream with zeros after it: the library reads as far as the stream tells it.
 

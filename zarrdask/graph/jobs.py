@@ -11,6 +11,7 @@ from dask.delayed import Delayed
 from zarrdask import hierarchy
 from zarrdask.errors import MetadataError
 from zarrdask.graph.destination import Destination
+from zarrdask.graph.flight import stop
 from zarrdask.graph.source import Handle, Target
 from zarrdask.graph.tasks import gather, read_blocks, write_blocks
 from zarrdask.plan.align import Chunks
@@ -37,7 +38,8 @@ class Job(NamedTuple):
 
     def stored(self) -> da.Array:
         """Return the stored array, written when it is computed."""
-        final = Target(Handle(self.to.array.stored), self.target.start, empty=self.target.empty)
+        target, handle = self.target, Handle(self.to.array.stored)
+        final = Target(handle, target.start, empty=target.empty, name=target.name)
         return read_blocks(self.receipts, self.blocks, final, self.to.commit)
 
 
@@ -101,6 +103,8 @@ def do(jobs: Sequence[Job]) -> None:
                 left[0].commit()
             left.pop(0)
     except BaseException as error:
+        for job in jobs:
+            stop(job.target.name)
         _failed(left, error)
         raise
 

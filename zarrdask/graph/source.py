@@ -16,6 +16,7 @@ from zarrdask.chunkwrite import write_region
 from zarrdask.creation import ArrayOptions, plan_array
 from zarrdask.formats import detect
 from zarrdask.graph import wire
+from zarrdask.graph.flight import writing
 from zarrdask.graph.locks import among_workers
 from zarrdask.indexing import Region, basic, pick_size
 from zarrdask.metadata import ArrayMetadata
@@ -194,14 +195,17 @@ class Target:
         Where the written array begins in it.
     empty : bool
         Whether units that hold only the fill value are stored.
+    name : str
+        Of the write: no other one is called so.
     """
 
-    __slots__ = ("empty", "handle", "start")
+    __slots__ = ("empty", "handle", "name", "start")
 
-    def __init__(self, handle: Handle, start: tuple[int, ...], *, empty: bool) -> None:
+    def __init__(self, handle: Handle, start: tuple[int, ...], *, empty: bool, name: str) -> None:
         self.handle = handle
         self.start = start
         self.empty = empty
+        self.name = name
 
     def place(self, block: tuple[slice, ...]) -> Region:
         """Return where a block of the written array goes."""
@@ -213,7 +217,8 @@ class Target:
         """Write a block, and return how many units were stored."""
         chunks, place = self.handle.chunks, self.place(block)
         values = np.asarray(values).astype(chunks.metadata.dtype, copy=False)
-        return write_region(chunks, place, values, empty=self.empty, among=among_workers())
+        with writing(self.name):
+            return write_region(chunks, place, values, empty=self.empty, among=among_workers())
 
     def read(self, block: tuple[slice, ...]) -> np.ndarray:
         """Return a block that was written."""
@@ -222,14 +227,15 @@ class Target:
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         chunks = self.handle.chunks
         documents = self.handle.documents
-        return "zarrdask", chunks.store.token, chunks.prefix, documents, self.start, self.empty
+        where = chunks.store.token, chunks.prefix, documents, self.start
+        return "zarrdask", *where, self.empty, self.name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _target, (self.handle, self.start, self.empty)
+        return _target, (self.handle, self.start, self.empty, self.name)
 
 
-def _target(handle: Handle, start: tuple[int, ...], empty: Any) -> Target:
-    return Target(handle, start, empty=empty)
+def _target(handle: Handle, start: tuple[int, ...], empty: Any, name: str) -> Target:
+    return Target(handle, start, empty=empty, name=name)
 
 
 def identity(array: Array) -> tuple[str, str, str]:

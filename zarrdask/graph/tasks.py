@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-import dask
 import dask.array as da
 import numpy as np
+from dask.core import flatten
 from dask.delayed import Delayed, delayed
+from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
 
 from zarrdask import chunkio, config
@@ -50,7 +51,9 @@ def write_blocks(
         # Where that takes several steps, no block between is larger than those that are written.
         x = x.rechunk(blocks, block_size_limit=plan.block_bytes)
     start = tuple(pick.start for pick in place)
-    target = Target(Handle(stored), start, empty=config.get("write-empty-chunks"))
+    # Not by what it is made of: a write that is asked for again has to be done again.
+    name = f"write-zarr-{uuid4().hex}"
+    target = Target(Handle(stored), start, empty=config.get("write-empty-chunks"), name=name)
     receipts = _map_blocks(
         write_block,
         x,
@@ -59,8 +62,7 @@ def write_blocks(
         dtype=np.intp,
         chunks=tuple((1,) * len(axis) for axis in blocks),
         meta=np.empty((0,) * x.ndim, np.intp),
-        # Not by what it is made of: a write that is asked for again has to be done again.
-        name=f"write-zarr-{uuid4().hex}",
+        name=name,
     )
     return receipts, blocks, target
 
@@ -97,14 +99,21 @@ def write_block(values: np.ndarray, target: Target, block: tuple[slice, ...]) ->
 
 def gather(receipts: Sequence[da.Array], commits: Sequence[Action | None]) -> Delayed:
     """Return writes, and what is done after all of them, as one thing to compute."""
-    parts: list[Any] = list(receipts)
-    # Array expressions have no to_delayed; there the receipts are put together.
-    if not da.ARRAY_EXPR_ENABLED:
-        # Together, so that what they have in common stays in common.
-        together = dask.optimize(*receipts)
-        parts = [each.to_delayed(optimize_graph=False).ravel().tolist() for each in together]
+    # Array expressions can't be optimised to tasks here; they are when they are computed.
+    parts = receipts if da.ARRAY_EXPR_ENABLED else _delayed(receipts)
     name = f"to-zarr-{uuid4().hex}"
     return delayed(finish, pure=False)(list(commits), *parts, dask_key_name=name)
+
+
+def _delayed(arrays: Sequence[da.Array]) -> list[Delayed]:
+    """Return the blocks of arrays, optimised together: what they have in common stays so."""
+    if not arrays:
+        return []
+    keys = [key for x in arrays for key in flatten(x.__dask_keys__())]
+    graph = HighLevelGraph.merge(*(x.__dask_graph__() for x in arrays))
+    layer = f"delayed-{arrays[0].name}"
+    tasks = HighLevelGraph.from_collections(layer, arrays[0].__dask_optimize__(graph, keys))
+    return [Delayed(key, tasks, layer=layer) for key in keys]
 
 
 def finish(commits: Sequence[Action | None], *receipts: Any) -> None:

@@ -32,11 +32,22 @@ _NAMES = {
     "ClientPayloadError",
     "ConnectTimeoutError",
     "EndpointConnectionError",
+    "IncompleteRead",
     "IncompleteReadError",
     "ReadTimeoutError",
     "ServerDisconnectedError",
+    "ServiceRequestError",
+    "ServiceResponseError",
 }
-_CODES = {"InternalError", "RequestTimeout", "ServiceUnavailable", "SlowDown", "Throttling"}
+_CODES = {
+    "InternalError",
+    "RequestLimitExceeded",
+    "RequestTimeout",
+    "ServiceUnavailable",
+    "SlowDown",
+    "Throttling",
+    "ThrottlingException",
+}
 
 
 def is_transient(error: BaseException | None) -> bool:
@@ -59,11 +70,24 @@ def _is_transient(error: BaseException) -> bool:
     if {kind.__name__ for kind in type(error).__mro__} & _NAMES:
         return True
     response = getattr(error, "response", None)
-    if isinstance(response, dict):  # botocore
-        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-        return status in _STATUSES or response.get("Error", {}).get("Code") in _CODES
-    status = getattr(error, "status", getattr(error, "status_code", None))
-    return status in _STATUSES or (isinstance(error, OSError) and error.errno in _NUMBERS)
+    if isinstance(response, dict) and response.get("Error", {}).get("Code") in _CODES:
+        return True  # botocore
+    return _status(error, response) in _STATUSES or (
+        isinstance(error, OSError) and error.errno in _NUMBERS
+    )
+
+
+def _status(error: BaseException, response: Any) -> int | None:
+    """Return the HTTP status that an error tells of, wherever its package puts that."""
+    if isinstance(response, dict):
+        found: int | None = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        return found
+    for holder in (error, response):
+        for name in ("status", "status_code", "code"):
+            found = getattr(holder, name, None)
+            if isinstance(found, int):
+                return found
+    return None
 
 
 class RetryingStore(WrappedStore):
