@@ -63,7 +63,15 @@ def cell(results: Results, row: str, tool: str) -> str:
     # Ticks of a clock are too coarse for what is short.
     shares = [one["others"] for one in results[row][tool] if one["seconds"] > 0.1]
     mark = "~" if shares and median(shares) > machine.TOLERATED else ""
-    return f"{mark}{time * factor:.3g} {unit}{ratio}"
+    return f"{mark}{time * factor:.3g} {unit}{ratio}{memory(results, row, tool)}"
+
+
+def memory(results: Results, row: str, tool: str) -> str:
+    """Return what a write took of memory at most, above what was there when it began."""
+    if next(each.job for each in ROWS if each.name == row) not in ("write", "replace", "append"):
+        return ""
+    found = [one["memory"] for one in results[row][tool]]
+    return f", {median(found) / 2**20:.0f} MiB"
 
 
 def verdict(results: Results, row: Row, other: str, most: float) -> str:

@@ -2,9 +2,11 @@
 
 import os
 import platform
+import resource
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 CORES = os.cpu_count() or 1
@@ -33,6 +35,23 @@ def wait(most: float = 60) -> None:
         time.sleep(0.2)
         if busy() - before <= 0.2 * CORES * TOLERATED:
             return
+
+
+def memory() -> tuple[int, int]:
+    """Return how many bytes this process has in memory, and the most since `forget_peak`."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return (most, most) if sys.platform == "darwin" else (most * 1024, most * 1024)
+    lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+    now, most = (int(lines[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
+    return now, most
+
+
+def forget_peak() -> None:
+    """Let the most that was in memory be what there is now; where that can't be, nothing."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def touch(nbytes: int) -> None:

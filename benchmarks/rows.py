@@ -53,12 +53,14 @@ class Row:
 
     name: str
     title: str
-    job: Literal["sum", "read", "write", "graph", "slice", "region", "points"]
+    job: Literal["sum", "read", "write", "replace", "append", "graph", "slice", "region", "points"]
     layout: Layout
     tools: tuple[str, ...]
     bars: dict[str, float] = field(default_factory=dict)
     # What is written has these; reads have the tool's own default if this is None.
     chunks: Any = None
+    # Where in each axis of an array that is there the region lies that is written, of its length.
+    part: tuple[float, float] = (0, 1)
     # How many times the job is done in one measurement; times are of one.
     count: int = 1
 
@@ -74,7 +76,12 @@ LAYOUTS = (CUBES, SMALL, SHARDS, ZSTD, GZIP, MILLION)
 DASK = ("zarrdask", "dask+zarr", "dask+tensorstore")
 EAGER = ("zarrdask", "zarr", "tensorstore", "zarr+zarrs")
 ALL = (*DASK, "tensorstore", "zarr+zarrs", "limit")
+WRITES = ("zarrdask", "dask+zarr")
+HALF = {"dask+zarr": 1 / 2}
 POINTS = 300
+# Blocks of the lengths of months, and of others, again and again.
+MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+IRREGULAR = (MONTHS, (200, 56, 150, 106, 300, 212), (100, 256, 33, 367, 268))
 
 ROWS = (
     Row("1", "sum, 64³ chunks, blosc", "sum", CUBES, ALL, {"limit": 1.5, "dask+zarr": 1 / 4}),
@@ -84,8 +91,12 @@ ROWS = (
     Row("4b", "sum, 64³ chunks, gzip", "sum", GZIP, ALL, {"tensorstore": 1}),
     Row("5", "z[...], store of row 1", "read", CUBES, EAGER, {"tensorstore": 1, "zarr+zarrs": 1}),
     Row("6", "write 64³", "write", CUBES, ALL, {"limit": 1.5, "dask+zarr": 1 / 2}, (64, 64, 64)),
-    Row("7a", "write shards", "write", SHARDS, ALL, {"dask+zarr": 1 / 2}, (128, 256, 256)),
-    Row("7b", "write unaligned", "write", CUBES, ALL, {"dask+zarr": 1 / 2}, (50, 150, 150)),
+    Row("7a", "write shards", "write", SHARDS, ALL, {"dask+zarr": 1 / 3}, (128, 256, 256)),
+    Row("7b", "write unaligned", "write", CUBES, ALL, {"dask+zarr": 1 / 3}, (50, 150, 150)),
+    Row("7c", "write irregular", "write", CUBES, ALL, HALF, IRREGULAR),
+    Row("7d", "region, ⅛, chunks", "replace", CUBES, WRITES, HALF, (64, 256, 256), (0, 1 / 2)),
+    Row("7e", "region, ⅛, between", "replace", CUBES, WRITES, HALF, (64, 256, 256), (1 / 8, 5 / 8)),
+    Row("7f", "append 10 times", "append", CUBES, WRITES, HALF, (64, 256, 256)),
     Row("8a", "10⁶ chunks: graph, auto", "graph", MILLION, DASK, {"second": 0.05}, "auto"),
     Row("8b", "10⁶ chunks: graph, stored", "graph", MILLION, DASK, {"second": 0.2}, "stored"),
     Row("8c", "10⁶ chunks: 10 rows, auto", "slice", MILLION, DASK, {}, "auto"),

@@ -3,13 +3,14 @@
 import json
 import operator
 import os
-import resource
+import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
+from itertools import cycle
 from math import prod
 from pathlib import Path
 from types import ModuleType
@@ -19,8 +20,9 @@ import dask
 import dask.array as da
 import numpy as np
 
+import zarrdask
 from benchmarks import data, machine
-from benchmarks.rows import ROWS, Layout, Row, Shape
+from benchmarks.rows import ROWS, Layout, Row
 
 #: What is timed, and whether its result is right.
 Job = tuple[Callable[[], Any], Callable[[Any], bool]]
@@ -32,7 +34,7 @@ PRECISION = 2e-5
 def prepare(row: Row, name: str, root: Path, layout: Layout) -> Job:
     """Return the job of a row for a contestant, on an array of a layout."""
     tool = import_module("benchmarks.contestants." + name.replace("+", "_"))
-    if row.job == "write":
+    if row.job in ("write", "replace", "append"):
         return _write(row, tool, root, layout)
     if row.job == "points":
         return _points(row, tool, root, layout)
@@ -76,15 +78,12 @@ def _points(row: Row, tool: ModuleType, root: Path, layout: Layout) -> Job:
 
 
 def _write(row: Row, tool: ModuleType, root: Path, layout: Layout) -> Job:
-    """Return a write to a fresh directory, of what lies in memory as the contestant likes it."""
+    """Return a write of what lies in memory as the contestant likes it, in a fresh directory."""
     given = data.values(root, layout.shape)
     (root / "written").mkdir(exist_ok=True)
     store = Path(tempfile.mkdtemp(dir=root / "written"), "array")
-    if hasattr(tool, "prepare_write"):
-        run = tool.prepare_write(given, store, layout)
-    else:
-        x = blocks(given, row.chunks) if hasattr(tool, "lazy") else np.array(given)
-        run = partial(tool.save, x, str(store), layout)
+    kinds = {"write": _create, "replace": _replace, "append": _append}
+    run, expected = kinds[row.job](row, tool, root, layout, store)
 
     def is_right(_: Any) -> bool:
         # By other software than ours.
@@ -95,23 +94,80 @@ def _write(row: Row, tool: ModuleType, root: Path, layout: Layout) -> Job:
         # after it has deleted others.
         for file in filter(Path.is_file, store.rglob("*")):
             os.truncate(file, 0)
-        return np.array_equal(found, given)
+        return np.array_equal(found, expected(given))
 
     # What others wrote shall not be flushed on this one's time.
     os.sync()
     return run, is_right
 
 
-def blocks(a: np.ndarray, shape: Shape) -> da.Array:
-    """Return a Dask array of contiguous blocks in memory, as if they had just been computed."""
-    counts = [-(-n // length) for n, length in zip(a.shape, shape, strict=True)]
+#: What is timed, and what is there then, of the field.
+Writing = tuple[Callable[[], Any], Callable[[np.ndarray], np.ndarray]]
+
+
+def _create(row: Row, tool: ModuleType, root: Path, layout: Layout, store: Path) -> Writing:
+    """Return the write of an array."""
+    given = data.values(root, layout.shape)
+    if hasattr(tool, "prepare_write"):
+        return tool.prepare_write(given, store, layout), np.asarray
+    x = blocks(given, row.chunks) if hasattr(tool, "lazy") else np.array(given)
+    return partial(tool.save, x, str(store), layout), np.asarray
+
+
+def _replace(row: Row, tool: ModuleType, root: Path, layout: Layout, store: Path) -> Writing:
+    """Return the write of a region, with other values, to a copy of the array that was made."""
+    shutil.copytree(root / layout.name, store)
+    region = tuple(slice(*(int(n * share) for share in row.part)) for n in layout.shape)
+    x = blocks(-data.values(root, layout.shape)[region], row.chunks)
+
+    def expected(given: np.ndarray) -> np.ndarray:
+        found = np.array(given)
+        found[region] *= -1
+        return found
+
+    return partial(tool.replace, x, str(store), region), expected
+
+
+def _append(row: Row, tool: ModuleType, root: Path, layout: Layout, store: Path) -> Writing:
+    """Return ten writes at the end of an array, of some planes each: not whole chunks."""
+    given = data.values(root, layout.shape)
+    step = (len(given) - 1) // 10
+    first = len(given) - 10 * step
+    z = zarrdask.create_array(
+        store, shape=(first, *given.shape[1:]), dtype=given.dtype, **layout.options()
+    )
+    z[...] = given[:first]
+    parts = [blocks(given[at : at + step], row.chunks) for at in range(first, len(given), step)]
+
+    def run() -> None:
+        for part in parts:
+            tool.append(part, str(store))
+
+    return run, np.asarray
+
+
+def blocks(a: np.ndarray, chunks: Any) -> da.Array:
+    """Return a Dask array of contiguous blocks in memory, as if they had just been computed.
+
+    `chunks` has a length for each axis, or lengths that come again and again.
+    """
+    axes = [cycle((axis,) if isinstance(axis, int) else axis) for axis in chunks]
+    lengths = tuple(tuple(_cut(n, axis)) for n, axis in zip(a.shape, axes, strict=True))
+    ends = [np.cumsum((0, *axis)) for axis in lengths]
     graph = {
         ("blocks", *index): np.array(
-            a[tuple(slice(i * n, i * n + n) for i, n in zip(index, shape, strict=True))]
+            a[tuple(slice(end[i], end[i + 1]) for i, end in zip(index, ends, strict=True))]
         )
-        for index in np.ndindex(*counts)
+        for index in np.ndindex(*map(len, lengths))
     }
-    return da.Array(graph, "blocks", da.core.normalize_chunks(shape, a.shape), dtype=a.dtype)
+    return da.Array(graph, "blocks", lengths, dtype=a.dtype)
+
+
+def _cut(size: int, lengths: Iterator[int]) -> Iterator[int]:
+    while size:
+        length = min(next(lengths), size)
+        yield length
+        size -= length
 
 
 def measure(row: Row, name: str, root: Path, planes: int) -> dict[str, float]:
@@ -121,17 +177,24 @@ def measure(row: Row, name: str, root: Path, planes: int) -> dict[str, float]:
         raise RuntimeError(f"row {row.name}, {name}: wrong result of the tiny job")
     run, is_right = prepare(row, name, root, row.layout.sized(planes))
     machine.touch(2 * 4 * prod(row.layout.sized(planes).shape))
+    machine.forget_peak()
+    held, _ = machine.memory()
     before, start = (machine.busy(), time.process_time()), time.perf_counter()
     found = run()
     seconds = time.perf_counter() - start
     cpu = time.process_time() - before[1]
     others = (machine.busy() - before[0] - cpu) / (seconds * machine.CORES)
-    # Of the job and what it is given, not of the check. In kibibytes, but on macOS.
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # Of the job and what it is given, not of the check.
+    _, peak = machine.memory()
     if not is_right(found):
         raise RuntimeError(f"row {row.name}, {name}: wrong result")
-    peak *= 1 if sys.platform == "darwin" else 1024
-    return {"seconds": seconds / row.count, "peak_rss": peak, "cpu": cpu, "others": others}
+    return {
+        "seconds": seconds / row.count,
+        "peak_rss": peak,
+        "memory": peak - held,
+        "cpu": cpu,
+        "others": others,
+    }
 
 
 if __name__ == "__main__":

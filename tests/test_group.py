@@ -489,3 +489,11 @@ def test_what_can_not_be_removed_as_a_whole_stays_as_it_is(zarr_format, act):
     with pytest.raises(UnsupportedError, match="listed"):
         act(group)
     assert values == before
+
+
+@pytest.mark.parametrize("attributes", [{1: 2}, {"a": {None: 1}}, {"a": [{True: 1}]}])
+def test_keys_that_are_no_text_are_an_error(attributes):
+    values = {}
+    with pytest.raises(MetadataError, match="text"):
+        zarrdask.create_group(values, attributes=attributes)
+    assert not values

@@ -11,8 +11,8 @@ from zarrdask.storage.draft import DraftStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.wrapped import WrappedStore
 
-#: How many directories up an entry point of the draft is looked for.
-_UP = 8
+#: How many directories up an entry point of the draft is looked for; elsewhere each is a request.
+_UP, _UP_ELSEWHERE = 8, 4
 _FOLDERS = ("meta", "data")
 
 
@@ -45,7 +45,8 @@ def _above(store: Store) -> Iterator[tuple[Store, str]]:
     names = root.strip("/").split("/") if isinstance(root, str) else []
     # A bucket, or a host with its protocol, is not below anything.
     first = 3 if names[:1] in (["http:"], ["https:"]) else 1
-    for up in range(1, min(len(names) - first + 1, _UP + 1)):
+    most = _UP if isinstance(store, LocalStore) else _UP_ELSEWHERE
+    for up in range(1, min(len(names) - first, most) + 1):
         above = "/" * root.startswith("/") + "/".join(names[:-up])
         below = "/".join(names[-up:])
         try:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import dask.array as da
+import zarr
 
 from benchmarks.contestants import align
 from benchmarks.rows import Layout
@@ -16,3 +17,16 @@ def lazy(path: str, layout: Layout, chunks: Any) -> da.Array:
 def save(x: da.Array, path: str, layout: Layout) -> None:
     # Two tasks would write to one chunk, and lose each other's part.
     da.to_zarr(align(x, layout), path, **layout.options())
+
+
+def replace(x: da.Array, path: str, region: tuple[slice, ...]) -> None:
+    # Its blocks are made to fit, of up to 128 MiB, since it is an array that is there.
+    da.to_zarr(x, zarr.open_array(path, mode="r+"), region=region)
+
+
+def append(x: da.Array, path: str) -> None:
+    z = zarr.open_array(path, mode="r+")
+    start = len(z)
+    z.resize((start + len(x), *z.shape[1:]))
+    region = (slice(start, len(z)), *(slice(0, n) for n in z.shape[1:]))
+    da.to_zarr(x, z, region=region)

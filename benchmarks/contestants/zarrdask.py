@@ -20,3 +20,11 @@ def region(path: str, region: Any) -> da.Array:
 
 def save(x: da.Array, path: str, layout: Layout) -> None:
     zarrdask.to_zarr(x, path, **layout.options())
+
+
+def replace(x: da.Array, path: str, region: tuple[slice, ...]) -> None:
+    zarrdask.to_zarr(x, path, region=region)
+
+
+def append(x: da.Array, path: str) -> None:
+    zarrdask.append(x, path)

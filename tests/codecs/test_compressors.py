@@ -291,3 +291,11 @@ def test_a_wrong_configuration_is_an_error_that_names_codec_and_member(name, con
 def test_blosc_needs_no_type_size_without_a_shuffle(configuration):
     found = parse_codec({"name": "blosc", "configuration": configuration})
     assert configuration.items() <= found.to_json()["configuration"].items()
+
+
+def test_a_zstd_frame_that_claims_more_than_its_blocks_can_hold_takes_no_memory():
+    # Of elements of any length the metadata give no bound.
+    block = (1 | 5 << 3).to_bytes(3, "little") + b"hello"
+    frame = b"\x28\xb5\x2f\xfd\xe0" + (2**39).to_bytes(8, "little") + block
+    with pytest.raises(CodecError, match="too many bytes"):
+        ZstdCodec().decode(frame, 2**40)

@@ -11,6 +11,7 @@ from tests.documents import CRC32C, LITTLE, crc32c
 from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.blosc import BloscCodec
 from zarrdask.codecs.conditional import ConditionalCodec
+from zarrdask.codecs.gzip import GzipCodec
 from zarrdask.codecs.registry import parse_codec
 from zarrdask.errors import ChecksumError, CodecError, MetadataError
 
@@ -112,3 +113,11 @@ def test_codecs_within_get_what_the_data_type_tells():
 def test_a_wrong_configuration_is_an_error(members):
     with pytest.raises(MetadataError):
         parse_codec({"name": "conditional", "configuration": members})
+
+
+def test_many_compressors_within_give_a_bound_that_libraries_take():
+    codec = ConditionalCodec((GzipCodec(),) * 60)
+    data = b"abc"
+    for _ in range(60):
+        data = GzipCodec().encode(data)
+    assert codec.decode((2**60 - 1).to_bytes(8, "little") + data, 1000) == b"abc"

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import zarrdask
 from tests.documents import LITTLE, named, sharding
 from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.blosc import BloscCodec
@@ -114,3 +115,17 @@ def test_chunks_that_are_no_plain_elements_are_not_decoded_in_place(codecs):
     assert not fits(pipeline, out, ...)
     scatter(pipeline, ["c"], [None], [...], [bytes(pipeline.encode(values))], out=out)
     assert np.array_equal(out, values)
+
+
+@pytest.mark.parametrize("broken", [0, 1, 3])
+def test_an_inner_chunk_that_is_not_there_is_called_by_its_own_name(broken):
+    store = {}
+    codec = sharding([1], index_codecs=[LITTLE])
+    array = zarrdask.create_array(store, shape=4, dtype="i4", chunks=4, codecs=[codec])
+    array[...] = [1, 2, 3, 4]
+    shard = bytearray(store["c/0"])
+    at = 16 + 16 * broken
+    shard[at : at + 8] = (2**40).to_bytes(8, "little")
+    store["c/0"] = bytes(shard)
+    with pytest.raises(CodecError, match=rf"^\S*c/0: inner chunk \({broken},\): bytes {2**40}"):
+        zarrdask.open_array(store)[...]

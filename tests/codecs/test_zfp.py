@@ -11,6 +11,7 @@ import pytest
 from tests.contracts.codec import check_array_bytes, check_json, check_value
 from tests.documents import same
 from zarrdask.codecs.base import ChunkSpec
+from zarrdask.codecs.numcodecs_ import BufferCodec
 from zarrdask.codecs.registry import parse_codec
 from zarrdask.codecs.zfp import ZfpCodec, ZfpyCodec
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
@@ -203,3 +204,25 @@ def test_importing_the_module_does_not_import_the_package(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     original("zarrdask.codecs.zfp")
     assert "zfpy" not in imported
+
+
+@pytest.mark.parametrize("rate", [0, 0.5, 1e6, 1e308, float("inf")])
+def test_a_rate_with_which_the_library_would_write_outside_its_memory_is_an_error(rate):
+    spec = ChunkSpec((4, 4), np.dtype("f4"), np.float32(0))
+    zfpy = {"name": "numcodecs.zfpy", "configuration": {"mode": 2, "rate": rate}}
+    for codec in (zfp("fixed_rate", rate=rate), parse_codec(zfpy)):
+        with pytest.raises(MetadataError, match="rate"):
+            codec.bind(spec)
+    with pytest.raises(MetadataError, match="rate"):
+        expert(minbits=8, maxbits=8).bind(spec)
+
+
+def test_zfp_of_v2_checks_rates_and_the_shape_in_the_header():
+    with pytest.raises(MetadataError, match="rate"):
+        BufferCodec('{"id": "zfpy", "mode": 2, "rate": 0.1}', "<f4").encode(WAVE.tobytes())
+    codec = BufferCodec('{"id": "zfpy", "mode": 2, "rate": 16}', "<f4")
+    data = bytearray(codec.encode(WAVE.tobytes()))
+    assert len(codec.decode(bytes(data), WAVE.nbytes)) == WAVE.nbytes
+    data[4:10] = b"\xf2" + b"\xff" * 5
+    with pytest.raises(CodecError, match="too many bytes"):
+        codec.decode(bytes(data), WAVE.nbytes)

@@ -81,3 +81,8 @@ def test_a_raw_type_of_broken_or_too_many_bytes_is_an_error(name):
 def test_a_core_type_has_no_configuration(name):
     with pytest.raises(MetadataError, match="unit"):
         parse_data_type({"name": name, "configuration": {"unit": "s"}})
+
+
+def test_a_raw_type_of_thousands_of_digits_is_an_error():
+    with pytest.raises(MetadataError, match="whole bytes"):
+        parse_data_type("r" + "8" * 5000)

@@ -410,3 +410,8 @@ def test_only_fill_of_nothing_and_of_objects():
 def test_a_wrong_part_of_a_complex_fill_value_is_an_error():
     with pytest.raises(MetadataError):
         parse_v3([1.0, None], np.dtype("c8"))
+
+
+def test_a_structured_fill_of_v2_whose_text_holds_no_characters_is_an_error():
+    with pytest.raises(MetadataError, match="not a fill value"):
+        parse_v2("/////w==", np.dtype([("a", "<U1")]))

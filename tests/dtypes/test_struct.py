@@ -236,3 +236,10 @@ def test_the_older_form_has_no_other_fill_value(found):
 def test_wrong_fields_of_the_older_form_are_an_error(fields):
     with pytest.raises(MetadataError):
         parse_data_type({"name": "structured", "configuration": {"fields": fields}})
+
+
+def test_fields_that_no_element_could_hold_together_are_an_error():
+    wide = {"name": "raw_bytes", "configuration": {"length_bytes": 2**31 - 1}}
+    fields = [{"name": name, "data_type": wide} for name in "ab"]
+    with pytest.raises(MetadataError, match="too many bytes"):
+        parse_data_type({"name": "struct", "configuration": {"fields": fields}})

@@ -155,3 +155,12 @@ def test_types_that_v2_cannot_name_are_refused(dtype):
 def test_a_datetime_without_unit_is_refused(dtype):
     with pytest.raises(MetadataError, match="unit"):
         render_dtype(np.dtype(dtype))
+
+
+@pytest.mark.parametrize(
+    "found",
+    ["<M8[0s]", "<M8[s/3]", "<M8[s/0]", [["a", "|V2147483647"], ["b", "|V2147483647"]]],
+)
+def test_what_numpy_has_not_or_can_not_compute_with_is_an_error(found):
+    with pytest.raises((MetadataError, UnsupportedError)):
+        parse_dtype(found)

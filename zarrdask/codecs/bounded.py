@@ -44,7 +44,12 @@ def _zfpy(data: Buffer, codec: Any, limit: int) -> Any:
 
 
 #: By numcodecs id: (data, numcodecs codec, limit) -> decoded bytes.
-BOUNDED: dict[str, Callable[[Buffer, Any, int], Any]] = {"bz2": _bz2, "lz4": _lz4, "lzma": _lzma, "zfpy": _zfpy}
+BOUNDED: dict[str, Callable[[Buffer, Any, int], Any]] = {
+    "bz2": _bz2,
+    "lz4": _lz4,
+    "lzma": _lzma,
+    "zfpy": _zfpy,
+}
 
 
 def _streams(make: Callable[[], Any], data: Buffer, limit: int) -> bytes:

@@ -98,8 +98,9 @@ class BufferCodec:
     def encode(self, data: Buffer) -> Buffer:  # noqa: D102
         typed = np.frombuffer(data, self.view) if len(data) else np.empty(0, self.view)
         codec = _make(self.config)
-        if codec.codec_id == "zfpy" and "rate" in codec.compression_kwargs:
-            check_rate(codec.compression_kwargs["rate"], 1, typed.dtype)
+        options = getattr(codec, "compression_kwargs", {})
+        if codec.codec_id == "zfpy" and "rate" in options:
+            check_rate(options["rate"], 1, typed.dtype)
         try:
             return _plain(codec.encode(typed))
         except Exception as error:  # numcodecs checks little: damaged data fail anyhow

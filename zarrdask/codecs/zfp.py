@@ -185,7 +185,9 @@ class ZfpyStream:
         if rate != -1:
             stream.check_rate(rate, len(self.shape), stored)
         self.encoded_size: int | None = None
-        self.most = stream.bound(self.shape, stored, 2**16 + int(max(rate, 0) * 4**len(self.shape)))
+        self.most = stream.bound(
+            self.shape, stored, 2**16 + int(max(rate, 0) * 4 ** len(self.shape))
+        )
         self.raw: np.dtype[Any] | None = None
 
     def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102

@@ -358,7 +358,12 @@ def _parse_v2_bytes(found: Any, dtype: np.dtype[Any]) -> Any:
         raise bad_fill(found, expected) from error
     if len(data) > dtype.itemsize or (exact and len(data) != dtype.itemsize):
         raise bad_fill(found, f"{expected}, not {len(data)}")
-    return np.frombuffer(data.ljust(dtype.itemsize, b"\0"), dtype)[0]
+    value = np.frombuffer(data.ljust(dtype.itemsize, b"\0"), dtype)[0]
+    try:
+        value.item()
+    except (SystemError, ValueError) as error:  # a field of text that holds no characters
+        raise bad_fill(found, f"{expected} that are values of {dtype}") from error
+    return value
 
 
 def render_v2(value: Any, dtype: np.dtype[Any]) -> Any:

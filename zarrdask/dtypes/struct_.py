@@ -9,7 +9,7 @@ import numpy as np
 from zarrdask.dtypes.base import DataType, check_configuration
 from zarrdask.dtypes.fill import bad_fill
 from zarrdask.dtypes.registry import of_dtype, packed, parse_data_type
-from zarrdask.dtypes.text import parse_base64
+from zarrdask.dtypes.text import MOST_BYTES, parse_base64
 from zarrdask.errors import MetadataError
 
 Fields = tuple[tuple[str, DataType], ...]
@@ -65,6 +65,12 @@ class Struct(DataType):
                     found=kind.to_json(),
                     expected="a data type of fixed size",
                 )
+        if sum(kind.dtype.itemsize for _, kind in fields) > MOST_BYTES:
+            raise MetadataError(
+                "the fields take too many bytes together",
+                key=f"data_type {cls.__name__.lower()}",
+                expected=f"at most {MOST_BYTES}",
+            )
         return cls(np.dtype([(name, kind.dtype) for name, kind in fields]), fields)
 
     @classmethod

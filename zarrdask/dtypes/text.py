@@ -12,7 +12,7 @@ from zarrdask.dtypes.fill import bad_fill
 from zarrdask.errors import MetadataError
 
 #: The largest element, in bytes, that NumPy can have.
-_MOST = 2**31 - 1
+MOST_BYTES = 2**31 - 1
 _KINDS = {"null_terminated_bytes": "S", "raw_bytes": "V"}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
@@ -37,7 +37,7 @@ class FixedText(DataType):
     @classmethod
     def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
         check_configuration(name, configuration, ("length_bytes",))
-        length = integer(name, configuration, "length_bytes", _MOST)
+        length = integer(name, configuration, "length_bytes", MOST_BYTES)
         if length % 4:
             raise MetadataError(
                 "a code point has four bytes",
@@ -77,7 +77,7 @@ class FixedBytes(DataType):
     @classmethod
     def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
         check_configuration(name, configuration, ("length_bytes",))
-        length = integer(name, configuration, "length_bytes", _MOST)
+        length = integer(name, configuration, "length_bytes", MOST_BYTES)
         return cls(np.dtype(f"{_KINDS[name]}{length}"))
 
     @classmethod

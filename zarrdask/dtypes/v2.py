@@ -29,6 +29,8 @@ def parse_dtype(found: Any, key: str = "dtype") -> np.dtype[Any]:
     if isinstance(found, list) and found:
         fields = [_parse_field(field, key) for field in found]
         try:
+            if sum(np.dtype([field]).itemsize for field in fields) >= 2**31:
+                raise ValueError("NumPy has no elements of so many bytes")
             return np.dtype(fields)
         except (TypeError, ValueError) as error:
             raise MetadataError(f"not a data type: {error}", key=key, found=found) from error

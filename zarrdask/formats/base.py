@@ -78,10 +78,23 @@ def render_json(document: Mapping[str, Any], key: str, *, indent: int | None = 2
     MetadataError
         If an attribute is not JSON; NaN and infinities aren't (conformance A-29).
     """
+    _check_keys(document, key)
     try:
         return json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, UnicodeEncodeError) as error:
         raise MetadataError(f"can't be written as JSON: {error}", key=key) from error
+
+
+def _check_keys(value: Any, key: str) -> None:
+    # JSON's encoder would make texts of numbers as keys: what is read again would be another.
+    if isinstance(value, Mapping):
+        for name, below in value.items():
+            if not isinstance(name, str):
+                raise MetadataError("a key in JSON is text", key=key, found=name)
+            _check_keys(below, key)
+    elif isinstance(value, list | tuple):
+        for below in value:
+            _check_keys(below, key)
 
 
 def required(document: Mapping[str, Any], names: tuple[str, ...], key: str) -> None:

@@ -37,6 +37,7 @@ def from_zarr(
     *,
     inline_array: bool = True,
     consolidated: bool | None = None,
+    strict: bool | None = None,
 ) -> da.Array:
     """Return a stored array as a Dask array. A drop-in for `dask.array.from_zarr`.
 
@@ -61,7 +62,7 @@ def from_zarr(
         What of the array is wanted; the rest has no part in the graph.
     inline_array : bool
         Taken for compatibility; the array is in the tasks where it is small there.
-    consolidated : bool, optional
+    consolidated, strict : bool, optional
         As in `zarrdask.open_array`.
 
     Returns
@@ -86,7 +87,13 @@ def from_zarr(
     >>> int(zarrdask.from_zarr(store).sum().compute())
     168
     """
-    array = open_array(url, component, storage_options=storage_options, consolidated=consolidated)
+    array = open_array(
+        url,
+        component,
+        storage_options=storage_options,
+        consolidated=consolidated,
+        strict=strict,
+    )
     check_visible(array.store)
     selection = basic(() if region is None else region, array.shape)
     region = selection.slices
