@@ -500,7 +500,18 @@ def test_a66_an_optional_codec_that_is_not_installed_is_named(name, monkeypatch)
     assert caught.value.found == name
 
 
-@pytest.mark.parametrize("name", ["zfpy", "pcodec"])
+@pytest.mark.parametrize("member", ["filters", "compressors"])
+def test_a66_zfp_gets_the_elements_and_their_type(member):
+    config = {"id": "zfpy", "mode": 4, "tolerance": 1e-3}
+    values = np.arange(64, dtype="<f4").reshape(8, 8) / 7
+    data = stored_as(values, **{member: config})
+    assert data[:3] == b"zfp"
+    others = {"filters": [config]} if member == "filters" else {"compressor": config}
+    found = opened(data, shape=(8, 8), dtype="<f4", **others)[...]
+    np.testing.assert_allclose(found, values, rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["pcodec"])
 @pytest.mark.parametrize("member", ["filters", "compressors"])
 def test_a66_an_optional_codec_that_is_installed_gets_the_elements(name, member, monkeypatch):
     class Optional(numcodecs.abc.Codec):

@@ -34,7 +34,10 @@ def _lz4(data: Buffer, codec: Any, limit: int) -> Any:
 
 
 def _zfpy(data: Buffer, codec: Any, limit: int) -> Any:
-    # The library trusts the shape in the header, and reads as far as the stream tells it.
+    # The library trusts the shape in the header, and reads as far as the stream tells it. What
+    # has no header it refuses itself.
+    if bytes(data[:3]) != b"zfp":
+        return codec.decode(data)
     shape, kind = zfp_stream.read_header(data)
     stored = np.dtype(kind)
     if prod(shape) * stored.itemsize > limit:
