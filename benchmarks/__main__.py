@@ -9,6 +9,7 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
+from string import ascii_lowercase
 from typing import Any
 
 from benchmarks import machine
@@ -103,7 +104,7 @@ def main() -> None:
     options = parser.parse_args()
     options.root = options.data.resolve() / f"planes-{options.planes}"
     names = options.rows.split(",") if options.rows else [row.name for row in ROWS]
-    rows = [row for row in ROWS if row.name in names or row.name.rstrip("abcde") in names]
+    rows = [row for row in ROWS if row.name in names or row.name.rstrip(ascii_lowercase) in names]
     tools = [tool for tool in TOOLS if not options.only or tool in options.only.split(",")]
 
     print(run("data", options.root, options.planes, *{row.layout.name for row in rows}), end="")

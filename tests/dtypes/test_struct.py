@@ -243,3 +243,11 @@ def test_fields_that_no_element_could_hold_together_are_an_error():
     fields = [{"name": name, "data_type": wide} for name in "ab"]
     with pytest.raises(MetadataError, match="too many bytes"):
         parse_data_type({"name": "struct", "configuration": {"fields": fields}})
+
+
+def test_a_fill_value_of_a_structured_type_is_text_where_a_field_is():
+    text = {"name": "fixed_length_utf32", "configuration": {"length_bytes": 4}}
+    data_type = parse_data_type({"name": "structured", "configuration": {"fields": [["a", text]]}})
+    assert data_type.parse_fill("YQAAAA==")["a"] == "a"
+    with pytest.raises(MetadataError, match="fill_value"):
+        data_type.parse_fill("/////w==")

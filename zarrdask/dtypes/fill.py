@@ -358,11 +358,27 @@ def _parse_v2_bytes(found: Any, dtype: np.dtype[Any]) -> Any:
         raise bad_fill(found, expected) from error
     if len(data) > dtype.itemsize or (exact and len(data) != dtype.itemsize):
         raise bad_fill(found, f"{expected}, not {len(data)}")
-    value = np.frombuffer(data.ljust(dtype.itemsize, b"\0"), dtype)[0]
+    return element(data.ljust(dtype.itemsize, b"\0"), dtype, found)
+
+
+def element(data: bytes, dtype: np.dtype[Any], found: Any) -> Any:
+    """Return the element that some bytes are.
+
+    Parameters
+    ----------
+    found : JSON value
+        What they were made of, for the error.
+
+    Raises
+    ------
+    MetadataError
+        If they are none: a field of text may hold no characters.
+    """
+    value = np.frombuffer(data, dtype)[0]
     try:
         value.item()
-    except (SystemError, ValueError) as error:  # a field of text that holds no characters
-        raise bad_fill(found, f"{expected} that are values of {dtype}") from error
+    except (SystemError, ValueError) as error:
+        raise bad_fill(found, f"base64 of a value of {dtype}") from error
     return value
 
 

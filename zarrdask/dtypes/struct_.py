@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from zarrdask.dtypes.base import DataType, check_configuration
-from zarrdask.dtypes.fill import bad_fill
+from zarrdask.dtypes.fill import bad_fill, element
 from zarrdask.dtypes.registry import of_dtype, packed, parse_data_type
 from zarrdask.dtypes.text import MOST_BYTES, parse_base64
 from zarrdask.errors import MetadataError
@@ -100,7 +100,8 @@ class Structured(Struct):
         data = parse_base64(found, expected)
         if len(data) != self.dtype.itemsize:
             raise bad_fill(found, f"{expected}, not {len(data)}")
-        return np.frombuffer(data, self.dtype.newbyteorder("<")).astype(self.dtype)[0]
+        stored = self.dtype.newbyteorder("<")
+        return np.array(element(data, stored, found), stored).astype(self.dtype)[()]
 
 
 def _listed(name: str, found: Any) -> list[Any]:
