@@ -13,8 +13,8 @@ DEFAULTS: dict[str, Any] = {
     "keep-memory": 256 * 2**20,
     # Whether a unit that holds only the fill value is stored all the same.
     "write-empty-chunks": False,
-    # Where the files are by which processes lock stored units; "" is the temporary directory.
-    "lock-directory": "",
+    # Where the files are by which processes lock stored units; null is the temporary directory.
+    "lock-directory": None,
     # Whether what the specifications forbid, but real writers make, is refused.
     "strict": False,
     # Whether a v2 array that does not name its separator is looked at, whether it is nested.
@@ -62,6 +62,6 @@ def get(name: str) -> Any:
     """
     # With the default again: leaving `with dask.config.set(...)` may take all of ours away.
     found = _dask_config().get(f"zarrdask.{name}", DEFAULTS[name])
-    if isinstance(found, str) and not isinstance(DEFAULTS[name], str):
+    if isinstance(found, str) and isinstance(DEFAULTS[name], int):
         return import_module("dask.utils").parse_bytes(found)
     return found

@@ -58,13 +58,13 @@ def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> S
     missing, there = _checked(store, path, metadata, overwrite=overwrite)
     with changing(store, path, whole=True) as real:
         for parent in missing:
-            _put(real, parent, detect.render(GroupMetadata(metadata.zarr_format)))
+            put(real, parent, detect.render(GroupMetadata(metadata.zarr_format)))
         # Only what is a node is erased: a directory of other things is not ours to empty.
         if there:
             hierarchy.remove(real, path)
         elif overwrite and isinstance(metadata, ArrayMetadata):
             erase_leftovers(Chunks(real, prefix_of(path), metadata))
-        _put(real, path, documents)
+        put(real, path, documents)
     return store
 
 
@@ -94,7 +94,9 @@ def _missing_parents(store: Store, path: str) -> list[str]:
     return missing
 
 
-def _put(store: Store, path: str, documents: Documents) -> None:
-    for name, value in documents.items():
+def put(store: Store, path: str, documents: Documents) -> None:
+    """Write a node's documents, those last that make it a node."""
+    for name in sorted(documents, key=detect.CHILD_NAMES.__contains__):
+        value = documents[name]
         if value is not None:
             store.set(prefix_of(path) + name, value)

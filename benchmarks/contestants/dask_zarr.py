@@ -1,5 +1,6 @@
 """``dask.array.from_zarr`` and ``to_zarr``, with zarr-python."""
 
+import warnings
 from typing import Any
 
 import dask.array as da
@@ -20,13 +21,15 @@ def save(x: da.Array, path: str, layout: Layout) -> None:
 
 
 def replace(x: da.Array, path: str, region: tuple[slice, ...]) -> None:
-    # Its blocks are made to fit, of up to 128 MiB, since it is an array that is there.
-    da.to_zarr(x, zarr.open_array(path, mode="r+"), region=region)
+    # Blocks are made to fit here, up to 128 MiB long. It warns of data loss where one block is
+    # all that there is along an axis; the result is right.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", da.PerformanceWarning)
+        da.to_zarr(x, zarr.open_array(path, mode="r+"), region=region)
 
 
 def append(x: da.Array, path: str) -> None:
     z = zarr.open_array(path, mode="r+")
-    start = len(z)
+    start = z.shape[0]
     z.resize((start + len(x), *z.shape[1:]))
-    region = (slice(start, len(z)), *(slice(0, n) for n in z.shape[1:]))
-    da.to_zarr(x, z, region=region)
+    replace(x, path, (slice(start, z.shape[0]), *(slice(0, n) for n in z.shape[1:])))

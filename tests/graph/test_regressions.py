@@ -111,19 +111,6 @@ def test_regions_of_one_graph_that_share_no_unit_are_written(layout):
     np.testing.assert_array_equal(array[...], -OLD)
 
 
-@layouts
-def test_regions_that_overlap_are_refused_or_one_of_them_is_there(layout):
-    for seed in range(10):
-        array = old(SlowStore(seed), **layout)
-        first, second = np.full((8, 10), -1.0), np.full((8, 10), -2.0)
-        if written(array, [(np.s_[0:8, :], first), (np.s_[4:12, :], second)]):
-            return
-        found = array[...]
-        assert (found[:4] == -1).all()
-        assert (found[8:] == -2).all()
-        assert set(found[4:8].flat) <= {-1, -2}
-
-
 def test_regions_that_come_as_stored_arrays_share_a_unit():
     refused = set()
     for seed in range(RUNS):
@@ -142,18 +129,6 @@ def test_regions_that_come_as_stored_arrays_share_a_unit():
     assert len(refused) == 1, "refused at times"
 
 
-@pytest.mark.parametrize("part", [np.s_[1:3, 5:8], np.s_[4:6, 3:10]], ids=str)
-def test_a_part_that_overlaps_a_whole_unit_leaves_the_rest_of_it(part):
-    for seed in range(RUNS):
-        array = old(SlowStore(seed), chunks=(6, 5))
-        if written(array, [(np.s_[:], OLD * 0 - 1), (part, OLD[part] * 0 - 2)]):
-            return
-        found = array[...]
-        assert set(found[part].flat) <= {-1, -2}
-        found[part] = -1
-        np.testing.assert_array_equal(found, OLD * 0 - 1)
-
-
 def test_regions_that_threads_write_at_once_share_a_unit():
     for seed in range(10):
         array = old(SlowStore(seed), chunks=(5, 4))
@@ -161,81 +136,6 @@ def test_regions_that_threads_write_at_once_share_a_unit():
         with ThreadPoolExecutor(len(rows)) as pool:
             list(pool.map(array.__setitem__, rows, map((-OLD).__getitem__, rows)))
         np.testing.assert_array_equal(array[...], -OLD)
-
-
-# ---- append
-
-
-def test_an_append_and_a_region_of_one_graph_share_a_unit():
-    refused = set()
-    for seed in range(RUNS):
-        array = old(SlowStore(seed), chunks=(5, 4))
-        try:
-            more = zarrdask.append(da.full((6, 10), -1.0, chunks=3), array, compute=False)
-            last = da.full((2, 10), -2.0, chunks=3)
-            region = zarrdask.to_zarr(last, array, region=np.s_[10:12], compute=False)
-            dask.compute(more, region)
-        except zarrdask.ZarrdaskError:
-            refused.add(True)
-            continue
-        refused.add(False)
-        found = zarrdask.open_array(array.store)[...]
-        expected = np.concatenate([OLD[:10], np.full((2, 10), -2), np.full((6, 10), -1)])
-        np.testing.assert_array_equal(found, expected)
-    assert len(refused) == 1, "refused at times"
-
-
-def more(value, length):
-    return np.full((length, 10), float(value))
-
-
-def check_appended(store, rows, errors):
-    """Check that of several that append, each one's values are there, or it has an error."""
-    found = zarrdask.open_array(store)[...]
-    np.testing.assert_array_equal(found[:12], OLD)
-    there = [n for value, n in rows.items() if (found[12:] == value).sum() == 10 * n]
-    assert len(there) + len(errors) == len(rows), "values were lost, and nobody was told"
-    assert len(found) == 12 + sum(there)
-
-
-rows_of_two = pytest.mark.parametrize("rows", [{-1: 3, -2: 3}, {-1: 3, -2: 7}], ids=str)
-
-
-@rows_of_two
-def test_two_appends_of_one_graph_are_not_lost(rows):
-    for seed in range(10):
-        array, errors = old(SlowStore(seed), chunks=(5, 4)), []
-        tasks = []
-        for value, n in rows.items():
-            try:
-                x = da.from_array(more(value, n), chunks=3)
-                tasks.append(zarrdask.append(x, array, compute=False))
-            except zarrdask.ZarrdaskError as error:
-                errors.append(error)
-        try:
-            dask.compute(*tasks)
-        except zarrdask.ZarrdaskError as error:
-            errors.append(error)
-        check_appended(array.store, rows, errors)
-
-
-@rows_of_two
-@pytest.mark.parametrize("lazy", [False, True])
-def test_two_appends_at_once_are_not_lost(rows, lazy):
-    def append(value, length):
-        values = more(value, length)
-        try:
-            array = zarrdask.open_array(store, mode="r+")
-            array.append(da.from_array(values, chunks=3) if lazy else values)
-        except zarrdask.ZarrdaskError as error:
-            errors.append(error)
-
-    for seed in range(10):
-        store, errors = SlowStore(seed), []
-        old(store, chunks=(5, 4))
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(append, rows, rows.values()))
-        check_appended(store, rows, errors)
 
 
 # ---- blocks and units

@@ -204,7 +204,7 @@ def machines(client, tmp_path):
         dask_worker.is_here, locks.is_here = locks.is_here, lambda address: False
 
     def come_back(dask_worker):
-        dask.config.set({"zarrdask.lock-directory": ""})
+        dask.config.set({"zarrdask.lock-directory": None})
         locks.is_here = dask_worker.is_here
 
     client.run(leave)

@@ -199,10 +199,13 @@ def _create(store: Store, array: Array, *, overwrite: bool) -> None:
 
 
 def _appear(store: Store, view: Store, path: str, documents: Documents) -> None:
-    """Write the documents of an array whose chunks are there."""
+    """Write the documents of an array whose chunks are there, or those that are missing."""
     prefix = hierarchy.prefix_of(path)
-    if all(view.get(prefix + name) == value for name, value in documents.items()):
-        return  # that was done before
+    found = {name: view.get(prefix + name) for name in documents}
+    if any(found.values()) and all(found[n] in (None, value) for n, value in documents.items()):
+        # That was done before, or begun.
+        nodes.put(view, path, documents)
+        return
     # Whatever was to be said of the metadata was said where the write was asked for.
     with strictness(strict=False, quiet=True):
         metadata = detect.parse(documents, detect.formats_of(view))
@@ -237,8 +240,9 @@ def _existing(array: Array, place: Region, together: Sequence[da.Array]) -> Dest
     if any(read.overlaps(where, place) for read in reads(together)) and any(
         read.overlaps(where, place) for read in needed_reads(together)
     ):
-        if place == whole_region(array.shape) and _can_stage(array):
-            return _staged(open_array(array.store, array.path, mode="r+", consolidated=False))
+        now = open_array(array.store, array.path, mode="r+", consolidated=False)
+        if place == whole_region(now.shape) and _can_stage(now):
+            return _staged(now)
         raise SelectionError(
             "what is to be written is computed from what is there; write it elsewhere, or read "
             "less: from_zarr(..., region=...)",
