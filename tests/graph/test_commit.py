@@ -447,6 +447,21 @@ def test_one_that_fails_leaves_the_old_one(tmp_path):
         assert sorted(os.listdir(tmp_path / "g")) == ["a", "zarr.json"]
 
 
+def test_cleaning_up_that_fails_is_told(tmp_path, monkeypatch):
+    zarrdask.to_zarr(da.from_array(OLD, chunks=4), tmp_path, "g/a")
+
+    def denied(path):
+        raise PermissionError(13, "denied", path)
+
+    monkeypatch.setattr("zarrdask.storage.staged.shutil.rmtree", denied)
+    with pytest.raises(Failure) as caught:
+        zarrdask.to_zarr(failing(NEW), tmp_path, "g/a", overwrite=True, commit="last")
+    assert "cleaning up failed, too: " in caught.value.__notes__[0]
+    assert "denied" in caught.value.__notes__[0]
+    np.testing.assert_array_equal(read(tmp_path), OLD)
+    assert list(zarrdask.open_group(tmp_path, "g")) == ["a"]
+
+
 def test_an_array_of_zarr_python_is_known(tmp_path):
     zarrdask.to_zarr(da.from_array(OLD, chunks=4), tmp_path, "g/a")
     x = da.from_zarr(f"{tmp_path}/g/a")

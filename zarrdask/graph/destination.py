@@ -11,7 +11,7 @@ from zarrdask import hierarchy, nodes
 from zarrdask.array import Array, check_mode, open_array
 from zarrdask.chunkio import Chunks
 from zarrdask.creation import ArrayOptions, plan_array
-from zarrdask.errors import MetadataError, NodeExistsError, SelectionError, StoreError
+from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
 from zarrdask.fit import chunk_options, find_place
 from zarrdask.formats import detect
 from zarrdask.formats.base import Documents
@@ -104,7 +104,7 @@ class Destination:
         """Clean up, and let an error say what is there now."""
         try:
             self.give_up()
-        except StoreError as another:
+        except OSError as another:
             error.add_note(f"cleaning up failed, too: {another}")
         error.add_note(f"{hierarchy.location(self.array.store, self.array.path)}: {self.otherwise}")
 

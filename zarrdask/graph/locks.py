@@ -26,21 +26,23 @@ def among_workers() -> Lock | None:
         worker = get_worker()
     except ValueError:
         return None
-    return None if is_here(worker.scheduler.address) else cluster_lock
+    # A scheduler may be reached from here by another address than from elsewhere.
+    addresses = worker.scheduler.address, worker.address
+    return None if all(map(is_here, addresses)) else cluster_lock
 
 
-def is_here(scheduler: str) -> bool:
-    """Whether only workers of this machine can reach a scheduler.
+def is_here(address: str) -> bool:
+    """Whether only this machine can reach an address.
 
     >>> is_here("tcp://127.0.0.1:8786"), is_here("tcp://10.0.0.7:8786")
     (True, False)
     """
     from distributed.comm import get_address_host
 
-    if scheduler.startswith("inproc://"):
+    if address.startswith("inproc://"):
         return True
     try:
-        return ip_address(get_address_host(scheduler)).is_loopback
+        return ip_address(get_address_host(address)).is_loopback
     except ValueError:
         return False
 
