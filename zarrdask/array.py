@@ -20,11 +20,11 @@ from zarrdask.errors import MetadataError, NodeTypeError, ReadOnlyError, Selecti
 from zarrdask.grids import Shape, extents
 from zarrdask.indexing import Selection, basic, expand, is_basic, is_integer
 from zarrdask.metadata import ArrayMetadata, ZarrFormat
-from zarrdask.resizing import appended, parse_lengths
+from zarrdask.resizing import appended, parse_lengths, take_back
 from zarrdask.sizes import ChunksLike, GridLike
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
-from zarrdask.stored import count_stored, trim, withdraw
+from zarrdask.stored import count_stored, trim
 from zarrdask.tolerance import strictness
 
 MODES = ("r", "r+")
@@ -299,7 +299,7 @@ class Array:
         try:
             chunkwrite.write_region(grown, region, values, empty=empty, threads=None)
         except BaseException:
-            withdraw(grown, old.metadata.shape)
+            take_back(self.store, self.path, grown, old.metadata.shape)
             raise
         hierarchy.write(self.store, self.path, grown.metadata, before=old.metadata)
         self.stored = grown

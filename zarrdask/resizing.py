@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from zarrdask import hierarchy
 from zarrdask.chunkio import Chunks
 from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.grids import Shape
 from zarrdask.indexing import Region, is_integer, whole_region
+from zarrdask.metadata import ArrayMetadata
+from zarrdask.storage.base import Store
+from zarrdask.stored import withdraw
 
 
 def parse_lengths(shape: Any, ndim: int) -> Shape:
@@ -62,3 +66,20 @@ def appended(chunks: Chunks, added: Sequence[int], axis: Any) -> tuple[Chunks, R
     region = list(whole_region(tuple(longer)))
     region[axis] = slice(shape[axis], longer[axis], 1)
     return grown, tuple(region)
+
+
+def take_back(store: Store, path: str, grown: Chunks, shape: Shape) -> None:
+    """Erase what an append wrote that came to nothing, unless the array grew meanwhile.
+
+    Then what is there may be another's.
+
+    Parameters
+    ----------
+    grown : Chunks
+        The array as it was to be.
+    shape : tuple of int
+        As it was.
+    """
+    found = hierarchy.read(store, path)
+    if isinstance(found, ArrayMetadata) and found.shape == shape:
+        withdraw(grown, shape)

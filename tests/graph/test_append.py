@@ -129,7 +129,8 @@ def test_doing_it_again_changes_nothing():
     z = old({})
     task = zarrdask.append(da.full((4, 7), 5.0, chunks=3), z, compute=False)
     task.compute()
-    task.compute()
+    with pytest.raises(zarrdask.StoreError, match="another shape"):
+        task.compute()  # which could as well be another append of as many rows
     expected = np.concatenate([OLD, np.full((4, 7), 5.0)])
     np.testing.assert_array_equal(zarrdask.open_array(z.store, "a")[...], expected)
 
@@ -228,3 +229,27 @@ def test_readers_see_the_old_or_the_new():
     store = old({}).store
     zarrdask.append(da.full((9, 7), 5.0, chunks=4), Watched(store.values), "a")
     assert seen == {(13, 7), (22, 7)}
+
+
+@pytest.mark.parametrize("length", [3, 7])
+def test_an_append_that_is_computed_too_late_overwrites_nothing(tmp_path, length):
+    zarrdask.create_array(tmp_path, shape=(4, 3), dtype="i4", chunks=(4, 3))
+    first = zarrdask.append(da.full((3, 3), 1, chunks=2), tmp_path, compute=False)
+    second = zarrdask.append(da.full((length, 3), 2, chunks=2), tmp_path, compute=False)
+    first.compute()
+    with pytest.raises(zarrdask.StoreError, match="another shape"):
+        second.compute()
+    assert zarrdask.open_array(tmp_path)[...].tolist() == [[0] * 3] * 4 + [[1] * 3] * 3
+
+
+def test_an_append_that_fails_takes_back_nothing_of_anothers(tmp_path):
+    zarrdask.create_array(tmp_path, shape=(4, 3), dtype="i4", chunks=(4, 3))
+
+    def fail(block):
+        zarrdask.open_array(tmp_path, mode="r+").append(np.full((2, 3), 5))
+        raise RuntimeError("too bad")
+
+    x = da.ones((6, 3), chunks=6, dtype="i4").map_blocks(fail, dtype="i4", meta=np.empty((0, 0)))
+    with pytest.raises(RuntimeError):
+        zarrdask.append(x, tmp_path)
+    assert zarrdask.open_array(tmp_path)[...].tolist() == [[0] * 3] * 4 + [[5] * 3] * 2

@@ -10,10 +10,9 @@ from zarrdask.graph.client import check_visible
 from zarrdask.graph.destination import Destination
 from zarrdask.graph.jobs import begin, do, known, later
 from zarrdask.grids import Shape
-from zarrdask.metadata import ArrayMetadata
-from zarrdask.resizing import appended
+from zarrdask.metadata import ArrayMetadata, Metadata
+from zarrdask.resizing import appended, take_back
 from zarrdask.storage.base import Store
-from zarrdask.stored import withdraw
 
 
 def append(
@@ -76,8 +75,11 @@ def append(
         grown,
         "the array is as it was",
         commit=partial(_grow, array.store, path, old, grown.metadata.shape),
-        give_up=partial(withdraw, grown, old),
+        give_up=partial(take_back, array.store, path, grown, old),
     )
+    # Each block looks before it is written: an append may be computed long after it was made,
+    # and another come between.
+    x = x.map_blocks(_unless_changed, array.store, path, old, dtype=x.dtype, meta=x._meta)
     jobs = begin([(x, to)])
     if not compute:
         return later(jobs)
@@ -85,14 +87,25 @@ def append(
     return None
 
 
-def _grow(store: Store, path: str, old: Shape, new: Shape) -> None:
-    """Give an array its new shape, if that is not done already."""
-    found = hierarchy.read(store, path)
-    if not isinstance(found, ArrayMetadata) or found.shape not in (old, new):
+def _unless_changed(block: Any, store: Store, path: str, shape: Shape) -> Any:
+    """Return a block, if the array that it is added to still has its shape."""
+    _check_shape(hierarchy.read(store, path), (shape,), hierarchy.location(store, path))
+    return block
+
+
+def _check_shape(found: Metadata | None, shapes: tuple[Shape, ...], place: str) -> ArrayMetadata:
+    if not isinstance(found, ArrayMetadata) or found.shape not in shapes:
         raise StoreError(
             "the array was given another shape meanwhile, nothing was appended",
-            key=hierarchy.location(store, path),
+            key=place,
             found=getattr(found, "shape", None),
-            expected=f"{old}",
+            expected=f"{shapes[0]}",
         )
+    return found
+
+
+def _grow(store: Store, path: str, old: Shape, new: Shape) -> None:
+    """Give an array its new shape, if that is not done already."""
+    place = hierarchy.location(store, path)
+    found = _check_shape(hierarchy.read(store, path), (old, new), place)
     hierarchy.write(store, path, found.resized(new), before=found)
