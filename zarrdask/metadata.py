@@ -21,8 +21,7 @@ _MOST_PIPELINES = 1024
 _FEW = 16
 
 Attributes = Mapping[str, Any]
-#: Zarr v2, Zarr v3, the draft of May 2022, and the older dialect of it that real files use.
-#: 2, 3, "v3-draft", "v3-draft-protocol".
+#: 2, 3, "v3-draft" (of May 2022), or "v3-draft-protocol": the dialect of it that real files use.
 ZarrFormat = int | str
 
 

@@ -1,6 +1,7 @@
 """How an array gets another shape: checked, and described, before anything is done."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -8,12 +9,12 @@ import numpy as np
 
 from zarrdask import hierarchy
 from zarrdask.chunkio import Chunks
-from zarrdask.errors import MetadataError, SelectionError
+from zarrdask.errors import MetadataError, SelectionError, ZarrdaskError
 from zarrdask.grids import Shape
 from zarrdask.indexing import Region, is_integer, whole_region
 from zarrdask.metadata import ArrayMetadata
 from zarrdask.storage.base import Store
-from zarrdask.stored import withdraw
+from zarrdask.stored import trim
 
 
 def parse_lengths(shape: Any, ndim: int) -> Shape:
@@ -80,6 +81,8 @@ def take_back(store: Store, path: str, grown: Chunks, shape: Shape) -> None:
     shape : tuple of int
         As it was.
     """
-    found = hierarchy.read(store, path)
-    if isinstance(found, ArrayMetadata) and found.shape == shape:
-        withdraw(grown, shape)
+    # As far as that is possible now: what made the append fail may be in the way of this, too.
+    with suppress(ZarrdaskError):
+        found = hierarchy.read(store, path)
+        if isinstance(found, ArrayMetadata) and found.shape == shape:
+            trim(grown, shape)

@@ -1,7 +1,6 @@
 """What is stored of an array: counted, and erased where a smaller shape leaves it outside."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from math import prod
 
 from zarrdask.chunkio import Chunks, StoredValue
@@ -80,12 +79,6 @@ def trim(chunks: Chunks, shape: Shape) -> None:
     batches = [outside[at : at + _BATCH] for at in range(0, len(outside), _BATCH)]
     on_each(chunks.units.erase_values, batches, None)
     on_each(lambda index: _clear_outside(chunks, locks, index, shape), hanging, None)
-
-
-def withdraw(chunks: Chunks, shape: Shape) -> None:
-    """Erase what was written outside a shape, as far as that is possible now."""
-    with suppress(ZarrdaskError):
-        trim(chunks, shape)
 
 
 def _hangs_over(grid: ChunkGrid, index: Index, shape: Shape) -> bool:

@@ -26,17 +26,22 @@ _MOST = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Scalar(DataType):
-    """A number or a truth value that NumPy has too, under the same name."""
-
-    def to_json(self) -> str:  # noqa: D102
-        return self.dtype.name
+class Plain(DataType):
+    """A type whose fill values are spelled as v3's core says for its dtype (C-31 to C-34)."""
 
     def parse_fill(self, found: Any) -> Any:  # noqa: D102
         return parse_v3(found, self.dtype)
 
     def render_fill(self, value: Any) -> Any:  # noqa: D102
         return render_v3(value, self.dtype)
+
+
+@dataclass(frozen=True)
+class Scalar(Plain):
+    """A number or a truth value that NumPy has too, under the same name."""
+
+    def to_json(self) -> str:  # noqa: D102
+        return self.dtype.name
 
     @classmethod
     def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
@@ -49,17 +54,11 @@ class Scalar(DataType):
 
 
 @dataclass(frozen=True)
-class Raw(DataType):
+class Raw(Plain):
     """``r<bits>``: bytes without meaning, of one length (conformance B-36, C-34)."""
 
     def to_json(self) -> str:  # noqa: D102
         return f"r{self.dtype.itemsize * 8}"
-
-    def parse_fill(self, found: Any) -> Any:  # noqa: D102
-        return parse_v3(found, self.dtype)
-
-    def render_fill(self, value: Any) -> Any:  # noqa: D102
-        return render_v3(value, self.dtype)
 
     @classmethod
     def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102

@@ -10,22 +10,16 @@ from typing import Any, Self
 import numpy as np
 
 from zarrdask.dtypes.base import DataType, check_configuration
-from zarrdask.dtypes.fill import parse_v3, render_v3
+from zarrdask.dtypes.core import Plain
 from zarrdask.dtypes.ml import dtype_named, name_of
 
 
 @dataclass(frozen=True)
-class Narrow(DataType):
+class Narrow(Plain):
     """A number of ml_dtypes, under the same name in v3."""
 
     def to_json(self) -> str:  # noqa: D102
         return str(name_of(self.dtype))
-
-    def parse_fill(self, found: Any) -> Any:  # noqa: D102
-        return parse_v3(found, self.dtype)
-
-    def render_fill(self, value: Any) -> Any:  # noqa: D102
-        return render_v3(value, self.dtype)
 
     @classmethod
     def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102

@@ -9,7 +9,7 @@ from zarrdask.codecs.base import Json
 from zarrdask.definitions import Definition, is_uri
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.base import parse_json, render_json, required
-from zarrdask.formats.extensions import EXTENSIONS
+from zarrdask.formats.extensions import understood
 from zarrdask.storage.draft import DRAFT, PROTOCOL
 from zarrdask.tolerance import tolerate
 
@@ -181,14 +181,7 @@ def parse_extensions(found: Any) -> tuple[Definition, ...]:
     """
     if not isinstance(found, list):
         raise MetadataError("not extensions", key="extensions", found=found, expected="a list")
-    definitions = tuple(map(_parse_extension, found))
-    for definition in definitions:
-        check = EXTENSIONS.get(definition.name)
-        if check is not None:
-            check(definition.configuration)
-        elif definition.must_understand:
-            raise EXTENSIONS.unknown(definition.name)
-    return definitions
+    return understood(map(_parse_extension, found))
 
 
 def _parse_extension(found: Any) -> Definition:

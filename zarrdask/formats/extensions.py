@@ -1,6 +1,6 @@
 """What v3 documents share: the ``extensions`` list of ZEP 9, storage transformers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from zarrdask.codecs.base import Json
@@ -32,14 +32,25 @@ def parse_extensions(document: Json) -> tuple[Definition, ...]:
         raise MetadataError(
             "not extensions", key="extensions", found=found, expected="a list that is not empty"
         )
-    definitions = tuple(parse_definition(item, "extensions") for item in found)
-    for definition in definitions:
+    return understood(parse_definition(item, "extensions") for item in found)
+
+
+def understood(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
+    """Return extensions, checked: those that are known by what they are configured to.
+
+    Raises
+    ------
+    UnsupportedError
+        If one that must be understood is unknown.
+    """
+    found = tuple(definitions)
+    for definition in found:
         check = EXTENSIONS.get(definition.name)
         if check is not None:
             check(definition.configuration)
         elif definition.must_understand:
             raise EXTENSIONS.unknown(definition.name)
-    return definitions
+    return found
 
 
 def parse_transformers(found: Any) -> tuple[StorageTransformer, ...]:
