@@ -38,6 +38,15 @@ def setting():
         change.__exit__(None, None, None)
 
 
+@pytest.fixture(scope="session")
+def cluster_address():
+    """The address of a cluster of two processes; who wants a client makes one."""
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
+        yield cluster.scheduler_address
+
+
 @pytest.fixture(params=["dict", "local", "fsspec"])
 def place(request, tmp_path):
     """Somewhere to store nodes: a dict, a directory, a URL."""

@@ -1,0 +1,182 @@
+"""Run one task for each of many items, on whatever Dask scheduler is current."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
+
+import cloudpickle
+import dask
+from dask.base import get_scheduler
+from dask.multiprocessing import get_context
+from dask.system import CPU_COUNT
+
+from zarrdask.errors import MetadataError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+#: Tasks that are handed out before their turn, for each that runs: workers never wait for us.
+_AHEAD = 3
+
+
+class Workers(NamedTuple):
+    """What tasks run on.
+
+    Attributes
+    ----------
+    executor : concurrent.futures.Executor or None
+        None: they run here, one after another.
+    processes : int
+        How many there are.
+    threads : int
+        How many tasks each runs at a time.
+    """
+
+    executor: Executor | None
+    processes: int
+    threads: int
+
+
+@contextmanager
+def workers(scheduler: Any = None) -> Iterator[Workers]:
+    """Have what tasks run on.
+
+    Parameters
+    ----------
+    scheduler : str or distributed.Client, optional
+        "threads", "processes", "sync", a client, or the address of a scheduler; the one that is
+        current, if absent, or threads.
+
+    Raises
+    ------
+    MetadataError
+        If it is none of these.
+    """
+    if isinstance(scheduler, str) and "://" in scheduler:
+        from distributed import Client
+
+        with Client(scheduler, set_as_default=False) as client, workers(client) as found:
+            yield found
+        return
+    try:
+        get = get_scheduler(scheduler=scheduler)
+    except ValueError as error:
+        raise MetadataError(
+            "not a scheduler",
+            key="scheduler",
+            found=scheduler,
+            expected="'threads', 'processes', 'sync', a client, or an address",
+        ) from error
+    client = getattr(get, "__self__", None)
+    if client is not None:
+        nthreads = list(client.nthreads().values()) or [1]
+        with client.get_executor(pure=False) as executor:
+            yield Workers(executor, len(nthreads), max(nthreads))
+        return
+    kind = getattr(get, "__module__", "dask.threaded")
+    number = dask.config.get("num_workers", None) or CPU_COUNT
+    if kind == "dask.multiprocessing":
+        with ProcessPoolExecutor(number, mp_context=get_context()) as processes:
+            yield Workers(_Pickling(processes), number, 1)
+    elif kind == "dask.threaded":
+        with ThreadPoolExecutor(number, thread_name_prefix="zarrdask-task") as threads:
+            yield Workers(threads, 1, number)
+    else:
+        yield Workers(None, 1, 1)
+
+
+class _Pickling(Executor):
+    """Hands tasks to other processes as Dask does: a script's own functions go with them."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> "Future[R]":
+        return self._executor.submit(_call, cloudpickle.dumps((fn, args, kwargs)))
+
+
+def _call(packed: bytes) -> Any:
+    function, args, kwargs = cloudpickle.loads(packed)
+    return function(*args, **kwargs)
+
+
+def run(
+    task: Callable[[T], R],
+    items: Sequence[T],
+    *,
+    scheduler: Any = None,
+    finished: Callable[[int, R], None] | None = None,
+) -> list[R]:
+    """Run a task for each item, in any order.
+
+    Parameters
+    ----------
+    task : callable
+        Of one item. On a cluster it may run more than once, as a worker may be lost.
+    items : sequence
+        Both pickle, if they leave this process.
+    scheduler : str, distributed.Client or Workers, optional
+        As in `workers`.
+    finished : callable, optional
+        Called here, with the number of the item and the result, after each.
+
+    Returns
+    -------
+    list
+        What the tasks returned, in the order of the items.
+
+    Raises
+    ------
+    Exception
+        The first that a task raised. What ran at that time has ended; the others were not begun.
+    """
+    if isinstance(scheduler, Workers):
+        return _run(scheduler, task, items, finished or _ignore)
+    with workers(scheduler) as found:
+        return _run(found, task, items, finished or _ignore)
+
+
+def _ignore(number: int, result: Any) -> None:
+    """Do nothing."""
+
+
+def _run(
+    on: Workers,
+    task: Callable[[T], R],
+    items: Sequence[T],
+    finished: Callable[[int, R], None],
+) -> list[R]:
+    results: dict[int, R] = {}
+    running: dict[Future[R], int] = {}
+    left = iter(range(len(items)))
+
+    def take(number: int, result: R) -> None:
+        results[number] = result
+        finished(number, result)
+
+    if on.executor is None:
+        for number in left:
+            take(number, task(items[number]))
+        return [results[number] for number in range(len(items))]
+    room = on.processes * on.threads * _AHEAD
+    try:
+        while len(results) < len(items):
+            # Few are handed out at a time: the scheduler need not know of millions.
+            for number in islice(left, room - len(running)):
+                running[on.executor.submit(task, items[number])] = number
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                take(running.pop(future), future.result())
+    finally:
+        for future in running:
+            future.cancel()
+        wait(running)
+    return [results[number] for number in range(len(items))]
