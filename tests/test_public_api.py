@@ -23,10 +23,12 @@ PUBLIC = [
     "SelectionError",
     "StoreError",
     "ToleranceWarning",
+    "TruncatedError",
     "UnsupportedError",
     "ZarrdaskError",
     "append",
     "consolidate_metadata",
+    "copy",
     "create_array",
     "create_group",
     "from_zarr",
@@ -34,6 +36,7 @@ PUBLIC = [
     "open_array",
     "open_group",
     "plan_write",
+    "rechunk",
     "register_chunk_grid",
     "register_chunk_key_encoding",
     "register_codec",
@@ -42,6 +45,7 @@ PUBLIC = [
     "register_storage_transformer",
     "store",
     "to_zarr",
+    "verify",
 ]
 HEAVY = ["dask", "distributed", "fsspec", "zarr", "dask.array", "tensorstore"]
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         ReadOnlyError,
         SelectionError,
         StoreError,
+        TruncatedError,
         UnsupportedError,
         ZarrdaskError,
     )
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
         register_storage_transformer,
     )
     from zarrdask.graph.append import append
+    from zarrdask.graph.copy import copy
     from zarrdask.graph.read import from_zarr
+    from zarrdask.graph.rechunk import rechunk
+    from zarrdask.graph.verify import verify
     from zarrdask.graph.write import store, to_zarr
     from zarrdask.group import Group, create_group, open, open_group
     from zarrdask.storage.local import LocalStore
@@ -53,10 +57,12 @@ _HOMES = {
     "SelectionError": "errors",
     "StoreError": "errors",
     "ToleranceWarning": "tolerance",
+    "TruncatedError": "errors",
     "UnsupportedError": "errors",
     "ZarrdaskError": "errors",
     "append": "graph.append",
     "consolidate_metadata": "api",
+    "copy": "graph.copy",
     "create_array": "array",
     "create_group": "group",
     "from_zarr": "graph.read",
@@ -64,6 +70,7 @@ _HOMES = {
     "open_array": "array",
     "open_group": "group",
     "plan_write": "api",
+    "rechunk": "graph.rechunk",
     "register_chunk_grid": "extend",
     "register_chunk_key_encoding": "extend",
     "register_codec": "extend",
@@ -72,6 +79,7 @@ _HOMES = {
     "register_storage_transformer": "extend",
     "store": "graph.write",
     "to_zarr": "graph.write",
+    "verify": "graph.verify",
 }
 
 __all__ = [
@@ -89,10 +97,12 @@ __all__ = [
     "SelectionError",
     "StoreError",
     "ToleranceWarning",
+    "TruncatedError",
     "UnsupportedError",
     "ZarrdaskError",
     "append",
     "consolidate_metadata",
+    "copy",
     "create_array",
     "create_group",
     "from_zarr",
@@ -100,6 +110,7 @@ __all__ = [
     "open_array",
     "open_group",
     "plan_write",
+    "rechunk",
     "register_chunk_grid",
     "register_chunk_key_encoding",
     "register_codec",
@@ -108,6 +119,7 @@ __all__ = [
     "register_storage_transformer",
     "store",
     "to_zarr",
+    "verify",
 ]
 
 

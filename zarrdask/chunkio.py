@@ -110,7 +110,13 @@ class StoredValue:
 # Reading
 
 
-def read_region(chunks: Chunks, request: Request, *, threads: int | None = 1) -> np.ndarray:
+def read_region(
+    chunks: Chunks,
+    request: Request,
+    *,
+    threads: int | None = 1,
+    out: np.ndarray | None = None,
+) -> np.ndarray:
     """Return what is wanted of an array.
 
     Parameters
@@ -122,11 +128,14 @@ def read_region(chunks: Chunks, request: Request, *, threads: int | None = 1) ->
     threads : int, optional
         How many decode at a time; as configured, if None. A Dask task uses one: the cluster is
         the parallelism.
+    out : ndarray, optional
+        Where to, of the array's dtype and the request's shape.
 
     Returns
     -------
     ndarray
-        New, in C order, of the array's dtype: one axis a pick, or one axis for points.
+        `out`; or a new one, in C order, of the array's dtype: one axis a pick, or one axis for
+        points.
 
     Raises
     ------
@@ -139,9 +148,9 @@ def read_region(chunks: Chunks, request: Request, *, threads: int | None = 1) ->
     cuts = cut(request, metadata.grid.axes)
     if not metadata.grid.is_regular:
         cuts = cuts.ordered(metadata.grid.shape_of)
-    out = memory.empty(request_shape(request), metadata.dtype)
-    in_parts(lambda part: _read(chunks, part, out), cuts, threads)
-    return out
+    into = memory.empty(request_shape(request), metadata.dtype) if out is None else out
+    in_parts(lambda part: _read(chunks, part, into), cuts, threads)
+    return into
 
 
 def request_shape(request: Request) -> Shape:

@@ -73,6 +73,35 @@ def chunk_options(blocks: Chunks, grid: GridLike, options: Mapping[str, Any]) ->
     return {"chunks": blocks}
 
 
+def find_region(region: Any, metadata: ArrayMetadata) -> Region:
+    """Return which part of a stored array a user means.
+
+    Parameters
+    ----------
+    region : tuple of slice, or dict of names to slices, optional
+        All of the array, if None.
+    metadata : ArrayMetadata
+        Of the stored array.
+
+    Raises
+    ------
+    SelectionError
+        If it is not made of slices without a step.
+    """
+    try:
+        if isinstance(region, Mapping):
+            region = named(region, metadata.dimension_names)
+        selection = basic(() if region is None else region, metadata.shape)
+    except SelectionError as error:
+        raise error.within("region") from error.__cause__
+    picks = selection.slices
+    if not selection.plain or any(pick.step != 1 for pick in picks):
+        raise SelectionError(
+            "a region is made of slices without a step", key="region", found=region
+        )
+    return picks
+
+
 def find_place(shape: Shape, region: Any, metadata: ArrayMetadata) -> Region:
     """Return where in a stored array an array goes.
 
@@ -90,17 +119,7 @@ def find_place(shape: Shape, region: Any, metadata: ArrayMetadata) -> Region:
     SelectionError
         If the region is not made of slices without a step, or has another shape.
     """
-    try:
-        if isinstance(region, Mapping):
-            region = named(region, metadata.dimension_names)
-        selection = basic(() if region is None else region, metadata.shape)
-    except SelectionError as error:
-        raise error.within("region") from error.__cause__
-    picks = selection.slices
-    if not selection.plain or any(pick.step != 1 for pick in picks):
-        raise SelectionError(
-            "a region to write to is made of slices without a step", key="region", found=region
-        )
+    picks = find_region(region, metadata)
     taken = tuple(map(pick_size, picks))
     if taken != shape:
         raise SelectionError(

@@ -54,6 +54,11 @@ def pick_size(pick: Pick) -> int:
     return len(pick)
 
 
+def region_shape(region: Region) -> tuple[int, ...]:
+    """Return the shape of a region."""
+    return tuple(map(pick_size, region))
+
+
 def whole_region(shape: tuple[int, ...]) -> Region:
     """Return the region that is all of an array."""
     return tuple(slice(0, size, 1) for size in shape)

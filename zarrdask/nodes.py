@@ -3,11 +3,11 @@
 from zarrdask import drafts, hierarchy
 from zarrdask.chunkio import Chunks
 from zarrdask.consolidation import ancestors, changing
-from zarrdask.errors import NodeExistsError
-from zarrdask.formats import detect
+from zarrdask.errors import NodeExistsError, ZarrdaskError
+from zarrdask.formats import consolidated, detect
 from zarrdask.formats.base import Documents
 from zarrdask.hierarchy import check_name, location, prefix_of
-from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 from zarrdask.storage.draft import DraftStore
@@ -58,13 +58,17 @@ def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> S
     missing, there = _checked(store, path, metadata, overwrite=overwrite)
     with changing(store, path, whole=True) as real:
         for parent in missing:
-            put(real, parent, detect.render(GroupMetadata(metadata.zarr_format)))
+            _put_group(real, parent, metadata)
+        real.tidy(prefix_of(path))
         # Only what is a node is erased: a directory of other things is not ours to empty.
         if there:
             hierarchy.remove(real, path)
         elif overwrite and isinstance(metadata, ArrayMetadata):
             erase_leftovers(Chunks(real, prefix_of(path), metadata))
-        put(real, path, documents)
+        if overwrite:
+            put(real, path, documents)
+        else:
+            put_new(real, path, documents)
     return store
 
 
@@ -76,10 +80,7 @@ def _checked(
     missing = _missing_parents(plain(store), path)
     there = hierarchy.exists(plain(store), path)
     if there and not overwrite:
-        raise NodeExistsError(
-            "there is an array or group here already; overwrite=True replaces it",
-            key=location(store, path),
-        )
+        raise taken(store, path)
     return missing, there
 
 
@@ -94,9 +95,67 @@ def _missing_parents(store: Store, path: str) -> list[str]:
     return missing
 
 
+def _put_group(store: Store, path: str, below: Metadata) -> None:
+    """Write a group above a new node, unless another writer did so meanwhile."""
+    try:
+        put_new(store, path, detect.render(GroupMetadata(below.zarr_format)))
+    except NodeExistsError:
+        _missing_parents(store, f"{path}/x" if path else "x")  # or it is an array
+
+
 def put(store: Store, path: str, documents: Documents) -> None:
     """Write a node's documents, those last that make it a node."""
-    for name in sorted(documents, key=detect.CHILD_NAMES.__contains__):
-        value = documents[name]
-        if value is not None:
-            store.set(prefix_of(path) + name, value)
+    for name, value in _in_order(documents):
+        store.set(prefix_of(path) + name, value)
+
+
+def put_new(store: Store, path: str, documents: Documents) -> None:
+    """Write a node's documents where there is none: of several writers, one does.
+
+    Raises
+    ------
+    NodeExistsError
+        If another one did so first: what that one wrote is as it was.
+    """
+    prefix, late = prefix_of(path), []
+    for name, value in _in_order(documents):
+        if store.create(prefix + name, value):
+            continue
+        if name in detect.CHILD_NAMES:
+            raise taken(store, path)
+        # It is left from a node that was here, or of another writer, who may yet be the one.
+        late.append((name, value))
+    for name, value in late:
+        store.set(prefix + name, value)
+
+
+def _in_order(documents: Documents) -> list[tuple[str, bytes]]:
+    names = sorted(documents, key=detect.CHILD_NAMES.__contains__)
+    return [(name, value) for name in names if (value := documents[name]) is not None]
+
+
+def taken(store: Store, path: str) -> NodeExistsError:
+    """Return the error for a place where there is a node."""
+    return NodeExistsError(
+        "there is an array or group here already; overwrite=True replaces it",
+        key=location(store, path),
+    )
+
+
+def consolidate(store: Store, path: str, zarr_format: ZarrFormat) -> None:
+    """Write a group's consolidated metadata (conformance A-67, C-78).
+
+    Raises
+    ------
+    MetadataError
+        If a document is not JSON, or of another format than the group.
+    UnsupportedError
+        If the store can't be listed.
+    """
+    try:
+        entries = hierarchy.entries(store, path)
+        documents = consolidated.render(zarr_format, entries)
+    except ZarrdaskError as error:
+        raise error.within(location(store, path)) from error.__cause__
+    for name, value in documents.items():
+        store.set(prefix_of(path) + name, value)

@@ -25,7 +25,9 @@ def in_parts(work: Callable[[Cuts], T], cuts: Cuts, threads: int | None) -> list
 
 
 def on_each(work: Callable[[Any], T], items: Iterable[Any], threads: int | None) -> list[T]:
-    """Do the work on each item, by several threads (as configured, if None)."""
+    """Do the work on each item, by several threads (as configured, if None), or here by one."""
+    if threads == 1:
+        return [work(item) for item in items]
     pool = _pool(_number(threads))
     futures = [pool.submit(work, item) for item in items]
     # All of them, also if one fails: nothing may go on behind the caller's back.

@@ -39,11 +39,17 @@ class Workers(NamedTuple):
         How many there are.
     threads : int
         How many tasks each runs at a time.
+    get : callable, optional
+        Dask's own, of the scheduler: computes graphs; that of the collection, if absent.
+    everywhere : callable, optional
+        Calls a function in each process, if they are others than this one and stay.
     """
 
     executor: Executor | None
     processes: int
     threads: int
+    get: Callable[..., Any] | None = None
+    everywhere: Callable[[Callable[[], None]], Any] | None = None
 
 
 @contextmanager
@@ -80,18 +86,18 @@ def workers(scheduler: Any = None) -> Iterator[Workers]:
     if client is not None:
         nthreads = list(client.nthreads().values()) or [1]
         with client.get_executor(pure=False) as executor:
-            yield Workers(executor, len(nthreads), max(nthreads))
+            yield Workers(executor, len(nthreads), max(nthreads), get, client.run)
         return
     kind = getattr(get, "__module__", "dask.threaded")
     number = dask.config.get("num_workers", None) or CPU_COUNT
     if kind == "dask.multiprocessing":
         with ProcessPoolExecutor(number, mp_context=get_context()) as processes:
-            yield Workers(_Pickling(processes), number, 1)
+            yield Workers(_Pickling(processes), number, 1, get)
     elif kind == "dask.threaded":
         with ThreadPoolExecutor(number, thread_name_prefix="zarrdask-task") as threads:
-            yield Workers(threads, 1, number)
+            yield Workers(threads, 1, number, get)
     else:
-        yield Workers(None, 1, 1)
+        yield Workers(None, 1, 1, get)
 
 
 class _Pickling(Executor):

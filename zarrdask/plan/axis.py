@@ -86,6 +86,8 @@ class AxisPlan:
         The length of the stored axis.
     start : int
         Where the blocks begin in it.
+    keeps : bool
+        Whether what the last unit holds beyond the end of the axis is kept.
     """
 
     source: tuple[int, ...]
@@ -93,6 +95,7 @@ class AxisPlan:
     units: Axis
     size: int
     start: int
+    keeps: bool = False
 
     @cached_property
     def stop(self) -> int:
@@ -150,7 +153,15 @@ class AxisPlan:
     def partial(self) -> tuple[int, ...]:
         """The units of which a part is written: none, or those at one end or at both."""
         ends = {*self.met[:1], *self.met[-1:]}
-        return tuple(unit for unit in sorted(ends) if self.covered(unit) != self.span(unit))
+        return tuple(
+            unit
+            for unit in sorted(ends)
+            if self.covered(unit) != self.span(unit) or self.hangs_over(unit)
+        )
+
+    def hangs_over(self, unit: int) -> bool:
+        """Whether a unit goes on beyond the end of the axis, and what it holds there is kept."""
+        return self.keeps and begin_of(unit + 1, self.units) > self.size
 
     @cached_property
     def merged(self) -> int:

@@ -58,6 +58,8 @@ class WritePlan:
         Of the Dask array, and of the stored one.
     names : tuple of str
         Of the axes.
+    blocks_are : str
+        What the blocks of the source are called.
 
     See Also
     --------
@@ -68,6 +70,7 @@ class WritePlan:
     dtype: np.dtype[Any]
     stored_dtype: np.dtype[Any]
     names: tuple[str, ...]
+    blocks_are: str = "Dask block"
 
     @property
     def shape(self) -> Shape:
@@ -158,15 +161,14 @@ class WritePlan:
         parts, meets = [], []
         for name, axis, number in named:
             if number in axis.partial:
-                (begin, end), (low, high) = axis.covered(number), axis.span(number)
-                parts.append(f"{begin}:{end} of {low}:{high} along {name}")
+                parts.append(f"{_part(axis, number)} along {name}")
             if where := axis.meeting(number):
                 meets.append(f"along {name} at {where}")
-        met = f"Dask blocks meet in it {', '.join(meets)}"
+        met = f"{self.blocks_are}s meet in it {', '.join(meets)}"
         if parts:
             only = f"only a part of it is written: {', '.join(parts)}"
             return "read-modify-write", f"{only}; {met}" if meets else only
-        return ("merged", met) if meets else ("whole", "it lies in one Dask block")
+        return ("merged", met) if meets else ("whole", f"it lies in one {self.blocks_are}")
 
     # ----------------------------------------------------------------------------------------
     # What it costs
@@ -331,9 +333,15 @@ def _changes(axis: AxisPlan) -> str:
     text = _lengths(axis.source)
     text += " stay" if axis.blocks == axis.source else f" become {_lengths(axis.blocks)}"
     for unit in axis.partial:
-        (begin, end), (low, high) = axis.covered(unit), axis.span(unit)
-        text += f"; {begin}:{end} of unit {unit} ({low}:{high})"
+        text += f"; {_part(axis, unit, f'unit {unit}, ').rstrip(',')}"
     return text
+
+
+def _part(axis: AxisPlan, unit: int, name: str = "") -> str:
+    """Return in words what of a unit is written."""
+    (begin, end), (low, high) = axis.covered(unit), axis.span(unit)
+    beyond = ", which goes on beyond the array," if axis.hangs_over(unit) else ""
+    return f"{begin}:{end} of {name}{low}:{high}{beyond}"
 
 
 def _count(number: int, name: str) -> str:
@@ -352,7 +360,13 @@ def _lengths(lengths: Sequence[int]) -> str:
 
 
 def plan_writes(
-    chunks: Chunks, dtype: np.dtype[Any], target: Target, region: Region, *, block_size: int
+    chunks: Chunks,
+    dtype: np.dtype[Any],
+    target: Target,
+    region: Region,
+    *,
+    block_size: int,
+    keeps: bool = False,
 ) -> WritePlan:
     """Return how blocks become stored units.
 
@@ -370,6 +384,9 @@ def plan_writes(
         In bytes. Where blocks have to be joined to many times their size, because a unit has
         more of an axis than they, they are cut between units along the others: down to this, or
         to twice the largest block that there was. A block of one unit may be larger.
+    keeps : bool
+        Whether what units hold beyond the end of the array is kept, as in an array that is there:
+        then those are read, changed and written. Of a new array it becomes the fill value.
 
     Notes
     -----
@@ -384,7 +401,7 @@ def plan_writes(
         blocks = shorten(blocks, start, units, room)
     names = target.dimension_names or (None,) * len(units)
     return WritePlan(
-        tuple(map(AxisPlan, chunks, blocks, units, target.shape, start)),
+        tuple(map(AxisPlan, chunks, blocks, units, target.shape, start, (keeps,) * len(units))),
         dtype,
         target.dtype,
         tuple(name or f"axis {i}" for i, name in enumerate(names)),

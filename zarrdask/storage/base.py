@@ -58,6 +58,8 @@ class Store(ABC):
     shared: ClassVar[bool] = True
     #: Whether several parts of a value cost no more than the whole: there is no latency to hide.
     seekable: ClassVar[bool] = False
+    #: Whether of several that `create` a value at the same time exactly one does.
+    conditional: ClassVar[bool] = False
 
     # ---- what it is
 
@@ -165,6 +167,17 @@ class Store(ABC):
         """Store a value: afterwards readers see the old one or this one, never a mixture."""
         raise not_supported(self.url, "written")
 
+    def create(self, key: str, value: Buffer) -> bool:
+        """Store a value if there is none, and return whether there was none.
+
+        By default that is looked up first: two may do it at the same time, and the later one's
+        value stays. A store that can do better overrides it, and says that it is `conditional`.
+        """
+        if self.get(key) is not None:
+            return False
+        self.set(key, value)
+        return True
+
     def set_partial_values(self, key_start_values: Iterable[KeyValue]) -> None:
         """Store parts of values (conformance B-82). By default each value is read and written.
 
@@ -207,6 +220,12 @@ class Store(ABC):
     def erase_prefix(self, prefix: str) -> None:
         """Remove every key that begins with the prefix."""
         self.erase_values([*self.list_prefix(prefix)])
+
+    def tidy(self, prefix: str) -> None:  # noqa: B027 - most have nothing to tidy up
+        """Remove what writers that were cut short left right under a prefix, if that is cheap.
+
+        It is nothing that a listing shows. By default there is no such thing.
+        """
 
     # ---- listing
 

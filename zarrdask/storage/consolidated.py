@@ -143,6 +143,10 @@ class ConsolidatedStore(WrappedStore):
         self.forget()
         self.inner.set(key, value)
 
+    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+        self.forget()
+        return self.inner.create(key, value)
+
     def set_partial_values(self, key_start_values: Iterable[KeyValue]) -> None:  # noqa: D102
         self.forget()
         self.inner.set_partial_values(key_start_values)

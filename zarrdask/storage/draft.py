@@ -185,6 +185,16 @@ class DraftStore(WrappedStore):
         if key.rpartition("/")[2] == _SCALAR:
             self.inner.erase(self._scalars(key)[1])
 
+    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+        if key.rpartition("/")[2] == _SCALAR:
+            return Store.create(self, key, value)
+        return self.inner.create(self.real(key), value)
+
+    def tidy(self, prefix: str) -> None:  # noqa: D102
+        below = self._below(prefix)
+        for start in (self._meta, self._data):
+            self.inner.tidy(start + below)
+
     def erase(self, key: str) -> None:  # noqa: D102
         self.inner.erase(self.real(key))
         if key.rpartition("/")[2] == _SCALAR:

@@ -131,6 +131,12 @@ class FaultyStore(WrappedStore):
         self.inner.set(key, value)
         self._after(key)
 
+    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+        self._before(key)
+        found = self.inner.create(key, value)
+        self._after(key)
+        return found
+
     def erase(self, key: str) -> None:  # noqa: D102
         self._before(key)
         self.inner.erase(key)

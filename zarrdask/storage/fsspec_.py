@@ -26,6 +26,9 @@ from zarrdask.storage.memory import elsewhere
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 _JOIN_LIMIT = 2**24
+#: What S3 says if there is a value, and what it, or an old botocore, says if it can't tell.
+_TAKEN = {"412", "PreconditionFailed"}
+_UNKNOWN = {"NotImplemented", "ParamValidationError"}
 
 
 class FsspecStore(Store):
@@ -168,6 +171,25 @@ class FsspecStore(Store):
         except Exception as error:
             raise _failed(key, error) from error
 
+    @property
+    def conditional(self) -> bool:  # type: ignore[override]
+        """Whether of several that `create` a value exactly one does: S3 knows If-None-Match."""
+        return "s3" in _protocols(self.fs)
+
+    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+        if not self.conditional:
+            return super().create(key, value)
+        try:
+            self.fs.pipe_file(self.path(key), bytes(value), mode="create")
+        except Exception as error:
+            codes = _codes(error)
+            if isinstance(error, FileExistsError) or codes & _TAKEN:
+                return False
+            if codes & _UNKNOWN:
+                return super().create(key, value)
+            raise _failed(key, error) from error
+        return True
+
     def erase(self, key: str) -> None:  # noqa: D102
         try:
             self.fs.rm_file(self.path(key))
@@ -232,6 +254,18 @@ class FsspecStore(Store):
 
 def _reopen(fs: Any, root: str, process: int | None) -> Store:
     return FsspecStore(fs, root) if process in (None, os.getpid()) else elsewhere()
+
+
+def _codes(error: BaseException | None) -> set[str]:
+    """Return what an error of botocore, or one that it caused, is called."""
+    found = set[str]()
+    while error is not None:
+        response = getattr(error, "response", None)
+        if isinstance(response, dict):
+            found.add(str(response.get("Error", {}).get("Code")))
+        found.add(type(error).__name__)
+        error = error.__cause__
+    return found
 
 
 def _protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:

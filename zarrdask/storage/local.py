@@ -1,29 +1,25 @@
 """A directory on a local disk, by system calls: one open and one read a value."""
 
 import os
-import re
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from errno import ENAMETOOLONG
-from itertools import count
+from errno import EMLINK, ENAMETOOLONG, ENOSYS, EOPNOTSUPP, EPERM
 from pathlib import Path
-from secrets import token_hex
 from typing import ClassVar
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Buffer, Names, Range, Scratch, Store, check_prefix, coalesce
+from zarrdask.storage.temporary import is_temporary, temporary, tidy
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
-# Of a file, or of a directory, that is being written: nothing shows it.
-_PARTIAL = re.compile(r"\.zarrdask-[0-9a-f-]+\.partial")
+# What file systems say that know no second name of a file.
+_NO_LINKS = {EMLINK, ENOSYS, EOPNOTSUPP, EPERM}
 _TRIES = 20
-_RUN = token_hex(6)
-_SERIAL = count()
 # Joining neighbours saves system calls; past this size the buffer would leave the CPU's cache.
 _JOIN_LIMIT = 2**20
 _JOIN_GAP = 2**12
@@ -116,11 +112,47 @@ class LocalStore(Store):
                 for offset, size in members:
                     yield view[offset : min(offset + size, found)]
 
+    @property
+    def conditional(self) -> bool:  # type: ignore[override]
+        """Whether `create` is done by one only: not where a subclass stores in another way."""
+        return type(self).set is LocalStore.set
+
     def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+        self._put(key, lambda fd: _write(fd, value), os.rename)
+
+    def opened(self, key: str) -> AbstractContextManager[tuple[int, int]]:
+        """Open a value for reading: its descriptor (negative if there is none) and size."""
+        return _opened(self.path(key), key)
+
+    def replace(self, key: str, write: Callable[[int], None]) -> None:
+        """Store a value that a function writes to the file whose descriptor it is given.
+
+        Raises
+        ------
+        StoreError
+            If that fails; what was there stays.
+        """
+        self._put(key, write, os.rename)
+
+    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+        if not self.conditional:
+            return super().create(key, value)
+        try:
+            self._put(key, lambda fd: _write(fd, value), _link)
+        except StoreError as error:
+            if isinstance(error.__cause__, FileExistsError) and os.path.isfile(self.path(key)):
+                return False
+            if getattr(error.__cause__, "errno", None) in _NO_LINKS:
+                return super().create(key, value)
+            raise
+        return True
+
+    def _put(
+        self, key: str, write: Callable[[int], None], move: Callable[[str, str], None]
+    ) -> None:
+        """Write a value to a file of its own, which is then moved to its place."""
         path = self.path(key)
-        partial = (
-            f"{os.path.dirname(path)}/.zarrdask-{_RUN}-{os.getpid():x}-{next(_SERIAL):x}.partial"
-        )
+        partial = os.path.join(os.path.dirname(path), temporary())
         try:
             try:
                 fd = os.open(partial, _CREATE, 0o666)
@@ -129,10 +161,10 @@ class LocalStore(Store):
                 fd = os.open(partial, _CREATE, 0o666)
             try:
                 try:
-                    _write(fd, value)
+                    write(fd)
                 finally:
                     os.close(fd)
-                os.rename(partial, path)
+                move(partial, path)
             except BaseException:
                 with suppress(OSError):
                     os.unlink(partial)
@@ -150,6 +182,9 @@ class LocalStore(Store):
             return
         except OSError as error:
             raise _failed(key, error) from error
+
+    def tidy(self, prefix: str) -> None:  # noqa: D102
+        tidy(self.path(prefix))
 
     def erase_prefix(self, prefix: str) -> None:  # noqa: D102
         path = self.path(check_prefix(prefix))
@@ -171,7 +206,7 @@ class LocalStore(Store):
         try:
             with os.scandir(self.path(check_prefix(prefix))) as entries:
                 for entry in entries:
-                    if _PARTIAL.fullmatch(entry.name):
+                    if is_temporary(entry.name):
                         continue
                     if entry.is_dir():
                         prefixes.append(entry.name)
@@ -190,6 +225,12 @@ class LocalStore(Store):
             return ""
         # A rename gives a new inode: it tells two writes within one tick of the clock apart.
         return f"{status.st_mtime_ns:x}-{status.st_ino:x}"
+
+
+def _link(partial: str, path: str) -> None:
+    """Give a file its name if there is none of that name."""
+    os.link(partial, path)
+    os.unlink(partial)
 
 
 @contextmanager

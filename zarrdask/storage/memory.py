@@ -1,6 +1,7 @@
 """Values in memory: in a dict of this process, or in any mapping."""
 
 import os
+import threading
 from collections.abc import Iterator, MutableMapping
 from typing import Any, NoReturn
 from uuid import uuid4
@@ -9,6 +10,8 @@ from weakref import WeakValueDictionary
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Buffer, Names, Store, check_prefix, right_below
 
+#: One creates a value at a time; who does may be asked to do so again by what it calls.
+_CREATING = threading.RLock()
 _LIVE: "WeakValueDictionary[str, MemoryStore]" = WeakValueDictionary()
 
 
@@ -70,6 +73,7 @@ class MemoryStore(MappingStore):
     """
 
     shared = False
+    conditional = True
 
     def __init__(self, values: MutableMapping[str, Any] | None = None) -> None:
         super().__init__({} if values is None else values)
@@ -80,6 +84,10 @@ class MemoryStore(MappingStore):
     @property
     def token(self) -> str:  # noqa: D102
         return self._name if self._own else self.url
+
+    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+        with _CREATING:
+            return super().create(key, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By name: the same store within this process, an error that says why elsewhere.
@@ -125,3 +133,12 @@ class _Elsewhere(MutableMapping[str, bytes]):
 
     def __len__(self) -> int:
         raise self._error()
+
+
+def _after_fork() -> None:
+    # A thread of the parent that had it is not here to give it back.
+    global _CREATING  # noqa: PLW0603
+    _CREATING = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import count
 from typing import Any, TypeVar
 
 from zarrdask import config
@@ -40,6 +41,7 @@ _NAMES = {
     "ServiceResponseError",
 }
 _CODES = {
+    "ConditionalRequestConflict",
     "InternalError",
     "RequestLimitExceeded",
     "RequestTimeout",
@@ -119,6 +121,21 @@ class RetryingStore(WrappedStore):
 
     def set(self, key: str, value: Buffer) -> None:  # noqa: D102
         attempt(partial(self.inner.set, key, value))
+
+    def create(self, key: str, value: Buffer) -> bool:
+        """Store a value if there is none.
+
+        What is there after a failure may come from here: it does if it is the same.
+        """
+        tries = count()
+
+        def once() -> bool:
+            first = next(tries) == 0
+            return self.inner.create(key, value) or (
+                not first and self.inner.get(key) == bytes(value)
+            )
+
+        return attempt(once)
 
     def erase(self, key: str) -> None:  # noqa: D102
         attempt(partial(self.inner.erase, key))

@@ -243,6 +243,11 @@ class ShardedStore(WrappedStore):
             shard, within = place
             self._change(shard, lambda chunks: chunks | {within: bytes(value)})
 
+    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+        if self._place(key) is None:
+            return self.inner.create(key, value)
+        return Store.create(self, key, value)
+
     def erase(self, key: str) -> None:  # noqa: D102
         place = self._place(key)
         if place is None:

@@ -10,6 +10,7 @@ from typing import Any
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Buffer
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.temporary import temporary
 
 _HERE = -100  # AT_FDCWD
 _EXCHANGE = 2  # RENAME_EXCHANGE
@@ -69,7 +70,7 @@ def replace_directory(new: str, old: str) -> None:
 
 def beside(path: str) -> str:
     """Return the name of a directory that no listing shows, beside another one."""
-    return os.path.join(os.path.dirname(path), f".zarrdask-{os.urandom(8).hex()}.partial")
+    return os.path.join(os.path.dirname(path), temporary())
 
 
 def remove_directory(path: str) -> None:

@@ -43,6 +43,17 @@ class WrappedStore(Store):
         return self.inner.seekable
 
     @property
+    def conditional(self) -> bool:  # type: ignore[override]
+        """Whether of several that `create` a value at the same time exactly one does."""
+        return self.inner.conditional and not self._sets_otherwise
+
+    @property
+    def _sets_otherwise(self) -> bool:
+        """Whether a subclass stores values in a way of its own, but does not create them so."""
+        this = type(self)
+        return this.set is not WrappedStore.set and this.create is WrappedStore.create
+
+    @property
     def readable(self) -> bool:  # noqa: D102
         return self.inner.readable
 
@@ -84,6 +95,14 @@ class WrappedStore(Store):
 
     def set(self, key: str, value: Buffer) -> None:  # noqa: D102
         self.inner.set(key, value)
+
+    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+        if self._sets_otherwise:
+            return super().create(key, value)
+        return self.inner.create(key, value)
+
+    def tidy(self, prefix: str) -> None:  # noqa: D102
+        self.inner.tidy(prefix)
 
     def erase(self, key: str) -> None:  # noqa: D102
         self.inner.erase(key)

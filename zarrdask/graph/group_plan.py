@@ -1,0 +1,127 @@
+"""The plan to rewrite all arrays of a group, one after another."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from html import escape
+from typing import Any, TextIO
+
+from zarrdask import hierarchy, nodes
+from zarrdask.graph.rewrite import RechunkPlan, beside, clear, journal_of, resumes
+from zarrdask.group import Group, open_group
+from zarrdask.metadata import GroupMetadata
+from zarrdask.storage.base import Store
+from zarrdask.storage.consolidated import plain
+
+
+@dataclass(frozen=True, eq=False)
+class GroupPlan:
+    """How the arrays of a group are rewritten; made by `zarrdask.rechunk`.
+
+    Attributes
+    ----------
+    groups : mapping of str to GroupMetadata
+        The new groups, by their paths: "" is the root.
+    arrays : mapping of str to RechunkPlan
+        How each array is rewritten, by its path.
+    store : Store
+        Where the new group is to be.
+    path : str
+        Its path there.
+    overwrite : bool
+        Whether a node that is there goes.
+    consolidated : bool
+        Whether the new group gets consolidated metadata.
+    """
+
+    groups: Mapping[str, GroupMetadata]
+    arrays: Mapping[str, RechunkPlan]
+    store: Store
+    path: str
+    overwrite: bool
+    consolidated: bool
+
+    def __getitem__(self, path: str) -> RechunkPlan:
+        return self.arrays[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.arrays)
+
+    def __len__(self) -> int:
+        return len(self.arrays)
+
+    @property
+    def tasks(self) -> int:
+        """How many there are."""
+        return sum(plan.tasks for plan in self.arrays.values())
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that a task holds."""
+        return max((plan.peak for plan in self.arrays.values()), default=0)
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells this plan from all others."""
+        plans = [(path, plan.fingerprint) for path, plan in self.arrays.items()]
+        return sha256(
+            repr((sorted(self.groups), plans)).encode(errors="surrogateescape")
+        ).hexdigest()
+
+    def execute(
+        self,
+        scheduler: Any = None,
+        *,
+        progress: bool | TextIO = True,
+        restart: bool = False,
+    ) -> Group:
+        """Do it, array by array. Each is there when it is complete.
+
+        Parameters, errors and how a killed run goes on are those of `RechunkPlan.execute`.
+
+        Returns
+        -------
+        Group
+            The new group.
+        """
+        journal = journal_of(self.store, self.path, self.fingerprint)
+        place = hierarchy.location(self.store, self.path)
+        again = resumes(journal, place, restart=restart)
+        if not again:
+            self._begin()
+            journal.store()
+        for number, plan in enumerate(self.arrays.values()):
+            if number not in journal.done(0):
+                plan.execute(scheduler, progress=progress, restart=not again)
+                journal.add(0, number)
+                journal.store()
+        if self.consolidated:
+            nodes.consolidate(self.store, self.path, self.groups[""].zarr_format)
+        clear(beside(self.store, self.path))
+        return open_group(self.store, self.path, mode="r+", consolidated=False)
+
+    def _begin(self) -> None:
+        """Make the groups."""
+        clear(beside(self.store, self.path))
+        for below, metadata in self.groups.items():
+            path = hierarchy.join(self.path, below)
+            if below or self.overwrite or not hierarchy.has_document(plain(self.store), path):
+                nodes.create(self.store, path, metadata, overwrite=self.overwrite)
+
+    def __str__(self) -> str:
+        parts = [f"{path}\n{_indented(str(plan))}" for path, plan in self.arrays.items()]
+        return "\n".join([f"{len(self.groups)} groups, {len(self)} arrays", *parts])
+
+    def __repr__(self) -> str:
+        return f"<zarrdask.GroupPlan {len(self)} arrays, {self.tasks} tasks>"
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            f"<details><summary>{escape(path)}: {escape(repr(plan))}</summary>"
+            f"{plan._repr_html_()}</details>"
+            for path, plan in self.arrays.items()
+        )
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())

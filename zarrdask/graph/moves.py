@@ -1,0 +1,184 @@
+"""The tasks of a copy: batches of units, moved as they are or decoded and encoded again."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from math import prod
+from typing import Any, NamedTuple
+
+from zarrdask import config, nodes
+from zarrdask.chunkio import Chunks
+from zarrdask.copying import CopiedArray, Node, Way
+from zarrdask.graph.progress import progress
+from zarrdask.graph.run import Workers, run
+from zarrdask.graph.source import Handle
+from zarrdask.grids import Index
+from zarrdask.indexing import Region
+from zarrdask.metadata import ArrayMetadata
+from zarrdask.moving import (
+    How,
+    Inner,
+    Moved,
+    blocks_of,
+    how_to_move,
+    move_inner,
+    move_units,
+    recode,
+    total,
+)
+from zarrdask.storage.base import Store
+from zarrdask.stored import erase_leftovers, stored_units
+
+#: Bytes, decoded, of the units of one task, and how many there are at most.
+_BATCH, _MOST = 2**26, 256
+_WAYS: dict[How, Way] = {"units": "moved", "inner": "moved within shards", None: "recoded"}
+
+
+@dataclass(frozen=True)
+class ArrayJob:
+    """An array that is to be copied.
+
+    Attributes
+    ----------
+    node : Node
+    source, target : Chunks
+    store : Store
+        Where the document goes, when all chunks are there.
+    path : str
+        Of the copy there.
+    """
+
+    node: Node
+    source: Chunks
+    target: Chunks
+    store: Store
+    path: str
+
+    @property
+    def how(self) -> How:
+        """How its bytes can be moved."""
+        return how_to_move(self.source, self.target)
+
+    def finish(self) -> None:
+        """Write the array's document."""
+        nodes.create(self.store, self.path, self.target.metadata, overwrite=False)
+
+    def copied(self, done: Iterable[Moved]) -> CopiedArray:
+        """Return what was done."""
+        return CopiedArray(self.node.path, _WAYS[self.how], *total(done), self.node.notes)
+
+
+class _Task(NamedTuple):
+    """Some units of an array.
+
+    Attributes
+    ----------
+    job : int
+        The number of the array.
+    how : {"units", "inner", None}
+    source, target : Handle
+    indices : sequence of Index
+        Of units, or of the blocks that are recoded.
+    empty : bool
+        Whether units that hold only the fill value are stored.
+    """
+
+    job: int
+    how: How
+    source: Handle
+    target: Handle
+    indices: Sequence[Index]
+    empty: bool
+
+
+def copy_arrays(jobs: Sequence[ArrayJob], on: Workers, show: Any) -> list[CopiedArray]:
+    """Copy arrays: the units of all of them at once, and the document of each at last.
+
+    Raises
+    ------
+    ZarrdaskError
+        The first error of a task; arrays that are not complete have no document then.
+    """
+    for job in jobs:
+        erase_leftovers(job.target)
+    tasks = [task for number, job in enumerate(jobs) for task in _tasks(number, job)]
+    left, done = [0] * len(jobs), [list[Moved]() for _ in jobs]
+    for task in tasks:
+        left[task.job] += 1
+    for job, count in zip(jobs, left, strict=True):
+        if not count:
+            job.finish()
+    with progress(sum(len(task.indices) for task in tasks), "copy", show) as told:
+
+        def finished(number: int, result: Moved) -> None:
+            task = tasks[number]
+            told.advance(len(task.indices))
+            done[task.job].append(result)
+            left[task.job] -= 1
+            if not left[task.job]:
+                jobs[task.job].finish()
+
+        run(_do, tasks, scheduler=on, finished=finished)
+    return [job.copied(results) for job, results in zip(jobs, done, strict=True)]
+
+
+def _do(task: _Task) -> Moved:
+    source, target = task.source.chunks, task.target.chunks
+    if task.how == "units":
+        return move_units(source, target, task.indices)
+    if task.how == "inner":
+        return move_inner(source, target, task.indices)
+    blocks = list(_regions(source.metadata, target.metadata, task.indices))
+    return recode(source, target, blocks, empty=task.empty)
+
+
+def _regions(
+    source: ArrayMetadata, target: ArrayMetadata, indices: Iterable[Index]
+) -> Iterator[Region]:
+    grid = blocks_of(source, target)
+    for index in indices:
+        places = zip(grid.start(index), grid.shape_of(index), grid.shape, strict=True)
+        yield tuple(slice(at, min(at + n, size), 1) for at, n, size in places)
+
+
+# --------------------------------------------------------------------------------------------
+# Which units
+
+
+def _tasks(number: int, job: ArrayJob) -> Iterator[_Task]:
+    how, empty = job.how, bool(config.get("write-empty-chunks"))
+    source, target = Handle(job.source), Handle(job.target)
+    before, after = job.source.metadata, job.target.metadata
+    if how is None:
+        grid = blocks_of(before, after)
+        wanted: Iterator[Index] = grid.indices()
+        shape = grid.chunk_shape
+    elif how == "units" or after.shard is None:
+        wanted, shape = _there(job.source), before.chunk_shape
+    else:
+        wanted, shape = _touched(job.source, job.target), after.chunk_shape
+    size = max(prod(shape) * max(before.dtype.itemsize, after.dtype.itemsize), 1)
+    count = max(min(_BATCH // size, _MOST), 1)
+    if job.target.is_packed:
+        # Several units are one value there: it has one writer.
+        count = max(after.grid.size, 1)
+    while some := list(islice(wanted, count)):
+        yield _Task(number, how, source, target, some, empty)
+
+
+def _there(chunks: Chunks) -> Iterator[Index]:
+    """Yield the units that are stored, or all, if the store can't tell."""
+    return stored_units(chunks) if chunks.store.listable else chunks.metadata.grid.indices()
+
+
+def _touched(source: Chunks, target: Chunks) -> Iterator[Index]:
+    """Yield the units of the target in which there are chunks of stored units of the source."""
+    before, after = Inner(source.metadata), Inner(target.metadata)
+    seen = set[Index]()
+    for unit in _there(source):
+        ranges = before.range_of(unit)
+        if all(ranges):
+            low = after.unit_of(tuple(r[0] for r in ranges))
+            high = after.unit_of(tuple(r[-1] for r in ranges))
+            seen.update(product(*(range(a, b + 1) for a, b in zip(low, high, strict=True))))
+    yield from sorted(seen)

@@ -1,0 +1,266 @@
+"""The plan to rewrite one array, as it is executed: resumable, in bounded memory."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, TextIO
+
+import dask
+import dask.array as da
+
+from zarrdask import config, hierarchy, nodes
+from zarrdask.array import Array, open_array
+from zarrdask.chunkio import Chunks
+from zarrdask.errors import StoreError
+from zarrdask.formats import detect
+from zarrdask.graph.client import check_visible
+from zarrdask.graph.flight import stop
+from zarrdask.graph.locks import among_appends
+from zarrdask.graph.passes import passes, run_passes
+from zarrdask.graph.progress import progress as telling
+from zarrdask.graph.run import Workers, workers
+from zarrdask.graph.tasks import write_blocks
+from zarrdask.grids import Shape
+from zarrdask.indexing import Region, whole_region
+from zarrdask.journal import Journal
+from zarrdask.metadata import ArrayMetadata
+from zarrdask.plan.report import Report
+from zarrdask.resizing import changing_shape, check_shape, grow, now
+from zarrdask.rewriting import AnyPass, Stored
+from zarrdask.storage.base import Store
+from zarrdask.storage.consolidated import plain
+from zarrdask.storage.draft import DraftStore
+from zarrdask.stored import erase_leftovers
+
+#: Beside a node that is being made: the record, and what passes leave to the next.
+_BESIDE = ".zarrdask-rewrite/"
+#: A store, and the prefix of keys in it.
+Corner = tuple[Store, str]
+
+
+def beside(store: Store, path: str) -> Corner:
+    """Return where notes are kept on a node that is not there yet."""
+    prefix = f"{hierarchy.prefix_of(path)}{_BESIDE}"
+    return (store.inner, store.base + prefix) if isinstance(store, DraftStore) else (store, prefix)
+
+
+def clear(corner: Corner) -> None:
+    """Remove what is kept there."""
+    store, prefix = corner
+    if store.listable:
+        store.erase_prefix(prefix)
+
+
+def journal_of(store: Store, path: str, plan: str) -> Journal:
+    """Return the record of a plan that makes a node."""
+    where, prefix = beside(store, path)
+    return Journal(where, f"{prefix}plan.json", plan)
+
+
+def resumes(journal: Journal, place: str, *, restart: bool) -> bool:
+    """Whether the same plan was begun before.
+
+    Parameters
+    ----------
+    place : str
+        Of the node, for people.
+    restart : bool
+        Whether it is to begin anew, whatever was begun.
+
+    Raises
+    ------
+    StoreError
+        If another plan was begun, and not finished.
+    """
+    found = None if restart else journal.read()
+    if found in (None, journal.plan):
+        return found is not None
+    raise StoreError(
+        "another rewrite was begun here and not finished: do that again to finish it, or begin "
+        "anew with restart=True",
+        key=place,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class RechunkPlan(Report):
+    """How an array is rewritten; made by `zarrdask.rechunk`.
+
+    Attributes
+    ----------
+    source : Array
+        What is read.
+    region : tuple of slice
+        Which part of it.
+    store : Store
+        Where the new array is to be.
+    view : Store
+        The same, as its hierarchy will see it.
+    path : str
+        Its path there.
+    metadata : ArrayMetadata
+        The new array's.
+    temp : (Store, str)
+        Where passes leave what the next one reads, and the prefix of its keys.
+    overwrite : bool
+        Whether an array that is there goes.
+    start : tuple of int
+        Where what is new begins in the new array: not at its origin, where one grows.
+    blocks : dask.array.Array, optional
+        What the source is made of, before it is read: it does not stay.
+    """
+
+    source: Array
+    region: Region
+    store: Store
+    view: Store
+    path: str
+    metadata: ArrayMetadata
+    temp: Corner
+    overwrite: bool
+    start: Shape
+    blocks: da.Array | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells this plan from all others."""
+        parts: list[Any] = [
+            self.source.stored.place,
+            detect.render(self.source.metadata),
+            [(pick.start, pick.stop) for pick in self.region],
+            detect.render(self.metadata),
+            self.start,
+            self.temp[0].token,
+            self.temp[1],
+            None if self.blocks is None else self.blocks.name,
+        ]
+        found = sha256(repr(parts).encode(errors="surrogateescape"))
+        for stage in self.scheme.stages:
+            for edges in stage.regions.edges:
+                found.update(edges.tobytes() + b"|")
+        return found.hexdigest()
+
+    def execute(
+        self,
+        scheduler: Any = None,
+        *,
+        progress: bool | TextIO = True,
+        restart: bool = False,
+    ) -> Array:
+        """Do it. The new array is there when it is complete.
+
+        A run that was killed goes on where it was, if the same is planned and executed again.
+
+        Parameters
+        ----------
+        scheduler : str or distributed.Client, optional
+            "threads", "processes", "sync", a client, or the address of a scheduler; the one that
+            is current, if absent.
+        progress : bool or file
+            Whether a line on standard error tells how far it has come, or where it does.
+        restart : bool
+            Whether what an earlier run has done is thrown away, whatever its plan was.
+
+        Returns
+        -------
+        Array
+            The new array.
+
+        Raises
+        ------
+        NodeExistsError
+            If an array was made there meanwhile.
+        StoreError
+            If a store fails; or if another plan was begun here and not finished.
+        """
+        check_visible(self.store)
+        check_visible(self.temp[0])
+        with self._alone():
+            journal = journal_of(self.view, self.path, self.fingerprint)
+            if not resumes(journal, self.place, restart=restart):
+                self._begin()
+                journal.store()
+            with workers(scheduler) as on, telling(self.tasks, "rechunk", progress) as told:
+                self._store_blocks(journal, on)
+                run_passes(self._passes(), journal, on, told)
+            self._commit()
+            clear(self.temp)
+            clear(beside(self.view, self.path))
+        return open_array(self.store, self.path, mode="r+", consolidated=False)
+
+    @property
+    def place(self) -> str:
+        """Where the new array is to be, for people."""
+        return hierarchy.location(self.store, self.path)
+
+    @property
+    def grows(self) -> bool:
+        """Whether an array that is there becomes longer."""
+        return any(self.start)
+
+    def _alone(self) -> Any:
+        """Keep others from giving the array that grows another shape."""
+        if not self.grows:
+            return nullcontext()
+        return changing_shape(self.store, self.path, among_appends())
+
+    @property
+    def _old(self) -> Shape:
+        """The shape of the array that grows, as it is before."""
+        return tuple(at or n for at, n in zip(self.start, self.metadata.shape, strict=True))
+
+    @property
+    def _target(self) -> Chunks:
+        return Chunks(self.view, hierarchy.prefix_of(self.path), self.metadata)
+
+    def _begin(self) -> None:
+        """Make the place ready."""
+        clear(self.temp)
+        clear(beside(self.view, self.path))
+        if self.grows:
+            check_shape(now(self.store, self.path), (self._old,), self.place)
+            return
+        if hierarchy.has_document(plain(self.view), self.path):
+            nodes.prepare(self.store, self.path, self.metadata, overwrite=self.overwrite)
+            hierarchy.erase(self.view, self.path)
+        erase_leftovers(self._target)
+
+    @property
+    def _is_direct(self) -> bool:
+        """Whether blocks of a Dask array are the target's, too."""
+        return self.scheme.stages[0].reads == "blocks"
+
+    def _before(self) -> Iterator[tuple[str, str]]:
+        if self.blocks is not None and not self._is_direct:
+            yield "blocks", f"{self.blocks.npartitions} Dask blocks are stored first, as they are"
+
+    def _store_blocks(self, journal: Journal, on: Workers) -> None:
+        """Compute the blocks of a Dask array."""
+        last = len(self.scheme.stages)
+        if self.blocks is None or journal.done(last):
+            return
+        place = self._target if self._is_direct else self.source.stored
+        receipts, _, to = write_blocks(self.blocks, place, whole_region(self.blocks.shape), "fill")
+        try:
+            dask.compute(receipts, scheduler=on.get)
+        except BaseException:
+            stop(to.name)
+            raise
+        journal.add(last, 0)
+        journal.store()
+
+    def _passes(self) -> list[AnyPass]:
+        if self._is_direct:
+            return []
+        source = Stored(self.source.stored, tuple(pick.start for pick in self.region))
+        empty = config.get("write-empty-chunks")
+        target = Stored(self._target, self.start, empty=empty, beyond="fill")
+        return passes(self.scheme.stages, source, target, self.temp)
+
+    def _commit(self) -> None:
+        """Let the new array be there."""
+        if self.grows:
+            grow(self.store, self.path, self._old, self.metadata.shape)
+        elif not hierarchy.has_document(plain(self.view), self.path):
+            nodes.create(self.store, self.path, self.metadata, overwrite=False)

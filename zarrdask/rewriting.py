@@ -1,0 +1,458 @@
+"""The tasks of a rewrite: each reads a region, and stores it as units, or packed for the next pass.
+
+A process does as many at a time as the plan says, so that it holds no more than that allows;
+several of its threads may read and write within a task.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import pairwise, product
+from math import prod
+from queue import SimpleQueue
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+
+import numpy as np
+
+from zarrdask.chunkio import Chunks, read_region
+from zarrdask.chunkwrite import Beyond, write_region
+from zarrdask.cuts import parts
+from zarrdask.errors import StoreError
+from zarrdask.grids import Axis, Shape
+from zarrdask.indexing import Region, region_shape
+from zarrdask.moving import move_inner, move_units
+from zarrdask.parallel import on_each
+from zarrdask.plan.regions import Cutting
+from zarrdask.storage.base import Range, Scratch, Store
+
+# What tasks work with, as far as none does now: of so many at a time, with so many threads.
+_SLOTS: dict[tuple[int, int], "SimpleQueue[Slot]"] = {}
+_MUTEX = threading.Lock()
+
+T = TypeVar("T")
+R = TypeVar("R")
+#: What is done with a part of a region.
+Put = Callable[[Region, np.ndarray], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A region of a stored array, from or to which all is rewritten.
+
+    Attributes
+    ----------
+    chunks : Chunks
+        The array.
+    start : tuple of int
+        Where the region begins in it.
+    empty : bool
+        Whether units that hold only the fill value are stored.
+    beyond : {"keep", "fill"}
+        As in `write_region`.
+    """
+
+    chunks: Chunks
+    start: Shape
+    empty: bool = False
+    beyond: Beyond = "keep"
+
+    def load(self, region: Region, values: np.ndarray, do: "Work") -> None:
+        """Read a region into an array."""
+
+        def read(tile: Region) -> None:
+            out = view(values, within(tile, region))
+            read_region(self.chunks, moved(tile, self.start), out=out)
+
+        do.each(read, self._tiles(region, do))
+
+    def each(self, region: Region, put: Put, do: "Work") -> None:
+        """Read a region in parts, and hand them on."""
+
+        def read(tile: Region) -> None:
+            values = do.array(threading.get_ident(), region_shape(tile))
+            put(tile, read_region(self.chunks, moved(tile, self.start), out=values))
+
+        do.each(read, self._tiles(region, do))
+
+    def _tiles(self, region: Region, do: "Work") -> Iterator[Region]:
+        """Return a region in parts: whole pieces, of about as many bytes as a thread may read."""
+        axes = self.chunks.metadata.read_grid.axes
+        return tiles(region, axes, self.start, do.slab // max(do.dtype.itemsize, 1))
+
+    def save(self, regions: Cutting, number: int, source: "Source", do: "Work") -> int:
+        """Read a region, and store its units; return how many there are then."""
+        metadata, region = self.chunks.metadata, regions.region(number)
+        values = do.array("region", region_shape(region))
+        source.load(region, values, do)
+
+        def write(unit: Region) -> int:
+            part = view(values, within(unit, region)).astype(metadata.dtype, copy=False)
+            place = moved(unit, self.start)
+            return write_region(self.chunks, place, part, empty=self.empty, beyond=self.beyond)
+
+        return sum(do.each(write, tiles(region, metadata.write_axes, self.start, 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """What one pass leaves to the next: an object for each region, with pieces one after another.
+
+    The pieces are what the regions of the next pass have of it, each in C order, in the order of
+    these regions. So where a piece lies follows from the boundaries alone.
+
+    Attributes
+    ----------
+    store : Store
+    prefix : str
+        Of the keys: "" or ends with "/".
+    owners : Cutting
+        The regions of the pass that writes.
+    readers : Cutting
+        Those of the pass that reads.
+    """
+
+    store: Store
+    prefix: str
+    owners: Cutting
+    readers: Cutting
+
+    def key(self, index: Shape) -> str:
+        """Return the key of a region's object."""
+        return f"{self.prefix}{'.'.join(map(str, index)) or '0'}"
+
+    def load(self, region: Region, values: np.ndarray, do: "Work") -> None:
+        """Read a region of the next pass into an array."""
+
+        def put(part: Region, found: np.ndarray) -> None:
+            values[within(part, region)] = found
+
+        self.each(region, put, do)
+
+    def each(self, region: Region, put: Put, do: "Work") -> None:
+        """Read a region of the next pass in parts, and hand them on.
+
+        Raises
+        ------
+        StoreError
+            If an object is absent, or too short: the error names its key.
+        """
+
+        def read(found: tuple[Shape, Region]) -> None:
+            index, piece = found
+            key, itemsize = self.key(index), do.dtype.itemsize
+            parts = list(slabs(region_shape(piece), do.slab // itemsize))
+            ranges = _ranges(self._offset(index, piece), parts, itemsize)
+            start = tuple(pick.start for pick in piece)
+            values = self.store.get_ranges(key, ranges, Scratch())
+            for part, wanted, data in zip(parts, ranges, values, strict=True):
+                if data is None or len(data) != wanted[1]:
+                    raise _gone(key, data, wanted)
+                put(moved(part, start), np.frombuffer(data, do.dtype).reshape(region_shape(part)))
+
+        do.each(read, self.owners.meeting(region))
+
+    def _offset(self, index: Shape, part: Region) -> int:
+        """Return how many elements of a region's object come before a piece."""
+        owner, found = self.owners.at(index), 0
+        for at, (pick, whole) in enumerate(zip(part, owner, strict=True)):
+            before = region_shape(part[:at])
+            after = region_shape(owner[at + 1 :])
+            found += prod(before) * (pick.start - whole.start) * prod(after)
+        return found
+
+    def save(self, regions: Cutting, number: int, source: "Source", do: "Work") -> int:
+        """Read a region, and store it in pieces."""
+        region = regions.region(number)
+        buffer = do.array("region", (prod(region_shape(region)),))
+        pieces, at = {}, 0
+        for index, piece in self.readers.meeting(region):
+            shape = region_shape(piece)
+            pieces[index] = piece, buffer[at : at + prod(shape)].reshape(shape)
+            at += prod(shape)
+
+        def put(tile: Region, values: np.ndarray) -> None:
+            for index, part in self.readers.meeting(tile):
+                piece, place = pieces[index]
+                place[within(part, piece)] = values[within(part, tile)]
+
+        source.each(region, put, do)
+        self.store.set(self.key(regions.index(number)), buffer.view(np.uint8).data)
+        return 1
+
+
+def _ranges(start: int, rows: Sequence[Region], itemsize: int) -> list[Range]:
+    """Return where slabs lie in an object, one after another, in bytes."""
+    found, at = [], start * itemsize
+    for row in rows:
+        size = prod(region_shape(row)) * itemsize
+        found.append((at, size))
+        at += size
+    return found
+
+
+def _gone(key: str, data: Any, wanted: Range) -> StoreError:
+    return StoreError(
+        "what an earlier pass left here is gone, or cut off; begin anew with restart=True",
+        key=key,
+        found=None if data is None else f"{len(data)} bytes",
+        expected=f"{wanted[1]} bytes from {wanted[0]}",
+    )
+
+
+Source = Stored | Packed
+
+
+class Slot:
+    """What a task works with; the next one takes it over.
+
+    Parameters
+    ----------
+    threads : int
+        How many work on a task at a time.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._memory: dict[str | int, np.ndarray] = {}
+        self._pool: ThreadPoolExecutor | None = None
+
+    def array(self, user: str | int, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
+        """Return an array in memory that the task before may have used: fresh pages take time.
+
+        Parameters
+        ----------
+        user : str or int
+            Who uses it, in this task.
+        """
+        if dtype.hasobject:
+            return np.empty(shape, dtype)
+        size = prod(shape) * dtype.itemsize
+        if user not in self._memory or len(self._memory[user]) < size:
+            self._memory.pop(user, None)  # before there is more
+            self._memory[user] = np.empty(size, np.uint8)
+        return self._memory[user][:size].view(dtype).reshape(shape)
+
+    def each(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Do the work on each item; when this returns, or raises, all that was begun has ended."""
+        if self.threads == 1:
+            return [work(item) for item in items]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="zarrdask-pass")
+        futures = [self._pool.submit(work, item) for item in items]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()
+            wait(futures)
+
+    def __del__(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=False)
+
+
+def _slots(count: int, threads: int) -> "SimpleQueue[Slot]":
+    """Return what so many tasks work with."""
+    key = count, threads
+    with _MUTEX:
+        if key not in _SLOTS:
+            # What another pass worked with must not stay beside it.
+            _SLOTS.clear()
+            _SLOTS[key] = SimpleQueue()
+            for _ in range(count):
+                _SLOTS[key].put(Slot(threads))
+        return _SLOTS[key]
+
+
+def release() -> None:
+    """Give back what tasks kept for the next ones."""
+    with _MUTEX:
+        _SLOTS.clear()
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """One pass over an array: called with the number of a region, it does that.
+
+    Attributes
+    ----------
+    regions : Cutting
+    source, target : Stored or Packed
+    dtype : numpy.dtype
+        Of the values on the way.
+    threads : int
+        How many read or write at a time.
+    slab : int
+        Bytes that each reads at a time, if no piece is larger.
+    at_once : int
+        How many tasks a process does at a time.
+    """
+
+    regions: Cutting
+    source: Source
+    target: Source
+    dtype: np.dtype[Any]
+    threads: int
+    slab: int
+    at_once: int = 1
+
+    def __call__(self, number: int) -> int:
+        """Rewrite a region, and return how many objects were stored."""
+        slots = _slots(self.at_once, self.threads)
+        slot = slots.get()
+        try:
+            return self.target.save(
+                self.regions, number, self.source, Work(self.dtype, self.slab, slot)
+            )
+        finally:
+            slots.put(slot)
+
+
+class Work(NamedTuple):
+    """A task of a pass.
+
+    Attributes
+    ----------
+    dtype, slab
+        As in `Pass`.
+    slot : Slot
+    """
+
+    dtype: np.dtype[Any]
+    slab: int
+    slot: Slot
+
+    def array(self, user: str | int, shape: Shape) -> np.ndarray:
+        """Return an array of the values; see `Slot.array`."""
+        return self.slot.array(user, shape, self.dtype)
+
+    def each(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Do the work on each item; see `Slot.each`."""
+        return self.slot.each(work, items)
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """A pass that moves encoded bytes: called with the number of a region, it does that.
+
+    Attributes
+    ----------
+    regions : Cutting
+        Of whole units of the target.
+    source, target : Chunks
+    way : {"units", "inner"}
+        As in `zarrdask.moving.way_between`.
+    threads : int
+    """
+
+    regions: Cutting
+    source: Chunks
+    target: Chunks
+    way: Literal["units", "inner"]
+    threads: int
+    at_once: ClassVar[int] = 1
+
+    def __call__(self, number: int) -> int:
+        """Copy the units of a region, and return how many there are then."""
+        move = move_units if self.way == "units" else move_inner
+        picks = self.regions.region(number)
+        axes = zip(self.target.metadata.grid.axes, picks, strict=True)
+        indices = list(product(*([p.chunk for p in parts(pick, axis)] for axis, pick in axes)))
+        some = [indices[at :: self.threads] for at in range(self.threads)]
+        return sum(
+            on_each(lambda some: move(self.source, self.target, some).units, some, self.threads)
+        )
+
+
+AnyPass = Pass | Moving
+
+
+# --------------------------------------------------------------------------------------------
+# Parts of regions
+
+
+def moved(region: Region, by: Shape) -> Region:
+    """Return a region that begins so much later."""
+    return tuple(slice(p.start + n, p.stop + n, 1) for p, n in zip(region, by, strict=True))
+
+
+def within(part: Region, region: Region) -> Region:
+    """Return a part of a region as seen from there."""
+    return moved(part, tuple(-pick.start for pick in region))
+
+
+def view(values: np.ndarray, region: Region) -> np.ndarray:
+    """Return a region of an array: an array also where there are no axes, no scalar."""
+    index: Any = (*region, ...)
+    found: np.ndarray = values[index]
+    return found
+
+
+def tiles(region: Region, axes: Sequence[Axis], start: Shape, limit: int) -> Iterator[Region]:
+    """Cut a region at the boundaries of chunks; yield several together, of so many elements.
+
+    Parameters
+    ----------
+    region : tuple of slice
+    axes : sequence of (int or ndarray of int)
+        The chunks' length along each axis, or the boundaries between them.
+    start : tuple of int
+        Where the region's origin lies among the chunks.
+    limit : int
+        Elements, unless a chunk has more.
+
+    Examples
+    --------
+    >>> found = tiles((slice(0, 4, 1), slice(1, 9, 1)), (2, 4), (0, 0), 12)
+    >>> [(a.start, a.stop, b.start, b.stop) for a, b in found]
+    [(0, 2, 1, 8), (0, 2, 8, 9), (2, 4, 1, 8), (2, 4, 8, 9)]
+    """
+    cut = [_edges(*of) for of in zip(axes, region, start, strict=True)]
+    room = limit // max(prod(max(map(_length, pairwise(edges)), default=0) for edges in cut), 1)
+    joined = []
+    # The last axes first: what lies together in memory is read together.
+    for edges in reversed(cut):
+        count = max(min(len(edges) - 1, room), 1)
+        room //= count
+        last = edges[-1:] if (len(edges) - 1) % count else []
+        joined.append([slice(a, b, 1) for a, b in pairwise([*edges[::count], *last])])
+    return product(*reversed(joined))
+
+
+def _length(pair: tuple[int, int]) -> int:
+    return pair[1] - pair[0]
+
+
+def _edges(axis: Axis, pick: slice, at: int) -> list[int]:
+    """Return where a slice is cut by chunks along an axis, with both its ends."""
+    begin, end = pick.start + at, pick.stop + at
+    if isinstance(axis, int):
+        inner = np.arange((begin // axis + 1) * axis, end, axis) if axis else np.empty(0, int)
+    else:
+        low, high = np.searchsorted(axis, [begin, end], "right")
+        inner = axis[low:high]
+        inner = inner[inner < end]
+    return [pick.start, *(inner - at).tolist(), pick.stop] if end > begin else [pick.start]
+
+
+def slabs(shape: Shape, limit: int) -> Iterator[Region]:
+    """Cut an array in C order into parts that lie together, of so many elements at most.
+
+    >>> [[(s.start, s.stop) for s in part] for part in slabs((2, 5), 3)]
+    [[(0, 1), (0, 3)], [(0, 1), (3, 5)], [(1, 2), (0, 3)], [(1, 2), (3, 5)]]
+    """
+    limit = max(limit, 1)
+    at, row = len(shape), 1
+    while at and row * shape[at - 1] <= limit:
+        at -= 1
+        row *= shape[at]
+    rest = tuple(slice(0, n, 1) for n in shape[at:])
+    if not at:
+        yield rest
+        return
+    step = max(limit // max(row, 1), 1)
+    for index in np.ndindex(shape[: at - 1]):
+        for begin in range(0, shape[at - 1], step):
+            head = tuple(slice(i, i + 1, 1) for i in index)
+            yield (*head, slice(begin, min(begin + step, shape[at - 1]), 1), *rest)
