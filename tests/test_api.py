@@ -24,17 +24,26 @@ def test_the_target_can_be_named_in_many_ways(stored, tmp_path):
     zarrdask.create_group(tmp_path / "g").create_array(
         "a", shape=(150, 4), chunks=(64, 4), dtype="f8"
     )
-    plans = [
+    there = [
         zarrdask.plan_write(x, stored),
         zarrdask.plan_write(x, stored.metadata),
         zarrdask.plan_write(x, tmp_path / "a"),
         zarrdask.plan_write(x, str(tmp_path / "g"), component="a"),
+    ]
+    new = [
         zarrdask.plan_write(x, chunks=(64, 4)),
         zarrdask.plan_write(x, tmp_path / "a", chunks=(64, 4)),
         zarrdask.plan_write(x, tmp_path / "new", chunks=(64, 4)),
     ]
-    assert {plan.blocks for plan in plans} == {((64, 64, 22), (4,))}
-    assert len({str(plan) for plan in plans}) == 1
+    assert {plan.blocks for plan in [*there, *new]} == {((64, 64, 22), (4,))}
+    assert len({str(plan) for plan in there}) == len({str(plan) for plan in new}) == 1
+    # What the last unit holds beyond an array that is there is kept.
+    assert {(plan.whole, plan.merged, plan.read_modify_write) for plan in there} == {(0, 2, 1)}
+    assert {(plan.whole, plan.merged, plan.read_modify_write) for plan in new} == {(1, 2, 0)}
+    assert there[0].unit((2, 0)).why == (
+        "only a part of it is written: 128:150 of 128:150, which goes on beyond the array, "
+        "along axis 0"
+    )
 
 
 def test_a_new_array_follows_the_blocks_as_to_zarr_makes_it(tmp_path):

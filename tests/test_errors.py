@@ -17,6 +17,7 @@ BUILT_IN = {
     "SelectionError": IndexError,
     "CodecError": ValueError,
     "ChecksumError": ValueError,
+    "TruncatedError": ValueError,
     "StoreError": OSError,
     "ReadOnlyError": PermissionError,
 }

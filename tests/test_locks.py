@@ -129,7 +129,7 @@ def test_an_error_gives_it_back(store):
 def test_nothing_is_left(store, directory):
     with UnitLocks(store).changing("unit"):
         pass
-    assert not directory.exists() or os.listdir(directory) == []
+    assert not directory.exists() or os.listdir(directory) == ["traces"]
     assert not locks._HELD
 
 
@@ -231,7 +231,7 @@ def test_a_directory_that_was_tidied_up_is_made_again(directory):
             path.unlink()
         directory.rmdir()
     with unit_locks.changing("unit"):
-        assert len(list(directory.iterdir())) == 1
+        assert len(list(directory.iterdir())) == 2
         assert directory.stat().st_mode & 0o777 == 0o700
 
 
@@ -327,8 +327,127 @@ def test_a_unit_that_is_replaced_while_a_part_is_changed_is_not_lost(store, layo
     assert z[...].tolist() == [3] * 8
 
 
+@pytest.mark.parametrize("layout", [{"chunks": 8}, {"chunks": 2, "shards": 8}], ids=str)
+def test_so_it_is_if_the_part_is_done_before_the_whole_looks(store, layout):
+    """The part was read before the whole was stored, and stored and given back after it."""
+    reading, replaced, done = threading.Event(), threading.Event(), threading.Event()
+
+    class Paused(type(store)):
+        __hash__ = object.__hash__
+
+        def get(self, key):
+            found = super().get(key)
+            if key == "c/0" and threading.current_thread().name == "part":
+                reading.set()
+                assert replaced.wait(PATIENCE)
+            return found
+
+        def set(self, key, value):
+            super().set(key, value)
+            if key == "c/0" and threading.current_thread().name == "whole":
+                replaced.set()
+                assert done.wait(PATIENCE)
+
+    paused = Paused(*([] if not store.shared else [store.root]))
+    z = zarrdask.create_array(paused, shape=8, dtype="i4", **layout)
+    z[...] = 1
+
+    def part():
+        z.write((slice(1, 3, 1),), np.full(2, 2, "i4"), threads=1)
+        done.set()
+
+    def whole():
+        assert reading.wait(PATIENCE)
+        z.write((slice(0, 8, 1),), np.full(8, 3, "i4"), threads=1)
+
+    threads = [threading.Thread(target=part, name="part")]
+    threads.append(threading.Thread(target=whole, name="whole"))
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(PATIENCE)
+    assert z[...].tolist() == [3] * 8
+
+
+def test_who_changed_a_part_leaves_a_trace_for_those_who_store_the_whole(store):
+    unit_locks, others = UnitLocks(store), UnitLocks(store)
+    mark = unit_locks.mark("unit")
+    assert not unit_locks.is_disturbed(mark)
+    with others.changing("unit"):
+        assert unit_locks.is_disturbed(mark)
+        inside = unit_locks.mark("unit")
+    assert unit_locks.is_disturbed(mark)
+    assert unit_locks.is_disturbed(inside)
+    assert not unit_locks.is_disturbed(unit_locks.mark("unit"))
+    mark = unit_locks.mark("unit")
+    with pytest.raises(KeyError), others.changing("unit"):
+        raise KeyError
+    assert unit_locks.is_disturbed(mark)
+
+
+def test_a_trace_of_another_process_is_seen(directory):
+    unit_locks = UnitLocks(LocalStore("/"))
+    mark = unit_locks.mark("unit")
+    with holder(directory) as process:
+        process.communicate("\n", PATIENCE)
+    assert not unit_locks.is_changing("unit")
+    assert unit_locks.is_disturbed(mark)
+
+
+def test_where_no_trace_can_be_left_the_lock_stays_to_be_seen(directory, monkeypatch):
+    unit_locks = UnitLocks(LocalStore("/"))
+    mark = unit_locks.mark("unit")
+
+    def full(*_):
+        raise OSError(28, "no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", full)
+        with UnitLocks(LocalStore("/")).changing("unit"):
+            pass
+    assert unit_locks.is_disturbed(mark)
+    with unit_locks.changing("unit"):
+        pass
+    assert not unit_locks.is_changing("unit")
+
+
+def test_traces_that_were_tidied_up_begin_again(directory):
+    with UnitLocks(LocalStore("/")).changing("unit"):
+        pass
+    (directory / "traces").unlink()
+    mine, others = UnitLocks(LocalStore("/")), UnitLocks(LocalStore("/"))
+    mark = mine.mark("unit")
+    with others.changing("unit"):
+        pass
+    assert mine.is_disturbed(mark)
+
+
+def test_what_is_beyond_the_array_is_kept_where_somebody_makes_it_longer(store):
+    z = zarrdask.create_array(store, shape=6, dtype="i4", chunks=4)
+    z[...] = 1
+    longer = zarrdask.open_array(store, mode="r+")
+    longer.resize(8)
+    longer[...] = 2
+    z[...] = 3  # it knows of six
+    assert longer[...].tolist() == [3] * 6 + [2] * 2
+    z.resize(6)
+    longer[...] = 4
+    assert z[...].tolist() == [4] * 6
+
+
+@pytest.mark.parametrize("layout", [{"chunks": 4}, {"chunks": 2, "shards": 4}], ids=str)
+def test_a_damaged_unit_is_replaced_if_all_of_it_is_written(store, layout):
+    z = zarrdask.create_array(store, shape=6, dtype="i4", **layout)
+    z[...] = 1
+    store.set("c/1", b"nonsense" * 20)
+    with pytest.raises(zarrdask.CodecError):
+        z[4:5] = 2
+    z[4:] = 2
+    assert z[...].tolist() == [1] * 4 + [2] * 2
+
+
 def test_whole_units_take_no_lock(store, monkeypatch):
-    z = zarrdask.create_array(store, shape=(8, 6), dtype="i4", chunks=3)
+    z = zarrdask.create_array(store, shape=(9, 6), dtype="i4", chunks=3)
     monkeypatch.setattr(UnitLocks, "changing", None)
     z[...] = 1
     z[3:, :3] = 2

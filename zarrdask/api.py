@@ -4,16 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask import config, hierarchy
+from zarrdask import config, hierarchy, nodes
 from zarrdask.creation import ArrayOptions, plan_array
 from zarrdask.errors import (
     NodeNotFoundError,
     NodeTypeError,
     UnsupportedError,
-    ZarrdaskError,
 )
 from zarrdask.fit import chunk_options, find_place, known_blocks
-from zarrdask.formats import consolidated
 from zarrdask.group import Group
 from zarrdask.metadata import ArrayMetadata
 from zarrdask.plan.write import WritePlan, plan_writes
@@ -68,13 +66,7 @@ def consolidate_metadata(
         raise UnsupportedError(
             "this format has no consolidated metadata", key=place, found=group.zarr_format
         )
-    try:
-        entries = hierarchy.entries(store, path)
-        documents = consolidated.render(group.zarr_format, entries)
-    except ZarrdaskError as error:
-        raise error.within(place) from error.__cause__
-    for name, value in documents.items():
-        store.set(hierarchy.prefix_of(path) + name, value)
+    nodes.consolidate(store, path, group.zarr_format)
     store, group = hierarchy.find(store, path, consolidated=True)
     return Group(store, path, group, "r+")  # type: ignore[arg-type]
 
@@ -139,16 +131,22 @@ def plan_write(
     'Dask blocks meet in it along axis 0 at 100'
     """
     blocks = known_blocks(x.shape, x.chunks)
-    if create_kwargs or grid != "regular" or target is None:
-        metadata = _new(x, chunk_options(blocks, grid, create_kwargs) | create_kwargs)
-    elif isinstance(target, ArrayMetadata):
-        metadata = target
-    else:
-        store, path = hierarchy.locate(target, component, storage_options)
-        metadata = _stored(store, path) or _new(x, chunk_options(blocks, grid, {}))
+    found = None
+    if not (create_kwargs or grid != "regular" or target is None):
+        if isinstance(target, ArrayMetadata):
+            found = target
+        else:
+            found = _stored(*hierarchy.locate(target, component, storage_options))
+    metadata = found or _new(x, chunk_options(blocks, grid, create_kwargs) | create_kwargs)
     place = find_place(tuple(x.shape), region, metadata)
-    size = config.get("block-size")
-    return plan_writes(blocks, np.dtype(x.dtype), metadata, place, block_size=size)
+    return plan_writes(
+        blocks,
+        np.dtype(x.dtype),
+        metadata,
+        place,
+        block_size=config.get("block-size"),
+        keeps=found is not None,
+    )
 
 
 def _new(x: Any, options: dict[str, Any]) -> ArrayMetadata:

@@ -1,7 +1,7 @@
 """Arrays: a node in a store, with eager NumPy-style access."""
 
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from math import prod
@@ -16,11 +16,25 @@ from zarrdask.attributes import Attributes
 from zarrdask.chunkio import Chunks
 from zarrdask.creation import ArrayOptions, CodecsLike, KeysLike, plan_array
 from zarrdask.cuts import Request
-from zarrdask.errors import MetadataError, NodeTypeError, ReadOnlyError, SelectionError
+from zarrdask.errors import (
+    MetadataError,
+    NodeNotFoundError,
+    NodeTypeError,
+    ReadOnlyError,
+    SelectionError,
+)
 from zarrdask.grids import Shape, extents
 from zarrdask.indexing import Selection, basic, expand, is_basic, is_integer
-from zarrdask.metadata import ArrayMetadata, ZarrFormat
-from zarrdask.resizing import appended, parse_lengths, take_back
+from zarrdask.metadata import ArrayMetadata, Metadata, ZarrFormat
+from zarrdask.resizing import (
+    appended,
+    change,
+    changing_shape,
+    grow,
+    now,
+    parse_lengths,
+    take_back,
+)
 from zarrdask.sizes import ChunksLike, GridLike
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
@@ -265,13 +279,13 @@ class Array:
             raise MetadataError("unknown", key="outside", found=outside, expected="erase or keep")
         self.check_writable()
         lengths = parse_lengths(shape, self.ndim)
-        old = self._refreshed()
-        metadata = old.metadata.resized(lengths)
-        if outside == "erase" and any(map(lt, lengths, old.metadata.shape)):
-            # First, so that what was begun can be done again: by the old shape.
-            trim(old, lengths)
-        hierarchy.write(self.store, self.path, metadata, before=old.metadata)
-        self.stored = replace(old, metadata=metadata)
+        with changing_shape(self.store, self.path):
+            old = self.refreshed()
+            old.metadata.resized(lengths)  # if that can't be, nothing is erased
+            if outside == "erase" and any(map(lt, lengths, old.metadata.shape)):
+                # First, so that what was begun can be done again: by the old shape.
+                trim(old, lengths)
+            self._change(lambda now: now.resized(lengths))
 
     def append(self, values: Any, axis: int = 0) -> Shape:
         """Add values at the end of an axis, and return the new shape.
@@ -291,32 +305,48 @@ class Array:
         if hasattr(values, "__dask_graph__"):
             # The one import of what is below; see tests/test_layers.py.
             import_module("zarrdask.graph.append").append(values, self, axis=axis)
-            self.stored = self._refreshed()
+            self.stored = self.refreshed()
             return self.shape
-        old, values = self._refreshed(), np.asarray(values)
-        grown, region = appended(old, values.shape, axis)
-        values, empty = values.astype(self.dtype, copy=False), config.get("write-empty-chunks")
-        try:
-            chunkwrite.write_region(grown, region, values, empty=empty, threads=None)
-        except BaseException:
-            take_back(self.store, self.path, grown, old.metadata.shape)
-            raise
-        hierarchy.write(self.store, self.path, grown.metadata, before=old.metadata)
-        self.stored = grown
+        values, empty = np.asarray(values), config.get("write-empty-chunks")
+        with changing_shape(self.store, self.path):
+            old = self.refreshed()
+            shape = old.metadata.shape
+            grown, region = appended(old, values.shape, axis)
+            values = values.astype(self.dtype, copy=False)
+            try:
+                chunkwrite.write_region(
+                    grown, region, values, empty=empty, beyond="fill", threads=None
+                )
+            except BaseException:
+                take_back(self.store, self.path, grown, shape)
+                raise
+            metadata = grow(self.store, self.path, shape, grown.metadata.shape)
+        self.stored = replace(old, metadata=metadata)
         return self.shape
 
     def _save_attributes(self, attributes: Mapping[str, Any]) -> None:
         self.check_writable()
-        old = self._refreshed()
-        metadata = replace(old.metadata, attributes=dict(attributes))
-        hierarchy.write(self.store, self.path, metadata, before=old.metadata)
-        self.stored = replace(old, metadata=metadata)
+        self._change(lambda now: replace(now, attributes=dict(attributes)))
 
-    def _refreshed(self) -> Chunks:
+    def _change(self, to: Callable[[ArrayMetadata], ArrayMetadata]) -> None:
+        """Change the metadata as they are stored now."""
+
+        def checked(found: Metadata | None) -> ArrayMetadata:
+            return to(self._checked(found))
+
+        metadata = change(self.store, self.path, checked)
+        self.stored = replace(self.stored, metadata=metadata)
+
+    def refreshed(self) -> Chunks:
         """Return the array as it is stored now: others may have changed its shape."""
-        # What there was to allow, or to say, was where it was opened.
-        with strictness(strict=False, quiet=True):
-            return open_array(self.store, self.path, consolidated=False).stored
+        return replace(self.stored, metadata=self._checked(now(self.store, self.path)))
+
+    def _checked(self, found: Metadata | None) -> ArrayMetadata:
+        if not isinstance(found, ArrayMetadata):
+            raise NodeNotFoundError(
+                "the array is no longer there", key=hierarchy.location(self.store, self.path)
+            )
+        return found
 
     # ---- to people
 

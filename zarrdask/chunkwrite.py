@@ -1,6 +1,6 @@
 """Write regions of a stored array: whole units are stored, others changed."""
 
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -11,11 +11,15 @@ from zarrdask.codecs.scatter import put_fill
 from zarrdask.codecs.sharding import Shard, shard_of
 from zarrdask.cuts import Cuts, Points, Request, cut, numpy_index, permute
 from zarrdask.dtypes.fill import only_fill
-from zarrdask.errors import ZarrdaskError
+from zarrdask.errors import CodecError, ZarrdaskError
 from zarrdask.grids import ChunkGrid, Index
 from zarrdask.locks import Lock, UnitLocks
 from zarrdask.parallel import in_parts
 from zarrdask.storage.base import Buffer
+
+#: What becomes of what a unit holds beyond the array's end. Of a new array, it becomes the fill
+#: value. Of one that is there it is kept: somebody may just be making the array longer.
+Beyond = Literal["fill", "keep"]
 
 
 def write_region(
@@ -24,13 +28,14 @@ def write_region(
     values: np.ndarray,
     *,
     empty: bool,
+    beyond: Beyond = "keep",
     threads: int | None = 1,
     among: Lock | None = None,
 ) -> int:
     """Write values to a region, or to any other part of an array.
 
-    A unit that the region covers (as far as the array goes) is encoded and stored; one that it
-    covers in part is read, changed and stored, while no other writer of this machine stores it.
+    A unit that the region covers is encoded and stored; one that it covers in part is read,
+    changed and stored, while no other writer of this machine stores it.
 
     Parameters
     ----------
@@ -41,6 +46,8 @@ def write_region(
         Of the request's shape and the array's dtype.
     empty : bool
         Whether units that hold only the fill value are stored; they are erased otherwise.
+    beyond : {"keep", "fill"}
+        What becomes of what units hold beyond the end of the array: what is kept has to be read.
     threads : int, optional
         How many encode at a time.
     among : Lock, optional
@@ -60,31 +67,45 @@ def write_region(
     """
     cuts = cut(request, chunks.metadata.grid.axes)
     locks = UnitLocks(chunks.store, among)
-    written = in_parts(lambda part: _write(chunks, part, values, locks, empty=empty), cuts, threads)
-    return sum(written)
+
+    def write(part: Cuts) -> int:
+        return _write(chunks, part, values, locks, empty=empty, beyond=beyond)
+
+    return sum(in_parts(write, cuts, threads))
 
 
-def _write(chunks: Chunks, cuts: Cuts, values: np.ndarray, locks: UnitLocks, *, empty: bool) -> int:
+def _write(
+    chunks: Chunks,
+    cuts: Cuts,
+    values: np.ndarray,
+    locks: UnitLocks,
+    *,
+    empty: bool,
+    beyond: Beyond,
+) -> int:
     grid, stored = chunks.metadata.grid, 0
     for index, inside, outside in zip(*cuts, strict=True):
-        name = chunks.lock_name(index)
-        if inside is None or _reaches_edges(grid, index, inside):
+        if inside is None or (beyond == "fill" and _reaches_edges(grid, index, inside)):
             data = _encode(chunks, index, inside, values[outside], empty=empty)
-            if chunks.is_packed:
-                with locks.changing(name):
-                    _put(chunks, index, data)
-            else:
-                _put(chunks, index, data)
-                if locks.is_changing(name):
-                    # What is there may come from before, and have a part that someone changed.
-                    with locks.changing(name):
-                        _put(chunks, index, data)
+            _put_whole(chunks, index, data, locks)
         else:
-            with locks.changing(name):
+            with locks.changing(chunks.lock_name(index)):
                 data = _encode_part(chunks, index, inside, values[outside], empty=empty)
                 _put(chunks, index, data)
         stored += data is not None
     return stored
+
+
+def _put_whole(chunks: Chunks, index: Index, data: Buffer | None, locks: UnitLocks) -> None:
+    name = chunks.lock_name(index)
+    if not chunks.is_packed:
+        mark = locks.mark(name)
+        _put(chunks, index, data)
+        if not locks.is_disturbed(mark):
+            return
+        # What is there may come from before, and have a part that someone changed.
+    with locks.changing(name):
+        _put(chunks, index, data)
 
 
 def _put(chunks: Chunks, index: Index, data: Buffer | None) -> None:
@@ -125,10 +146,15 @@ def _encode_part(
     try:
         if shard_of(pipeline) is not None and _is_box(inside):
             return _update_shard(chunks, pipeline, key, inside, values, empty=empty)
-        values = _merge(chunks, pipeline, key, inside, values)
+        merged = _merge(chunks, pipeline, key, inside, values)
+    except CodecError as error:
+        if _reaches_edges(chunks.metadata.grid, index, inside):
+            # All that anybody can see of it is replaced: nothing is to be kept of what is damaged.
+            return _encode(chunks, index, inside, values, empty=empty)
+        raise error.within(key) from error.__cause__
     except ZarrdaskError as error:
         raise error.within(key) from error.__cause__
-    return _encoded(chunks, index, pipeline, values, empty=empty)
+    return _encoded(chunks, index, pipeline, merged, empty=empty)
 
 
 def filled(pipeline: Pipeline) -> np.ndarray:
@@ -160,10 +186,9 @@ def _merge(
     chunks: Chunks, pipeline: Pipeline, key: str, inside: Any, values: np.ndarray
 ) -> np.ndarray:
     data = chunks.units.get(key)
-    if data is None:
-        unit = filled(pipeline)
-    else:
-        unit = np.array(pipeline.decode(data), pipeline.spec.dtype)
+    unit = filled(pipeline) if data is None else pipeline.decode(data)
+    if not unit.flags.writeable or unit.dtype != pipeline.spec.dtype:
+        unit = np.array(unit, pipeline.spec.dtype)
     unit[numpy_index(inside)] = values
     return unit
 

@@ -151,14 +151,28 @@ def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> D
     if begins:
         if _is_taken(store):
             store.erase_prefix("")
-        store.set(KEY, render_entry(view.zarr_format))
+        entry = render_entry(view.zarr_format)
+        if not store.create(KEY, entry) and store.get(KEY) != entry:
+            raise _exists(view, path)
     prefix = f"{path}/" if path else ""
+    view.tidy(prefix)
     if overwrite:
         view.erase_prefix(prefix)
     for name, value in documents.items():
-        if value is not None:
+        if value is None:
+            continue
+        if overwrite:
             view.set(prefix + name, value)
+        elif not view.create(prefix + name, value):
+            raise _exists(view, path)
     return view
+
+
+def _exists(view: DraftStore, path: str) -> NodeExistsError:
+    return NodeExistsError(
+        "there is an array or group here already; overwrite=True replaces it",
+        key=f"{view.url}/{path}",
+    )
 
 
 def _is_taken(store: Store) -> bool:
@@ -189,10 +203,7 @@ def _check_place(view: DraftStore, path: str, metadata: Metadata, *, overwrite: 
     # A group that was implied so far may get a document.
     implied = isinstance(metadata, ArrayMetadata) and view.has_nodes(prefix)
     if not overwrite and (implied or view.has_document(prefix)):
-        raise NodeExistsError(
-            "there is an array or group here already; overwrite=True replaces it",
-            key=f"{view.url}/{path}",
-        )
+        raise _exists(view, path)
 
 
 def below_root(view: DraftStore, path: str) -> str:

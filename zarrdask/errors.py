@@ -81,6 +81,10 @@ class ChecksumError(CodecError):
     """A checksum does not match its data."""
 
 
+class TruncatedError(CodecError):
+    """A stored value ends before it should, as its own bytes or its length tell."""
+
+
 class StoreError(ZarrdaskError, OSError):
     """A store failed, or can't be reached from here."""
 

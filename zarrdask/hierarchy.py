@@ -158,6 +158,13 @@ def exists(store: Store, path: str) -> bool:
     return any(value is not None for value in store.get_many(keys, Scratch()))
 
 
+def has_document(store: Store, path: str) -> bool:
+    """Whether there is a node at a path that has a document: no group that is only implied."""
+    if isinstance(store, DraftStore):
+        return store.has_document(prefix_of(path))
+    return exists(store, path)
+
+
 def is_implied(store: Store, path: str) -> bool:
     """Whether there is a group without a document at a path, if such are looked for (X-C10)."""
     return implied(store, prefix_of(path)) is not None

@@ -2,8 +2,8 @@
 
 A unit of which a part is written is read, changed and stored, under a lock. Whole units are
 stored without one: that would cost each of them what only few need. Instead, who stored a whole
-unit looks whether someone is changing a part of it; what that one read may be older, so the unit
-is stored again when the lock is free.
+unit looks whether someone is changing a part of it, or has done so meanwhile; what that one read
+may be older, so the unit is stored again when the lock is free. See `zarrdask.traces`.
 
 A lock's name is the place of its unit, so all handles of an array have the same one. It holds for
 the threads of this process, and for the processes of this machine and user unless only this one
@@ -17,12 +17,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from fcntl import LOCK_EX, LOCK_UN, flock
 from hashlib import blake2b
+from typing import NamedTuple
 from urllib.parse import unquote
 from weakref import WeakValueDictionary
 
 from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
+from zarrdask.traces import FileTraces, HeldTraces, Traces, file_traces
 
 #: What locks a unit by name.
 Lock = Callable[[str], AbstractContextManager[object]]
@@ -31,6 +33,15 @@ _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
 #: The locks that are held, or waited for, in this process.
 _HELD: "WeakValueDictionary[str, threading.Lock]" = WeakValueDictionary()
 _MUTEX = threading.Lock()
+_TRACES = HeldTraces()
+
+
+class Mark(NamedTuple):
+    """What there was of a unit before it was stored: its lock, its number, and the last trace."""
+
+    lock: str
+    number: int
+    trace: bytes
 
 
 def place_of(store: Store, prefix: str) -> str:
@@ -60,6 +71,9 @@ class UnitLocks:
     def __init__(self, store: Store, among: Lock | None = None) -> None:
         self._among = among
         self._directory = _directory() if store.shared else None
+        self._traces: Traces | None = _TRACES
+        if self._directory is not None:
+            self._traces = _found(self._directory)
 
     def changing(self, name: str) -> AbstractContextManager[object]:
         """Be the only one who changes a unit.
@@ -76,41 +90,76 @@ class UnitLocks:
         with self._among(name) if self._among else nullcontext(), self._here(name):
             yield
 
+    def mark(self, name: str) -> Mark:
+        """Return what is to be compared when a whole unit is stored without its lock."""
+        data = name.encode(errors="surrogateescape")
+        if self._directory is None:
+            number = hash(data)
+            return Mark(name, number, self._trace(number))
+        digest = blake2b(data, digest_size=16)
+        number = int.from_bytes(digest.digest()[:4])
+        return Mark(f"{self._directory}/{digest.hexdigest()}", number, self._trace(number))
+
+    def is_disturbed(self, mark: Mark) -> bool:
+        """Whether someone on this machine is changing a part of a unit, or has since the mark."""
+        # In this order: who gives the lock back has left a trace before.
+        return self._is_held(mark.lock) or self._trace(mark.number) != mark.trace
+
     def is_changing(self, name: str) -> bool:
         """Whether someone on this machine is changing a unit, or was when that was cut short."""
-        return name in _HELD if self._directory is None else os.path.exists(self._file(name))
+        return self._is_held(self.mark(name).lock)
+
+    def _is_held(self, lock: str) -> bool:
+        return lock in _HELD if self._directory is None else os.path.exists(lock)
+
+    def _trace(self, number: int) -> bytes:
+        return b"" if self._traces is None else self._traces.read(number)
 
     def _here(self, name: str) -> AbstractContextManager[object]:
-        return _thread_lock(name) if self._directory is None else _file_lock(self._file(name))
+        mark = self.mark(name)
+        if self._directory is None:
+            return _thread_lock(name, mark.number)
+        return _file_lock(mark.lock, mark.number)
 
-    def _file(self, name: str) -> str:
-        data = name.encode(errors="surrogateescape")
-        return f"{self._directory}/{blake2b(data, digest_size=16).hexdigest()}"
+
+def _found(directory: str) -> Traces | None:
+    """Return the traces in a directory, or None if nobody can lock files there either."""
+    try:
+        return file_traces(directory)
+    except OSError:
+        return None
 
 
-def _thread_lock(name: str) -> threading.Lock:
+@contextmanager
+def _thread_lock(name: str, number: int) -> Iterator[None]:
     with _MUTEX:
         lock = _HELD.get(name)
         if lock is None:
             lock = _HELD[name] = threading.Lock()
-        return lock
+    with lock:
+        try:
+            yield
+        finally:
+            _TRACES.leave(number)
 
 
 @contextmanager
-def _file_lock(path: str) -> Iterator[None]:
+def _file_lock(path: str, number: int) -> Iterator[None]:
     """Hold a file that is there as long as someone has or wants the lock."""
-    fd = _locked(path)
+    fd, traces = _locked(path)
     try:
         yield
     finally:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
+            # If no trace can be left, the file stays: it says the same.
+            traces.leave(number)
             os.unlink(path)
         # A process that was forked meanwhile has the descriptor, too: closing is not enough.
         flock(fd, LOCK_UN)
         os.close(fd)
 
 
-def _locked(path: str) -> int:
+def _locked(path: str) -> tuple[int, FileTraces]:
     while True:
         try:
             # A descriptor of its own, so that threads exclude each other, too.
@@ -118,13 +167,13 @@ def _locked(path: str) -> int:
             try:
                 flock(fd, LOCK_EX)
                 if _is(fd, path):
-                    return fd
+                    return fd, file_traces(os.path.dirname(path))
             except BaseException:
                 os.close(fd)
                 raise
         except OSError as error:
             raise StoreError(
-                "a part of a unit can't be changed, as other processes can't be kept away; "
+                "this can't be changed, as other processes can't be kept away meanwhile; "
                 "zarrdask.lock-directory tells where files for that may be made: "
                 f"{error.strerror or error}",
                 key=path,

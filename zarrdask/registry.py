@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from zarrdask.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -39,7 +41,10 @@ class Registry(Generic[T]):
         self._registered: dict[str, T] = {}
 
     @cached_property
-    def _installed(self) -> dict[str, EntryPoint]:
+    def _installed(self) -> "dict[str, EntryPoint]":
+        # Loaded when a name is not built in: few are, and the import takes its time.
+        from importlib.metadata import entry_points
+
         return {point.name: point for point in entry_points(group=self.group)}
 
     def register(self, name: str, item: T) -> None:

@@ -1,7 +1,12 @@
-"""How an array gets another shape: checked, and described, before anything is done."""
+"""How an array gets another shape: checked, and described, before anything is done.
 
-from collections.abc import Sequence
-from contextlib import suppress
+Who changes the shape holds a lock from reading the old one until the new one is written: of two
+appends at once, one comes after the other. Documents are read, changed and written under another
+lock, for a moment only.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -9,12 +14,101 @@ import numpy as np
 
 from zarrdask import hierarchy
 from zarrdask.chunkio import Chunks
-from zarrdask.errors import MetadataError, SelectionError, ZarrdaskError
+from zarrdask.errors import MetadataError, SelectionError, StoreError, ZarrdaskError
 from zarrdask.grids import Shape
 from zarrdask.indexing import Region, is_integer, whole_region
-from zarrdask.metadata import ArrayMetadata
+from zarrdask.locks import Lock, UnitLocks, place_of
+from zarrdask.metadata import ArrayMetadata, Metadata
 from zarrdask.storage.base import Store
+from zarrdask.storage.consolidated import plain
 from zarrdask.stored import trim
+from zarrdask.tolerance import strictness
+
+
+def changing_shape(
+    store: Store, path: str, among: Lock | None = None
+) -> AbstractContextManager[object]:
+    """Be the only one who gives an array another shape.
+
+    Parameters
+    ----------
+    store : Store
+    path : str
+        Of the array.
+    among : Lock, optional
+        Another lock, among machines.
+
+    Raises
+    ------
+    StoreError
+        When entered, if other processes can't be kept away.
+    """
+    return _lock(store, path, "shape", among)
+
+
+def _lock(
+    store: Store, path: str, what: str, among: Lock | None = None
+) -> AbstractContextManager[object]:
+    store = plain(store)
+    # The key of a unit does not end with "/".
+    name = f"{place_of(store, hierarchy.prefix_of(path))}{what}/"
+    return UnitLocks(store, among).changing(name)
+
+
+def change(
+    store: Store, path: str, to: Callable[[Metadata | None], ArrayMetadata]
+) -> ArrayMetadata:
+    """Read the documents of an array, change and write them, while nobody else does.
+
+    Parameters
+    ----------
+    to : callable
+        Returns the new metadata, given those that are there; or raises an error.
+    """
+    with _lock(store, path, "documents"):
+        found = now(store, path)
+        metadata = to(found)
+        hierarchy.write(store, path, metadata, before=found)
+        return metadata
+
+
+def now(store: Store, path: str) -> Metadata | None:
+    """Return what is stored of a node now.
+
+    What there was to allow, or to say, of it was where it was opened.
+    """
+    with strictness(strict=False, quiet=True):
+        return hierarchy.read(plain(store), path)
+
+
+def check_shape(found: Metadata | None, shapes: Sequence[Shape], place: str) -> ArrayMetadata:
+    """Check that an array has one of some shapes still.
+
+    Raises
+    ------
+    StoreError
+        If it has another one, or is gone.
+    """
+    if not isinstance(found, ArrayMetadata) or found.shape not in shapes:
+        raise StoreError(
+            "the array was given another shape meanwhile, nothing was appended",
+            key=place,
+            found=getattr(found, "shape", None),
+            expected=f"{shapes[0]}",
+        )
+    return found
+
+
+def grow(store: Store, path: str, old: Shape, new: Shape) -> ArrayMetadata:
+    """Give an array its new shape, if that is not done already.
+
+    Raises
+    ------
+    StoreError
+        If it has neither the old shape nor the new one.
+    """
+    place = hierarchy.location(store, path)
+    return change(store, path, lambda found: check_shape(found, (old, new), place).resized(new))
 
 
 def parse_lengths(shape: Any, ndim: int) -> Shape:
@@ -83,6 +177,6 @@ def take_back(store: Store, path: str, grown: Chunks, shape: Shape) -> None:
     """
     # As far as that is possible now: what made the append fail may be in the way of this, too.
     with suppress(ZarrdaskError):
-        found = hierarchy.read(store, path)
+        found = now(store, path)
         if isinstance(found, ArrayMetadata) and found.shape == shape:
             trim(grown, shape)

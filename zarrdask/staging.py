@@ -15,6 +15,7 @@ from zarrdask.storage.staged import (
     remove_directory,
     replace_directory,
 )
+from zarrdask.storage.temporary import tidy
 
 
 class Stage:
@@ -43,6 +44,7 @@ class Stage:
         StoreError
             If it can't be made.
         """
+        tidy(os.path.dirname(self._old))
         try:
             os.mkdir(self.inner.root)
         except OSError as error:

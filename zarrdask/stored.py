@@ -1,6 +1,6 @@
 """What is stored of an array: counted, and erased where a smaller shape leaves it outside."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import prod
 
 from zarrdask.chunkio import Chunks, StoredValue
@@ -38,7 +38,7 @@ def stored_units(chunks: Chunks) -> Iterator[Index]:
         raise error.within(chunks.store.url) from error.__cause__
 
 
-def erase_leftovers(chunks: Chunks) -> None:
+def erase_leftovers(chunks: Chunks, *, unless: Callable[[], object] | None = None) -> None:
     """Erase units of an array that was here, so that a new one does not show them.
 
     A node that was not removed to the end, or an array that was to appear when it is complete,
@@ -48,9 +48,14 @@ def erase_leftovers(chunks: Chunks) -> None:
     ----------
     chunks : Chunks
         The new array, which is not there yet.
+    unless : callable, optional
+        Raises an error if what was found is not left, as somebody made the array just now.
     """
     if chunks.store.listable:
-        chunks.units.erase_values([chunks.key(index) for index in stored_units(chunks)])
+        found = [chunks.key(index) for index in stored_units(chunks)]
+        if unless is not None and found:
+            unless()
+        chunks.units.erase_values(found)
 
 
 def trim(chunks: Chunks, shape: Shape) -> None:

@@ -13,7 +13,9 @@ It needs pytest.
 
 import pickle
 import reprlib
+import threading
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -235,6 +237,32 @@ class StoreContract:
         same(caught.value.key, "a")
         same((store.get("a"), store.get("b")), (b"0123", None))
 
+    # ---- creating
+
+    def test_a_value_is_created_where_there_is_none(self, store: Store) -> None:
+        found = [store.create("a/b", bytearray(b"first")), store.create("a/b", b"second")]
+        same((found, store.get("a/b")), ([True, False], b"first"))
+        same([store.create("a/d", b""), store.create("a/d", b"more")], [True, False])
+        store.erase("a/b")
+        same([store.create("a/b", b"third")], [True])
+        same((store.get("a/b"), store.get("a/d")), (b"third", b""))
+        same(sorted(store.list()), ["a/b", "a/d"])
+
+    def test_of_several_that_create_a_value_one_does(self, store: Store) -> None:
+        if not store.conditional:
+            return
+        for turn in range(10):
+            barrier = threading.Barrier(4)
+
+            def create(number: int, key: str = f"a/{turn}", barrier: Any = barrier) -> bool:
+                barrier.wait(60)
+                return store.create(key, b"%d" % number)
+
+            with ThreadPoolExecutor(4) as pool:
+                found = list(pool.map(create, range(4)))
+            same(sorted(found), [False, False, False, True])
+            same(store.get(f"a/{turn}"), b"%d" % found.index(True))
+
     # ---- erasing
 
     def test_erasing_removes_one_key_and_missing_ones_are_no_error(self, store: Store) -> None:
@@ -376,8 +404,9 @@ class ReadOnlyStoreContract:
         same(store.list_dir("b/"), ([], []))
 
     def test_writing_is_not_supported_and_changes_nothing(self, store: Store) -> None:
-        actions: tuple[Callable[[], None], ...] = (
+        actions: tuple[Callable[[], object], ...] = (
             lambda: store.set("new", b"1"),
+            lambda: store.create("new", b"1"),
             lambda: store.set_partial_values([("a/b", 0, b"1")]),
             lambda: store.erase("a/b"),
             lambda: store.erase_values(["a/b"]),

@@ -15,6 +15,7 @@ from zarrdask.errors import MetadataError
 
 _strict: ContextVar[bool | None] = ContextVar("strict", default=None)
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+_collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
 
 
 class ToleranceWarning(UserWarning):
@@ -54,6 +55,18 @@ def strictness(strict: bool | None, *, quiet: bool = False) -> Iterator[None]:  
         _quiet.reset(tokens[1])
 
 
+@contextmanager
+def collecting() -> Iterator[list[str]]:
+    """Collect all that is accepted though a rule forbids it, instead of warning of some."""
+    found: list[str] = []
+    token = _collected.set(found)
+    try:
+        with strictness(strict=False):
+            yield found
+    finally:
+        _collected.reset(token)
+
+
 def tolerate(
     rule: str,
     message: str,
@@ -84,11 +97,17 @@ def tolerate(
     error = MetadataError(f"{message} ({rule})", key=key, found=found, expected=expected)
     if is_strict():
         raise error
-    if warn:
+    collected = _collected.get()
+    if collected is not None:
+        collected.append(str(error))
+    elif warn:
         note(str(error))
 
 
 def note(text: str) -> None:
     """Warn of a reading that may not be what the writer meant."""
-    if not _quiet.get():
+    collected = _collected.get()
+    if collected is not None:
+        collected.append(text)
+    elif not _quiet.get():
         warnings.warn(text, ToleranceWarning, stacklevel=3)

@@ -109,7 +109,7 @@ def case(seed):
     zarr_format = int(rng.choice([2, 3], p=(0.25, 0.75)))
     dtype = np.dtype(str(rng.choice(DTYPES + (ONLY_V2 if zarr_format == 2 else ()))))
     options = {"shape": shape, "dtype": dtype, "zarr_format": zarr_format}
-    options |= _grid(rng, shape, zarr_format) | _codecs(rng, ndim, dtype, zarr_format)
+    options |= layout(rng, shape, dtype, zarr_format)
     if rng.random() < 0.5:
         fills = FILLS[dtype.kind]
         options["fill_value"] = fills[rng.integers(len(fills))]
@@ -121,6 +121,11 @@ def case(seed):
     expected[region or ...] = new
     blocks = tuple(map(_blocks, itertools.repeat(rng), new.shape))
     return Case(seed, options, blocks, old, new, region, expected)
+
+
+def layout(rng, shape, dtype, zarr_format):
+    """Return options of an array: random chunks, shards and codecs."""
+    return _grid(rng, shape, zarr_format) | _codecs(rng, len(shape), dtype, zarr_format)
 
 
 def tiles(seed):

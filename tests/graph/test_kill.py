@@ -97,6 +97,8 @@ def client():
         "distributed.scheduler.allowed-failures": 100,
         # and a worker that dies twice within this time would not come back.
         "distributed.deploy.lost-worker-timeout": "1 hour",
+        # Who asks a worker that was killed for a block soon asks the scheduler again.
+        "distributed.comm.timeouts.connect": "3s",
     }
     with (
         dask.config.set(options),

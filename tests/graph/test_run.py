@@ -58,7 +58,7 @@ def test_the_current_scheduler_is_taken():
     with dask.config.set(scheduler="sync"), workers() as found:
         assert found.executor is None
     with dask.config.set(scheduler="threads", num_workers=3), workers() as found:
-        assert found[1:] == (1, 3)
+        assert (found.processes, found.threads) == (1, 3)
     names = set()
     with dask.config.set(num_workers=2):
         run(lambda _: names.add(threading.current_thread().name), range(10))
@@ -68,7 +68,7 @@ def test_the_current_scheduler_is_taken():
 def test_a_cluster_runs_them_all(cluster_address):
     with Client(cluster_address) as client:
         with workers() as found:
-            assert found[1:] == (2, 1)
+            assert (found.processes, found.threads) == (2, 1)
         assert run(square, range(200)) == [n * n for n in range(200)]
         with pytest.raises(ZeroDivisionError):
             run(lambda n: 1 / (n - 50), range(200), scheduler=client)

@@ -15,6 +15,7 @@ import zarr
 from moto.server import ThreadedMotoServer
 
 import zarrdask
+from zarrdask.storage.fsspec_ import FsspecStore
 
 VALUES = np.arange(13 * 20, dtype="f4").reshape(13, 20)
 KEYS = {"key": "testing", "secret": "testing"}
@@ -338,3 +339,15 @@ class TestRequests:
         z[...] = self.VALUES[:256] + 1
         asked = bucket.log.taken()
         assert sorted(r.method for r in asked) == ["PUT"] * 8
+
+
+def test_a_node_is_created_where_there_is_none_by_a_condition(bucket, monkeypatch):
+    store = FsspecStore.from_url(bucket.url, bucket.options)
+    assert store.conditional
+    assert [store.create("k", b"first"), store.create("k", b"second")] == [True, False]
+    assert store.get("k") == b"first"
+    monkeypatch.setattr("zarrdask.hierarchy.exists", lambda *_: False)  # both looked before
+    write(bucket, "a", VALUES)
+    with pytest.raises(zarrdask.NodeExistsError):
+        write(bucket, "a", VALUES[:1])
+    check(bucket, "a")

@@ -309,7 +309,7 @@ def test_plans_of_regions_say_which_units_they_change():
         "tasks   1 task write; blocks stay as they are\n"
         "moved   0 B of 32 B move to another block\n"
         "memory  at most 96 B a task (block 32 B, unit 12 B)\n"
-        "axis 0  4 stay; 1:3 of unit 0 (0:3)"
+        "axis 0  4 stay; 1:3 of unit 0, 0:3"
     )
 
 

@@ -128,6 +128,17 @@ def test_a_failure_that_passes_is_not_seen(pauses):
     assert all(0 <= pause <= 0.1 * 2**i for i, pause in enumerate(pauses))
 
 
+def test_what_was_created_before_the_failure_is_ones_own(pauses):
+    inner = MemoryStore()
+    store = RetryingStore(FaultyStore(inner, Faults(late=0.5), seed=1))
+    with dask.config.set({"zarrdask.retries": 50}):
+        found = [store.create(f"a{i}", b"mine") for i in range(20)]
+        assert found == [True] * 20
+        assert pauses
+        assert [store.create(f"a{i}", b"other") for i in range(20)] == [False] * 20
+    assert {inner.get(f"a{i}") for i in range(20)} == {b"mine"}
+
+
 def test_it_is_given_up_after_the_configured_number(pauses):
     with dask.config.set({"zarrdask.retries": 2}), pytest.raises(ConnectionResetError):
         RetryingStore(Failing(ConnectionResetError(), 3)).get("a")

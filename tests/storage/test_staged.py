@@ -12,7 +12,7 @@ from zarrdask.storage import staged
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.staged import StagedStore, beside, remove_directory, replace_directory
 
-HIDDEN = re.compile(r"\.zarrdask-[0-9a-f]{16}\.partial")
+HIDDEN = re.compile(r"\.zarrdask-[0-9a-f]{16}-[0-9a-f]+-[0-9a-f]{12}-[0-9a-f]+\.partial")
 
 
 @pytest.fixture(params=["at once", "unknown", "refused"])

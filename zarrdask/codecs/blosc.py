@@ -1,14 +1,14 @@
 """``blosc``: Blosc 1 frames (C-50, A-57)."""
 
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
 from struct import Struct, pack, unpack_from
 from typing import Any, ClassVar, Self
 
-from numcodecs import blosc
-
 from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, configuration, integer, one_of
 from zarrdask.codecs.snappy import decode_frame
-from zarrdask.errors import CodecError, MetadataError
+from zarrdask.errors import CodecError, MetadataError, TruncatedError
 
 _NAMES = ("noshuffle", "shuffle", "bitshuffle")
 _COMPRESSORS = ("lz4", "lz4hc", "blosclz", "zstd", "snappy", "zlib")
@@ -108,7 +108,7 @@ class BloscCodec:
         # Blosc keeps the type size in one byte and takes 1 for what does not fit.
         typesize = self.typesize if self.typesize and self.typesize < 256 else 1
         try:
-            return blosc.compress(  # type: ignore[no-any-return]
+            return _library().compress(  # type: ignore[no-any-return]
                 data, self.cname.encode(), self.clevel, self.shuffle, self.blocksize, typesize
             )
         except (RuntimeError, ValueError) as error:
@@ -116,10 +116,11 @@ class BloscCodec:
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:  # noqa: D102
         if len(data) < _HEADER.size:
-            raise CodecError("too short for a Blosc frame", key="codec blosc", found=len(data))
+            raise TruncatedError("too short for a Blosc frame", key="codec blosc", found=len(data))
         size, stored = _SIZES.unpack_from(data)
         if stored != len(data):
-            raise CodecError(
+            kind = TruncatedError if stored > len(data) else CodecError
+            raise kind(
                 "the frame is cut off or has something after it",
                 key="codec blosc",
                 found=f"{len(data)} bytes",
@@ -136,9 +137,9 @@ class BloscCodec:
             return decode_frame(data)
         try:
             if out is not None and size == limit:
-                blosc.decompress(data, out)
+                _library().decompress(data, out)
                 return out  # type: ignore[no-any-return]
-            return blosc.decompress(data)  # type: ignore[no-any-return]
+            return _library().decompress(data)  # type: ignore[no-any-return]
         except (RuntimeError, ValueError) as error:
             raise CodecError(f"can't decompress: {error}", key="codec blosc") from error
 
@@ -195,3 +196,9 @@ class BloscCodec:
 
     def encoded_size(self, size: int) -> int | None:  # noqa: D102
         return None
+
+
+@cache
+def _library() -> Any:
+    # Loaded when there is a chunk to decode: to look at an array must not cost it.
+    return import_module("numcodecs.blosc")

@@ -10,7 +10,7 @@ import numpy as np
 
 from zarrdask.codecs import zfp_stream
 from zarrdask.codecs.base import Buffer
-from zarrdask.errors import CodecError
+from zarrdask.errors import CodecError, TruncatedError
 
 # What a decompressor of LZMA may take beside what it gives: more than any preset asks for.
 _DICTIONARY = 2**28
@@ -66,7 +66,7 @@ def _streams(make: Callable[[], Any], data: Buffer, limit: int) -> bytes:
         if len(found) > limit:
             raise too_long(len(found), limit)
         if not stream.eof:
-            raise CodecError("the value ends early", found=f"{len(found)} bytes")
+            raise TruncatedError("the value ends early", found=f"{len(found)} bytes")
         rest = stream.unused_data
         if not rest:
             return found

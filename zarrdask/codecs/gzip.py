@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any, ClassVar, Self
 
 from zarrdask.codecs.base import Buffer, Json, Kind, configuration, integer
-from zarrdask.errors import CodecError
+from zarrdask.errors import CodecError, TruncatedError
 
 try:
     _inflate = import_module("isal.isal_zlib")
@@ -70,7 +70,7 @@ class GzipCodec:
                 expected=f"at most {limit}",
             )
         if not inflate.eof:
-            raise CodecError(
+            raise TruncatedError(
                 "the value ends early", key=f"codec {self.name}", found=f"{len(found)} bytes"
             )
         return found, inflate.unused_data

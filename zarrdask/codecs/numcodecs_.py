@@ -4,11 +4,9 @@ import json
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import numcodecs
 import numpy as np
-from numcodecs.abc import Codec as NumcodecsCodec
 
 from zarrdask.codecs.base import UNBOUNDED, Buffer, ChunkSpec, Json, Kind
 from zarrdask.codecs.bounded import BOUNDED, too_long
@@ -20,6 +18,9 @@ from zarrdask.errors import (
     UnsupportedError,
 )
 
+if TYPE_CHECKING:
+    from numcodecs.abc import Codec as NumcodecsCodec
+
 #: Codecs that turn objects into bytes themselves; all others work on a buffer.
 OBJECT_CODECS = frozenset(
     {"categorize", "json2", "msgpack2", "vlen-array", "vlen-bytes", "vlen-utf8"}
@@ -29,7 +30,7 @@ _CHECKSUMS = frozenset({"adler32", "crc32", "crc32c", "fletcher32", "jenkins_loo
 _MORE = dict.fromkeys(_CHECKSUMS, 4) | {"shuffle": 0}
 
 
-def make(config: Json) -> NumcodecsCodec:
+def make(config: Json) -> "NumcodecsCodec":
     """Return the numcodecs codec of a v2 configuration.
 
     Raises
@@ -50,7 +51,10 @@ def make(config: Json) -> NumcodecsCodec:
 
 
 @lru_cache(maxsize=256)
-def _make(config: str) -> NumcodecsCodec:
+def _make(config: str) -> "NumcodecsCodec":
+    # Loaded when there is such a codec: to look at an array of another must not cost it.
+    import numcodecs
+
     members = json.loads(config)
     try:
         return numcodecs.get_codec(members)

@@ -26,7 +26,7 @@ from zarrdask.codecs.scatter import put_fill, scatter
 from zarrdask.codecs.values import HeldValue, PartOfValue, Range, Value, exact
 from zarrdask.cuts import Points, Request, cut, permute
 from zarrdask.dtypes.fill import only_fill
-from zarrdask.errors import CodecError, MetadataError, ZarrdaskError
+from zarrdask.errors import CodecError, MetadataError, TruncatedError, ZarrdaskError
 from zarrdask.grids import RegularGrid, Shape
 from zarrdask.indexing import whole_region
 from zarrdask.tolerance import tolerate
@@ -188,7 +188,7 @@ class Shard:
         if data is None:
             return None
         if len(data) != size:
-            raise CodecError(
+            raise TruncatedError(
                 "the shard is shorter than its index",
                 key="shard index",
                 found=f"{len(data)} bytes",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from zarrdask.codecs.base import Buffer
-from zarrdask.errors import CodecError
+from zarrdask.errors import CodecError, TruncatedError
 
 _HEADER = 16
 _BYTES, _BITS, _WHOLE = 1, 4, 16
@@ -147,7 +147,7 @@ def _streams(data: memoryview, count: int, size: int, decompress: Decompress) ->
         (stored,) = unpack_from("<I", data, at)
         stream = data[at + 4 : at + 4 + stored]
         if len(stream) != stored:
-            raise CodecError("not a Blosc frame: a stream is cut off", key="codec blosc")
+            raise TruncatedError("not a Blosc frame: a stream is cut off", key="codec blosc")
         # What would not get smaller is stored as it is.
         yield stream if stored == size else decompress(stream, size)
         at += 4 + stored

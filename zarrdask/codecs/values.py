@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from zarrdask.codecs.base import Buffer
-from zarrdask.errors import CodecError
+from zarrdask.errors import TruncatedError
 
 Range = tuple[int, int]
 
@@ -64,12 +64,12 @@ def exact(
 
     Raises
     ------
-    CodecError
+    TruncatedError
         If the value ends before.
     """
     for data, (start, size), name in zip(values, ranges, names, strict=True):
         if data is None or len(data) != size:
-            raise CodecError(
+            raise TruncatedError(
                 "the index of the shard points outside it",
                 key=f"inner chunk {name}: bytes {start} to {start + size}",
                 found=f"{0 if data is None else len(data)} bytes",

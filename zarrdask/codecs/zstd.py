@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numcodecs import zstd
 
 from zarrdask.codecs.base import Buffer, Json, Kind, configuration, integer, one_of
-from zarrdask.errors import CodecError
+from zarrdask.errors import CodecError, TruncatedError
 
 _MAGIC = 0xFD2FB528
 _SKIPPED = 0x184D2A50
@@ -54,7 +55,7 @@ class ZstdCodec:
         return {"name": self.name, "configuration": members}
 
     def encode(self, data: Buffer) -> Buffer:  # noqa: D102
-        return zstd.compress(data, self.level, self.checksum)  # type: ignore[no-any-return]
+        return _library().compress(data, self.level, self.checksum)  # type: ignore[no-any-return]
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:  # noqa: D102
         try:
@@ -114,14 +115,15 @@ def frames(data: Buffer) -> Iterator[Frame]:
         elif magic & ~15 == _SKIPPED:
             at += 8 + int.from_bytes(view[at + 4 : at + 8], "little")
         else:
-            raise CodecError(
+            begun = _MAGIC.to_bytes(4, "little").startswith(view[at : at + 4])
+            raise (TruncatedError if begun else CodecError)(
                 "not a Zstandard frame", key="codec zstd", found=bytes(view[at : at + 4])
             )
 
 
 def _frame(view: memoryview, start: int) -> Frame:
     if len(view) < start + 6:
-        raise CodecError("the frame is cut off", key="codec zstd", found=f"{len(view)} bytes")
+        raise TruncatedError("the frame is cut off", key="codec zstd", found=f"{len(view)} bytes")
     descriptor = view[start + 4]
     flag, single = descriptor >> 6, descriptor >> 5 & 1
     at = start + 5 + (1 - single) + (0, 1, 2, 4)[descriptor & 3]
@@ -138,7 +140,7 @@ def _frame(view: memoryview, start: int) -> Frame:
         at += 3 + (1 if kind == _REPEATED else length)
     at += 4 if descriptor & 4 else 0
     if not last or at > len(view):
-        raise CodecError("the frame is cut off", key="codec zstd", found=f"{len(view)} bytes")
+        raise TruncatedError("the frame is cut off", key="codec zstd", found=f"{len(view)} bytes")
     return Frame(start, at, size, most)
 
 
@@ -148,20 +150,20 @@ def _decode_frame(data: Buffer, frame: Frame, limit: int, out: Any) -> Buffer:
     if size is not None and size > min(limit, frame.most):
         raise _too_long(size, min(limit, frame.most))
     if out is not None and size in (limit, None):
-        zstd.decompress(data, out)
+        _library().decompress(data, out)
         return out  # type: ignore[no-any-return]
     if size is not None:
-        return zstd.decompress(data)  # type: ignore[no-any-return]
+        return _library().decompress(data)  # type: ignore[no-any-return]
     # The library takes what memory a frame needs that doesn't say how much that is; so first
     # try whether it is just what may come.
     if limit <= _ROOM:
         room = np.empty(limit, np.uint8)
         with suppress(RuntimeError):
-            zstd.decompress(data, room)
+            _library().decompress(data, room)
             return room.data
     if frame.most > max(4 * limit, _FREE):
         raise _too_long(frame.most, limit)
-    found: bytes = zstd.decompress(data)
+    found: bytes = _library().decompress(data)
     if len(found) > limit:
         raise _too_long(len(found), limit)
     return found
@@ -171,3 +173,9 @@ def _too_long(found: int, limit: int) -> CodecError:
     return CodecError(
         "the frame holds too many bytes", key="codec zstd", found=found, expected=f"at most {limit}"
     )
+
+
+@cache
+def _library() -> Any:
+    # Loaded when there is a chunk to decode: to look at an array must not cost it.
+    return import_module("numcodecs.zstd")

@@ -1,11 +1,26 @@
 """What depends on the Dask client that is current."""
 
 import sys
+from typing import Any
 
 from dask.base import get_scheduler
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
+
+
+def current_client() -> Any:
+    """Return the Dask client that computes what is computed now, or None if there is none."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import default_client
+
+    try:
+        client = default_client()
+    except ValueError:
+        return None
+    # The user may have chosen another scheduler.
+    return client if getattr(get_scheduler(), "__self__", None) == client else None
 
 
 def check_visible(store: Store) -> None:
@@ -16,16 +31,9 @@ def check_visible(store: Store) -> None:
     StoreError
         If it is in the memory of this process, and workers are elsewhere.
     """
-    if store.shared or "distributed" not in sys.modules:
+    client = None if store.shared else current_client()
+    if client is None:
         return
-    from distributed import default_client
-
-    try:
-        client = default_client()
-    except ValueError:
-        return
-    if getattr(get_scheduler(), "__self__", None) != client:
-        return  # the user chose another scheduler
     workers: list[str] = client.scheduler_info(n_workers=-1)["workers"]
     remote = [address for address in workers if not address.startswith("inproc://")]
     if remote:

@@ -10,6 +10,7 @@ import dask.array as da
 from zarrdask import hierarchy, nodes
 from zarrdask.array import Array, check_mode, open_array
 from zarrdask.chunkio import Chunks
+from zarrdask.chunkwrite import Beyond
 from zarrdask.creation import ArrayOptions, plan_array
 from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
 from zarrdask.fit import chunk_options, find_place
@@ -29,7 +30,7 @@ from zarrdask.storage.draft import DraftStore
 from zarrdask.stored import erase_leftovers
 from zarrdask.tolerance import strictness
 
-Action = Callable[[], None]
+Action = Callable[[], object]
 
 
 class How(NamedTuple):
@@ -85,6 +86,8 @@ class Destination:
         What is done when all blocks are written. It may be done again, and elsewhere.
     give_up : callable
         What is done if it comes to nothing.
+    beyond : {"fill", "keep"}
+        What becomes of what units hold beyond the end of the array; see `write_region`.
     """
 
     array: Array
@@ -94,6 +97,7 @@ class Destination:
     begin: Action = _nothing
     commit: Action | None = None
     give_up: Action = _nothing
+    beyond: Beyond = "fill"
 
     @property
     def is_new(self) -> bool:
@@ -194,7 +198,9 @@ def _new(
 
 def _create(store: Store, array: Array, *, overwrite: bool) -> None:
     if not overwrite and not nodes.is_draft(store, array.metadata):
-        erase_leftovers(array.stored)
+        # Of two that create the array, one may be writing its chunks by now.
+        check = partial(nodes.prepare, store, array.path, array.metadata, overwrite=False)
+        erase_leftovers(array.stored, unless=check)
     nodes.create(store, array.path, array.metadata, overwrite=overwrite)
 
 
@@ -250,4 +256,4 @@ def _existing(array: Array, place: Region, together: Sequence[da.Array]) -> Dest
             found=place,
         )
     units = "each stored unit is as it was, or as it was to be"
-    return Destination(array, place, array.stored, units)
+    return Destination(array, place, array.stored, units, beyond="keep")

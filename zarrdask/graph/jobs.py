@@ -38,8 +38,10 @@ class Job(NamedTuple):
 
     def stored(self) -> da.Array:
         """Return the stored array, written when it is computed."""
-        target, handle = self.target, Handle(self.to.array.stored)
-        final = Target(handle, target.start, empty=target.empty, name=target.name)
+        of = self.target
+        final = Target(
+            Handle(self.to.array.stored), of.start, empty=of.empty, name=of.name, beyond=of.beyond
+        )
         return read_blocks(self.receipts, self.blocks, final, self.to.commit)
 
 
@@ -78,7 +80,7 @@ def begin(writes: Sequence[tuple[da.Array, Destination]]) -> list[Job]:
     except BaseException as error:
         _failed(begun, error)
         raise
-    return [Job(to, *write_blocks(x, to.chunks, to.place)) for x, to in writes]
+    return [Job(to, *write_blocks(x, to.chunks, to.place, to.beyond)) for x, to in writes]
 
 
 def _check_distinct(destinations: Sequence[Destination]) -> None:

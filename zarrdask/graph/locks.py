@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from ipaddress import ip_address
 from zlib import crc32
 
+from zarrdask.graph.client import current_client
 from zarrdask.locks import Lock
 
 #: The scheduler remembers each name for good, so units share so many.
@@ -18,17 +19,41 @@ def among_workers() -> Lock | None:
     worker that holds them. A lock of a cluster outlives its worker for a while, until its lease
     ends (``distributed.scheduler.locks.lease-timeout``).
     """
+    return cluster_lock if _are_apart(_worker_addresses()) else None
+
+
+def among_appends() -> Lock | None:
+    """Return what keeps other machines from an array's shape, in a task of a cluster or before.
+
+    Here, the current scheduler may be that of a cluster.
+    """
+    found = _worker_addresses() or _client_addresses()
+    return cluster_shape_lock if _are_apart(found) else None
+
+
+def _worker_addresses() -> list[str]:
+    """Return the addresses of this worker and its scheduler, in a task of a cluster."""
     if "distributed" not in sys.modules:
-        return None
+        return []
     from distributed import get_worker
 
     try:
         worker = get_worker()
     except ValueError:
-        return None
+        return []
     # A scheduler may be reached from here by another address than from elsewhere.
-    addresses = worker.scheduler.address, worker.address
-    return None if all(map(is_here, addresses)) else cluster_lock
+    return [worker.scheduler.address, worker.address]
+
+
+def _client_addresses() -> list[str]:
+    client = current_client()
+    if client is None:
+        return []
+    return [client.scheduler.address, *client.scheduler_info(n_workers=-1)["workers"]]
+
+
+def _are_apart(addresses: list[str]) -> bool:
+    return not all(map(is_here, addresses))
 
 
 def is_here(address: str) -> bool:
@@ -49,7 +74,16 @@ def is_here(address: str) -> bool:
 
 def cluster_lock(name: str) -> AbstractContextManager[object]:
     """Return the lock of a unit that all tasks of a cluster share."""
+    return _cluster_lock("unit", name)
+
+
+def cluster_shape_lock(name: str) -> AbstractContextManager[object]:
+    """Return the lock of an array's shape, which is held while others of units are taken."""
+    return _cluster_lock("shape", name)
+
+
+def _cluster_lock(kind: str, name: str) -> AbstractContextManager[object]:
     from distributed import Lock as ClusterLock
 
     number = crc32(name.encode(errors="surrogateescape")) % _NAMES
-    return ClusterLock(f"zarrdask-unit-{number:x}")  # type: ignore[no-any-return]
+    return ClusterLock(f"zarrdask-{kind}-{number:x}")  # type: ignore[no-any-return]

@@ -12,7 +12,7 @@ import numpy as np
 from zarrdask import hierarchy
 from zarrdask.array import Array
 from zarrdask.chunkio import Chunks, read_region
-from zarrdask.chunkwrite import write_region
+from zarrdask.chunkwrite import Beyond, write_region
 from zarrdask.creation import ArrayOptions, plan_array
 from zarrdask.formats import detect
 from zarrdask.graph import wire
@@ -197,15 +197,20 @@ class Target:
         Whether units that hold only the fill value are stored.
     name : str
         Of the write: no other one is called so.
+    beyond : {"keep", "fill"}
+        What becomes of what units hold beyond the end of the array, as in `write_region`.
     """
 
-    __slots__ = ("empty", "handle", "name", "start")
+    __slots__ = ("beyond", "empty", "handle", "name", "start")
 
-    def __init__(self, handle: Handle, start: tuple[int, ...], *, empty: bool, name: str) -> None:
+    def __init__(
+        self, handle: Handle, start: tuple[int, ...], *, empty: bool, name: str, beyond: Beyond
+    ) -> None:
         self.handle = handle
         self.start = start
         self.empty = empty
         self.name = name
+        self.beyond = beyond
 
     def place(self, block: tuple[slice, ...]) -> Region:
         """Return where a block of the written array goes."""
@@ -218,7 +223,14 @@ class Target:
         chunks, place = self.handle.chunks, self.place(block)
         values = np.asarray(values).astype(chunks.metadata.dtype, copy=False)
         with writing(self.name):
-            return write_region(chunks, place, values, empty=self.empty, among=among_workers())
+            return write_region(
+                chunks,
+                place,
+                values,
+                empty=self.empty,
+                beyond=self.beyond,
+                among=among_workers(),
+            )
 
     def read(self, block: tuple[slice, ...]) -> np.ndarray:
         """Return a block that was written."""
@@ -228,14 +240,16 @@ class Target:
         chunks = self.handle.chunks
         documents = self.handle.documents
         where = chunks.store.token, chunks.prefix, documents, self.start
-        return "zarrdask", *where, self.empty, self.name
+        return "zarrdask", *where, self.empty, self.name, self.beyond
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _target, (self.handle, self.start, self.empty, self.name)
+        return _target, (self.handle, self.start, self.empty, self.name, self.beyond)
 
 
-def _target(handle: Handle, start: tuple[int, ...], empty: Any, name: str) -> Target:
-    return Target(handle, start, empty=empty, name=name)
+def _target(
+    handle: Handle, start: tuple[int, ...], empty: Any, name: str, beyond: Beyond
+) -> Target:
+    return Target(handle, start, empty=empty, name=name, beyond=beyond)
 
 
 def identity(array: Array) -> tuple[str, str, str]:

@@ -1,6 +1,6 @@
 """The tasks of a write: blocks that lie right, each stored by one task, and what comes after."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -12,17 +12,18 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
 
 from zarrdask import chunkio, config
+from zarrdask.chunkwrite import Beyond
 from zarrdask.graph.source import Handle, Target
 from zarrdask.indexing import Region
 from zarrdask.plan.align import Chunks
 from zarrdask.plan.write import plan_writes
 
 #: What is done when blocks are written.
-Action = Callable[[], None]
+Action = Callable[[], object]
 
 
 def write_blocks(
-    x: da.Array, stored: chunkio.Chunks, place: Region
+    x: da.Array, stored: chunkio.Chunks, place: Region, beyond: Beyond = "keep"
 ) -> tuple[da.Array, Chunks, Target]:
     """Return the tasks that write a Dask array.
 
@@ -33,6 +34,8 @@ def write_blocks(
         The stored array.
     place : tuple of slice
         Where in it, of the shape of `x`.
+    beyond : {"keep", "fill"}
+        What becomes of what units hold beyond the end of the array.
 
     Returns
     -------
@@ -44,7 +47,12 @@ def write_blocks(
         What the tasks write to.
     """
     plan = plan_writes(
-        x.chunks, x.dtype, stored.metadata, place, block_size=config.get("block-size")
+        x.chunks,
+        x.dtype,
+        stored.metadata,
+        place,
+        block_size=config.get("block-size"),
+        keeps=beyond == "keep",
     )
     blocks = plan.blocks
     if blocks != x.chunks:
@@ -53,7 +61,8 @@ def write_blocks(
     start = tuple(pick.start for pick in place)
     # Not by what it is made of: a write that is asked for again has to be done again.
     name = f"write-zarr-{uuid4().hex}"
-    target = Target(Handle(stored), start, empty=config.get("write-empty-chunks"), name=name)
+    empty = config.get("write-empty-chunks")
+    target = Target(Handle(stored), start, empty=empty, name=name, beyond=beyond)
     receipts = _map_blocks(
         write_block,
         x,
@@ -97,22 +106,39 @@ def write_block(values: np.ndarray, target: Target, block: tuple[slice, ...]) ->
     return np.full((1,) * len(block), target.write(values, block), np.intp)
 
 
-def gather(receipts: Sequence[da.Array], commits: Sequence[Action | None]) -> Delayed:
-    """Return writes, and what is done after all of them, as one thing to compute."""
+def gather(
+    receipts: Sequence[da.Array],
+    commits: Sequence[Action | None],
+    *,
+    name: str = "",
+    kept: Sequence[Hashable] = (),
+) -> Delayed:
+    """Return writes, and what is done after all of them, as one thing to compute.
+
+    Parameters
+    ----------
+    receipts : sequence of dask.array.Array
+    commits : sequence of callable
+    name : str, optional
+        Of its last task.
+    kept : sequence of key
+        Of tasks that keep their names: others are computed together with them.
+    """
     # Array expressions can't be optimised to tasks here; they are when they are computed.
-    parts = receipts if da.ARRAY_EXPR_ENABLED else _delayed(receipts)
-    name = f"to-zarr-{uuid4().hex}"
+    parts = receipts if da.ARRAY_EXPR_ENABLED else _delayed(receipts, kept)
+    name = name or f"to-zarr-{uuid4().hex}"
     return delayed(finish, pure=False)(list(commits), *parts, dask_key_name=name)
 
 
-def _delayed(arrays: Sequence[da.Array]) -> list[Delayed]:
+def _delayed(arrays: Sequence[da.Array], kept: Sequence[Hashable] = ()) -> list[Delayed]:
     """Return the blocks of arrays, optimised together: what they have in common stays so."""
     if not arrays:
         return []
     keys = [key for x in arrays for key in flatten(x.__dask_keys__())]
     graph = HighLevelGraph.merge(*(x.__dask_graph__() for x in arrays))
     layer = f"delayed-{arrays[0].name}"
-    tasks = HighLevelGraph.from_collections(layer, arrays[0].__dask_optimize__(graph, keys))
+    wanted = [*keys, *(key for key in kept if key in graph and key not in keys)]
+    tasks = HighLevelGraph.from_collections(layer, arrays[0].__dask_optimize__(graph, wanted))
     return [Delayed(key, tasks, layer=layer) for key in keys]
 
 

@@ -1,0 +1,148 @@
+"""`info`, `tree` and `consolidate`."""
+
+import json
+
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.cli.commands import call
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A hierarchy of three arrays."""
+    root = zarrdask.create_group(tmp_path / "data.zarr", attributes={"title": "é", "n": [1]})
+    z = root.create_array(
+        "a",
+        shape=(10, 4),
+        dtype="i4",
+        chunks=(2, 4),
+        compressors="gzip",
+        dimension_names=("y", None),
+    )
+    z[:6] = 1
+    s = root.create_array("g/s", shape=(8, 8), dtype="f4", chunks=(2, 2), shards=(4, 4))
+    s[:4, :4] = 1
+    root.create_array("g/r", shape=6, dtype="u1", chunks=((1, 2, 3),))
+    return tmp_path / "data.zarr"
+
+
+def lines(done):
+    assert (done.code, done.err) == (0, "")
+    return dict(line.split(None, 1) for line in done.out.splitlines() if not line[0].isspace())
+
+
+def test_info_of_an_array(capsys, stored):
+    done = call(capsys, "info", stored / "a")
+    assert done.out.splitlines() == [
+        f"array       {stored}/a",
+        "format      Zarr v3",
+        "shape       (10, 4)",
+        "dtype       int32",
+        "size        160 B",
+        "chunks      (2, 4), 5 of them",
+        "dimensions  y, -",
+        "codecs      bytes(endian=little), gzip(level=5)",
+        "fill value  0",
+        "attributes  0",
+    ]
+
+
+def test_info_counts_what_is_stored(capsys, stored):
+    found = lines(call(capsys, "info", stored, "--component", "a", "--stored"))
+    size = sum(file.stat().st_size for file in (stored / "a/c").rglob("*") if file.is_file())
+    assert found["stored"] == f"3 of 5 chunks, {size} B"
+    found = lines(call(capsys, "info", stored / "g/s", "--stored"))
+    assert found["shards"] == "(4, 4), 4 of them"
+    assert found["stored"].startswith("1 of 4 shards, ")
+
+
+def test_info_counts_what_is_stored_elsewhere(capsys, stored):
+    url = f"memory://{stored.name}-{id(stored)}"
+    z = zarrdask.create_array(url, shape=4, dtype="u1", chunks=2, compressors=())
+    z[:2] = 1
+    assert lines(call(capsys, "info", url, "--stored"))["stored"] == "1 of 2 chunks, 2 B"
+
+
+@pytest.mark.parametrize("zarr_format", [2, "v3-draft", "v3-draft-protocol"])
+def test_info_of_other_formats(capsys, tmp_path, zarr_format):
+    root = zarrdask.create_group(tmp_path / "d", zarr_format=zarr_format)
+    z = root.create_array("a", shape=(4, 4), dtype="i4", chunks=2, compressors="gzip")
+    z[...] = 1
+    found = lines(call(capsys, "info", tmp_path / "d", "--component", "a", "--stored"))
+    assert found["format"] == f"Zarr {'v2' if zarr_format == 2 else zarr_format}"
+    assert found["stored"].startswith("4 of 4 chunks, ")
+    assert "gzip" in found["codecs"]
+
+
+def test_info_of_codecs_that_v3_does_not_know(capsys, tmp_path):
+    zarrdask.create_array(tmp_path, shape=4, dtype="i4", zarr_format=2, compressors={"id": "bz2"})
+    assert "bz2" in lines(call(capsys, "info", tmp_path))["codecs"]
+
+
+def test_info_of_a_group(capsys, stored):
+    done = call(capsys, "info", stored)
+    assert done.out.splitlines() == [
+        f"group       {stored}",
+        "format      Zarr v3",
+        "members     a, g",
+        "attributes  2",
+        '  title: "é"',
+        "  n: [1]",
+    ]
+
+
+def test_info_as_json(capsys, stored):
+    found = json.loads(call(capsys, "info", stored, "--json").out)
+    assert found["attributes"] == {"title": "é", "n": [1]}
+    assert json.loads(call(capsys, "info", stored / "a", "--json").out)["dtype"] == "int32"
+
+
+def test_tree(capsys, stored):
+    done = call(capsys, "tree", stored)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines() == [
+        "/",
+        "├── a (10, 4) int32, chunks (2, 4)",
+        "└── g",
+        "    ├── r (6,) uint8, chunks ((1, 2, 3),)",
+        "    └── s (8, 8) float32, chunks (2, 2) in shards (4, 4)",
+    ]
+
+
+def test_tree_to_a_depth_and_of_a_group_below(capsys, stored):
+    assert call(capsys, "tree", stored, "--depth", 1).out.splitlines()[-1] == "└── g"
+    done = call(capsys, "tree", stored, "--component", "g", "--depth", "2")
+    assert done.out.splitlines()[0] == "g"
+    assert len(done.out.splitlines()) == 3
+    assert call(capsys, "tree", stored / "a").out == "/ (10, 4) int32, chunks (2, 4)\n"
+
+
+def test_tree_goes_on_after_a_node_that_can_not_be_opened(capsys, stored):
+    (stored / "a/zarr.json").write_text("{}")
+    done = call(capsys, "tree", stored)
+    assert done.code == 0
+    assert done.out.splitlines()[1].startswith("├── a  can't be opened: ")
+    assert "    └── s" in done.out
+
+
+def test_lengths_of_many_chunks_are_cut(capsys, tmp_path):
+    lengths = tuple(1 + n % 2 for n in range(100))
+    zarrdask.create_array(tmp_path, shape=sum(lengths), dtype="u1", chunks=(lengths,))
+    assert call(capsys, "tree", tmp_path).out.endswith("...\n")
+
+
+def test_consolidate(capsys, stored):
+    done = call(capsys, "consolidate", stored)
+    assert (done.code, done.out) == (0, "4 nodes below /\n")
+    assert "consolidated_metadata" in json.loads((stored / "zarr.json").read_text())
+    assert zarrdask.open_group(stored, consolidated=True)["a"].shape == (10, 4)
+    done = call(capsys, "consolidate", stored / "a")
+    assert done.code == 1
+    assert "an array is here" in done.err
+
+
+def test_values_are_not_touched(capsys, stored):
+    call(capsys, "consolidate", stored)
+    np.testing.assert_array_equal(zarrdask.open_array(stored, "a")[:6], 1)

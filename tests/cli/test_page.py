@@ -1,0 +1,56 @@
+"""What docs/command-line.md shows is what the commands print."""
+
+import re
+import shlex
+
+import pytest
+
+from tests.cli.commands import ROOT, call
+from zarrdask.cli import app
+
+PAGE = (ROOT / "docs" / "command-line.md").read_text()
+_BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def commands(block):
+    """Return the commands of a block, each with the lines that it prints."""
+    found = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        else:
+            found[-1][1].append(line)
+    return found
+
+
+def test_what_is_shown_is_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names, shown = {}, 0
+    for kind, block in _BLOCK.findall(PAGE):
+        if kind == "python":
+            exec(compile(block, "docs/command-line.md", "exec"), names)
+            continue
+        for command, lines in commands(block):
+            program, *arguments = shlex.split(command)
+            done = call(capsys, *arguments)
+            assert (program, done.code, done.err) == ("zarrdask", 0, ""), command
+            if lines != ["..."]:
+                assert done.out.replace(str(tmp_path), "/tmp").splitlines() == lines, command
+            shown += 1
+    assert shown == len(re.findall(r"^\$ ", PAGE, re.MULTILINE))
+    assert {c.split()[1] for c in re.findall(r"^\$ (.*)", PAGE, re.MULTILINE)} == {*app.COMMANDS}
+
+
+@pytest.mark.parametrize("code", [app.FINE, app.FAILED, app.USAGE, app.INTERRUPTED])
+def test_each_exit_code_is_documented(code):
+    assert f"\n| {code} | " in PAGE
+
+
+def test_the_kinds_of_problems_are_documented():
+    from zarrdask.graph.report import FAILING, FAILING_STRICT
+
+    page = (ROOT / "docs" / "verifying.md").read_text()
+    rows = dict(re.findall(r"^\| (`.*`) \| .* \| (.*) \|$", page, re.MULTILINE))
+    assert {name.strip("`") for name, fails in rows.items() if fails == "yes"} == {*FAILING}
+    strict = {name.strip("`") for name, fails in rows.items() if "strict" in fails}
+    assert strict == {*FAILING_STRICT}

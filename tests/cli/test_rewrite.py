@@ -1,0 +1,115 @@
+"""`zarrdask rechunk` and `zarrdask copy`."""
+
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.cli.commands import call
+
+VALUES = np.arange(64, dtype="i4").reshape(8, 8)
+
+
+@pytest.fixture
+def source(tmp_path):
+    """An array in a group."""
+    root = zarrdask.create_group(tmp_path / "in", zarr_format=2, attributes={"k": 1})
+    root.create_array("x", shape=(8, 8), dtype="i4", chunks=(1, 8))[...] = VALUES
+    return tmp_path / "in"
+
+
+def test_rechunk_prints_the_plan_and_does_it(capsys, source, tmp_path):
+    target = tmp_path / "out"
+    done = call(capsys, "rechunk", source / "x", target, "--chunks", "8,1")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == f"{zarrdask.rechunk(source / 'x', tmp_path / 'c', chunks=(8, 1))}\n"
+    z = zarrdask.open_array(target)
+    assert (z.chunks, z.zarr_format) == ((8, 1), 2)
+    np.testing.assert_array_equal(z[...], VALUES)
+
+
+def test_a_dry_run_does_nothing(capsys, source, tmp_path):
+    done = call(capsys, "rechunk", source / "x", tmp_path / "out", "--chunks", "8", "--dry-run")
+    assert done.code == 0
+    assert "memory" in done.out
+    assert not (tmp_path / "out").exists()
+
+
+def test_rechunk_with_everything_else(capsys, source, tmp_path):
+    target = tmp_path / "out"
+    options = "--chunks 2 --shards 4,8 --zarr-format 3 --compressor gzip --compressor crc32c"
+    more = "--dtype i8 --fill-value 7 --max-mem 64MiB --scheduler sync --progress"
+    done = call(capsys, "rechunk", source / "x", target, *options.split(), *more.split())
+    assert done.code == 0, done.err
+    z = zarrdask.open_array(target)
+    assert (z.chunks, z.shards, z.zarr_format) == ((2, 2), (4, 8), 3)
+    assert (z.dtype, z.fill_value) == ("i8", 7)
+    np.testing.assert_array_equal(z[...], VALUES)
+    assert "gzip" in call(capsys, "info", target).out
+    assert (
+        "rechunk" in call(capsys, "rechunk", source / "x", target, "--overwrite", "--progress").err
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "text"),
+    [
+        ("--max-mem 1", 1, "max_mem"),
+        ("--max-mem what", 1, "max_mem"),
+        ("--chunks what", 2, "not a list of lengths"),
+        ("--chunks 1,2,3", 1, ""),
+        ("--scheduler nonsense", 1, "not a scheduler"),
+    ],
+)
+def test_errors_of_rechunk(capsys, source, tmp_path, options, code, text):
+    done = call(capsys, "rechunk", source / "x", tmp_path / "out", *options.split())
+    assert done.code == code
+    assert text in done.err
+    assert not done.out
+
+
+def test_an_interrupt_tells_how_to_go_on(capsys, source, tmp_path, monkeypatch):
+    from zarrdask.graph.rechunk import RechunkPlan
+
+    def execute(self, *_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RechunkPlan, "execute", execute)
+    done = call(capsys, "rechunk", source / "x", tmp_path / "out", "--chunks", "8,1")
+    assert done.code == 130
+    assert done.err == "zarrdask: interrupted; the same command goes on from here\n"
+
+
+def test_copy_a_hierarchy_into_another_format(capsys, source, tmp_path):
+    target = tmp_path / "out"
+    done = call(capsys, "copy", source, target, "--zarr-format", "3")
+    assert (done.code, done.err) == (0, "")
+    assert "x: moved" in done.out
+    group = zarrdask.open_group(target)
+    assert (group.zarr_format, dict(group.attrs)) == (3, {"k": 1})
+    assert call(capsys, "verify", source, target).code == 0
+
+
+def test_copy_in_place(capsys, source):
+    assert call(capsys, "copy", source, "--zarr-format", "3", "--in-place").code == 0
+    assert (source / "x/zarr.json").exists()
+
+
+def test_copy_some_with_other_codecs(capsys, source, tmp_path):
+    root = zarrdask.open_group(source, mode="r+")
+    root.create_array("y", shape=3, dtype="i4")
+    target = tmp_path / "out"
+    done = call(
+        capsys, "copy", source, target, "--include", "x", "--compressor", "zstd", "--chunks", "4"
+    )
+    assert done.code == 0, done.err
+    assert list(zarrdask.open_group(target)) == ["x"]
+    assert zarrdask.open_array(target, "x").chunks == (4, 4)
+
+
+def test_errors_of_copy(capsys, source, tmp_path):
+    assert call(capsys, "copy", source).code == 2
+    assert call(capsys, "copy", source, tmp_path / "out", "--in-place").code == 2
+    zarrdask.create_group(tmp_path / "out")
+    done = call(capsys, "copy", source, tmp_path / "out")
+    assert done.code == 1
+    assert done.err.count("\n") == 1

@@ -1,0 +1,351 @@
+"""Overlapping regions and appends at once: nothing is lost without an error."""
+
+import gc
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.graph.test_regressions import (
+    OLD,
+    RUNS,
+    SlowStore,
+    layouts,
+    old,
+    threads,  # noqa: F401
+    written,
+)
+from tests.graph.writes import append_elsewhere
+from zarrdask.graph import locks as graph_locks
+from zarrdask.resizing import changing_shape
+
+
+@layouts
+def test_regions_that_overlap_are_refused_or_one_of_them_is_there(layout):
+    for seed in range(10):
+        array = old(SlowStore(seed), **layout)
+        first, second = np.full((8, 10), -1.0), np.full((8, 10), -2.0)
+        if written(array, [(np.s_[0:8, :], first), (np.s_[4:12, :], second)]):
+            return
+        found = array[...]
+        assert (found[:4] == -1).all()
+        assert (found[8:] == -2).all()
+        assert set(found[4:8].flat) <= {-1, -2}
+
+
+@pytest.mark.parametrize("part", [np.s_[1:3, 5:8], np.s_[4:6, 3:10]], ids=str)
+def test_a_part_that_overlaps_a_whole_unit_leaves_the_rest_of_it(part):
+    for seed in range(RUNS):
+        array = old(SlowStore(seed), chunks=(6, 5))
+        if written(array, [(np.s_[:], OLD * 0 - 1), (part, OLD[part] * 0 - 2)]):
+            return
+        found = array[...]
+        assert set(found[part].flat) <= {-1, -2}
+        found[part] = -1
+        np.testing.assert_array_equal(found, OLD * 0 - 1)
+
+
+# ---- append
+
+
+def test_an_append_and_a_region_of_one_graph_share_a_unit():
+    refused = set()
+    for seed in range(RUNS):
+        array = old(SlowStore(seed), chunks=(5, 4))
+        try:
+            more = zarrdask.append(da.full((6, 10), -1.0, chunks=3), array, compute=False)
+            last = da.full((2, 10), -2.0, chunks=3)
+            region = zarrdask.to_zarr(last, array, region=np.s_[10:12], compute=False)
+            dask.compute(more, region)
+        except zarrdask.ZarrdaskError:
+            refused.add(True)
+            continue
+        refused.add(False)
+        found = zarrdask.open_array(array.store)[...]
+        expected = np.concatenate([OLD[:10], np.full((2, 10), -2), np.full((6, 10), -1)])
+        np.testing.assert_array_equal(found, expected)
+    assert len(refused) == 1, "refused at times"
+
+
+def more(value, length):
+    return np.full((length, 10), float(value))
+
+
+def check_appended(store, rows, errors):
+    """Check that of several that append, each one's values are there, or it has an error."""
+    found = zarrdask.open_array(store)[...]
+    np.testing.assert_array_equal(found[:12], OLD)
+    there = [n for value, n in rows.items() if (found[12:] == value).sum() == 10 * n]
+    assert len(there) + len(errors) == len(rows), "values were lost, and nobody was told"
+    assert len(found) == 12 + sum(there)
+
+
+rows_of_two = pytest.mark.parametrize("rows", [{-1: 3, -2: 3}, {-1: 3, -2: 7}], ids=str)
+
+
+@rows_of_two
+def test_two_appends_of_one_graph_are_not_lost(rows):
+    for seed in range(10):
+        array, errors = old(SlowStore(seed), chunks=(5, 4)), []
+        tasks = []
+        for value, n in rows.items():
+            try:
+                x = da.from_array(more(value, n), chunks=3)
+                tasks.append(zarrdask.append(x, array, compute=False))
+            except zarrdask.ZarrdaskError as error:
+                errors.append(error)
+        try:
+            dask.compute(*tasks)
+        except zarrdask.ZarrdaskError as error:
+            errors.append(error)
+        check_appended(array.store, rows, errors)
+
+
+@rows_of_two
+@pytest.mark.parametrize("lazy", [False, True])
+def test_two_appends_at_once_are_not_lost(rows, lazy):
+    def append(value, length):
+        values = more(value, length)
+        try:
+            array = zarrdask.open_array(store, mode="r+")
+            array.append(da.from_array(values, chunks=3) if lazy else values)
+        except zarrdask.ZarrdaskError as error:
+            errors.append(error)
+
+    for seed in range(10):
+        store, errors = SlowStore(seed), []
+        old(store, chunks=(5, 4))
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(append, rows, rows.values()))
+        check_appended(store, rows, errors)
+
+
+# ---- appends that are computed later
+
+
+def asked(array, value, length, chunks=3):
+    return zarrdask.append(da.full((length, 10), value, chunks=chunks), array, compute=False)
+
+
+def check_rows(array, *rows):
+    expected = [OLD, *(more(value, length) for value, length in rows)]
+    found = zarrdask.open_array(array.store)[...]
+    np.testing.assert_array_equal(found, np.concatenate(expected))
+
+
+@pytest.fixture(params=["memory", "files"])
+def array(request, tmp_path):
+    return old(SlowStore() if request.param == "memory" else str(tmp_path / "a"), chunks=(5, 4))
+
+
+@pytest.mark.parametrize("chunks", [3, -1])
+@pytest.mark.parametrize("scheduler", ["sync", "threads"])
+def test_appends_that_are_asked_for_come_in_that_order(array, chunks, scheduler):
+    first, second, third = (asked(array, -n, n + 1, chunks) for n in (1, 2, 3))
+    dask.compute(third, first, second, scheduler=scheduler)
+    check_rows(array, (-1, 2), (-2, 3), (-3, 4))
+
+
+def test_appends_of_one_graph_in_processes(tmp_path):
+    array = old(str(tmp_path / "a"), chunks=(5, 4))
+    first, second = asked(array, -1, 2), asked(array, -2, 7)
+    dask.compute(second, first, scheduler="processes", num_workers=2)
+    check_rows(array, (-1, 2), (-2, 7))
+
+
+def test_the_later_one_computes_the_one_before(array):
+    first, second = asked(array, -1, 3), asked(array, -2, 7)
+    second.compute()
+    check_rows(array, (-1, 3), (-2, 7))
+    with pytest.raises(zarrdask.StoreError, match="another shape"):
+        first.compute()
+    check_rows(array, (-1, 3), (-2, 7))
+
+
+def test_so_it_is_if_they_were_optimised_or_pass_through_other_graphs(array):
+    first = dask.optimize(asked(array, -1, 3))[0]
+    gc.collect()
+    second = dask.delayed(lambda done: done)(asked(array, -2, 7))
+    dask.compute(second, first)
+    check_rows(array, (-1, 3), (-2, 7))
+
+
+def test_one_that_is_dropped_is_not_done(array):
+    first = asked(array, -1, 3)
+    del first
+    gc.collect()
+    asked(array, -2, 7).compute()
+    check_rows(array, (-2, 7))
+
+
+def test_one_that_is_done_is_not_done_again(array):
+    first = asked(array, -1, 3)
+    first.compute()
+    array.resize(OLD.shape)
+    asked(array, -2, 7).compute()
+    check_rows(array, (-2, 7))
+    with pytest.raises(zarrdask.StoreError, match="another shape"):
+        first.compute()
+
+
+def test_where_it_can_not_be_told_what_was_done_the_next_one_is_refused(tmp_path):
+    array = old(str(tmp_path / "a"), chunks=(5, 4))
+    first = asked(array, -1, 3)
+    array.attrs["unit"] = "K"
+    with pytest.raises(zarrdask.StoreError, match="compute it first, or drop it"):
+        asked(array, -2, 7)
+    first.compute()
+    asked(array, -2, 7).compute()
+    check_rows(array, (-1, 3), (-2, 7))
+
+
+def test_along_several_axes(array):
+    rows = asked(array, -1, 3)
+    columns = zarrdask.append(da.full((15, 2), -2.0, chunks=4), array, axis=1, compute=False)
+    dask.compute(columns, rows)
+    expected = np.full((15, 12), -2.0)
+    expected[:12, :10], expected[12:, :10] = OLD, -1
+    np.testing.assert_array_equal(zarrdask.open_array(array.store)[...], expected)
+
+
+def test_an_append_that_is_computed_too_late_leaves_what_another_appended():
+    array = old(SlowStore(), chunks=(5, 4))
+    first, second = asked(array, -1, 3), asked(array, -2, 7)
+    first.compute()
+    with pytest.raises(zarrdask.ZarrdaskError):
+        second.compute()
+    check_rows(array, (-1, 3))
+
+
+def test_an_append_that_fails_leaves_what_another_appended_meanwhile():
+    array = old(SlowStore(), chunks=(5, 4))
+
+    def meanwhile(block):
+        if block.size and len(zarrdask.open_array(array.store)) == 12:
+            append_elsewhere(more(-1, 3), array.store)
+        return block
+
+    x = da.from_array(more(-2, 7), chunks=-1).map_blocks(meanwhile, meta=np.empty((0, 0)))
+    with pytest.raises(zarrdask.ZarrdaskError):
+        zarrdask.append(x, array)
+    check_rows(array, (-1, 3))
+
+
+# ---- the shape has one writer
+
+
+def test_a_resize_waits_for_an_append():
+    array = old(SlowStore(), chunks=(5, 4))
+    begun, waited = threading.Event(), []
+
+    def slow(block):
+        begun.set()
+        thread.join(0.2)
+        waited.append(thread.is_alive())
+        return block
+
+    def work():
+        begun.wait(60)
+        zarrdask.open_array(array.store, mode="r+").resize((4, 10))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    x = da.full((3, 10), -1.0, chunks=-1).map_blocks(slow, meta=np.empty((0, 0)))
+    array.append(x)
+    thread.join(60)
+    assert waited == [True]
+    np.testing.assert_array_equal(zarrdask.open_array(array.store)[...], OLD[:4])
+
+
+def test_attributes_need_not_wait_for_an_append():
+    array = old(SlowStore(), chunks=(5, 4))
+
+    def note(block):
+        array.attrs["seen"] = True
+        return block
+
+    x = da.full((3, 10), -1.0, chunks=-1).map_blocks(note, meta=np.empty((0, 0)))
+    zarrdask.open_array(array.store, mode="r+").append(x)
+    found = zarrdask.open_array(array.store)
+    assert (found.shape, dict(found.attrs)) == ((15, 10), {"seen": True})
+
+
+def test_attributes_and_shapes_that_are_changed_at_once():
+    for seed in range(RUNS):
+        array = old(SlowStore(seed), chunks=(5, 4))
+        with ThreadPoolExecutor(2) as pool:
+            noted = pool.submit(zarrdask.open_array(array.store, mode="r+").attrs.update, unit="K")
+            array.append(more(-1, 3))
+            noted.result()
+        check_rows(array, (-1, 3))
+        assert dict(zarrdask.open_array(array.store).attrs) == {"unit": "K"}
+
+
+def test_an_array_that_was_opened_tolerantly_is_appended_to_under_a_strict_setting(setting):
+    array = old(SlowStore(), chunks=(5, 4), zarr_format=2)
+    document = array.store.get(".zarray")
+    array.store.set(".zarray", document.replace(b'"filters": null', b'"filters": []'))
+    with pytest.raises(zarrdask.ZarrdaskError):
+        zarrdask.open_array(array.store, strict=True)
+    array = zarrdask.open_array(array.store, mode="r+")
+    setting({"zarrdask.strict": True})
+    array.append(more(-1, 3))
+    array.append(da.from_array(more(-2, 2)))
+    asked(array, -3, 2).compute()
+    setting({"zarrdask.strict": False})
+    check_rows(array, (-1, 3), (-2, 2), (-3, 2))
+
+
+def _appends(place, value):
+    for _ in range(5):
+        zarrdask.open_array(place, mode="r+").append(more(value, 2))
+
+
+def test_appends_of_several_processes(tmp_path):
+    array = old(str(tmp_path / "a"), chunks=(5, 4))
+    context = get_context("spawn")
+    processes = [
+        context.Process(target=_appends, args=(str(tmp_path / "a"), value)) for value in (-1, -2)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0
+    found = zarrdask.open_array(array.store)[...]
+    assert found.shape == (32, 10)
+    np.testing.assert_array_equal(found[:12], OLD)
+    assert [(found[12:] == value).sum() for value in (-1, -2)] == [100, 100]
+
+
+def test_machines_of_a_cluster_append_one_after_the_other(monkeypatch):
+    held = []
+
+    @contextmanager
+    def lock(name):
+        held.append(name)
+        yield
+
+    monkeypatch.setattr(graph_locks, "cluster_shape_lock", lock)
+    monkeypatch.setattr(graph_locks, "_client_addresses", lambda: ["tcp://10.0.0.7:8786"])
+    array = old(SlowStore(), chunks=(5, 4))
+    array.append(da.from_array(more(-1, 3)))
+    asked(array, -2, 3).compute()
+    assert held == [f"{array.stored.place}shape/"] * 2
+    monkeypatch.setattr(graph_locks, "_client_addresses", lambda: ["tcp://127.0.0.1:8786"])
+    array.append(da.from_array(more(-3, 3)))
+    assert len(held) == 2
+
+
+def test_the_lock_of_a_shape_is_none_of_a_unit():
+    array = zarrdask.create_array({}, shape=(), dtype="i4")
+    with changing_shape(array.store, array.path):
+        array[...] = 5
+        zarrdask.open_array(array.store, mode="r+").attrs["a"] = 1
+    assert array[...] == 5

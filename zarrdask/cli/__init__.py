@@ -1,0 +1,13 @@
+"""The command line: ``zarrdask info``, ``tree``, ``verify``, ... One command a module."""
+
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+
+
+def main() -> None:
+    """Run the command that the process was started for, and end the process."""
+    if find_spec("click") is None:
+        sys.stderr.write("zarrdask: the command line needs click: pip install zarrdask[cli]\n")
+        sys.exit(1)
+    sys.exit(import_module("zarrdask.cli.app").run())

@@ -1,0 +1,26 @@
+"""``zarrdask consolidate``: a group's consolidated metadata."""
+
+from typing import Any
+
+import click
+
+from zarrdask.api import consolidate_metadata
+from zarrdask.cli import options
+
+
+@click.command(
+    epilog=options.examples(
+        "zarrdask consolidate data.zarr", "zarrdask consolidate data.zarr --component ocean"
+    )
+)
+@click.argument("url")
+@options.component
+@options.storage_options
+def command(url: str, component: str | None, storage_options: dict[str, Any] | None) -> None:
+    """Write a group's consolidated metadata: the documents of all nodes below it, in one.
+
+    Nobody should change nodes meanwhile.
+    """
+    group = consolidate_metadata(url, component, storage_options)
+    count = sum(1 for _ in group.walk())
+    click.echo(f"{count} node{'s' * (count != 1)} below {group.path or '/'}")

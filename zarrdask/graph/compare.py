@@ -1,0 +1,85 @@
+"""Compare two arrays or hierarchies, in parallel."""
+
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import Any, NamedTuple
+
+from zarrdask.census import Census, find_nodes
+from zarrdask.chunkio import Chunks
+from zarrdask.comparison import (
+    ArrayComparison,
+    Comparison,
+    Difference,
+    blocks,
+    compare_region,
+    differences,
+)
+from zarrdask.graph.progress import progress as show_progress
+from zarrdask.graph.reach import check_reached
+from zarrdask.graph.run import run, workers
+from zarrdask.graph.source import Handle
+from zarrdask.hierarchy import join, location, prefix_of
+from zarrdask.indexing import Region
+from zarrdask.metadata import ArrayMetadata, Metadata
+from zarrdask.storage.base import Store
+from zarrdask.storage.consolidated import plain
+
+Nodes = Mapping[str, Metadata | None]
+
+#: Bytes that a task holds of each of both.
+_BYTES = 2**25
+
+
+class Pair(NamedTuple):
+    """A region of two arrays that a task compares."""
+
+    a: Handle
+    b: Handle
+    path: str
+    region: Region
+
+
+def compare(
+    here: tuple[Store, str], there: tuple[Store, str], *, scheduler: Any, progress: bool
+) -> Comparison:
+    """Compare two nodes, each given by store and path, and all below: see `zarrdask.verify`."""
+    a, b = (find_nodes(plain(store), path) for store, path in (here, there))
+    ours, theirs = a.below(), b.below()
+    told = list(_only_in_one(ours, theirs))
+    works, arrays = list[Pair](), dict[str, ArrayComparison]()
+    for path in sorted(ours.keys() & theirs.keys()):
+        one, other = ours[path], theirs[path]
+        if one is None or other is None:
+            valid = ["not valid" if each is None else "valid" for each in (one, other)]
+            told.append(Difference(path, "node", *valid))
+            continue
+        told += differences(path, one, other)
+        if not isinstance(one, ArrayMetadata) or not isinstance(other, ArrayMetadata):
+            continue
+        if one.shape == other.shape:
+            handles = _handle(a, path, one), _handle(b, path, other)
+            works += [Pair(*handles, path, region) for region in blocks(one, other, _BYTES)]
+            arrays[path] = ArrayComparison(path, prod(one.shape))
+    with workers(scheduler) as on, show_progress(len(works), "compare", progress) as shown:
+        for census in (a, b):
+            check_reached(plain(census.store), on)
+        found = run(_compare, works, scheduler=on, finished=lambda *_: shown.advance())
+    for each in found:
+        arrays[each.path] += each
+    return Comparison(location(*here), location(*there), tuple(arrays.values()), tuple(told))
+
+
+def _only_in_one(ours: Nodes, theirs: Nodes) -> Iterator[Difference]:
+    for path in sorted(ours.keys() ^ theirs.keys()):
+        there, missing = "there", "missing"
+        yield Difference(path, "node", *((there, missing) if path in ours else (missing, there)))
+
+
+def _handle(census: Census, below: str, metadata: ArrayMetadata) -> Handle:
+    prefix = prefix_of(join(census.path, below) if below else census.path)
+    return Handle(Chunks(plain(census.store), prefix, metadata))
+
+
+def _compare(pair: Pair) -> ArrayComparison:
+    """Compare a region: the task."""
+    return compare_region(pair.a.chunks, pair.b.chunks, pair.path, pair.region)

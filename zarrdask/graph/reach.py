@@ -1,0 +1,20 @@
+"""Whether the tasks of a scheduler see a store."""
+
+from zarrdask.graph.run import Workers, run
+from zarrdask.storage.base import Store
+
+
+def check_reached(store: Store, on: Workers) -> None:
+    """Check that tasks see a store, before they take what they can't reach for damaged.
+
+    Raises
+    ------
+    StoreError
+        If it is in the memory of this process, and tasks run in others.
+    """
+    if not store.shared and on.executor is not None:
+        run(_look, [store], scheduler=on)
+
+
+def _look(store: Store) -> None:
+    store.get("zarr.json")

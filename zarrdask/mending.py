@@ -1,0 +1,147 @@
+"""Copy stored units that can't be read from another array that holds the same."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zarrdask import hierarchy
+from zarrdask.checks import Tally, check_unit, check_units
+from zarrdask.chunkio import Chunks, read_region
+from zarrdask.chunkwrite import filled
+from zarrdask.cuts import cut
+from zarrdask.errors import MetadataError, NodeTypeError, ZarrdaskError
+from zarrdask.grids import Index
+from zarrdask.locks import UnitLocks
+from zarrdask.metadata import ArrayMetadata
+from zarrdask.storage.base import Buffer, Store
+from zarrdask.storage.consolidated import plain
+from zarrdask.tolerance import strictness
+
+
+class Mended(NamedTuple):
+    """What was found of some units before and after they were mended."""
+
+    before: Tally
+    after: Tally
+
+
+def find_array(store: Store, path: str) -> Chunks:
+    """Return the units of an array.
+
+    Raises
+    ------
+    NodeNotFoundError, NodeTypeError
+        If there is none.
+    """
+    with strictness(strict=False, quiet=True):
+        store, found = hierarchy.find(store, path, group=False)
+    if not isinstance(found, ArrayMetadata):
+        place = hierarchy.location(store, path)
+        raise NodeTypeError("a group is here", key=place, found="group", expected="array")
+    return Chunks(plain(store), hierarchy.prefix_of(path), found)
+
+
+def check_same(chunks: Chunks, other: Chunks) -> None:
+    """Check that units of one array can come from another.
+
+    Raises
+    ------
+    MetadataError
+        If it has another shape, data type or fill value.
+    """
+    ours, theirs = _essence(chunks.metadata), _essence(other.metadata)
+    for name, found in theirs.items():
+        if found != ours[name]:
+            raise MetadataError(
+                f"an array of another {name} can't mend this one",
+                key=f"{other.store.url}/{other.prefix}".rstrip("/"),
+                found=found,
+                expected=ours[name],
+            )
+
+
+def _essence(metadata: ArrayMetadata) -> dict[str, str]:
+    dtype = metadata.dtype.newbyteorder("=")
+    fill = metadata.fill if dtype.hasobject else np.array(metadata.fill, dtype).tobytes()
+    return {"shape": str(metadata.shape), "data type": str(dtype), "fill value": repr(fill)}
+
+
+def is_alike(metadata: ArrayMetadata, other: ArrayMetadata) -> bool:
+    """Whether both arrays store the same values of a unit as the same bytes."""
+    # A transformer may keep more in a value than one unit.
+    layers = metadata.transformers or other.transformers
+    same = metadata.grid == other.grid and metadata.codecs == other.codecs
+    return same and metadata.data_type == other.data_type and not layers
+
+
+def mend_units(chunks: Chunks, other: Chunks, indices: list[Index], *, missing: bool) -> Mended:
+    """Copy those of some units that can't be read, and look at them again.
+
+    Parameters
+    ----------
+    chunks, other : Chunks
+        What is mended, and what it is mended from.
+    indices : list of tuple of int
+        Of the units.
+    missing : bool
+        Whether what is not stored in one is the truth of it: what is missing here is copied, and
+        what is bad here and not stored there is erased.
+    """
+    before = check_units(chunks, indices)
+    locks = UnitLocks(chunks.store)
+    for index in indices:
+        with locks.changing(chunks.lock_name(index)):
+            _mend(chunks, other, index, missing=missing)
+    return Mended(before, check_units(chunks, indices))
+
+
+def _mend(chunks: Chunks, other: Chunks, index: Index, *, missing: bool) -> None:
+    # Once more, now that no one else changes it.
+    here = check_unit(chunks, index)
+    if not here.is_bad and not (missing and here.size is None):
+        return
+    key, found = chunks.key(index), _value(chunks, other, index)
+    if found is not None:
+        chunks.units.set(key, found)
+    elif missing and here.is_bad and _is_absent(other, chunks, index):
+        chunks.units.erase(key)
+
+
+def _value(chunks: Chunks, other: Chunks, index: Index) -> Buffer | None:
+    """Return what a unit is to be, or None if the other array has it not, or bad."""
+    if is_alike(chunks.metadata, other.metadata):
+        verdict = check_unit(other, index)
+        bad = verdict.is_bad or verdict.size is None
+        return None if bad else other.units.get(other.key(index))
+    if _is_absent(other, chunks, index):
+        return None
+    try:
+        return _encoded(chunks, other, index)
+    except ZarrdaskError:
+        return None  # it can't be read there either
+
+
+def _encoded(chunks: Chunks, other: Chunks, index: Index) -> Buffer:
+    pipeline = chunks.metadata.pipeline_at(index)
+    region = _region(chunks, index)
+    unit = filled(pipeline)
+    inside: Any = (*(slice(0, part.stop - part.start) for part in region), ...)
+    unit[inside] = read_region(other, region)
+    return pipeline.encode(unit)
+
+
+def _region(chunks: Chunks, index: Index) -> tuple[slice, ...]:
+    """Return where a unit is in its array, as far as that goes."""
+    grid = chunks.metadata.grid
+    return tuple(
+        slice(at, min(at + length, size), 1)
+        for at, length, size in zip(
+            grid.start(index), grid.shape_of(index), grid.shape, strict=True
+        )
+    )
+
+
+def _is_absent(other: Chunks, chunks: Chunks, index: Index) -> bool:
+    """Whether another array stores nothing of where a unit is."""
+    cuts = cut(_region(chunks, index), other.metadata.grid.axes)
+    return all(other.units.get_range(other.key(each), 0, 1) is None for each in cuts.indices)
