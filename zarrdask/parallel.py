@@ -1,6 +1,7 @@
 """Work done by several threads of this process, which all calls share."""
 
 import os
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
@@ -10,6 +11,9 @@ from zarrdask import config
 from zarrdask.cuts import Cuts
 
 T = TypeVar("T")
+
+#: In threads of a pool: how many pools wait for it.
+_HERE = threading.local()
 
 
 def in_parts(work: Callable[[Cuts], T], cuts: Cuts, threads: int | None) -> list[T]:
@@ -28,7 +32,8 @@ def on_each(work: Callable[[Any], T], items: Iterable[Any], threads: int | None)
     """Do the work on each item, by several threads (as configured, if None), or here by one."""
     if threads == 1:
         return [work(item) for item in items]
-    pool = _pool(_number(threads))
+    # Work that is itself done by such threads must not wait for the very same ones.
+    pool = _pool(_number(threads), getattr(_HERE, "level", 0))
     futures = [pool.submit(work, item) for item in items]
     # All of them, also if one fails: nothing may go on behind the caller's back.
     wait(futures)
@@ -40,8 +45,12 @@ def _number(threads: int | None) -> int:
 
 
 @cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="zarrdask")
+def _pool(threads: int, level: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, "zarrdask", _enter, (level + 1,))
+
+
+def _enter(level: int) -> None:
+    _HERE.level = level
 
 
 # A forked process has none of its parent's threads.

@@ -24,7 +24,7 @@ from zarrdask.indexing import Region, region_shape
 from zarrdask.moving import move_inner, move_units
 from zarrdask.parallel import on_each
 from zarrdask.plan.regions import Cutting
-from zarrdask.storage.base import Range, Scratch, Store
+from zarrdask.storage.base import Buffer, Range, Scratch, Store
 
 # What tasks work with, as far as none does now: of so many at a time, with so many threads.
 _SLOTS: dict[tuple[int, int], "SimpleQueue[Slot]"] = {}
@@ -77,8 +77,10 @@ class Stored:
 
     def _tiles(self, region: Region, do: "Work") -> Iterator[Region]:
         """Return a region in parts: whole pieces, of about as many bytes as a thread may read."""
-        axes = self.chunks.metadata.read_grid.axes
-        return tiles(region, axes, self.start, do.slab // max(do.dtype.itemsize, 1))
+        grid, limit = self.chunks.metadata.read_grid, do.slab // max(do.dtype.itemsize, 1)
+        # Chunks that are asked for together are in memory together, however little of them is met.
+        least = 1 if self.chunks.units.seekable else prod(grid.chunk_shape)
+        return tiles(region, grid.axes, self.start, limit, least)
 
     def save(self, regions: Cutting, number: int, source: "Source", do: "Work") -> int:
         """Read a region, and store its units; return how many there are then."""
@@ -144,13 +146,22 @@ class Packed:
             parts = list(slabs(region_shape(piece), do.slab // itemsize))
             ranges = _ranges(self._offset(index, piece), parts, itemsize)
             start = tuple(pick.start for pick in piece)
-            values = self.store.get_ranges(key, ranges, Scratch())
+            values = self._parts(key, ranges)
             for part, wanted, data in zip(parts, ranges, values, strict=True):
                 if data is None or len(data) != wanted[1]:
                     raise _gone(key, data, wanted)
                 put(moved(part, start), np.frombuffer(data, do.dtype).reshape(region_shape(part)))
 
         do.each(read, self.owners.meeting(region))
+
+    def _parts(self, key: str, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
+        """Yield parts of an object, one at a time in memory."""
+        if self.store.seekable:
+            yield from self.store.get_ranges(key, ranges, Scratch())
+            return
+        # What is asked for together far away comes together.
+        for each in ranges:
+            yield from self.store.get_ranges(key, [each], Scratch())
 
     def _offset(self, index: Shape, part: Region) -> int:
         """Return how many elements of a region's object come before a piece."""
@@ -339,7 +350,7 @@ class Moving:
     Attributes
     ----------
     regions : Cutting
-        Of whole units of the target.
+        Of whole units of the target, or whole shards of the source that are opened.
     source, target : Chunks
     way : {"units", "inner"}
         As in `zarrdask.moving.way_between`.
@@ -357,7 +368,9 @@ class Moving:
         """Copy the units of a region, and return how many there are then."""
         move = move_units if self.way == "units" else move_inner
         picks = self.regions.region(number)
-        axes = zip(self.target.metadata.grid.axes, picks, strict=True)
+        opens = self.way == "inner" and self.target.metadata.shard is None
+        owner = self.source if opens else self.target
+        axes = zip(owner.metadata.grid.axes, picks, strict=True)
         indices = list(product(*([p.chunk for p in parts(pick, axis)] for axis, pick in axes)))
         some = [indices[at :: self.threads] for at in range(self.threads)]
         return sum(
@@ -389,7 +402,9 @@ def view(values: np.ndarray, region: Region) -> np.ndarray:
     return found
 
 
-def tiles(region: Region, axes: Sequence[Axis], start: Shape, limit: int) -> Iterator[Region]:
+def tiles(
+    region: Region, axes: Sequence[Axis], start: Shape, limit: int, least: int = 1
+) -> Iterator[Region]:
     """Cut a region at the boundaries of chunks; yield several together, of so many elements.
 
     Parameters
@@ -401,15 +416,18 @@ def tiles(region: Region, axes: Sequence[Axis], start: Shape, limit: int) -> Ite
         Where the region's origin lies among the chunks.
     limit : int
         Elements, unless a chunk has more.
+    least : int
+        For how many elements a chunk counts at least, however little of it lies in the region.
 
     Examples
     --------
-    >>> found = tiles((slice(0, 4, 1), slice(1, 9, 1)), (2, 4), (0, 0), 12)
+    >>> found = tiles((slice(0, 4, 1), slice(1, 9, 1)), (2, 4), (0, 0), 16)
     >>> [(a.start, a.stop, b.start, b.stop) for a, b in found]
     [(0, 2, 1, 8), (0, 2, 8, 9), (2, 4, 1, 8), (2, 4, 8, 9)]
     """
     cut = [_edges(*of) for of in zip(axes, region, start, strict=True)]
-    room = limit // max(prod(max(map(_length, pairwise(edges)), default=0) for edges in cut), 1)
+    longest = prod(max(map(_length, pairwise(edges)), default=0) for edges in cut)
+    room = limit // max(longest, least, 1)
     joined = []
     # The last axes first: what lies together in memory is read together.
     for edges in reversed(cut):

@@ -3,6 +3,7 @@
 import logging
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -351,3 +352,16 @@ def test_a_node_is_created_where_there_is_none_by_a_condition(bucket, monkeypatc
     with pytest.raises(zarrdask.NodeExistsError):
         write(bucket, "a", VALUES[:1])
     check(bucket, "a")
+
+
+@pytest.mark.parametrize(("layout", "memory"), [("v3", 900), ("v3-shards", "1 MiB")])
+def test_arrays_are_rechunked(bucket, layout, memory):
+    write(bucket, "a", **LAYOUTS[layout])
+    source, target = f"{bucket.url}/a", f"{bucket.url}/b"
+    given = {"source_options": bucket.options, "target_options": bucket.options}
+    given |= {"chunks": (13, 2), "shards": False, "max_mem": memory, "scheduler": "threads"}
+    for way in zarrdask.rechunk(source, target, **given).schemes:
+        plan = zarrdask.rechunk(source, target, overwrite=True, **given)
+        replace(plan, schemes=(way,)).execute("threads", progress=False)
+        check(bucket, "b")
+    assert not [name for name in bucket.names() if "rewrite" in name]

@@ -147,7 +147,7 @@ def rechunk(
 def _memory(max_mem: int | str) -> int:
     try:
         return int(parse_bytes(max_mem))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise MetadataError(
             "not a size", key="max_mem", found=max_mem, expected='bytes, or "256 MiB"'
         ) from error
@@ -265,7 +265,7 @@ def _longer(
     shape = (*old[:at], old[at] + added[at], *old[at + 1 :])
     start = tuple(old[at] if i == at else 0 for i in range(len(old)))
     grown = target.store, target.store, path, target.metadata.resized(shape)
-    return _plan(array, picks, grown, start, wanted)
+    return replace(_plan(array, picks, grown, start, wanted), along=at)
 
 
 def _axis(axis: int | str, metadata: ArrayMetadata) -> int:
@@ -289,12 +289,15 @@ def _plan(
     store, view, path, metadata = target
     part = any(start) or region != whole_region(array.shape)
     added = tuple(slice(n, s, 1) for n, s in zip(start, metadata.shape, strict=True))
+    moves = None if part else way_between(array.metadata, metadata)
+    opens = moves == "inner" and metadata.shard is None
     grids = Grids(
         region_shape(region),
         max(array.dtype.itemsize, metadata.dtype.itemsize),
         _cut(array.metadata.read_grid.axes, region),
         _cut(metadata.write_axes, added),
-        None if part else way_between(array.metadata, metadata),
+        moves,
+        array.metadata.grid.axes if opens else None,
     )
     near = array.store.seekable and store.seekable
     with workers(wanted.scheduler) as on:
@@ -304,6 +307,7 @@ def _plan(
             on.processes,
             _NEAR if near else _FAR,
             packs=not array.dtype.hasobject,
+            copies=1 if near else 2,
         )
     return RechunkPlan(
         grids=grids,

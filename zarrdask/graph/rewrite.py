@@ -14,11 +14,11 @@ from zarrdask.array import Array, open_array
 from zarrdask.chunkio import Chunks
 from zarrdask.errors import StoreError
 from zarrdask.formats import detect
-from zarrdask.graph.client import check_visible
 from zarrdask.graph.flight import stop
 from zarrdask.graph.locks import among_appends
 from zarrdask.graph.passes import passes, run_passes
 from zarrdask.graph.progress import progress as telling
+from zarrdask.graph.reach import check_reached
 from zarrdask.graph.run import Workers, workers
 from zarrdask.graph.tasks import write_blocks
 from zarrdask.grids import Shape
@@ -83,7 +83,7 @@ def resumes(journal: Journal, place: str, *, restart: bool) -> bool:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RechunkPlan(Report):
     """How an array is rewritten; made by `zarrdask.rechunk`.
 
@@ -107,6 +107,8 @@ class RechunkPlan(Report):
         Whether an array that is there goes.
     start : tuple of int
         Where what is new begins in the new array: not at its origin, where one grows.
+    along : int, optional
+        The axis along which an array that is there grows.
     blocks : dask.array.Array, optional
         What the source is made of, before it is read: it does not stay.
     """
@@ -120,6 +122,7 @@ class RechunkPlan(Report):
     temp: Corner
     overwrite: bool
     start: Shape
+    along: int | None = None
     blocks: da.Array | None = None
 
     @property
@@ -131,6 +134,7 @@ class RechunkPlan(Report):
             [(pick.start, pick.stop) for pick in self.region],
             detect.render(self.metadata),
             self.start,
+            self.along,
             self.temp[0].token,
             self.temp[1],
             None if self.blocks is None else self.blocks.name,
@@ -174,14 +178,14 @@ class RechunkPlan(Report):
         StoreError
             If a store fails; or if another plan was begun here and not finished.
         """
-        check_visible(self.store)
-        check_visible(self.temp[0])
-        with self._alone():
+        with self._alone(), workers(scheduler) as on:
+            for store in (self.source.store, self.store, self.temp[0]):
+                check_reached(store, on)
             journal = journal_of(self.view, self.path, self.fingerprint)
             if not resumes(journal, self.place, restart=restart):
                 self._begin()
                 journal.store()
-            with workers(scheduler) as on, telling(self.tasks, "rechunk", progress) as told:
+            with telling(self.tasks, "rechunk", progress) as told:
                 self._store_blocks(journal, on)
                 run_passes(self._passes(), journal, on, told)
             self._commit()
@@ -197,7 +201,7 @@ class RechunkPlan(Report):
     @property
     def grows(self) -> bool:
         """Whether an array that is there becomes longer."""
-        return any(self.start)
+        return self.along is not None
 
     def _alone(self) -> Any:
         """Keep others from giving the array that grows another shape."""
@@ -208,7 +212,8 @@ class RechunkPlan(Report):
     @property
     def _old(self) -> Shape:
         """The shape of the array that grows, as it is before."""
-        return tuple(at or n for at, n in zip(self.start, self.metadata.shape, strict=True))
+        both = zip(self.start, self.metadata.shape, strict=True)
+        return tuple(at if axis == self.along else n for axis, (at, n) in enumerate(both))
 
     @property
     def _target(self) -> Chunks:

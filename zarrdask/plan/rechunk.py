@@ -55,6 +55,9 @@ class Costs(NamedTuple):
         Whether values may be packed: they have a fixed size.
     at_once : int
         How many tasks a process does at a time.
+    copies : int
+        How often a value is in memory while a store gives or takes it: twice, where that wants
+        bytes of its own, or gives several values at once.
     """
 
     memory: int
@@ -63,6 +66,7 @@ class Costs(NamedTuple):
     request: int = 2**15
     packs: bool = True
     at_once: int = 1
+    copies: int = 1
 
     @property
     def room(self) -> int:
@@ -184,6 +188,8 @@ class Grids:
         The units that have one writer, likewise.
     moves : {"units", "inner"}, optional
         Whether encoded bytes are the same in both: of units, or of the chunks in shards.
+    shards : tuple of (int or ndarray of int), optional
+        The source's, if encoded chunks are moved out of them and the target has none.
     """
 
     shape: Shape
@@ -191,6 +197,12 @@ class Grids:
     source: tuple[Axis, ...]
     target: tuple[Axis, ...]
     moves: Literal["units", "inner"] | None = None
+    shards: tuple[Axis, ...] | None = None
+
+    @property
+    def owners(self) -> tuple[Axis, ...]:
+        """What a task that moves encoded bytes has to have all of: units, or shards it opens."""
+        return self.target if self.shards is None else self.shards
 
     @property
     def nbytes(self) -> int:
@@ -199,12 +211,15 @@ class Grids:
 
     def longest(self, grid: Literal["source", "target"]) -> Shape:
         """Return the greatest length of a grid's chunks along each axis, as they are stored."""
-        axes = self.source if grid == "source" else self.target
-        return tuple(a if isinstance(a, int) else int(np.diff(a).max(initial=0)) for a in axes)
+        return _lengths(self.source if grid == "source" else self.target)
 
     def largest(self, grid: Literal["source", "target"]) -> int:
         """Return the size of the largest chunk of a grid, in bytes, as it is stored."""
         return prod(self.longest(grid)) * self.itemsize
+
+
+def _lengths(axes: tuple[Axis, ...]) -> Shape:
+    return tuple(a if isinstance(a, int) else int(np.diff(a).max(initial=0)) for a in axes)
 
 
 def schemes(grids: Grids, costs: Costs) -> list[Scheme]:
@@ -220,7 +235,7 @@ def schemes(grids: Grids, costs: Costs) -> list[Scheme]:
     MetadataError
         If there is none: it names the smallest memory for which there is.
     """
-    least = _least(grids)
+    least = _least(grids, costs)
     if costs.memory < least:
         raise MetadataError(
             "too little memory for a task: a unit of the target, and what it takes to read and "
@@ -229,7 +244,7 @@ def schemes(grids: Grids, costs: Costs) -> list[Scheme]:
             found=in_words(costs.memory),
             expected=f"at least {least} bytes ({in_words(least)}) a process",
         )
-    if grids.moves:
+    if grids.moves and _moving_once(grids) <= costs.memory:
         return [_moving(grids, costs)]
     found: dict[str, Scheme] = {}
     at_once = 1
@@ -246,7 +261,7 @@ def _ways(grids: Grids, costs: Costs) -> Iterator[Scheme]:
     reading, writing = _reading(grids, costs), _WRITING * grids.largest("target")
     once = _one_pass(grids, costs, max(reading, writing))
     yield once
-    room = costs.room - grids.largest("source") - max(reading, costs.slab)
+    room = costs.room - grids.largest("source") - max(reading, costs.copies * costs.slab)
     if costs.packs and once.moved > 2 * grids.nbytes and room >= 0:
         source, target = _two_passes(grids, costs)
         yield _passes(grids, costs, (source, target))
@@ -256,14 +271,14 @@ def _ways(grids: Grids, costs: Costs) -> Iterator[Scheme]:
 def _reading(grids: Grids, costs: Costs) -> int:
     """Return what a thread holds to read: a piece as it is stored, and what it decodes."""
     piece = grids.largest("source")
-    return piece + max(piece, min(costs.slab, grids.nbytes))
+    return piece + costs.copies * max(piece, min(costs.slab, grids.nbytes))
 
 
-def _least(grids: Grids) -> int:
+def _least(grids: Grids, costs: Costs) -> int:
     """Return the least memory of a task: for one unit of the target, and to read and write."""
     piece, unit = grids.largest("source"), grids.largest("target")
-    least = unit + max(2 * piece, _WRITING * unit)
-    return max(least, -(-(unit + piece) * _PART // (_PART - 1)))
+    least = unit + max((1 + costs.copies) * piece, _WRITING * unit)
+    return max(least, -(-(unit + piece) * _PART // (_PART - costs.copies)))
 
 
 def as_blocks(grids: Grids, costs: Costs) -> Scheme:
@@ -290,16 +305,21 @@ def as_blocks(grids: Grids, costs: Costs) -> Scheme:
 # Bytes only
 
 
+def _moving_once(grids: Grids) -> int:
+    """Return what a thread holds to move a unit: a shard is in memory in parts, and as a whole."""
+    unit = prod(_lengths(grids.owners)) * grids.itemsize
+    return unit if grids.moves == "units" else 2 * unit
+
+
 def _moving(grids: Grids, costs: Costs) -> Scheme:
     """Return how encoded bytes are moved: some units a task, one a thread in memory."""
-    unit = grids.largest("target")
-    lengths = grids.longest("target")
+    lengths = _lengths(grids.owners)
     block = auto_block(grids.shape, lengths, lengths, grids.itemsize, _BATCH)
-    axes = join(grids.target, block)
+    axes = join(grids.owners, block)
     edges = tuple(edges_within(a, n) for a, n in zip(axes, grids.shape, strict=True))
-    units = _count(grids.target, grids.shape)
+    units = _count(grids.owners, grids.shape)
     parts = units if grids.moves == "units" else _count(grids.source, grids.shape)
-    held = unit if grids.moves == "units" else 2 * unit
+    held = _moving_once(grids)
     threads = max(1, min(costs.share, costs.room // max(held, 1)))
     stage = Stage(
         Cutting(edges),
@@ -404,8 +424,9 @@ def _cheapest(cost: np.ndarray, memory: np.ndarray, room: int) -> tuple[int, ...
 
 def _two_passes(grids: Grids, costs: Costs) -> tuple[Cutting, Cutting]:
     """Return regions of the source's pieces and of the target's units: few pieces between them."""
-    reading = _share(costs, _reading(grids, costs))[1]
-    writing = _share(costs, max(_WRITING * grids.largest("target"), costs.slab))[1]
+    reading = min(_share(costs, _reading(grids, costs))[1], costs.room // costs.copies)
+    once = max(_WRITING * grids.largest("target"), costs.copies * costs.slab)
+    writing = _share(costs, once)[1]
     sources = _axes(grids.source, grids.shape, grids.target)
     targets = _axes(grids.target, grids.shape, grids.source)
     target = [axis[0] for axis in targets]
@@ -450,7 +471,8 @@ def _middle(grids: Grids, costs: Costs, source: Cutting, target: Cutting) -> Cut
             between = np.array([pieces_between(c.edges, edges) for c in axes[-1]], float)
             pieces[at] = np.multiply.outer(pieces[at], between)
     cost = (pieces[0] + pieces[1]) * costs.request + _outer(axes, "count") * _TASK
-    best = _cheapest(cost, _outer(axes, "longest") * grids.itemsize, costs.room - costs.slab)
+    room = min(costs.room - costs.copies * costs.slab, costs.room // costs.copies)
+    best = _cheapest(cost, _outer(axes, "longest") * grids.itemsize, room)
     return _cutting([axis[i] for axis, i in zip(axes, best, strict=True)])
 
 
@@ -470,7 +492,7 @@ def _stages(grids: Grids, costs: Costs, cuttings: Sequence[Cutting]) -> Iterator
             piece = prod(
                 _longest_piece(a, b) for a, b in zip(before.edges, regions.edges, strict=True)
             )
-            once = min(piece * grids.itemsize, costs.slab)
+            once = costs.copies * min(piece * grids.itemsize, costs.slab)
             parts = prod(
                 pieces_between(a, b) for a, b in zip(before.edges, regions.edges, strict=True)
             )
@@ -487,7 +509,7 @@ def _stages(grids: Grids, costs: Costs, cuttings: Sequence[Cutting]) -> Iterator
             parts + written,
             grids.nbytes,
             grids.nbytes,
-            held + threads * once,
+            max(held + threads * once, held if at == last else held * costs.copies),
             threads,
             costs.slab,
             costs.at_once,

@@ -1,0 +1,380 @@
+"""Plans of rewrites: within the memory, each element once, as many requests as one counts."""
+
+import re
+from dataclasses import replace
+from itertools import pairwise, product
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zarrdask.errors import MetadataError
+from zarrdask.plan.rechunk import Costs, Grids, schemes
+from zarrdask.plan.regions import edges_within
+from zarrdask.plan.report import Report
+
+KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
+
+
+@st.composite
+def axes(draw, size):
+    """Chunks along an axis of some length: regular or not, the last one may hang over."""
+    if draw(st.integers(0, 2)):
+        return draw(st.integers(1, size + 3))
+    inner = draw(st.sets(st.integers(1, size - 1), max_size=5)) if size > 1 else set()
+    return np.array([0, *sorted(inner), size + draw(st.integers(0, 2))])
+
+
+@st.composite
+def jobs(draw, moves=(None,)):
+    """Any arrays of up to 4 axes, and what is to be reckoned with: memory that is enough."""
+    ndim = draw(st.integers(0, 4))
+    shape = tuple(draw(st.integers(0, (0, 60, 20, 8, 5)[ndim])) for _ in range(ndim))
+    source = tuple(draw(axes(size)) for size in shape)
+    target = tuple(draw(axes(size)) for size in shape)
+    grids = Grids(
+        shape, draw(st.sampled_from([1, 2, 4, 8, 16])), source, target, draw(st.sampled_from(moves))
+    )
+    costs = Costs(
+        0,
+        draw(st.integers(1, 5)),
+        draw(st.integers(1, 5)),
+        draw(st.sampled_from([1, 2**15, 2**19])),
+        packs=draw(st.booleans()),
+        copies=draw(st.integers(1, 2)),
+    )
+    least = smallest(grids, costs)
+    memory = draw(st.integers(least, 4 * least + 4096) | st.just(least))
+    return grids, costs._replace(memory=memory)
+
+
+def smallest(grids, costs):
+    """Return the smallest memory that works, as the error for too little of it says."""
+    try:
+        schemes(grids, costs._replace(memory=0))
+    except MetadataError as error:
+        return int(re.search(r"at least (\d+) bytes", str(error)).group(1))
+    return 0
+
+
+def pieces(axes, shape):
+    """Return the chunks of a grid as far as the array goes: by counting."""
+    found = []
+    for axis, size in zip(axes, shape, strict=True):
+        ends = range(0, size, axis) if isinstance(axis, int) else [e for e in axis if e < size]
+        found.append(list(pairwise([*map(int, ends), size])))
+    return list(product(*found))
+
+
+def regions(cutting):
+    """Return the regions of a stage."""
+    return list(product(*(list(pairwise(edges.tolist())) for edges in cutting.edges)))
+
+
+def met(one, other):
+    """Return which boxes of two lists have elements in common: pairs."""
+    return [
+        (a, b)
+        for a, b in product(one, other)
+        if all(
+            max(low, start) < min(high, stop)
+            for (low, high), (start, stop) in zip(a, b, strict=True)
+        )
+    ]
+
+
+def elements(box):
+    """Return how many elements a box has."""
+    return prod(stop - start for start, stop in box)
+
+
+def is_made_of(cutting, axes, shape):
+    """Whether the boundaries of regions are boundaries of chunks."""
+    return all(
+        set(edges.tolist()) <= set(edges_within(axis, size).tolist())
+        for edges, axis, size in zip(cutting.edges, axes, shape, strict=True)
+    )
+
+
+# --------------------------------------------------------------------------------------------
+# What holds of each way
+
+
+@given(jobs())
+def test_no_way_takes_more_memory_than_there_is(job):
+    grids, costs = job
+    for scheme in schemes(grids, costs):
+        for stage in scheme.stages:
+            assert prod(stage.regions.longest) * grids.itemsize <= stage.peak
+            assert stage.peak * stage.at_once <= costs.memory
+            assert 1 <= stage.threads * stage.at_once <= costs.threads
+            assert stage.slab <= max(costs.memory // stage.at_once // 8, 1)
+
+
+@given(jobs())
+def test_a_pass_has_each_element_once(job):
+    grids, costs = job
+    for scheme in schemes(grids, costs):
+        for stage in scheme.stages:
+            count = np.zeros(grids.shape, int)
+            for box in regions(stage.regions):
+                count[tuple(slice(*span) for span in box)] += 1
+            assert (count == 1).all()
+
+
+@given(jobs())
+def test_who_writes_the_target_has_whole_units_of_it(job):
+    grids, costs = job
+    for scheme in schemes(grids, costs):
+        last = scheme.stages[-1]
+        assert last.writes == "target"
+        assert is_made_of(last.regions, grids.target, grids.shape)
+
+
+@given(jobs())
+def test_of_several_passes_the_first_reads_whole_pieces_and_each_the_next_ones_packs(job):
+    grids, costs = job
+    for scheme in schemes(grids, costs):
+        reads = [stage.reads for stage in scheme.stages]
+        writes = [stage.writes for stage in scheme.stages]
+        assert reads == ["source", *["packed"] * (len(reads) - 1)]
+        assert writes == [*["packed"] * (len(reads) - 1), "target"]
+        if len(reads) > 1:
+            assert is_made_of(scheme.stages[0].regions, grids.source, grids.shape)
+
+
+@given(jobs())
+def test_requests_and_bytes_are_what_one_counts(job):
+    grids, costs = job
+    source, target = pieces(grids.source, grids.shape), pieces(grids.target, grids.shape)
+    for scheme in schemes(grids, costs):
+        before = source
+        for at, stage in enumerate(scheme.stages):
+            own = regions(stage.regions)
+            pairs = met(own, before)
+            written = target if stage is scheme.stages[-1] else own
+            if at == 0:  # chunks are read as a whole, again by each that meets them
+                assert stage.bytes_read == sum(elements(b) for _, b in pairs) * grids.itemsize
+            else:
+                assert stage.bytes_read == grids.nbytes
+            assert stage.bytes_written == grids.nbytes
+            assert stage.requests == len(pairs) + len(written)
+            assert stage.tasks == len(own)
+            before = own
+
+
+@given(jobs())
+def test_several_passes_move_the_array_twice_each(job):
+    grids, costs = job
+    for scheme in schemes(grids, costs):
+        count = {"one pass": 1, "two passes": 2, "three passes": 3}[scheme.name]
+        assert len(scheme.stages) == count
+        if count > 1:
+            assert scheme.moved == 2 * count * grids.nbytes
+            assert costs.packs
+        else:
+            assert scheme.moved >= 2 * grids.nbytes
+
+
+@given(jobs())
+def test_the_first_is_the_cheapest(job):
+    found = schemes(*job)
+    assert [scheme.cost for scheme in found] == sorted(scheme.cost for scheme in found)
+    assert {scheme.name for scheme in found} in (
+        {"one pass"},
+        {"one pass", "two passes", "three passes"},
+    )
+
+
+@given(jobs())
+def test_numbers_of_a_way_are_those_of_its_passes(job):
+    for scheme in schemes(*job):
+        stages = scheme.stages
+        assert scheme.moved == sum(s.bytes_read for s in stages) + sum(
+            s.bytes_written for s in stages
+        )
+        assert scheme.requests == sum(s.requests for s in stages)
+        assert scheme.tasks == sum(s.tasks for s in stages)
+        assert scheme.peak == max(s.peak * s.at_once for s in stages)
+        assert scheme.cost >= scheme.moved + scheme.requests * job[1].request
+
+
+# --------------------------------------------------------------------------------------------
+# Memory
+
+
+@given(jobs(), st.integers(1, 1000))
+def test_too_little_memory_is_refused_and_the_smallest_that_works_does(job, less):
+    grids, costs = job
+    least = smallest(grids, costs)
+    assert schemes(grids, costs._replace(memory=least))
+    if least:
+        with pytest.raises(MetadataError, match=rf"max_mem.*at least {least} bytes"):
+            schemes(grids, costs._replace(memory=max(least - less, 0)))
+
+
+@given(jobs())
+def test_where_memory_holds_the_array_each_byte_is_moved_once(job):
+    grids, costs = job
+    unit = max(grids.largest("source"), grids.largest("target"))
+    enough = 4 * grids.nbytes + 4 * unit
+    best = schemes(grids, costs._replace(memory=enough, threads=1, processes=1))[0]
+    assert best.name == "one pass"
+    assert best.moved == 2 * grids.nbytes
+    assert best.requests == len(pieces(grids.source, grids.shape)) + len(
+        pieces(grids.target, grids.shape)
+    )
+
+
+def large():
+    """Arrays of TiB whose chunks have a MiB or a few, and memory for some hundred of these."""
+    side = st.sampled_from([1, 64, 1000, 4096, 100_000])
+
+    @st.composite
+    def draw_job(draw):
+        ndim = draw(st.integers(2, 3))
+        shape = (1_000_000, 300_000) if ndim == 2 else (20_000, 4000, 5000)
+        grids = []
+        for _ in range(2):
+            lengths = [1] * ndim
+            for axis in draw(st.permutations(range(ndim))):
+                room = 500_000 // prod(lengths)
+                wanted = draw(side) if axis else room
+                lengths[axis] = max(1, min(shape[axis], room, wanted))
+            grow = draw(st.integers(0, ndim - 1))
+            others = prod(lengths) // lengths[grow]
+            lengths[grow] = min(shape[grow], max(lengths[grow], 250_000 // others))
+            grids.append(tuple(lengths))
+        return Grids(shape, 8, *grids)
+
+    return draw_job()
+
+
+@settings(max_examples=25)
+@given(large(), st.sampled_from([256 * MIB, GIB, 4 * GIB]), st.integers(1, 8))
+def test_input_and_output_stay_near_the_lower_bound(grids, memory, threads):
+    # Nothing can be less than 2; two passes are 4, and 6 with one between that saves requests.
+    best = schemes(grids, Costs(memory, threads))[0]
+    assert 2 * grids.nbytes <= best.moved <= 6 * grids.nbytes
+
+
+# --------------------------------------------------------------------------------------------
+# Encoded bytes
+
+
+@given(jobs(["units", "inner"]))
+def test_bytes_are_moved_by_tasks_of_whole_units(job):
+    grids, costs = job
+    (scheme,) = schemes(grids, costs)
+    (stage,) = scheme.stages
+    assert scheme.name == "bytes as they are"
+    assert stage.moves == grids.moves
+    assert scheme.moved == 2 * grids.nbytes
+    assert is_made_of(stage.regions, grids.target, grids.shape)
+    assert stage.peak * stage.at_once <= costs.memory
+    units = len(pieces(grids.target, grids.shape))
+    parts = units if grids.moves == "units" else len(pieces(grids.source, grids.shape))
+    assert stage.requests == units + parts
+
+
+# --------------------------------------------------------------------------------------------
+# Classic cases
+
+ERA5 = (350640, 721, 1440)
+CLASSIC = {
+    "era5 in time": (ERA5, 4, (31, 721, 1440), (43800, 10, 10), GIB),
+    "era5 in all time": (ERA5, 4, (31, 721, 1440), (350640, 10, 10), GIB),
+    "era5 back": (ERA5, 4, (43800, 10, 10), (31, 721, 1440), GIB),
+    "time to space": ((10000, 1000, 1000), 8, (1, 1000, 1000), (10000, 10, 10), GIB),
+    "shards": ((40000, 2000, 2000), 4, (100, 100, 100), (400, 400, 400), GIB),
+    "primes": ((99991, 1009, 1013), 4, (7, 1009, 1013), (9973, 31, 37), GIB),
+    "100 TiB": ((2**27, 2**20), 1, (2**10, 2**18), (2**24, 2**4), 4 * GIB),
+}
+
+
+@pytest.mark.parametrize("case", CLASSIC.values(), ids=CLASSIC)
+def test_two_passes_are_enough_of_classic_cases(case):
+    shape, itemsize, source, target, memory = case
+    best = schemes(Grids(shape, itemsize, source, target), Costs(memory, 2))[0]
+    assert best.name in ("one pass", "two passes")
+    assert best.moved <= 4 * prod(shape) * itemsize
+
+
+def test_what_is_aligned_takes_one_pass_whatever_the_memory():
+    grids = Grids((10**6, 10**4), 8, (1000, 100), (3000, 100))
+    best = schemes(grids, Costs(40 * MIB))[0]
+    assert (best.name, best.moved) == ("one pass", 2 * grids.nbytes)
+
+
+def test_far_away_a_request_costs_more_so_that_there_are_fewer():
+    shape, itemsize, source, target, memory = CLASSIC["era5 in all time"]
+    grids = Grids(shape, itemsize, source, target)
+    near, far = (schemes(grids, Costs(memory, request=cost))[0] for cost in (2**15, 2**19))
+    assert (near.name, far.name) == ("two passes", "three passes")
+    assert far.requests < near.requests / 10
+
+
+def test_several_workers_have_something_to_do():
+    grids = Grids((400, 400), 8, (1, 400), (400, 1))
+    tasks = [schemes(grids, Costs(8 * MIB, processes=n))[0].stages[-1].tasks for n in (1, 4)]
+    assert tasks[0] == 1
+    assert tasks[1] % 4 == 0
+
+
+# --------------------------------------------------------------------------------------------
+# What a plan says of itself
+
+
+def report(job, way=None):
+    found = tuple(schemes(*job))
+    chosen = tuple(scheme for scheme in found if way in (None, scheme.name))
+    return Report(*job, chosen)
+
+
+class TestReport:
+    @given(jobs(), st.data())
+    def test_each_way_prints_and_draws_itself(self, job, data):
+        found = report(job)
+        way = data.draw(st.sampled_from(found.schemes))
+        found = replace(found, schemes=(way,))
+        assert way.name in str(found)
+        assert repr(found).startswith("<zarrdask.RechunkPlan (")
+        assert found._repr_html_().startswith("<table>")
+        for stage in range(-1, len(way.stages)):
+            assert found.svg(stage).startswith("<svg")
+
+    WIDE = (Grids((4096, 4096), 8, (1, 4096), (4096, 1)), Costs(4 * MIB))
+
+    def test_it_says_in_numbers_why(self):
+        found = report(self.WIDE)
+        assert "array   (4096, 4096), 128 MiB" in str(found)
+        assert "4096 pieces of 1 x 4096 become 4096 units of 4096 x 1" in str(found)
+        assert "way     two passes: 512 MiB read and written, 4 times the array" in str(found)
+        assert re.search(r"one pass would cost \d", str(found))
+        assert re.search(r"three passes would cost \d", str(found))
+        assert re.search(r"pass 2 +\d+ tasks of 4096 x \d+; read packed pieces", str(found))
+        assert re.search(r"at most [\d.]+ MiB of 4 MiB in each process", str(found))
+        assert found.units == 4096
+        assert found.tasks == found.scheme.tasks
+        assert found.peak == found.scheme.peak <= 4 * MIB
+
+    def test_it_says_why_there_is_one_way_only(self):
+        grids, costs = self.WIDE
+        found = report((grids, costs._replace(packs=False)))
+        assert "values of no fixed size can't be packed" in str(found)
+        found = report((grids, costs._replace(memory=GIB)))
+        assert "every byte is read and written once" in str(found)
+        found = report((replace(grids, moves="units", target=grids.source), costs))
+        assert "the encoded bytes are the same in both" in str(found)
+
+    def test_a_drawing_shows_what_is_read_and_written(self):
+        found = report((Grids((8, 8), 8, (1, 8), (8, 1)), Costs(400)), "one pass")
+        svg = found.svg()
+        assert "pass 1 of 1: (8, 8)" in svg
+        assert "regions, one task each" in svg
+
+    def test_what_is_too_large_is_not_drawn(self):
+        found = report((Grids((10**6,), 8, (1,), (1,)), Costs(MIB)))
+        assert "<svg" not in found._repr_html_()
