@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
 from string import ascii_lowercase
@@ -16,8 +17,28 @@ from benchmarks import machine
 from benchmarks.rows import ROWS, Row
 
 HERE = Path(__file__).resolve().parents[1]
-TOOLS = ("zarrdask", "dask+zarr", "dask+tensorstore", "tensorstore", "zarr+zarrs", "zarr", "limit")
-PACKAGES = ("zarrdask", "zarr", "zarrs", "tensorstore", "dask", "numpy", "numcodecs", "isal")
+TOOLS = (
+    "zarrdask",
+    "dask+zarr",
+    "dask+tensorstore",
+    "dask+p2p",
+    "cubed",
+    "tensorstore",
+    "zarr+zarrs",
+    "zarr",
+    "limit",
+)
+PACKAGES = (
+    "zarrdask",
+    "zarr",
+    "zarrs",
+    "tensorstore",
+    "dask",
+    "cubed",
+    "numpy",
+    "numcodecs",
+    "isal",
+)
 #: Row -> contestant -> what the worker tells, once a round.
 Results = dict[str, dict[str, list[dict[str, float]]]]
 
@@ -45,6 +66,13 @@ def measure(row: Row, tools: list[str], options: argparse.Namespace) -> dict[str
     return found
 
 
+def installed(package: str) -> bool:
+    """Whether there is such a package."""
+    with suppress(PackageNotFoundError):
+        return bool(version(package))
+    return False
+
+
 # ---- the table
 
 
@@ -69,20 +97,26 @@ def cell(results: Results, row: str, tool: str) -> str:
 
 def memory(results: Results, row: str, tool: str) -> str:
     """Return what a write took of memory at most, above what was there when it began."""
-    if next(each.job for each in ROWS if each.name == row) not in ("write", "replace", "append"):
+    if not next(each.writes for each in ROWS if each.name == row):
         return ""
-    found = [one["memory"] for one in results[row][tool]]
-    return f", {median(found) / 2**20:.0f} MiB"
+    return f", {mebibytes(results, row, tool):.0f} MiB"
+
+
+def mebibytes(results: Results, row: str, tool: str) -> float:
+    """Return the median of what a contestant took of memory."""
+    return median(one["memory"] for one in results[row][tool]) / 2**20
 
 
 def verdict(results: Results, row: Row, other: str, most: float) -> str:
     """Return whether a bar is met, and what was reached."""
     ours = seconds(results, row.name, "zarrdask")
     name, tool = (other[4:], "zarrdask") if other.startswith("row ") else (row.name, other)
-    time = 1 if other == "second" else seconds(results, name, tool)
+    time = 1 if other in ("second", "MiB") else seconds(results, name, tool)
+    if ours is not None and other == "MiB":
+        ours = mebibytes(results, row.name, "zarrdask")
     if ours is None or time is None:
         return f"{other}: not measured"
-    reached = f"{ours / time:.2g} {'<=' if ours <= most * time else '> (missed)'} {most:.2g}"
+    reached = f"{ours / time:.3g} {'<=' if ours <= most * time else '> (missed)'} {most:.3g}"
     return f"{other}: {reached}"
 
 
@@ -108,7 +142,7 @@ def main() -> None:
     tools = [tool for tool in TOOLS if not options.only or tool in options.only.split(",")]
 
     print(run("data", options.root, options.planes, *{row.layout.name for row in rows}), end="")
-    versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES if installed(name))
     about = {"machine": machine.about(), "versions": versions, "planes": options.planes}
     print(*about.values(), sep="; ", end=f" planes; median of {options.repeat}\n\n")
     print(" | ".join(("#", "job", *tools, "bars: zarrdask's time to another's")))

@@ -6,6 +6,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,20 +39,40 @@ def wait(most: float = 60) -> None:
 
 
 def memory() -> tuple[int, int]:
-    """Return how many bytes this process has in memory, and the most since `forget_peak`."""
-    status = Path("/proc/self/status")
-    if not status.exists():
+    """Return how many bytes are in memory, and the most since `forget_peak`.
+
+    Of this process and those that it has started; the sum of what each had at most.
+    """
+    if not Path("/proc/self/status").exists():
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return (most, most) if sys.platform == "darwin" else (most * 1024, most * 1024)
-    lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
-    now, most = (int(lines[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
-    return now, most
+    found = [_memory(process) for process in _family(Path("/proc/self"))]
+    return sum(now for now, _ in found), sum(most for _, most in found)
+
+
+def _memory(process: Path) -> tuple[int, int]:
+    with suppress(OSError, KeyError):  # it may have ended
+        text = (process / "status").read_text()
+        lines = dict(line.split(":", 1) for line in text.splitlines())
+        now, most = (int(lines[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
+        return now, most
+    return 0, 0
+
+
+def _family(process: Path) -> Iterator[Path]:
+    """Yield a process and all that it has started, and these in turn."""
+    yield process
+    with suppress(OSError):
+        for children in list(process.glob("task/*/children")):
+            for child in children.read_text().split():
+                yield from _family(Path("/proc", child))
 
 
 def forget_peak() -> None:
     """Let the most that was in memory be what there is now; where that can't be, nothing."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
+    for process in _family(Path("/proc/self")):
+        with suppress(OSError):
+            (process / "clear_refs").write_text("5")
 
 
 def touch(nbytes: int) -> None:

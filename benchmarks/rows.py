@@ -48,12 +48,23 @@ class Row:
     """One measurement: a job on an array, for some contestants.
 
     A bar is what zarrdask's time may be at most, as a multiple of a contestant's, of zarrdask's
-    in another row, or of a second.
+    in another row, or of a second; "MiB" is what it may take of memory.
     """
 
     name: str
     title: str
-    job: Literal["sum", "read", "write", "replace", "append", "graph", "slice", "region", "points"]
+    job: Literal[
+        "sum",
+        "read",
+        "write",
+        "replace",
+        "append",
+        "graph",
+        "slice",
+        "region",
+        "points",
+        "rechunk",
+    ]
     layout: Layout
     tools: tuple[str, ...]
     bars: dict[str, float] = field(default_factory=dict)
@@ -63,6 +74,14 @@ class Row:
     part: tuple[float, float] = (0, 1)
     # How many times the job is done in one measurement; times are of one.
     count: int = 1
+    # What the array is rewritten as, and the memory that tools may take that can be told.
+    onto: Layout | None = None
+    memory: int = 2**28
+
+    @property
+    def writes(self) -> bool:
+        """Whether it leaves files."""
+        return self.job in ("write", "replace", "append", "rechunk")
 
 
 CUBES = Layout("blosc-64", (64, 64, 64))
@@ -71,13 +90,18 @@ SHARDS = Layout("blosc-shards", (32, 32, 32), (128, 256, 256), (128, 256, 256))
 ZSTD = replace(CUBES, name="zstd-64", compressor="zstd", configuration={"level": 3})
 GZIP = replace(CUBES, name="gzip-64", compressor="gzip", configuration={"level": 5})
 MILLION = Layout("million", (10, 10), (2000, 2000), shape=(10_000, 10_000))
-LAYOUTS = (CUBES, SMALL, SHARDS, ZSTD, GZIP, MILLION)
+MAPS = Layout("blosc-maps", (1, 1024, 1024))
+SERIES = Layout("blosc-series", (256, 64, 64))
+LAYOUTS = (CUBES, SMALL, SHARDS, ZSTD, GZIP, MILLION, MAPS, SERIES)
 
 DASK = ("zarrdask", "dask+zarr", "dask+tensorstore")
 EAGER = ("zarrdask", "zarr", "tensorstore", "zarr+zarrs")
 ALL = (*DASK, "tensorstore", "zarr+zarrs", "limit")
 WRITES = ("zarrdask", "dask+zarr")
+RECHUNKS = ("zarrdask", "dask+zarr", "dask+p2p", "cubed", "limit")
 HALF = {"dask+zarr": 1 / 2}
+#: 256 MiB, and what does not depend on the array.
+BOUND = {"second": 3, "MiB": 256 + 32}
 POINTS = 300
 # Blocks of the lengths of months, and of others, again and again.
 MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -113,4 +137,16 @@ ROWS = (
     Row("8e", "10⁶ chunks: region", "region", MILLION, (*DASK, *EAGER[1:]), {"second": 0.02}),
     Row("9a", "z[i, j, k], 64³", "points", CUBES, EAGER, {"zarr": 1 / 4}, count=POINTS),
     Row("9b", "z[i, j, k], 32³ in shards", "points", SHARDS, EAGER, {"zarr": 1 / 4}, count=POINTS),
+    Row("10a", "rechunk, maps to series", "rechunk", MAPS, RECHUNKS, BOUND, onto=SERIES),
+    Row("10b", "rechunk, series to maps", "rechunk", SERIES, RECHUNKS, BOUND, onto=MAPS),
+    Row(
+        "10c",
+        "10a, all in memory",
+        "rechunk",
+        MAPS,
+        ("zarrdask", "limit"),
+        {"second": 1.5},
+        onto=SERIES,
+        memory=2**31,
+    ),
 )

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from itertools import cycle
@@ -34,7 +35,7 @@ PRECISION = 2e-5
 def prepare(row: Row, name: str, root: Path, layout: Layout) -> Job:
     """Return the job of a row for a contestant, on an array of a layout."""
     tool = import_module("benchmarks.contestants." + name.replace("+", "_"))
-    if row.job in ("write", "replace", "append"):
+    if row.writes:
         return _write(row, tool, root, layout)
     if row.job == "points":
         return _points(row, tool, root, layout)
@@ -82,7 +83,7 @@ def _write(row: Row, tool: ModuleType, root: Path, layout: Layout) -> Job:
     given = data.values(root, layout.shape)
     (root / "written").mkdir(exist_ok=True)
     store = Path(tempfile.mkdtemp(dir=root / "written"), "array")
-    kinds = {"write": _create, "replace": _replace, "append": _append}
+    kinds = {"write": _create, "replace": _replace, "append": _append, "rechunk": _rechunk}
     run, expected = kinds[row.job](row, tool, root, layout, store)
 
     def is_right(_: Any) -> bool:
@@ -144,6 +145,15 @@ def _append(row: Row, tool: ModuleType, root: Path, layout: Layout, store: Path)
             tool.append(part, str(store))
 
     return run, np.asarray
+
+
+def _rechunk(row: Row, tool: ModuleType, root: Path, layout: Layout, store: Path) -> Writing:
+    """Return how an array is rewritten with other chunks."""
+    if row.onto is None:
+        raise ValueError(f"row {row.name}: onto what?")
+    onto = replace(row.onto, shape=layout.shape)
+    source = str(root / layout.name)
+    return partial(tool.rechunk, source, str(store), layout, onto, row.memory), np.asarray
 
 
 def blocks(a: np.ndarray, chunks: Any) -> da.Array:

@@ -1,6 +1,7 @@
 """The pictures in the documentation, drawn by the library: ``python -m tests.pictures``."""
 
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import dask.array as da
 
@@ -32,7 +33,33 @@ def steps():
     )
 
 
-PICTURES = {plan.__name__: plan for plan in (unaligned, region, steps)}
+class Drawn(NamedTuple):
+    """A pass of a plan."""
+
+    plan: Any
+    number: int
+
+    def svg(self):
+        return self.plan.svg(self.number)
+
+
+def rows_to_columns():
+    """Chunks of rows become chunks of columns, in two passes."""
+    z = zarrdask.create_array({}, shape=(3000, 4000), chunks=(100, 4000), dtype="f8")
+    return zarrdask.rechunk(z, {}, chunks=(3000, 200), max_mem="28 MiB", scheduler="sync")
+
+
+def packed():
+    """The first of the two."""
+    return Drawn(rows_to_columns(), 0)
+
+
+def columns():
+    """The second."""
+    return Drawn(rows_to_columns(), 1)
+
+
+PICTURES = {plan.__name__: plan for plan in (unaligned, region, steps, packed, columns)}
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 Each has some of ``eager(path)`` for what NumPy indexes, ``lazy(path, layout, chunks)`` for a Dask
 array, ``region(path, region)`` for one of a part, and ``save(x, path, layout)``, where `x` is a
 Dask array if the contestant is lazy and an ndarray otherwise; ``replace(x, path, region)`` and
-``append(x, path)`` write to an array that is there. Modules, so that a process imports
+``append(x, path)`` write to an array that is there;
+``rechunk(source, target, layout, onto, memory)`` rewrites one. Modules, so that a process imports
 only what it measures.
 """
 

@@ -33,3 +33,8 @@ def append(x: da.Array, path: str) -> None:
     start = z.shape[0]
     z.resize((start + len(x), *z.shape[1:]))
     replace(x, path, (slice(start, z.shape[0]), *(slice(0, n) for n in z.shape[1:])))
+
+
+def rechunk(source: str, target: str, layout: Layout, onto: Layout, memory: int) -> None:
+    x = da.from_zarr(source).rechunk(onto.chunks, method="tasks")
+    da.to_zarr(x, target, **onto.options())

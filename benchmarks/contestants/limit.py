@@ -88,6 +88,41 @@ def prepare_write(a: np.ndarray, store: Path, layout: Layout) -> Callable[[], in
     return partial(_run, work, jobs)
 
 
+def rechunk(source: str, target: str, layout: Layout, onto: Layout, memory: int) -> None:
+    """Decode every chunk into one array in memory, and encode the other chunks from there."""
+    a = np.empty(layout.shape, np.float32)
+    zarrdask.create_array(target, shape=a.shape, dtype=a.dtype, **onto.options())
+    codec = _codec(layout)
+
+    def read(shared: Iterator[Shape]) -> int:
+        out = np.empty(layout.chunks, np.float32)
+        for index in shared:
+            with open(_file(Path(source), index), "rb", 0) as file:
+                codec.decode(file.read(), out)
+            place = _place(index, layout)
+            a[place] = out[tuple(slice(0, n) for n in a[place].shape)]
+        return 0
+
+    def write(shared: Iterator[Shape]) -> int:
+        chunk = np.zeros(onto.chunks, np.float32)
+        for index in shared:
+            part = a[_place(index, onto)]
+            chunk[tuple(slice(0, n) for n in part.shape)] = part
+            file = _file(Path(target), index)
+            os.makedirs(os.path.dirname(file), exist_ok=True)
+            with open(f"{file}.part", "wb", 0) as handle:
+                handle.write(codec.encode(chunk))
+            os.rename(f"{file}.part", file)
+        return 0
+
+    _run(read, _indices(layout.shape, layout.chunks))
+    _run(write, _indices(onto.shape, onto.chunks))
+
+
+def _place(index: Shape, layout: Layout) -> tuple[slice, ...]:
+    return tuple(slice(i * n, i * n + n) for i, n in zip(index, layout.chunks, strict=True))
+
+
 def _file(store: Path, index: tuple[int, ...]) -> str:
     return os.path.join(store, "c", *map(str, index))
 

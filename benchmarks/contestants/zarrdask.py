@@ -28,3 +28,7 @@ def replace(x: da.Array, path: str, region: tuple[slice, ...]) -> None:
 
 def append(x: da.Array, path: str) -> None:
     zarrdask.append(x, path)
+
+
+def rechunk(source: str, target: str, layout: Layout, onto: Layout, memory: int) -> None:
+    zarrdask.rechunk(source, target, chunks=onto.chunks, max_mem=memory).execute(progress=False)
