@@ -327,8 +327,10 @@ def test_they_pickle(tmp_path):
 
 
 def test_memory_is_given_back():
-    owners = cutting((12, 12), (10, 10))
-    do = Pass(owners, stored(), packed(owners, owners), VALUES.dtype, 1, 100)
+    owners = cutting((1024, 1024), (1024, 1024))
+    array = zarrdask.create_array({}, shape=(1024, 1024), dtype="f8", chunks=(64, 1024))
+    source = Stored(array.stored, (0, 0))
+    do = Pass(owners, source, packed(owners, owners), array.dtype, 1, 100)
     release()
     tracemalloc.start()
     try:
@@ -336,6 +338,7 @@ def test_memory_is_given_back():
         kept = tracemalloc.get_traced_memory()[0]
         release()
         gc.collect()
-        assert tracemalloc.get_traced_memory()[0] <= kept - VALUES.nbytes
+        # All that is little beside the region, be it of this test or of another one.
+        assert tracemalloc.get_traced_memory()[0] < kept - array.nbytes / 2
     finally:
         tracemalloc.stop()

@@ -15,6 +15,8 @@ import pytest
 
 from tests.fuzz import cases, corpus
 
+pytestmark = pytest.mark.stress
+
 COUNT = int(os.environ.get("ZARRDASK_FUZZ", "500"))
 FIRST = int(os.environ.get("ZARRDASK_FUZZ_SEED", "0"))
 PARTS = 4

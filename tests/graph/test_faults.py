@@ -19,6 +19,8 @@ from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.retry import RetryingStore
 
+pytestmark = pytest.mark.stress
+
 SHAPE = (23, 17)
 FILL = -1.0
 OLD = np.arange(1.0, 1 + 23 * 17).reshape(SHAPE)

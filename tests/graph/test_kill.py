@@ -23,6 +23,8 @@ import zarrdask
 from tests.graph.writer import LAYOUTS, NEW, OLD, job, write_slowly
 from zarrdask.storage.local import LocalStore
 
+pytestmark = pytest.mark.stress
+
 ROOT = Path(__file__).parents[2]
 #: Seconds after which a test is no longer waited for.
 PATIENCE = 60

@@ -18,6 +18,8 @@ import zarrdask
 from tests.graph import rechunker
 from tests.graph.test_kill import PATIENCE, Slow, kill_one, stamps, wait_for_files
 
+pytestmark = pytest.mark.stress
+
 #: How often a rewrite is killed; by hand, more: ZARRDASK_KILLS=20.
 KILLS = int(os.environ.get("ZARRDASK_KILLS", "2"))
 WAYS = ("one pass", "two passes", "three passes")

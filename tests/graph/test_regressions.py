@@ -17,6 +17,8 @@ from tests.graph.writes import WritesStore
 from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.memory import MemoryStore
 
+pytestmark = pytest.mark.stress
+
 RUNS = 30
 OLD = np.arange(1.0, 121.0).reshape(12, 10)
 LAYOUTS = {

@@ -17,6 +17,8 @@ from zarrdask.graph import locks
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 
+pytestmark = pytest.mark.stress
+
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60
 SHAPE = (12, 10)

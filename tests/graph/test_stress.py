@@ -15,6 +15,8 @@ from tests.graph.cases import case, explained, same, tiles
 from tests.graph.writes import LoggedStore, SlowStore, WritesStore
 from zarrdask.storage.local import LocalStore
 
+pytestmark = pytest.mark.stress
+
 FIRST = int(os.environ.get("ZARRDASK_SEED", "0"))
 THREADS = range(FIRST, FIRST + 320, 40)
 CLUSTER = range(FIRST + 500, FIRST + 560, 10)

@@ -25,6 +25,8 @@ from tests.graph.writes import append_elsewhere
 from zarrdask.graph import locks as graph_locks
 from zarrdask.resizing import changing_shape
 
+pytestmark = pytest.mark.stress
+
 
 @layouts
 def test_regions_that_overlap_are_refused_or_one_of_them_is_there(layout):
