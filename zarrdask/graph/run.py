@@ -182,7 +182,7 @@ def _run(
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 take(running.pop(future), future.result())
     finally:
-        for future in running:
-            future.cancel()
-        wait(running)
+        # A cluster calls that cancelled which goes on: there, the few that were begun are done.
+        begun = [f for f in running if on.everywhere is not None or not f.cancel()]
+        wait(begun)
     return [results[number] for number in range(len(items))]
