@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from html import escape
 from math import prod
+from textwrap import fill
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from zarrdask.plan.regions import edges_within
 from zarrdask.plan.write import WritePlan
 from zarrdask.render import size
 
+#: Characters in a line of text.
+_WIDTH = 100
 #: Of longer axes no drawing is made: chunks, or regions.
 _MOST = 200_000
 
@@ -69,8 +72,11 @@ class Report:
 
     def __str__(self) -> str:
         facts = list(self.facts())
-        wide = max(len(name) for name, _ in facts)
-        return "\n".join(f"{name:<{wide}}  {text}" for name, text in facts)
+        wide = max(len(name) for name, _ in facts) + 2
+        return "\n".join(
+            fill(text, _WIDTH, initial_indent=name.ljust(wide), subsequent_indent=" " * wide)
+            for name, text in facts
+        )
 
     def facts(self) -> Iterator[tuple[str, str]]:
         """Yield what there is to know, by name."""
