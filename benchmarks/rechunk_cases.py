@@ -12,8 +12,9 @@ import numpy as np
 
 from benchmarks.rechunkers import Copy, Counted, TooLittleMemoryError, Work, count, cubed, rechunker
 from benchmarks.rows import Shape
-from zarrdask.plan.rechunk import Costs, Grids, Scheme, schemes
+from zarrdask.plan.rechunk import schemes
 from zarrdask.plan.regions import edges_within
+from zarrdask.plan.scheme import Costs, Grids, Scheme
 from zarrdask.render import size
 
 MIB, GIB = 2**20, 2**30

@@ -43,6 +43,8 @@ LAYERS = [
         "journal",
         "resizing",
         "rewriting",
+        "slots",
+        "tiles",
         "staging",
         "stored",
         "upgrade",

@@ -15,10 +15,12 @@ import zarrdask
 from zarrdask.errors import CodecError, StoreError
 from zarrdask.indexing import region_shape
 from zarrdask.plan.regions import Cutting, edges_within
-from zarrdask.rewriting import Moving, Packed, Pass, Stored, moved, release, slabs, tiles, within
+from zarrdask.rewriting import Moving, Packed, Pass, Stored
+from zarrdask.slots import release
 from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
+from zarrdask.tiles import moved, slabs, tiles, within
 
 VALUES = np.arange(1, 12 * 10 + 1, dtype="i4").reshape(12, 10)
 

@@ -6,11 +6,9 @@ several of its threads may read and write within a task.
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import product
 from math import prod
-from queue import SimpleQueue
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,16 +17,14 @@ from zarrdask.chunkio import Chunks, read_region
 from zarrdask.chunkwrite import Beyond, write_region
 from zarrdask.cuts import parts
 from zarrdask.errors import StoreError
-from zarrdask.grids import Axis, Shape
+from zarrdask.grids import Shape
 from zarrdask.indexing import Region, region_shape
 from zarrdask.moving import move_inner, move_units
 from zarrdask.parallel import on_each
 from zarrdask.plan.regions import Cutting
+from zarrdask.slots import Slot, slots
 from zarrdask.storage.base import Buffer, Range, Scratch, Store
-
-# What tasks work with, as far as none does now: of so many at a time, with so many threads.
-_SLOTS: dict[tuple[int, int], "SimpleQueue[Slot]"] = {}
-_MUTEX = threading.Lock()
+from zarrdask.tiles import moved, slabs, tiles, view, within
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -214,74 +210,6 @@ def _gone(key: str, data: Any, wanted: Range) -> StoreError:
 Source = Stored | Packed
 
 
-class Slot:
-    """What a task works with; the next one takes it over.
-
-    Parameters
-    ----------
-    threads : int
-        How many work on a task at a time.
-    """
-
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
-        self._memory: dict[str | int, np.ndarray] = {}
-        self._pool: ThreadPoolExecutor | None = None
-
-    def array(self, user: str | int, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
-        """Return an array in memory that the task before may have used: fresh pages take time.
-
-        Parameters
-        ----------
-        user : str or int
-            Who uses it, in this task.
-        """
-        if dtype.hasobject:
-            return np.empty(shape, dtype)
-        size = prod(shape) * dtype.itemsize
-        if user not in self._memory or len(self._memory[user]) < size:
-            self._memory.pop(user, None)  # before there is more
-            self._memory[user] = np.empty(size, np.uint8)
-        return self._memory[user][:size].view(dtype).reshape(shape)
-
-    def each(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Do the work on each item; when this returns, or raises, all that was begun has ended."""
-        if self.threads == 1:
-            return [work(item) for item in items]
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="zarrdask-pass")
-        futures = [self._pool.submit(work, item) for item in items]
-        try:
-            return [future.result() for future in futures]
-        finally:
-            for future in futures:
-                future.cancel()
-            wait(futures)
-
-    def __del__(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=False)
-
-
-def _slots(count: int, threads: int) -> "SimpleQueue[Slot]":
-    """Return what so many tasks work with."""
-    key = count, threads
-    with _MUTEX:
-        if key not in _SLOTS:
-            # What another pass worked with must not stay beside it.
-            _SLOTS.clear()
-            _SLOTS[key] = SimpleQueue()
-            for _ in range(count):
-                _SLOTS[key].put(Slot(threads))
-        return _SLOTS[key]
-
-
-def release() -> None:
-    """Give back what tasks kept for the next ones."""
-    with _MUTEX:
-        _SLOTS.clear()
-
-
 @dataclass(frozen=True, eq=False)
 class Pass:
     """One pass over an array: called with the number of a region, it does that.
@@ -310,14 +238,14 @@ class Pass:
 
     def __call__(self, number: int) -> int:
         """Rewrite a region, and return how many objects were stored."""
-        slots = _slots(self.at_once, self.threads)
-        slot = slots.get()
+        free = slots(self.at_once, self.threads)
+        slot = free.get()
         try:
             return self.target.save(
                 self.regions, number, self.source, Work(self.dtype, self.slab, slot)
             )
         finally:
-            slots.put(slot)
+            free.put(slot)
 
 
 class Work(NamedTuple):
@@ -379,98 +307,3 @@ class Moving:
 
 
 AnyPass = Pass | Moving
-
-
-# --------------------------------------------------------------------------------------------
-# Parts of regions
-
-
-def moved(region: Region, by: Shape) -> Region:
-    """Return a region that begins so much later."""
-    return tuple(slice(p.start + n, p.stop + n, 1) for p, n in zip(region, by, strict=True))
-
-
-def within(part: Region, region: Region) -> Region:
-    """Return a part of a region as seen from there."""
-    return moved(part, tuple(-pick.start for pick in region))
-
-
-def view(values: np.ndarray, region: Region) -> np.ndarray:
-    """Return a region of an array: an array also where there are no axes, no scalar."""
-    index: Any = (*region, ...)
-    found: np.ndarray = values[index]
-    return found
-
-
-def tiles(
-    region: Region, axes: Sequence[Axis], start: Shape, limit: int, least: int = 1
-) -> Iterator[Region]:
-    """Cut a region at the boundaries of chunks; yield several together, of so many elements.
-
-    Parameters
-    ----------
-    region : tuple of slice
-    axes : sequence of (int or ndarray of int)
-        The chunks' length along each axis, or the boundaries between them.
-    start : tuple of int
-        Where the region's origin lies among the chunks.
-    limit : int
-        Elements, unless a chunk has more.
-    least : int
-        For how many elements a chunk counts at least, however little of it lies in the region.
-
-    Examples
-    --------
-    >>> found = tiles((slice(0, 4, 1), slice(1, 9, 1)), (2, 4), (0, 0), 16)
-    >>> [(a.start, a.stop, b.start, b.stop) for a, b in found]
-    [(0, 2, 1, 8), (0, 2, 8, 9), (2, 4, 1, 8), (2, 4, 8, 9)]
-    """
-    cut = [_edges(*of) for of in zip(axes, region, start, strict=True)]
-    longest = prod(max(map(_length, pairwise(edges)), default=0) for edges in cut)
-    room = limit // max(longest, least, 1)
-    joined = []
-    # The last axes first: what lies together in memory is read together.
-    for edges in reversed(cut):
-        count = max(min(len(edges) - 1, room), 1)
-        room //= count
-        last = edges[-1:] if (len(edges) - 1) % count else []
-        joined.append([slice(a, b, 1) for a, b in pairwise([*edges[::count], *last])])
-    return product(*reversed(joined))
-
-
-def _length(pair: tuple[int, int]) -> int:
-    return pair[1] - pair[0]
-
-
-def _edges(axis: Axis, pick: slice, at: int) -> list[int]:
-    """Return where a slice is cut by chunks along an axis, with both its ends."""
-    begin, end = pick.start + at, pick.stop + at
-    if isinstance(axis, int):
-        inner = np.arange((begin // axis + 1) * axis, end, axis) if axis else np.empty(0, int)
-    else:
-        low, high = np.searchsorted(axis, [begin, end], "right")
-        inner = axis[low:high]
-        inner = inner[inner < end]
-    return [pick.start, *(inner - at).tolist(), pick.stop] if end > begin else [pick.start]
-
-
-def slabs(shape: Shape, limit: int) -> Iterator[Region]:
-    """Cut an array in C order into parts that lie together, of so many elements at most.
-
-    >>> [[(s.start, s.stop) for s in part] for part in slabs((2, 5), 3)]
-    [[(0, 1), (0, 3)], [(0, 1), (3, 5)], [(1, 2), (0, 3)], [(1, 2), (3, 5)]]
-    """
-    limit = max(limit, 1)
-    at, row = len(shape), 1
-    while at and row * shape[at - 1] <= limit:
-        at -= 1
-        row *= shape[at]
-    rest = tuple(slice(0, n, 1) for n in shape[at:])
-    if not at:
-        yield rest
-        return
-    step = max(limit // max(row, 1), 1)
-    for index in np.ndindex(shape[: at - 1]):
-        for begin in range(0, shape[at - 1], step):
-            head = tuple(slice(i, i + 1, 1) for i in index)
-            yield (*head, slice(begin, min(begin + step, shape[at - 1]), 1), *rest)

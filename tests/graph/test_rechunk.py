@@ -947,3 +947,12 @@ def test_too_little_memory_is_refused_before_anything_is_written():
     plan = zarrdask.rechunk(stored(), target, chunks=(24, 2), max_mem=912)
     assert keys(target) == []
     same(quietly(plan)[...], VALUES)
+
+
+def test_a_dask_array_that_reads_the_target_is_refused(tmp_path):
+    array = zarrdask.create_array(tmp_path / "a", shape=(6, 6), dtype="i4", chunks=2)
+    array[...] = 7
+    x = zarrdask.from_zarr(tmp_path / "a") + 1
+    with pytest.raises(zarrdask.NodeExistsError, match="computed from what is there"):
+        zarrdask.rechunk(x, tmp_path / "a", chunks=(3, 3), overwrite=True)
+    assert (zarrdask.open_array(tmp_path / "a")[...] == 7).all()

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zarrdask.errors import MetadataError
-from zarrdask.plan.rechunk import Costs, Grids, schemes
+from zarrdask.plan.rechunk import schemes
 from zarrdask.plan.regions import edges_within
 from zarrdask.plan.report import Report
+from zarrdask.plan.scheme import Costs, Grids
 
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from zarrdask.plan.rechunk import Costs, Grids, schemes
+from zarrdask.plan.rechunk import schemes
 from zarrdask.plan.report import Report
+from zarrdask.plan.scheme import Costs, Grids
 
 
 def test_a_pass_that_packs_is_drawn_with_its_pieces_each_owned_by_its_region():

@@ -13,8 +13,9 @@ from zarrdask.graph.progress import Progress
 from zarrdask.graph.run import Workers, run
 from zarrdask.graph.source import Handle
 from zarrdask.journal import Journal
-from zarrdask.plan.rechunk import Stage
-from zarrdask.rewriting import AnyPass, Moving, Packed, Pass, Source, Stored, release
+from zarrdask.plan.scheme import Stage
+from zarrdask.rewriting import AnyPass, Moving, Packed, Pass, Source, Stored
+from zarrdask.slots import release
 from zarrdask.storage.base import Store
 
 

@@ -18,6 +18,7 @@ from zarrdask.fit import chunk_options, find_region
 from zarrdask.graph.group_plan import GroupPlan
 from zarrdask.graph.jobs import known
 from zarrdask.graph.read import stored_type
+from zarrdask.graph.reads import reads
 from zarrdask.graph.rewrite import Corner, RechunkPlan, beside
 from zarrdask.graph.run import workers
 from zarrdask.grids import Axis, Shape
@@ -27,7 +28,8 @@ from zarrdask.indexing import Region, is_integer, region_shape, whole_region
 from zarrdask.locks import place_of
 from zarrdask.metadata import ArrayMetadata
 from zarrdask.moving import way_between
-from zarrdask.plan.rechunk import Costs, Grids, as_blocks, schemes
+from zarrdask.plan.rechunk import as_blocks, schemes
+from zarrdask.plan.scheme import Costs, Grids
 from zarrdask.plan.write import plan_writes
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
@@ -211,6 +213,11 @@ def _of_blocks(x: da.Array, store: Store, path: str, wanted: _Wanted) -> Rechunk
     options = {name: value for name, value in options.items() if value is not None}
     options = {**chunk_options(x.chunks, "regular", options), "dtype": stored_type(x)} | options
     metadata = plan_array(ArrayOptions(shape=x.shape, **options))
+    if any(read.is_below(_place(store, path)) for read in reads([x])):
+        raise NodeExistsError(
+            "what is to be written is computed from what is there; write it elsewhere",
+            key=hierarchy.location(store, path),
+        )
     view = _prepared(store, path, metadata, overwrite=wanted.overwrite)
     where, prefix = wanted.temp_of(view, path)
     first = plan_array(

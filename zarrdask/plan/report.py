@@ -11,8 +11,8 @@ import numpy as np
 from zarrdask import render
 from zarrdask.picture import Picture
 from zarrdask.plan.axis import AxisPlan
-from zarrdask.plan.rechunk import Costs, Grids, Scheme, Stage
 from zarrdask.plan.regions import edges_within
+from zarrdask.plan.scheme import Costs, Grids, Scheme, Stage
 from zarrdask.plan.write import WritePlan
 from zarrdask.render import size
 
