@@ -12,7 +12,7 @@ from zarrdask import hierarchy
 from zarrdask.checks import Problem, real_key
 from zarrdask.chunkio import Chunks
 from zarrdask.errors import UnsupportedError, ZarrdaskError
-from zarrdask.formats import consolidated, detect
+from zarrdask.formats import consolidated, detect, v2
 from zarrdask.hierarchy import prefix_of
 from zarrdask.metadata import ArrayMetadata, Metadata
 from zarrdask.parallel import on_each
@@ -197,7 +197,13 @@ def _stale(store: Store, path: str) -> list[str]:
     _, held = consolidated.take(own)
     if held is None:
         return []
-    there = hierarchy.entries(store, path)
+    # Documents of another format may stand beside those that are told of.
+    names = {name for documents in held.documents.values() for name in documents}
+    beside = set(detect.NAMES) - ({"zarr.json"} if "zarr.json" in names else {*v2.NAMES})
+    there = {
+        below: {name: found for name, found in documents.items() if name not in beside}
+        for below, documents in hierarchy.entries(store, path).items()
+    }
     return [
         below
         for below in sorted({*held.documents, *there})

@@ -64,7 +64,7 @@ class Group(Mapping[str, "Array | Group"]):
         return Attributes(lambda: self.metadata.attributes, self._save_attributes)
 
     def _save_attributes(self, attributes: Mapping[str, Any]) -> None:
-        self._check_writable()
+        self.check_writable()
         # What there was to allow, or to say, was where it was opened.
         with strictness(strict=False, quiet=True):
             before = open_group(self.store, self.path, consolidated=False).metadata
@@ -72,7 +72,14 @@ class Group(Mapping[str, "Array | Group"]):
         hierarchy.write(self.store, self.path, metadata, before=before)
         self.metadata = metadata
 
-    def _check_writable(self) -> None:
+    def check_writable(self) -> None:
+        """Check that the group was opened for changes.
+
+        Raises
+        ------
+        ReadOnlyError
+            If it was not.
+        """
         if self.mode == "r":
             raise ReadOnlyError(
                 "the group was opened for reading",
@@ -145,7 +152,7 @@ class Group(Mapping[str, "Array | Group"]):
         return "\n".join([self.path or "/", *_branches(self)])
 
     def __delitem__(self, name: str) -> None:
-        self._check_writable()
+        self.check_writable()
         if name not in self:
             raise self._missing(name)
         hierarchy.erase(self.store, hierarchy.join(self.path, name))
@@ -154,7 +161,7 @@ class Group(Mapping[str, "Array | Group"]):
 
     def create_array(self, name: str, **options: Any) -> Array:
         """Create an array below; options as in `zarrdask.create_array`."""
-        self._check_writable()
+        self.check_writable()
         options.setdefault("zarr_format", self.zarr_format)
         return create_array(self.store, hierarchy.join(self.path, name), **options)
 
@@ -162,7 +169,7 @@ class Group(Mapping[str, "Array | Group"]):
         self, name: str, *, attributes: Mapping[str, Any] | None = None, overwrite: bool = False
     ) -> "Group":
         """Create a group below."""
-        self._check_writable()
+        self.check_writable()
         metadata = GroupMetadata(self.zarr_format, given_attributes(attributes))
         path = hierarchy.join(self.path, name)
         return _create(self.store, path, metadata, overwrite=overwrite, strict=self.strict)

@@ -11,6 +11,10 @@ from zarrdask.storage.base import Store
 #: In seconds: how often the record is stored. What was done since is done again.
 _PAUSE = 1.0
 _VERSION = 1
+#: Beside a node that is being made: the record, and what passes leave to the next.
+BESIDE = ".zarrdask-rewrite/"
+#: What the record is called there.
+RECORD = f"{BESIDE}plan.json"
 
 
 class Journal:

@@ -7,6 +7,7 @@ from zarrdask.errors import NodeExistsError, ZarrdaskError
 from zarrdask.formats import consolidated, detect
 from zarrdask.formats.base import Documents
 from zarrdask.hierarchy import check_name, location, prefix_of
+from zarrdask.journal import RECORD
 from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
@@ -63,13 +64,18 @@ def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> S
         # Only what is a node is erased: a directory of other things is not ours to empty.
         if there:
             hierarchy.remove(real, path)
-        elif overwrite and isinstance(metadata, ArrayMetadata):
+        elif isinstance(metadata, ArrayMetadata) and (overwrite or _is_begun(real, path)):
             erase_leftovers(Chunks(real, prefix_of(path), metadata))
         if overwrite:
             put(real, path, documents)
         else:
             put_new(real, path, documents)
     return store
+
+
+def _is_begun(store: Store, path: str) -> bool:
+    """Whether chunks are here of a rewrite that was killed, or whose last step this is."""
+    return store.get(f"{prefix_of(path)}{RECORD}") is not None
 
 
 def _checked(

@@ -66,7 +66,7 @@ class Stored:
         """Read a region in parts, and hand them on."""
 
         def read(tile: Region) -> None:
-            values = do.array(threading.get_ident(), region_shape(tile))
+            values = do.scratch(region_shape(tile))
             put(tile, read_region(self.chunks, moved(tile, self.start), out=values))
 
         do.each(read, self._tiles(region, do))
@@ -264,6 +264,12 @@ class Work(NamedTuple):
 
     def array(self, user: str | int, shape: Shape) -> np.ndarray:
         """Return an array of the values; see `Slot.array`."""
+        return self.slot.array(user, shape, self.dtype)
+
+    def scratch(self, shape: Shape) -> np.ndarray:
+        """Return an array of the values that this thread alone uses, for a moment."""
+        # A task with one thread may have another one than the task before.
+        user = 0 if self.slot.threads == 1 else threading.get_ident()
         return self.slot.array(user, shape, self.dtype)
 
     def each(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:

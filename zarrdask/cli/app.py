@@ -70,7 +70,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         with _one_line_warnings():
             found = app.main(args=arguments, prog_name="zarrdask", standalone_mode=False)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # it may be closed
+                sys.stdout.flush()
     except click.Abort:
         _say("interrupted")
         return INTERRUPTED

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from zarrdask import hierarchy, nodes
+from zarrdask.array import Array
 from zarrdask.copying import (
     CopyReport,
     Node,
@@ -131,6 +132,8 @@ def copy(
             key="target",
             found=target,
         )
+    if isinstance(target, Array | Group):
+        target.check_writable()
     store, path = hierarchy.locate(target, component, storage_options)
     if zarr_format is None and isinstance(target, Group):
         zarr_format = target.zarr_format

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from html import escape
 from typing import Any, TextIO
@@ -9,6 +10,8 @@ from typing import Any, TextIO
 from zarrdask import hierarchy, nodes
 from zarrdask.graph.rewrite import RechunkPlan, beside, clear, journal_of, resumes
 from zarrdask.group import Group, open_group
+from zarrdask.journal import Journal
+from zarrdask.locks import UnitLocks, place_of
 from zarrdask.metadata import GroupMetadata
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
@@ -84,20 +87,26 @@ class GroupPlan:
         Group
             The new group.
         """
-        journal = journal_of(self.store, self.path, self.fingerprint)
-        place = hierarchy.location(self.store, self.path)
-        again = resumes(journal, place, restart=restart)
-        if not again:
-            self._begin()
-            journal.store()
-        for number, plan in enumerate(self.arrays.values()):
-            if number not in journal.done(0):
-                plan.execute(scheduler, progress=progress, restart=not again)
-                journal.add(0, number)
+        place = place_of(plain(self.store), hierarchy.prefix_of(self.path))
+        with UnitLocks(plain(self.store)).changing(f"{place}rewrite group/"):
+            journal = journal_of(self.store, self.path, self.fingerprint)
+            where = hierarchy.location(self.store, self.path)
+            again = resumes(journal, where, restart=restart)
+            if not again:
+                self._begin()
                 journal.store()
-        if self.consolidated:
-            nodes.consolidate(self.store, self.path, self.groups[""].zarr_format)
-        clear(beside(self.store, self.path))
+            for number, plan in enumerate(self.arrays.values()):
+                there = hierarchy.has_document(plain(plan.view), plan.path)
+                if number not in journal.done(0) or not there:
+                    plan.run(
+                        scheduler,
+                        progress=progress,
+                        restart=not again,
+                        finished=partial(_note, journal, number),
+                    )
+            if self.consolidated:
+                nodes.consolidate(self.store, self.path, self.groups[""].zarr_format)
+            clear(beside(self.store, self.path))
         return open_group(self.store, self.path, mode="r+", consolidated=False)
 
     def _begin(self) -> None:
@@ -105,7 +114,7 @@ class GroupPlan:
         clear(beside(self.store, self.path))
         for below, metadata in self.groups.items():
             path = hierarchy.join(self.path, below)
-            if below or self.overwrite or not hierarchy.has_document(plain(self.store), path):
+            if self.overwrite or not hierarchy.has_document(plain(self.store), path):
                 nodes.create(self.store, path, metadata, overwrite=self.overwrite)
 
     def __str__(self) -> str:
@@ -121,6 +130,11 @@ class GroupPlan:
             f"{plan._repr_html_()}</details>"
             for path, plan in self.arrays.items()
         )
+
+
+def _note(journal: Journal, number: int) -> None:
+    journal.add(0, number)
+    journal.store()
 
 
 def _indented(text: str) -> str:

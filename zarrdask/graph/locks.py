@@ -31,6 +31,17 @@ def among_appends() -> Lock | None:
     return cluster_shape_lock if _are_apart(found) else None
 
 
+def make_way() -> None:
+    """Let a worker do other tasks while this one waits for a lock of long duration.
+
+    Who has the lock may need just this worker.
+    """
+    if _worker_addresses():
+        from distributed import secede
+
+        secede()
+
+
 def _worker_addresses() -> list[str]:
     """Return the addresses of this worker and its scheduler, in a task of a cluster."""
     if "distributed" not in sys.modules:

@@ -19,7 +19,7 @@ from zarrdask.graph.group_plan import GroupPlan
 from zarrdask.graph.jobs import known
 from zarrdask.graph.read import stored_type
 from zarrdask.graph.reads import reads
-from zarrdask.graph.rewrite import Corner, RechunkPlan, beside
+from zarrdask.graph.rewrite import Corner, RechunkPlan, beside, is_begun
 from zarrdask.graph.run import workers
 from zarrdask.grids import Axis, Shape
 from zarrdask.group import Group
@@ -123,6 +123,8 @@ def rechunk(
         changes,
     )
     store, path = hierarchy.locate(target, None, target_options)
+    if isinstance(target, Array | Group):
+        target.check_writable()
     blocks = known(source) if isinstance(source, da.Array) else None
     if blocks is not None and append is None and source_region is None:
         return _of_blocks(blocks, store, path, wanted)
@@ -166,6 +168,8 @@ class _Wanted:
     overwrite: bool
     scheduler: Any
     changes: Mapping[str, Any]
+    #: Of a group: the store as the hierarchy of the new one will see it, if what is there goes.
+    view: Store | None = None
 
     def below(self, name: str, names: Collection[str]) -> "_Wanted":
         """Return what is wanted of one array of a group."""
@@ -203,7 +207,7 @@ def _of_array(
     sized = array.metadata.resized(region_shape(region))
     metadata = convert(sized, chunks=wanted.chunks, shards=shards, **wanted.changes)
     _check_apart(array, store, path)
-    view = _prepared(store, path, metadata, overwrite=wanted.overwrite)
+    view = wanted.view or _prepared(store, path, metadata, overwrite=wanted.overwrite)
     return _plan(array, region, (store, view, path, metadata), (0,) * len(region), wanted)
 
 
@@ -363,21 +367,21 @@ def _place(store: Store, path: str) -> str:
 
 
 def _prepared(store: Store, path: str, metadata: ArrayMetadata, *, overwrite: bool) -> Store:
-    """Return the store as the new array's hierarchy will see it, if it can be made."""
-    where, prefix = beside(store, path)
-    # If there is a record, what is here may be the plan's own, killed after its last step but one.
-    begun = where.get(f"{prefix}plan.json") is not None
-    return nodes.prepare(store, path, metadata, overwrite=overwrite or begun)
+    """Return the store as the new array's hierarchy will see it, if it can be made.
+
+    If there is a record, what is here may be the plan's own: that is looked at when it is executed.
+    """
+    return nodes.prepare(store, path, metadata, overwrite=overwrite or is_begun(store, path))
 
 
 def _of_group(group: Group, store: Store, path: str, wanted: _Wanted) -> GroupPlan:
     """Return the plan of a new group."""
     _check_apart(group, store, path)
     root = convert_group(group.metadata, wanted.changes.get("zarr_format"))
-    where, prefix = beside(store, path)
-    begun = where.get(f"{prefix}plan.json") is not None
-    wanted = replace(wanted, overwrite=wanted.overwrite or begun)
-    nodes.prepare(store, path, root, overwrite=wanted.overwrite)
+    begun = is_begun(store, path)
+    view = nodes.prepare(store, path, root, overwrite=wanted.overwrite or begun)
+    # All of it goes, or is looked at when the plan is executed.
+    wanted = replace(wanted, view=view if wanted.overwrite or begun else None)
     groups, plans = {"": root}, {}
     found = dict(group.walk())
     for name, node in found.items():

@@ -1,8 +1,7 @@
 """The plan to rewrite one array, as it is executed: resumable, in bounded memory."""
 
-from collections.abc import Iterator
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, TextIO
 
@@ -15,7 +14,7 @@ from zarrdask.chunkio import Chunks
 from zarrdask.errors import StoreError
 from zarrdask.formats import detect
 from zarrdask.graph.flight import stop
-from zarrdask.graph.locks import among_appends
+from zarrdask.graph.locks import among_appends, make_way
 from zarrdask.graph.passes import passes, run_passes
 from zarrdask.graph.progress import progress as telling
 from zarrdask.graph.reach import check_reached
@@ -23,8 +22,9 @@ from zarrdask.graph.run import Workers, workers
 from zarrdask.graph.tasks import write_blocks
 from zarrdask.grids import Shape
 from zarrdask.indexing import Region, whole_region
-from zarrdask.journal import Journal
-from zarrdask.metadata import ArrayMetadata
+from zarrdask.journal import BESIDE, RECORD, Journal
+from zarrdask.locks import UnitLocks
+from zarrdask.metadata import ArrayMetadata, Metadata
 from zarrdask.plan.report import Report
 from zarrdask.resizing import changing_shape, check_shape, grow, now
 from zarrdask.rewriting import AnyPass, Stored
@@ -33,16 +33,20 @@ from zarrdask.storage.consolidated import plain
 from zarrdask.storage.draft import DraftStore
 from zarrdask.stored import erase_leftovers
 
-#: Beside a node that is being made: the record, and what passes leave to the next.
-_BESIDE = ".zarrdask-rewrite/"
 #: A store, and the prefix of keys in it.
 Corner = tuple[Store, str]
 
 
 def beside(store: Store, path: str) -> Corner:
     """Return where notes are kept on a node that is not there yet."""
-    prefix = f"{hierarchy.prefix_of(path)}{_BESIDE}"
+    prefix = f"{hierarchy.prefix_of(path)}{BESIDE}"
     return (store.inner, store.base + prefix) if isinstance(store, DraftStore) else (store, prefix)
+
+
+def is_begun(store: Store, path: str) -> bool:
+    """Whether there is a record of a plan that makes a node."""
+    where, prefix = beside(store, path)
+    return where.get(f"{prefix}{RECORD.removeprefix(BESIDE)}") is not None
 
 
 def clear(corner: Corner) -> None:
@@ -55,7 +59,7 @@ def clear(corner: Corner) -> None:
 def journal_of(store: Store, path: str, plan: str) -> Journal:
     """Return the record of a plan that makes a node."""
     where, prefix = beside(store, path)
-    return Journal(where, f"{prefix}plan.json", plan)
+    return Journal(where, f"{prefix}{RECORD.removeprefix(BESIDE)}", plan)
 
 
 def resumes(journal: Journal, place: str, *, restart: bool) -> bool:
@@ -178,20 +182,72 @@ class RechunkPlan(Report):
         StoreError
             If a store fails; or if another plan was begun here and not finished.
         """
+        return self.run(scheduler, progress=progress, restart=restart)
+
+    def run(
+        self,
+        scheduler: Any,
+        *,
+        progress: bool | TextIO,
+        restart: bool,
+        finished: Callable[[], None] | None = None,
+    ) -> Array:
+        """Do it, as `execute` does.
+
+        Parameters
+        ----------
+        finished : callable, optional
+            Called when all is done but the last step.
+        """
         with self._alone(), workers(scheduler) as on:
             for store in (self.source.store, self.store, self.temp[0]):
                 check_reached(store, on)
             journal = journal_of(self.view, self.path, self.fingerprint)
-            if not resumes(journal, self.place, restart=restart):
+            begun = resumes(journal, self.place, restart=restart)
+            self._check(begun=begun)
+            if not begun:
                 self._begin()
                 journal.store()
             with telling(self.tasks, "rechunk", progress) as told:
                 self._store_blocks(journal, on)
                 run_passes(self._passes(), journal, on, told)
-            self._commit()
             clear(self.temp)
+            if finished is not None:
+                finished()
+            # The record goes before the array is there: who finds both was not the one.
             clear(beside(self.view, self.path))
+            self._commit()
         return open_array(self.store, self.path, mode="r+", consolidated=False)
+
+    def _check(self, *, begun: bool) -> None:
+        """Check that source and target are as they were when this was planned, or begun.
+
+        Raises
+        ------
+        NodeExistsError
+            If somebody else made a node here meanwhile.
+        StoreError
+            If the source was changed, or the shape of the array that grows.
+        """
+        self._check_source()
+        if self.grows:
+            check_shape(now(self.store, self.path), (self._old,), self.place)
+        elif begun and hierarchy.has_document(plain(self.view), self.path):
+            raise nodes.taken(self.view, self.path)
+
+    def _check_source(self) -> None:
+        """Check that the source still is what the plan was made for."""
+        if self.blocks is not None:
+            return
+        source = self.source
+        found = now(source.store, source.path)
+        if found is None or _as_read(found) != _as_read(source.metadata):
+            raise StoreError(
+                "the source was changed after this was planned; plan it again",
+                key=hierarchy.location(source.store, source.path),
+                found=getattr(found, "shape", None),
+                expected=f"{source.shape}",
+            )
 
     @property
     def place(self) -> str:
@@ -204,9 +260,10 @@ class RechunkPlan(Report):
         return self.along is not None
 
     def _alone(self) -> Any:
-        """Keep others from giving the array that grows another shape."""
+        """Keep others from doing this, too, or from giving the array that grows another shape."""
         if not self.grows:
-            return nullcontext()
+            return UnitLocks(plain(self.view)).changing(f"{self._target.place}rewrite/")
+        make_way()
         return changing_shape(self.store, self.path, among_appends())
 
     @property
@@ -224,7 +281,6 @@ class RechunkPlan(Report):
         clear(self.temp)
         clear(beside(self.view, self.path))
         if self.grows:
-            check_shape(now(self.store, self.path), (self._old,), self.place)
             return
         if hierarchy.has_document(plain(self.view), self.path):
             nodes.prepare(self.store, self.path, self.metadata, overwrite=self.overwrite)
@@ -267,5 +323,13 @@ class RechunkPlan(Report):
         """Let the new array be there."""
         if self.grows:
             grow(self.store, self.path, self._old, self.metadata.shape)
-        elif not hierarchy.has_document(plain(self.view), self.path):
+        else:
             nodes.create(self.store, self.path, self.metadata, overwrite=False)
+
+
+def _as_read(metadata: Metadata) -> Any:
+    """Return what of an array's metadata makes its elements what they are."""
+    if not isinstance(metadata, ArrayMetadata):
+        return None
+    plain = replace(metadata, attributes={}, dimension_names=None, extra={})
+    return detect.render(plain)

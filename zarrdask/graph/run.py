@@ -70,6 +70,7 @@ def workers(scheduler: Any = None) -> Iterator[Workers]:
     if isinstance(scheduler, str) and "://" in scheduler:
         from distributed import Client
 
+        _check_address(scheduler)
         with Client(scheduler, set_as_default=False) as client, workers(client) as found:
             yield found
         return
@@ -98,6 +99,25 @@ def workers(scheduler: Any = None) -> Iterator[Workers]:
             yield Workers(threads, 1, number, get)
     else:
         yield Workers(None, 1, 1, get)
+
+
+def _check_address(address: str) -> None:
+    """Check what a client would try again and again, and never say."""
+    from distributed.comm.addressing import parse_address, parse_host_port
+    from distributed.comm.registry import get_backend
+
+    try:
+        scheme, place = parse_address(address, strict=True)
+        get_backend(scheme)
+        if scheme in ("tcp", "tls", "ws", "wss"):
+            parse_host_port(place)
+    except ValueError as error:
+        raise MetadataError(
+            f"not the address of a scheduler: {error}",
+            key="scheduler",
+            found=address,
+            expected="such as tcp://127.0.0.1:8786",
+        ) from error
 
 
 class _Pickling(Executor):
