@@ -6,6 +6,7 @@ bring them up to date instead is to read, change and write that one document: of
 do so at once, the later undoes what the earlier told. So dropping is the default.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import accumulate
@@ -14,14 +15,17 @@ from typing import Any, NamedTuple
 from zarrdask import config
 from zarrdask.codecs.base import Json
 from zarrdask.errors import MetadataError
-from zarrdask.formats import consolidated, detect, v3
+from zarrdask.formats import consolidated, detect, v2, v3
 from zarrdask.formats.base import Documents
 from zarrdask.metadata import ZarrFormat
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.draft import DraftStore
+from zarrdask.storage.local import LocalStore
 from zarrdask.tolerance import note, strictness
 
+#: What makes a directory a group, or may.
+_GROUPS = (v2.CHILD_NAMES[1], *v3.NAMES)
 #: What ``zarrdask.consolidated-after-change`` may be.
 CHOICES = ("drop", "update")
 
@@ -76,12 +80,28 @@ def changing(store: Store, path: str, *, whole: bool) -> Iterator[Store]:
             expected=" or ".join(CHOICES),
         )
     # Of other writers' documents nothing is wanted but that they go: how they are is no matter.
+    wide, below = _widened(store, path)
     with strictness(strict=False, quiet=True):
-        dropped = _drop(store, path)
+        dropped = _drop(wide, below)
     yield store
     if after == "update":
         for each in dropped:
-            _update(store, each, path, whole=whole)
+            _update(wide, each, below, whole=whole)
+
+
+def _widened(store: Store, path: str) -> tuple[Store, str]:
+    """Return the store and path of a node as seen from the outermost group around it.
+
+    A directory may be opened as a store of its own, though it lies in a group.
+    """
+    if type(store) is not LocalStore:
+        return store, path
+    root = store.root
+    above, name = os.path.split(root)
+    while name and any(os.path.exists(f"{above}/{key}") for key in _GROUPS):
+        root, path = above, f"{name}/{path}" if path else name
+        above, name = os.path.split(root)
+    return (store if root == store.root else LocalStore(root)), path
 
 
 def _read(store: Store, paths: list[str], names: tuple[str, ...]) -> list[Documents]:
