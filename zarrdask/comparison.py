@@ -15,12 +15,11 @@ from zarrdask.formats.base import render_json
 from zarrdask.grids import Index, Shape
 from zarrdask.indexing import Region
 from zarrdask.metadata import ArrayMetadata, Metadata
+from zarrdask.render import first_of
 from zarrdask.storage.retry import is_transient
 
 #: Kinds of dtypes whose values are told without their type.
 _PLAIN = "biufcmM"
-#: What is printed of each sort.
-_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -129,8 +128,8 @@ class Comparison:
         size = sum(each.size for each in self.arrays)
         plural = "s" * (len(self.arrays) != 1)
         lines = [f"{self.a} and {self.b}: {size} elements in {len(self.arrays)} array{plural}"]
-        lines += _some([str(each) for each in self.arrays if each.differing or each.errors])
-        lines += _some([f"metadata  {each}" for each in self.differences])
+        lines += first_of([str(each) for each in self.arrays if each.differing or each.errors])
+        lines += first_of([f"metadata  {each}" for each in self.differences])
         return "\n".join([*lines, "the same" if self.ok else "NOT THE SAME"])
 
     def _repr_html_(self) -> str:
@@ -146,11 +145,6 @@ class Comparison:
             "arrays": [dict(vars(each)) for each in self.arrays],
             "differences": [dict(vars(each)) for each in self.differences],
         }
-
-
-def _some(lines: list[str]) -> list[str]:
-    left = len(lines) - _SHOWN
-    return lines if left <= 0 else [*lines[:_SHOWN], f"  ... and {left} more"]
 
 
 # --------------------------------------------------------------------------------------------

@@ -215,6 +215,16 @@ def check_axes(found: Sequence[Any], shape: Shape, key: str) -> None:
         )
 
 
+def extent_at(grid: ChunkGrid, index: Index) -> tuple[slice, ...]:
+    """Return what of an array lies in a chunk, which may hang over it.
+
+    >>> extent_at(RegularGrid((5,), (3,)), (1,))
+    (slice(3, 5, 1),)
+    """
+    places = zip(grid.start(index), grid.shape_of(index), grid.shape, strict=True)
+    return tuple(slice(at, min(at + length, size), 1) for at, length, size in places)
+
+
 def extents(grid: ChunkGrid) -> Shape | tuple[Shape, ...]:
     """Return the chunk shape; where chunks differ, what each holds of the array, along each axis.
 

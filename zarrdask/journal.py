@@ -7,14 +7,45 @@ from typing import Any
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
+from zarrdask.storage.draft import DraftStore
 
 #: In seconds: how often the record is stored. What was done since is done again.
 _PAUSE = 1.0
 _VERSION = 1
 #: Beside a node that is being made: the record, and what passes leave to the next.
 BESIDE = ".zarrdask-rewrite/"
-#: What the record is called there.
-RECORD = f"{BESIDE}plan.json"
+_RECORD = "plan.json"
+
+
+def beside(store: Store, prefix: str) -> tuple[Store, str]:
+    """Return where notes are kept on a node that is not there yet: a store, and a prefix.
+
+    Parameters
+    ----------
+    store : Store
+        As the node's hierarchy sees it: of the draft, the notes are not among its nodes.
+    prefix : str
+        Of the node's keys: "" or ends with "/".
+    """
+    return (store.inner if isinstance(store, DraftStore) else store), f"{prefix}{BESIDE}"
+
+
+def is_begun(store: Store, prefix: str) -> bool:
+    """Whether there is a record of a plan that makes a node, or makes it longer."""
+    where, start = beside(store, prefix)
+    return where.get(f"{start}{_RECORD}") is not None
+
+
+def forget(store: Store, prefix: str) -> None:
+    """Remove the record, so that what was begun has to begin anew."""
+    where, start = beside(store, prefix)
+    where.erase(f"{start}{_RECORD}")
+
+
+def journal_of(store: Store, prefix: str, plan: str) -> "Journal":
+    """Return the record of a plan that makes a node."""
+    where, start = beside(store, prefix)
+    return Journal(where, f"{start}{_RECORD}", plan)
 
 
 class Journal:

@@ -24,12 +24,11 @@ from weakref import WeakValueDictionary
 from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
-from zarrdask.traces import FileTraces, HeldTraces, Traces, file_traces
+from zarrdask.traces import FileTraces, HeldTraces, Traces, file_traces, is_at, opened
 
 #: What locks a unit by name.
 Lock = Callable[[str], AbstractContextManager[object]]
 
-_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
 #: The locks that are held, or waited for, in this process.
 _HELD: "WeakValueDictionary[str, threading.Lock]" = WeakValueDictionary()
 _MUTEX = threading.Lock()
@@ -163,10 +162,10 @@ def _locked(path: str) -> tuple[int, FileTraces]:
     while True:
         try:
             # A descriptor of its own, so that threads exclude each other, too.
-            fd = _opened(path)
+            fd = opened(path)
             try:
                 flock(fd, LOCK_EX)
-                if _is(fd, path):
+                if is_at(fd, path):
                     return fd, file_traces(os.path.dirname(path))
             except BaseException:
                 os.close(fd)
@@ -181,21 +180,6 @@ def _locked(path: str) -> tuple[int, FileTraces]:
             ) from error
         # Whoever had the lock removed the file.
         os.close(fd)
-
-
-def _opened(path: str) -> int:
-    try:
-        return os.open(path, _FLAGS, 0o600)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-        return os.open(path, _FLAGS, 0o600)
-
-
-def _is(fd: int, path: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(fd), os.stat(path))
-    except FileNotFoundError:
-        return False
 
 
 def _directory() -> str:

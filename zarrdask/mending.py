@@ -10,9 +10,10 @@ from zarrdask.chunkio import Chunks, read_region
 from zarrdask.chunkwrite import filled
 from zarrdask.cuts import cut
 from zarrdask.errors import MetadataError, NodeTypeError, ZarrdaskError
-from zarrdask.grids import Index
+from zarrdask.grids import Index, extent_at
 from zarrdask.locks import UnitLocks
 from zarrdask.metadata import ArrayMetadata
+from zarrdask.moving import how_to_move
 from zarrdask.storage.base import Buffer, Store
 from zarrdask.storage.consolidated import plain
 from zarrdask.tolerance import strictness
@@ -66,12 +67,11 @@ def _essence(metadata: ArrayMetadata) -> dict[str, str]:
     return {"shape": str(metadata.shape), "data type": str(dtype), "fill value": repr(fill)}
 
 
-def is_alike(metadata: ArrayMetadata, other: ArrayMetadata) -> bool:
+def is_alike(chunks: Chunks, other: Chunks) -> bool:
     """Whether both arrays store the same values of a unit as the same bytes."""
     # A transformer may keep more in a value than one unit.
-    layers = metadata.transformers or other.transformers
-    same = metadata.grid == other.grid and metadata.codecs == other.codecs
-    return same and metadata.data_type == other.data_type and not layers
+    layers = chunks.metadata.transformers or other.metadata.transformers
+    return not layers and how_to_move(chunks, other) == "units"
 
 
 def mend_units(chunks: Chunks, other: Chunks, indices: list[Index], *, missing: bool) -> Mended:
@@ -88,28 +88,28 @@ def mend_units(chunks: Chunks, other: Chunks, indices: list[Index], *, missing: 
         what is bad here and not stored there is erased.
     """
     before = check_units(chunks, indices)
-    locks = UnitLocks(chunks.store)
+    locks, alike = UnitLocks(chunks.store), is_alike(chunks, other)
     for index in indices:
         with locks.changing(chunks.lock_name(index)):
-            _mend(chunks, other, index, missing=missing)
+            _mend(chunks, other, index, missing=missing, alike=alike)
     return Mended(before, check_units(chunks, indices))
 
 
-def _mend(chunks: Chunks, other: Chunks, index: Index, *, missing: bool) -> None:
+def _mend(chunks: Chunks, other: Chunks, index: Index, *, missing: bool, alike: bool) -> None:
     # Once more, now that no one else changes it.
     here = check_unit(chunks, index)
     if not here.is_bad and not (missing and here.size is None):
         return
-    key, found = chunks.key(index), _value(chunks, other, index)
+    key, found = chunks.key(index), _value(chunks, other, index, alike=alike)
     if found is not None:
         chunks.units.set(key, found)
     elif missing and here.is_bad and _is_absent(other, chunks, index):
         chunks.units.erase(key)
 
 
-def _value(chunks: Chunks, other: Chunks, index: Index) -> Buffer | None:
+def _value(chunks: Chunks, other: Chunks, index: Index, *, alike: bool) -> Buffer | None:
     """Return what a unit is to be, or None if the other array has it not, or bad."""
-    if is_alike(chunks.metadata, other.metadata):
+    if alike:
         verdict = check_unit(other, index)
         bad = verdict.is_bad or verdict.size is None
         return None if bad else other.units.get(other.key(index))
@@ -123,25 +123,14 @@ def _value(chunks: Chunks, other: Chunks, index: Index) -> Buffer | None:
 
 def _encoded(chunks: Chunks, other: Chunks, index: Index) -> Buffer:
     pipeline = chunks.metadata.pipeline_at(index)
-    region = _region(chunks, index)
+    region = extent_at(chunks.metadata.grid, index)
     unit = filled(pipeline)
     inside: Any = (*(slice(0, part.stop - part.start) for part in region), ...)
     unit[inside] = read_region(other, region)
     return pipeline.encode(unit)
 
 
-def _region(chunks: Chunks, index: Index) -> tuple[slice, ...]:
-    """Return where a unit is in its array, as far as that goes."""
-    grid = chunks.metadata.grid
-    return tuple(
-        slice(at, min(at + length, size), 1)
-        for at, length, size in zip(
-            grid.start(index), grid.shape_of(index), grid.shape, strict=True
-        )
-    )
-
-
 def _is_absent(other: Chunks, chunks: Chunks, index: Index) -> bool:
     """Whether another array stores nothing of where a unit is."""
-    cuts = cut(_region(chunks, index), other.metadata.grid.axes)
+    cuts = cut(extent_at(chunks.metadata.grid, index), other.metadata.grid.axes)
     return all(other.units.get_range(other.key(each), 0, 1) is None for each in cuts.indices)

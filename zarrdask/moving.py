@@ -314,7 +314,7 @@ def _checked(start: int, size: int, index: Index) -> Range:
 
 
 def recode(source: Chunks, target: Chunks, blocks: Sequence[Region], *, empty: bool) -> Moved:
-    """Read regions of an array, and write them to another one.
+    """Read regions of an array, and write them to a new one.
 
     Parameters
     ----------
@@ -337,7 +337,7 @@ def recode(source: Chunks, target: Chunks, blocks: Sequence[Region], *, empty: b
         values = read_region(source, block, threads=1)
         read = values.size * size
         values = values.astype(target.metadata.dtype, copy=False)
-        units = write_region(target, block, values, empty=empty, threads=1)
+        units = write_region(target, block, values, empty=empty, beyond="fill", threads=1)
         done.append(Moved(units, read, values.nbytes))
     return total(done)
 

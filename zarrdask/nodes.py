@@ -7,7 +7,7 @@ from zarrdask.errors import NodeExistsError, ZarrdaskError
 from zarrdask.formats import consolidated, detect
 from zarrdask.formats.base import Documents
 from zarrdask.hierarchy import check_name, location, prefix_of
-from zarrdask.journal import RECORD
+from zarrdask.journal import is_begun
 from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
@@ -54,6 +54,9 @@ def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> S
         If there is a node and `overwrite` is false, or an array stands above.
     """
     if is_draft(store, metadata):
+        if isinstance(metadata, ArrayMetadata) and is_begun(plain(store), prefix_of(path)):
+            view = prepare(store, path, metadata, overwrite=overwrite)
+            erase_leftovers(Chunks(view, prefix_of(path), metadata))
         return drafts.create(plain(store), path, metadata, overwrite=overwrite)
     documents = detect.render(metadata)  # so that what can't be written fails before erasing
     missing, there = _checked(store, path, metadata, overwrite=overwrite)
@@ -64,18 +67,13 @@ def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> S
         # Only what is a node is erased: a directory of other things is not ours to empty.
         if there:
             hierarchy.remove(real, path)
-        elif isinstance(metadata, ArrayMetadata) and (overwrite or _is_begun(real, path)):
+        elif isinstance(metadata, ArrayMetadata) and (overwrite or is_begun(real, prefix_of(path))):
             erase_leftovers(Chunks(real, prefix_of(path), metadata))
         if overwrite:
             put(real, path, documents)
         else:
             put_new(real, path, documents)
     return store
-
-
-def _is_begun(store: Store, path: str) -> bool:
-    """Whether chunks are here of a rewrite that was killed, or whose last step this is."""
-    return store.get(f"{prefix_of(path)}{RECORD}") is not None
 
 
 def _checked(

@@ -17,6 +17,8 @@ Box = tuple[float, float, float, float]
 #: Of owners, in rows and columns: neighbours differ, and the colour-blind can tell them apart.
 _COLOURS = (("#56b4e9", "#e69f00", "#009e73"), ("#cc79a7", "#f0e442", "#0072b2"))
 _GREY = "#7d8590"
+#: Of many lines, those that are shown.
+_LINES = 20
 #: In pixels: how thick a ruler is, how far it stands from the grid, and what is too narrow.
 _RULER, _SPACE, _FINE = 16, 5, 3
 _MIDDLE = ' text-anchor="middle"'
@@ -43,6 +45,19 @@ def size(count: int) -> str:
         value /= 1024
         units.pop(0)
     return f"{value:.3g} {units[0]}"
+
+
+def first_of(lines: list[str], what: str = "") -> list[str]:
+    """Return lines, or the first of many, and how many more there are.
+
+    Parameters
+    ----------
+    what : str
+        What they tell of.
+    """
+    left = len(lines) - _LINES
+    more = f"  ... and {left} more{f': {what}' if what else ''}"
+    return lines if left <= 0 else [*lines[:_LINES], more]
 
 
 def _document(picture: Picture, colour: str) -> str:

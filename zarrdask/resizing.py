@@ -46,6 +46,17 @@ def changing_shape(
     return _lock(store, path, "shape", among)
 
 
+def rewrite_lock(store: Store, path: str) -> AbstractContextManager[object]:
+    """Be the only one on this machine who makes a node out of another one.
+
+    Raises
+    ------
+    StoreError
+        When entered, if other processes can't be kept away.
+    """
+    return _lock(store, path, "rewrite")
+
+
 def _lock(
     store: Store, path: str, what: str, among: Lock | None = None
 ) -> AbstractContextManager[object]:

@@ -8,7 +8,7 @@ from zarrdask.chunkwrite import filled
 from zarrdask.codecs.sharding import shard_of
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.grids import ChunkGrid, Index, Shape
-from zarrdask.journal import RECORD
+from zarrdask.journal import forget
 from zarrdask.locks import UnitLocks
 from zarrdask.parallel import on_each
 from zarrdask.storage.base import Scratch
@@ -73,7 +73,7 @@ def trim(chunks: Chunks, shape: Shape) -> None:
         The new one.
     """
     # What was about to be appended goes, too: that has to begin anew.
-    chunks.store.erase(f"{chunks.prefix}{RECORD}")
+    forget(chunks.store, chunks.prefix)
     grid = chunks.metadata.grid
     kept = grid.resize(shape).counts
     listed = stored_units(chunks) if chunks.store.listable else grid.indices()

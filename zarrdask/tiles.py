@@ -51,7 +51,7 @@ def tiles(
     >>> [(a.start, a.stop, b.start, b.stop) for a, b in found]
     [(0, 2, 1, 8), (0, 2, 8, 9), (2, 4, 1, 8), (2, 4, 8, 9)]
     """
-    cut = [_edges(*of) for of in zip(axes, region, start, strict=True)]
+    cut = [cut_axis(*of) for of in zip(axes, region, start, strict=True)]
     longest = prod(max(map(_length, pairwise(edges)), default=0) for edges in cut)
     room = limit // max(longest, least, 1)
     joined = []
@@ -68,8 +68,14 @@ def _length(pair: tuple[int, int]) -> int:
     return pair[1] - pair[0]
 
 
-def _edges(axis: Axis, pick: slice, at: int) -> list[int]:
-    """Return where a slice is cut by chunks along an axis, with both its ends."""
+def cut_axis(axis: Axis, pick: slice, at: int = 0) -> list[int]:
+    """Return where a slice is cut by chunks along an axis, with both its ends.
+
+    Parameters
+    ----------
+    at : int
+        Where the slice's origin lies among the chunks.
+    """
     begin, end = pick.start + at, pick.stop + at
     if isinstance(axis, int):
         inner = np.arange((begin // axis + 1) * axis, end, axis) if axis else np.empty(0, int)

@@ -62,10 +62,7 @@ class FileTraces:
 
     def is_at(self, path: str) -> bool:
         """Whether the file is still there: it may have been tidied up."""
-        try:
-            return os.path.samestat(os.fstat(self._fd), os.stat(path))
-        except FileNotFoundError:
-            return False
+        return is_at(self._fd, path)
 
     def read(self, number: int) -> bytes:  # noqa: D102
         return os.pread(self._fd, _SIZE, number % _SLOTS * _SIZE)
@@ -88,13 +85,22 @@ def file_traces(directory: str) -> FileTraces:
     path = f"{directory}/{_NAME}"
     found = _OPEN.get(path)
     if found is None or not found.is_at(path):
-        found = _OPEN[path] = FileTraces(_opened(path))
+        found = _OPEN[path] = FileTraces(opened(path))
     return found
 
 
-def _opened(path: str) -> int:
+def opened(path: str) -> int:
+    """Return a descriptor of a file, which is made, as is its directory, if there is none."""
     try:
         return os.open(path, _FLAGS, 0o600)
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
         return os.open(path, _FLAGS, 0o600)
+
+
+def is_at(fd: int, path: str) -> bool:
+    """Whether an open file is the one of a name."""
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False

@@ -462,13 +462,6 @@ def test_cleaning_up_that_fails_is_told(tmp_path, monkeypatch):
     assert list(zarrdask.open_group(tmp_path, "g")) == ["a"]
 
 
-def test_an_array_of_zarr_python_is_known(tmp_path):
-    zarrdask.to_zarr(da.from_array(OLD, chunks=4), tmp_path, "g/a")
-    x = da.from_zarr(f"{tmp_path}/g/a")
-    zarrdask.to_zarr(x + 1, tmp_path, "g/a", overwrite=True)
-    np.testing.assert_array_equal(read(tmp_path), OLD + 1)
-
-
 @pytest.mark.parametrize("zarr_format", FORMATS[2:])
 def test_an_array_of_the_draft_is_not_replaced_by_what_is_computed_from_it(tmp_path, zarr_format):
     zarrdask.to_zarr(da.from_array(OLD, chunks=4), tmp_path, "g/a", zarr_format=zarr_format)

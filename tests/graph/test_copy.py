@@ -520,3 +520,11 @@ class TestSchedulers:
             check(zarrdask.open_group(tmp_path / "d"), 3)
             with pytest.raises(StoreError, match="memory of one process"):
                 zarrdask.copy(root, {})
+
+
+def test_a_copy_by_threads_needs_no_cluster_to_see_its_stores(cluster_address):
+    source = zarrdask.create_array({}, shape=4, dtype="i4")
+    source[...] = 3
+    with Client(cluster_address):
+        report = zarrdask.copy(source, {}, scheduler="threads")
+    assert report.units == 1

@@ -190,3 +190,12 @@ class TestGroup:
     def test_it_may_take_the_place_of_an_array(self, group, source, tmp_path):
         found = finish(columns(group, tmp_path / "a", overwrite=True))
         np.testing.assert_array_equal(found["y"][...], VALUES)
+
+
+def test_a_new_array_of_the_draft_shows_nothing_of_what_was_cut_short(source, monkeypatch):
+    target = {}
+    cut_short(columns(source, target, zarr_format="v3-draft"), monkeypatch)
+    array = zarrdask.create_array(
+        target, shape=(64, 64), dtype="i4", chunks=(64, 8), zarr_format="v3-draft"
+    )
+    assert array.nchunks_stored == 0

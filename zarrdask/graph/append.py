@@ -18,10 +18,10 @@ from zarrdask.errors import StoreError
 from zarrdask.graph.client import check_visible
 from zarrdask.graph.destination import Destination
 from zarrdask.graph.jobs import begin, do, known
-from zarrdask.graph.locks import among_appends, make_way
+from zarrdask.graph.locks import shape_lock
 from zarrdask.graph.tasks import gather
 from zarrdask.grids import Shape
-from zarrdask.resizing import appended, changing_shape, check_shape, grow, now, take_back
+from zarrdask.resizing import appended, check_shape, grow, now, take_back
 from zarrdask.storage.base import Store
 
 
@@ -83,8 +83,7 @@ def append(
         array = open_array(store, path, mode="r+", consolidated=False)
     if not compute:
         return _later(x, array, axis)
-    make_way()
-    with changing_shape(array.store, path, among_appends()):
+    with shape_lock(array.store, path):
         shape = array.refreshed().metadata.shape
         to, x = _destination(x, array, axis, shape)
         new = to.array.shape
@@ -173,8 +172,7 @@ class Growth:
 
     def __call__(self) -> None:
         """Give the array its new shape: the task."""
-        make_way()
-        with changing_shape(self.store, self.path, among_appends()):
+        with shape_lock(self.store, self.path):
             grow(self.store, self.path, self.shapes[-1], self.new)
         self.is_done = True
 

@@ -76,7 +76,7 @@ def _only_in_one(ours: Nodes, theirs: Nodes) -> Iterator[Difference]:
 
 
 def _handle(census: Census, below: str, metadata: ArrayMetadata) -> Handle:
-    prefix = prefix_of(join(census.path, below) if below else census.path)
+    prefix = prefix_of(join(census.path, below))
     return Handle(Chunks(plain(census.store), prefix, metadata))
 
 

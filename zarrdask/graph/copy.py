@@ -23,8 +23,8 @@ from zarrdask.errors import (
     StoreError,
     ZarrdaskError,
 )
-from zarrdask.graph.client import check_visible
 from zarrdask.graph.moves import ArrayJob, copy_arrays
+from zarrdask.graph.reach import check_reached
 from zarrdask.graph.run import Workers, workers
 from zarrdask.group import Group
 from zarrdask.locks import place_of
@@ -218,13 +218,14 @@ class _Copy:
     def check_visible(self, on: Workers) -> None:
         """Check that whoever does the work can see both stores."""
         for store in (plain(self.origin.store), self.store):
-            check_visible(store)
-            if on.processes > 1 and not store.shared:
+            try:
+                check_reached(store, on)
+            except StoreError as error:
                 raise StoreError(
                     "this store is in the memory of one process, others can't see it",
                     key=store.url,
                     expected='scheduler="threads"',
-                )
+                ) from error
 
     def do(
         self, found: list[Node], skipped: list[tuple[str, str]], on: Workers, show: Any

@@ -8,11 +8,11 @@ from html import escape
 from typing import Any, TextIO
 
 from zarrdask import hierarchy, nodes
-from zarrdask.graph.rewrite import RechunkPlan, beside, clear, journal_of, resumes
+from zarrdask.graph.rewrite import RechunkPlan, clear, resumes
 from zarrdask.group import Group, open_group
-from zarrdask.journal import Journal
-from zarrdask.locks import UnitLocks, place_of
+from zarrdask.journal import Journal, beside, journal_of
 from zarrdask.metadata import GroupMetadata
+from zarrdask.resizing import rewrite_lock
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 
@@ -87,9 +87,9 @@ class GroupPlan:
         Group
             The new group.
         """
-        place = place_of(plain(self.store), hierarchy.prefix_of(self.path))
-        with UnitLocks(plain(self.store)).changing(f"{place}rewrite group/"):
-            journal = journal_of(self.store, self.path, self.fingerprint)
+        prefix = hierarchy.prefix_of(self.path)
+        with rewrite_lock(self.store, self.path):
+            journal = journal_of(self.store, prefix, self.fingerprint)
             where = hierarchy.location(self.store, self.path)
             again = resumes(journal, where, restart=restart)
             if not again:
@@ -106,12 +106,12 @@ class GroupPlan:
                     )
             if self.consolidated:
                 nodes.consolidate(self.store, self.path, self.groups[""].zarr_format)
-            clear(beside(self.store, self.path))
+            clear(beside(self.store, prefix))
         return open_group(self.store, self.path, mode="r+", consolidated=False)
 
     def _begin(self) -> None:
         """Make the groups."""
-        clear(beside(self.store, self.path))
+        clear(beside(self.store, hierarchy.prefix_of(self.path)))
         for below, metadata in self.groups.items():
             path = hierarchy.join(self.path, below)
             if self.overwrite or not hierarchy.has_document(plain(self.store), path):

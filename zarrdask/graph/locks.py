@@ -7,6 +7,8 @@ from zlib import crc32
 
 from zarrdask.graph.client import current_client
 from zarrdask.locks import Lock
+from zarrdask.resizing import changing_shape
+from zarrdask.storage.base import Store
 
 #: The scheduler remembers each name for good, so units share so many.
 _NAMES = 4096
@@ -22,24 +24,25 @@ def among_workers() -> Lock | None:
     return cluster_lock if _are_apart(_worker_addresses()) else None
 
 
-def among_appends() -> Lock | None:
+def shape_lock(store: Store, path: str) -> AbstractContextManager[object]:
+    """Be the only one who gives an array another shape, also among the workers of a cluster.
+
+    A worker whose task waits for that does others meanwhile: who has the lock may need just it.
+    """
+    if _worker_addresses():
+        from distributed import secede
+
+        secede()
+    return changing_shape(store, path, _among_appends())
+
+
+def _among_appends() -> Lock | None:
     """Return what keeps other machines from an array's shape, in a task of a cluster or before.
 
     Here, the current scheduler may be that of a cluster.
     """
     found = _worker_addresses() or _client_addresses()
     return cluster_shape_lock if _are_apart(found) else None
-
-
-def make_way() -> None:
-    """Let a worker do other tasks while this one waits for a lock of long duration.
-
-    Who has the lock may need just this worker.
-    """
-    if _worker_addresses():
-        from distributed import secede
-
-        secede()
 
 
 def _worker_addresses() -> list[str]:

@@ -12,9 +12,7 @@ from zarrdask.copying import CopiedArray, Node, Way
 from zarrdask.graph.progress import progress
 from zarrdask.graph.run import Workers, run
 from zarrdask.graph.source import Handle
-from zarrdask.grids import Index
-from zarrdask.indexing import Region
-from zarrdask.metadata import ArrayMetadata
+from zarrdask.grids import Index, extent_at
 from zarrdask.moving import (
     How,
     Inner,
@@ -128,17 +126,9 @@ def _do(task: _Task) -> Moved:
         return move_units(source, target, task.indices)
     if task.how == "inner":
         return move_inner(source, target, task.indices)
-    blocks = list(_regions(source.metadata, target.metadata, task.indices))
+    grid = blocks_of(source.metadata, target.metadata)
+    blocks = [extent_at(grid, index) for index in task.indices]
     return recode(source, target, blocks, empty=task.empty)
-
-
-def _regions(
-    source: ArrayMetadata, target: ArrayMetadata, indices: Iterable[Index]
-) -> Iterator[Region]:
-    grid = blocks_of(source, target)
-    for index in indices:
-        places = zip(grid.start(index), grid.shape_of(index), grid.shape, strict=True)
-        yield tuple(slice(at, min(at + n, size), 1) for at, n, size in places)
 
 
 # --------------------------------------------------------------------------------------------

@@ -19,23 +19,22 @@ from zarrdask.graph.group_plan import GroupPlan
 from zarrdask.graph.jobs import known
 from zarrdask.graph.read import stored_type
 from zarrdask.graph.reads import reads
-from zarrdask.graph.rewrite import Corner, RechunkPlan, beside, is_begun
+from zarrdask.graph.rewrite import Corner, RechunkPlan
 from zarrdask.graph.run import workers
 from zarrdask.grids import Axis, Shape
 from zarrdask.group import Group
 from zarrdask.group import open as open_node
 from zarrdask.indexing import Region, is_integer, region_shape, whole_region
+from zarrdask.journal import beside, is_begun
 from zarrdask.locks import place_of
 from zarrdask.metadata import ArrayMetadata
 from zarrdask.moving import way_between
 from zarrdask.plan.rechunk import as_blocks, schemes
-from zarrdask.plan.scheme import Costs, Grids
+from zarrdask.plan.scheme import FAR, NEAR, Costs, Grids
 from zarrdask.plan.write import plan_writes
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
-
-#: What a request costs besides its bytes, as bytes: on a local disk, and elsewhere.
-_NEAR, _FAR = 2**15, 2**19
+from zarrdask.tiles import cut_axis
 
 
 def rechunk(
@@ -179,7 +178,7 @@ class _Wanted:
     def temp_of(self, store: Store, path: str) -> Corner:
         """Return where passes leave what the next one reads."""
         if self.temp is None:
-            where, prefix = beside(store, path)
+            where, prefix = beside(store, hierarchy.prefix_of(path))
             return where, f"{prefix}packed/"
         where, above = self.temp
         # Others may have theirs there, too.
@@ -316,7 +315,7 @@ def _plan(
             wanted.memory,
             on.threads,
             on.processes,
-            _NEAR if near else _FAR,
+            NEAR if near else FAR,
             packs=not array.dtype.hasobject,
             copies=1 if near else 2,
         )
@@ -338,17 +337,12 @@ def _plan(
 
 def _cut(axes: tuple[Axis, ...], region: Region) -> tuple[Axis, ...]:
     """Return the chunks of a region along each axis, as seen from where it begins."""
-    found: list[Axis] = []
-    for axis, pick in zip(axes, region, strict=True):
-        if isinstance(axis, int):
-            if pick.start % max(axis, 1) == 0:
-                found.append(axis)
-                continue
-            inner = np.arange(pick.start // axis * axis + axis, pick.stop, axis)
-        else:
-            inner = axis[(axis > pick.start) & (axis < pick.stop)]
-        found.append(np.array([0, *(inner - pick.start), pick.stop - pick.start]))
-    return tuple(found)
+    return tuple(
+        axis
+        if isinstance(axis, int) and pick.start % max(axis, 1) == 0
+        else np.array(cut_axis(axis, pick)) - pick.start
+        for axis, pick in zip(axes, region, strict=True)
+    )
 
 
 def _check_apart(node: Array | Group, store: Store, path: str) -> None:
@@ -371,14 +365,15 @@ def _prepared(store: Store, path: str, metadata: ArrayMetadata, *, overwrite: bo
 
     If there is a record, what is here may be the plan's own: that is looked at when it is executed.
     """
-    return nodes.prepare(store, path, metadata, overwrite=overwrite or is_begun(store, path))
+    begun = is_begun(store, hierarchy.prefix_of(path))
+    return nodes.prepare(store, path, metadata, overwrite=overwrite or begun)
 
 
 def _of_group(group: Group, store: Store, path: str, wanted: _Wanted) -> GroupPlan:
     """Return the plan of a new group."""
     _check_apart(group, store, path)
     root = convert_group(group.metadata, wanted.changes.get("zarr_format"))
-    begun = is_begun(store, path)
+    begun = is_begun(store, hierarchy.prefix_of(path))
     view = nodes.prepare(store, path, root, overwrite=wanted.overwrite or begun)
     # All of it goes, or is looked at when the plan is executed.
     wanted = replace(wanted, view=view if wanted.overwrite or begun else None)

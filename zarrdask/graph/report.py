@@ -12,6 +12,7 @@ from zarrdask.errors import MetadataError
 from zarrdask.graph.repair import MendingWork, mend, plan_mending
 from zarrdask.grids import Index
 from zarrdask.mending import Mended
+from zarrdask.render import first_of
 from zarrdask.render import size as bytes_in_words
 from zarrdask.storage.base import Store
 
@@ -19,8 +20,6 @@ from zarrdask.storage.base import Store
 FAILING = ("invalid", "unsupported", "stale", *BAD)
 #: What makes it fail in strict mode, too.
 FAILING_STRICT = ("note", "overlap")
-#: What of each kind is printed.
-_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -119,11 +118,11 @@ class Report:
         arrays = f"{len(self.arrays)} array{'s' * (len(self.arrays) != 1)}"
         groups = f"{self.groups} group{'s' * (self.groups != 1)}"
         lines = [f"{self.place}: {groups}, {arrays}"]
-        lines += _some([f"  {array}" for array in self.arrays], "arrays")
+        lines += first_of([f"  {array}" for array in self.arrays], "arrays")
         kinds = Counter(problem.kind for problem in self.problems)
         for kind in kinds:
             alike = [str(problem) for problem in self.problems if problem.kind == kind]
-            lines += _some(alike, kind)
+            lines += first_of(alike, kind)
         if not self.listed:
             lines.append(
                 "the store can't be listed: keys that belong to nothing were not looked for"
@@ -189,11 +188,6 @@ class Report:
         paths = [each.path for each in self.arrays] if missing else list(self.bad)
         works = plan_mending((self._store, self._path), there, paths, self.bad, missing=missing)
         return _after(self, works, mend(works, scheduler=scheduler, progress=progress))
-
-
-def _some(lines: list[str], what: str) -> list[str]:
-    left = len(lines) - _SHOWN
-    return lines if left <= 0 else [*lines[:_SHOWN], f"  ... and {left} more: {what}"]
 
 
 def _by_array(problems: Iterable[Problem], kinds: Sequence[str]) -> dict[str, tuple[Index, ...]]:

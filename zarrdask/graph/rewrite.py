@@ -14,7 +14,7 @@ from zarrdask.chunkio import Chunks
 from zarrdask.errors import StoreError
 from zarrdask.formats import detect
 from zarrdask.graph.flight import stop
-from zarrdask.graph.locks import among_appends, make_way
+from zarrdask.graph.locks import shape_lock
 from zarrdask.graph.passes import passes, run_passes
 from zarrdask.graph.progress import progress as telling
 from zarrdask.graph.reach import check_reached
@@ -22,31 +22,17 @@ from zarrdask.graph.run import Workers, workers
 from zarrdask.graph.tasks import write_blocks
 from zarrdask.grids import Shape
 from zarrdask.indexing import Region, whole_region
-from zarrdask.journal import BESIDE, RECORD, Journal
-from zarrdask.locks import UnitLocks
+from zarrdask.journal import Journal, beside, journal_of
 from zarrdask.metadata import ArrayMetadata, Metadata
 from zarrdask.plan.report import Report
-from zarrdask.resizing import changing_shape, check_shape, grow, now
+from zarrdask.resizing import check_shape, grow, now, rewrite_lock
 from zarrdask.rewriting import AnyPass, Stored
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
-from zarrdask.storage.draft import DraftStore
 from zarrdask.stored import erase_leftovers
 
 #: A store, and the prefix of keys in it.
 Corner = tuple[Store, str]
-
-
-def beside(store: Store, path: str) -> Corner:
-    """Return where notes are kept on a node that is not there yet."""
-    prefix = f"{hierarchy.prefix_of(path)}{BESIDE}"
-    return (store.inner, store.base + prefix) if isinstance(store, DraftStore) else (store, prefix)
-
-
-def is_begun(store: Store, path: str) -> bool:
-    """Whether there is a record of a plan that makes a node."""
-    where, prefix = beside(store, path)
-    return where.get(f"{prefix}{RECORD.removeprefix(BESIDE)}") is not None
 
 
 def clear(corner: Corner) -> None:
@@ -54,12 +40,6 @@ def clear(corner: Corner) -> None:
     store, prefix = corner
     if store.listable:
         store.erase_prefix(prefix)
-
-
-def journal_of(store: Store, path: str, plan: str) -> Journal:
-    """Return the record of a plan that makes a node."""
-    where, prefix = beside(store, path)
-    return Journal(where, f"{prefix}{RECORD.removeprefix(BESIDE)}", plan)
 
 
 def resumes(journal: Journal, place: str, *, restart: bool) -> bool:
@@ -202,7 +182,7 @@ class RechunkPlan(Report):
         with self._alone(), workers(scheduler) as on:
             for store in (self.source.store, self.store, self.temp[0]):
                 check_reached(store, on)
-            journal = journal_of(self.view, self.path, self.fingerprint)
+            journal = journal_of(self.view, self._prefix, self.fingerprint)
             begun = resumes(journal, self.place, restart=restart)
             self._check(begun=begun)
             if not begun:
@@ -215,7 +195,7 @@ class RechunkPlan(Report):
             if finished is not None:
                 finished()
             # The record goes before the array is there: who finds both was not the one.
-            clear(beside(self.view, self.path))
+            clear(beside(self.view, self._prefix))
             self._commit()
         return open_array(self.store, self.path, mode="r+", consolidated=False)
 
@@ -250,6 +230,10 @@ class RechunkPlan(Report):
             )
 
     @property
+    def _prefix(self) -> str:
+        return hierarchy.prefix_of(self.path)
+
+    @property
     def place(self) -> str:
         """Where the new array is to be, for people."""
         return hierarchy.location(self.store, self.path)
@@ -261,10 +245,8 @@ class RechunkPlan(Report):
 
     def _alone(self) -> Any:
         """Keep others from doing this, too, or from giving the array that grows another shape."""
-        if not self.grows:
-            return UnitLocks(plain(self.view)).changing(f"{self._target.place}rewrite/")
-        make_way()
-        return changing_shape(self.store, self.path, among_appends())
+        lock = shape_lock if self.grows else rewrite_lock
+        return lock(self.store, self.path)
 
     @property
     def _old(self) -> Shape:
@@ -274,12 +256,12 @@ class RechunkPlan(Report):
 
     @property
     def _target(self) -> Chunks:
-        return Chunks(self.view, hierarchy.prefix_of(self.path), self.metadata)
+        return Chunks(self.view, self._prefix, self.metadata)
 
     def _begin(self) -> None:
         """Make the place ready."""
         clear(self.temp)
-        clear(beside(self.view, self.path))
+        clear(beside(self.view, self._prefix))
         if self.grows:
             return
         if hierarchy.has_document(plain(self.view), self.path):

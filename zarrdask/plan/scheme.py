@@ -11,6 +11,8 @@ from zarrdask.plan.regions import Cutting
 
 #: What is read at a time, at most, unless a piece is larger: these bytes, a part of the memory.
 _SLAB, PART = 2**22, 8
+#: What a request costs besides its bytes, as bytes: on a local disk, and elsewhere.
+NEAR, FAR = 2**15, 2**19
 
 
 class Costs(NamedTuple):
@@ -38,7 +40,7 @@ class Costs(NamedTuple):
     memory: int
     threads: int = 1
     processes: int = 1
-    request: int = 2**15
+    request: int = NEAR
     packs: bool = True
     at_once: int = 1
     copies: int = 1
@@ -61,7 +63,7 @@ class Costs(NamedTuple):
     @property
     def slab(self) -> int:
         """Bytes that a thread reads at a time, if pieces are no larger."""
-        return max(min(_SLAB * max(self.request >> 15, 1), self.room // PART), 1)
+        return max(min(_SLAB * max(self.request // NEAR, 1), self.room // PART), 1)
 
 
 @dataclass(frozen=True, eq=False)
