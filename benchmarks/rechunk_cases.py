@@ -14,12 +14,10 @@ from benchmarks.rechunkers import Copy, Counted, TooLittleMemoryError, Work, cou
 from benchmarks.rows import Shape
 from zarrdask.plan.rechunk import schemes
 from zarrdask.plan.regions import edges_within
-from zarrdask.plan.scheme import Costs, Grids, Scheme
+from zarrdask.plan.scheme import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, Grids, Scheme
 from zarrdask.render import size
 
 MIB, GIB = 2**20, 2**30
-#: What a request costs in an object store, as bytes that could be moved meanwhile.
-FAR = 2**19
 THREADS = 2
 
 
@@ -35,7 +33,8 @@ class Case:
     itemsize: int = 4
     # The chunks in shards of the source can be read one by one; others can be read only whole.
     inner: Shape | None = None
-    request: int = 2**15
+    request: int = NEAR
+    processes: int = 1
 
     @property
     def work(self) -> Work:
@@ -86,11 +85,54 @@ CASES = (
 )
 
 
+YEAR = (8760, 721, 1440)
+CLUSTERS = (
+    Case("time to space", CUBE, (1, 1024, 1024), (256, 64, 64), 256 * MIB, processes=8),
+    Case("time to space", CUBE, (1, 1024, 1024), (256, 64, 64), 256 * MIB, processes=4),
+    Case(
+        "a year of ERA5 in object storage",
+        YEAR,
+        (24, 721, 1440),
+        (8760, 10, 10),
+        2 * GIB,
+        request=FAR,
+        processes=40,
+    ),
+    Case(
+        "40 years of it, a year a chunk",
+        ERA5,
+        (24, 721, 1440),
+        (8760, 10, 10),
+        2 * GIB,
+        request=FAR,
+        processes=40,
+    ),
+    Case(
+        "40 years of it, all in a chunk",
+        ERA5,
+        (24, 721, 1440),
+        (350640, 10, 10),
+        2 * GIB,
+        request=FAR,
+        processes=40,
+    ),
+)
+
+
 def ours(case: Case) -> Scheme:
-    """Return the plan of zarrdask for one process."""
-    work = case.work
+    """Return the plan of zarrdask."""
+    return plans(case)[0]
+
+
+def plans(case: Case) -> list[Scheme]:
+    """Return the ways that zarrdask may go, the best first."""
+    work, far = case.work, case.request == FAR
     grids = Grids(work.shape, work.itemsize, work.source, work.target)
-    return schemes(grids, Costs(work.memory, THREADS, 1, case.request))[0]
+    costs = Costs(work.memory, THREADS, case.processes, case.request)
+    if case.processes > 1:
+        network = HANDED_FAR if far else HANDED_NEAR
+        costs = costs._replace(copies=2 if far else 1, exchanges=True, network=network)
+    return schemes(grids, costs)
 
 
 def again(work: Work, plan: Scheme) -> int:
@@ -123,6 +165,35 @@ def _row(case: Case) -> Iterator[str]:
     yield f"{plan.name}: {_facts(work, found)}"
     yield _others(work, rechunker)
     yield _others(work, cubed)
+
+
+def clusters(cases: Sequence[Case] = CLUSTERS) -> str:
+    """Return the table of what workers do that may hand each other values: Markdown."""
+    heads = ("case", "from", "to", "workers", "way", "otherwise")
+    rows = [heads, ("---",) * len(heads), *map(_cluster_row, cases)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _cluster_row(case: Case) -> Iterator[str]:
+    found = plans(case)
+    yield f"{case.title}: {_shape(case.shape)}, {size(case.work.nbytes)}"
+    yield _shape(case.source)
+    yield _shape(case.target)
+    yield f"{case.processes} of {size(case.memory)}"
+    yield _way(case, found[0])
+    yield _way(case, found[1]) if found[0].exchange else "-"
+
+
+def _way(case: Case, plan: Scheme) -> str:
+    told = f"{plan.name}: **{plan.moved / case.work.nbytes:.3g} S**"
+    if plan.exchange is not None:
+        handed = plan.exchange.nbytes / case.work.nbytes
+        told += (
+            f", and {handed:.3g} S from worker to worker in {_number(plan.exchange.pieces)} pieces"
+        )
+        boxes = plan.exchange.boxes.size
+        return f"{told}, {boxes} box{'es' if boxes > 1 else ''}"
+    return f"{told}, {_number(plan.requests)} requests"
 
 
 def _others(work: Work, plan: Callable[[Work], list[Copy]]) -> str:
@@ -169,4 +240,4 @@ def scaling() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print(table(), "", *scaling(), sep="\n")
+    print(table(), "", clusters(), "", *scaling(), sep="\n")

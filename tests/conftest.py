@@ -1,5 +1,7 @@
 """What all tests share: settings of hypothesis, and stores to run on."""
 
+import gc
+import multiprocessing
 import uuid
 
 import dask.config
@@ -21,6 +23,25 @@ settings.register_profile(
 settings.register_profile("deep", settings.get_profile("zarrdask"), max_examples=1500)
 settings.load_profile("zarrdask")
 
+# A process that is forked from one that has everything imported is there at once. Dask's own way
+# is "spawn", which the tests of schedulers ask for.
+dask.config.set(
+    {
+        "multiprocessing.context": "forkserver",
+        "distributed.worker.multiprocessing-method": "forkserver",
+    }
+)
+
+
+def pytest_collection_finish():
+    """Make ready for thousands of tests."""
+    # They stay until the end: no collection of garbage goes through them again.
+    gc.collect()
+    gc.freeze()
+    # Only now: distributed, which tests import, says what it needs itself.
+    preloaded = ["zarrdask", "zarrdask.graph.write", "dask.array", "distributed", "fsspec"]
+    multiprocessing.set_forkserver_preload(preloaded)
+
 
 @pytest.fixture
 def setting():
@@ -39,12 +60,18 @@ def setting():
 
 
 @pytest.fixture(scope="session")
-def cluster_address():
-    """The address of a cluster of two processes; who wants a client makes one."""
+def cluster():
+    """A cluster of two processes; who wants a client makes one."""
     from distributed import LocalCluster
 
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
-        yield cluster.scheduler_address
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def cluster_address(cluster):
+    """The address of the cluster of two processes."""
+    return cluster.scheduler_address
 
 
 @pytest.fixture(params=["dict", "local", "fsspec"])

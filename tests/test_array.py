@@ -23,8 +23,9 @@ from zarrdask import (
     create_array,
     open_array,
 )
-from zarrdask.storage.base import Scratch, cut
+from zarrdask.storage.base import Scratch
 from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.parts import cut
 
 FORMATS = [2, 3]
 

@@ -688,7 +688,7 @@ def test_all_threads_have_ended_when_one_fails():
         def get(self, key):
             if key == "c/0":
                 raise StoreError("broken", key=key)
-            time.sleep(0.05)
+            time.sleep(0.01)
             done.append(key)
             return super().get(key)
 
@@ -697,5 +697,5 @@ def test_all_threads_have_ended_when_one_fails():
     with pytest.raises(StoreError, match="c/0"):
         z.read((slice(0, 40, 1),), threads=2)
     found = len(done)
-    time.sleep(0.2)
+    time.sleep(0.05)
     assert len(done) == found

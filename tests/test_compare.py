@@ -253,15 +253,33 @@ class TestBlocks:
                 shape=shape,
                 dtype="i4",
                 chunks=tuple(int(rng.integers(1, n + 3)) for n in shape),
-            ).metadata
+            )
             for _ in range(2)
         )
         most = int(rng.integers(4, 4000))
+        stored = rng.random(shape) < rng.choice([0.0, 0.02, 1.0])
+        for array, part in ((a, stored), (b, rng.permutation(stored))):
+            array[...] = part
         seen = np.zeros(shape, int)
-        for region in blocks(a, b, most):
+        for region in blocks(a.stored, b.stored, most):
             seen[region] += 1
             assert seen[region].size * 4 <= most
-        assert (seen == 1).all()
+        assert (seen <= 1).all()
+        assert (seen == 1)[(a[...] != 0) | (b[...] != 0)].all()
+
+    def test_what_neither_stores_is_not_read(self):
+        options = {"shape": (10**9, 10**9), "dtype": "i4", "chunks": 1000}
+        a, b = (zarrdask.create_array({}, **options, zarr_format=n) for n in (2, 3))
+        a[10**6, 5] = b[10**6, 5] = 7
+        assert zarrdask.verify(a, b).ok
+        b[10**8, 6] = 7
+        assert zarrdask.verify(a, b).arrays[0].first == (10**8, 6)
+
+    def test_all_of_it_is_if_fill_values_differ(self):
+        a, b = (zarrdask.create_array({}, shape=9, dtype="i4", fill_value=n) for n in (0, 1))
+        assert zarrdask.verify(a, b).arrays[0].differing == 9
+        a[...] = 1
+        assert zarrdask.verify(a, b).same_elements
 
     def test_whole_chunks_of_both_where_they_fit(self):
         assert block_shape((100, 100), ((10, 100), (100, 10)), 10000) == (100, 100)

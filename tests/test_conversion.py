@@ -219,6 +219,36 @@ class TestUnits:
         assert convert(sharded, chunks=(1, 2)).shard.codec.chunk_shape == (1, 2)
         assert convert(sharded, chunks=(1, 2)).chunk_shape == (4, 8)
 
+    @pytest.mark.parametrize("zarr_format", [3, "v3-draft", "v3-draft-protocol"])
+    def test_shards_in_shards(self, zarr_format):
+        little = {"name": "bytes", "configuration": {"endian": "little"}}
+        codecs = [little, {"name": "gzip", "configuration": {"level": 1}}]
+        for length in (2, 4):
+            members = {
+                "chunk_shape": [length] * 2,
+                "codecs": codecs,
+                "index_codecs": [little],
+            }
+            codecs = [{"name": "sharding_indexed", "configuration": members}]
+        nested = new(shape=(16, 16), chunks=(8, 8), codecs=codecs)
+
+        def lengths(metadata):
+            (shards,) = metadata.codecs
+            (within,) = shards.codecs
+            return metadata.chunk_shape, shards.chunk_shape, within.chunk_shape
+
+        before = convert(nested, zarr_format=zarr_format)
+        assert way_between(nested, before) == "units"
+        assert lengths(convert(before, chunks=(8, 8), shards=(16, 16))) == (
+            (16, 16),
+            (8, 8),
+            (2, 2),
+        )
+        assert lengths(convert(before, dtype="f8")) == ((8, 8), (4, 4), (2, 2))
+        for changes in ({"zarr_format": 2}, {"shards": False}, {"shards": False, "chunks": 2}):
+            after = convert(before, **changes)
+            assert (after.chunk_shape, names(after)) == ((2, 2), ["bytes", "gzip"])
+
     def test_other_chunks(self):
         assert convert(new(2), chunks=(3, 8)).chunk_shape == (3, 8)
         assert convert(new(), chunks=((1, 5), 8)).grid.counts == (2, 1)
@@ -272,6 +302,8 @@ class TestNames:
 
     def test_groups(self):
         before = GroupMetadata(2, {"a": 1}, extra={"b": 2})
+        same = convert_group(before, None)  # no other member is written
+        assert group_losses(before, same) == ("the member b was dropped",)
         after = convert_group(before, 3)
         assert after == GroupMetadata(3, {"a": 1})
         assert group_losses(before, after) == ("the member b was dropped",)

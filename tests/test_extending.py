@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-import zipfile
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -49,28 +48,24 @@ if __name__ == "__main__":
 """
 
 
-WHEEL = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+def install(folder):
+    """Install a package of the page's definitions, with the entry points that it declares.
 
-
-def wheel(folder):
-    """Build a package of the page's definitions, with the entry points that it declares."""
+    Of a package of Python files, that is to write down what pip does.
+    """
     code = "\n".join(
         block for block in BLOCKS if re.search(r"^(class|def|import|from) ", block, re.M)
     )
     groups = re.sub(r'^\[project\.entry-points\."(.*)"\]$', r"[\1]", DECLARED, flags=re.MULTILINE)
     points = re.sub(r'^"(.*)" = "(.*)"$', r"\1 = \2", groups, flags=re.MULTILINE)
-    path = folder / "acme-1.0-py3-none-any.whl"
     files = {
         "acme.py": code,
         "acme-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n",
-        "acme-1.0.dist-info/WHEEL": WHEEL,
         "acme-1.0.dist-info/entry_points.txt": points,
-        "acme-1.0.dist-info/RECORD": "",
     }
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, text in files.items():
-            archive.writestr(name, text)
-    return path
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
 
 
 def run(*command, folder, **variables):
@@ -90,8 +85,7 @@ def run(*command, folder, **variables):
 
 def test_an_installed_package_extends_everything_by_name(tmp_path):
     site = tmp_path / "site"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
-    run(*pip, "--target", str(site), str(wheel(tmp_path)), folder=tmp_path)
+    install(site)
     (tmp_path / "use.py").write_text(USE)
     paths = os.pathsep.join([str(site), str(ROOT), os.environ.get("PYTHONPATH", "")])
     printed = run(sys.executable, "use.py", folder=tmp_path, PYTHONPATH=paths).splitlines()

@@ -373,6 +373,11 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 class TestHttp:
+    @pytest.fixture(autouse=True)
+    def impatient(self, setting):
+        """What fails is tried again as often as ever, with short pauses."""
+        setting({"zarrdask.retry-delay": 0.01})
+
     @layouts
     def test_reading(self, server, layout):
         write(server.root, "my group/x", **layout)

@@ -276,7 +276,7 @@ def _part(place, directory, i):
 def test_parts_of_a_unit_are_written_by_processes(tmp_path, directory):
     place = str(tmp_path / "a")
     zarrdask.create_array(place, shape=8, dtype="i4", chunks=8)
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
     processes = [context.Process(target=_part, args=(place, str(directory), i)) for i in range(3)]
     for process in processes:
         process.start()

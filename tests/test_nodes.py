@@ -125,7 +125,7 @@ def _creates(place, value, barrier, found):
 
 
 def test_of_two_processes_that_create_a_node_one_does(tmp_path):
-    context = get_context("spawn")
+    context = get_context("forkserver")
     barrier, found = context.Barrier(2), context.Queue()
     processes = [
         context.Process(target=_creates, args=(str(tmp_path), value, barrier, found))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.rechunk_cases import CASES, ours, table
+from benchmarks.rechunk_cases import CASES, CLUSTERS, clusters, ours, table
 from benchmarks.rechunkers import (
     Copy,
     TooLittleMemoryError,
@@ -23,11 +23,12 @@ from benchmarks.rechunkers import (
 PAGE = Path(__file__).parents[1] / "docs" / "rechunking.md"
 
 
-def test_the_page_shows_the_table_as_it_is_printed():
-    assert table() in PAGE.read_text(), "python -m benchmarks.rechunk_cases prints it"
+@pytest.mark.parametrize("printed", [table, clusters])
+def test_the_page_shows_the_tables_as_they_are_printed(printed):
+    assert printed() in PAGE.read_text(), "python -m benchmarks.rechunk_cases prints it"
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
+@pytest.mark.parametrize("case", CASES + CLUSTERS, ids=lambda case: case.title)
 def test_no_plan_of_ours_needs_more_than_it_may(case):
     plan = ours(case)
     assert plan.peak <= case.memory

@@ -461,7 +461,10 @@ class TestStores:
                     raise ConnectionResetError("gone")
                 return super().get(key)
 
-        with pytest.raises((ConnectionResetError, zarrdask.StoreError)):
+        with (
+            dask.config.set({"zarrdask.retry-delay": 0.001}),
+            pytest.raises((ConnectionResetError, zarrdask.StoreError)),
+        ):
             zarrdask.verify(Gone(inner, Faults()), scheduler="sync")
         assert z.nchunks_stored == 9
 
@@ -574,6 +577,11 @@ class TestRepair:
         assert sorted(report.bad[""]) == sorted(units[key] for key in damaged)
         assert report.repair(other, scheduler="sync").ok
         assert store == other
+
+    def test_the_other_one_must_be_there_even_if_nothing_is_bad(self, tmp_path):
+        a, _ = self.pair(tmp_path)
+        with pytest.raises(zarrdask.NodeNotFoundError, match="gone"):
+            zarrdask.verify(a).repair(tmp_path / "gone")
 
     def test_what_is_bad_in_both_stays(self, tmp_path):
         a, b = self.pair(tmp_path)

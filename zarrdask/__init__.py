@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from zarrdask.api import consolidate_metadata, plan_write
-    from zarrdask.array import Array, create_array, open_array
+    from zarrdask.array import Array
     from zarrdask.errors import (
         ChecksumError,
         CodecError,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from zarrdask.graph.verify import verify
     from zarrdask.graph.write import store, to_zarr
     from zarrdask.group import Group, create_group, open, open_group
+    from zarrdask.opening import create_array, open_array
     from zarrdask.storage.local import LocalStore
     from zarrdask.storage.memory import MemoryStore
     from zarrdask.tolerance import ToleranceWarning
@@ -63,11 +64,11 @@ _HOMES = {
     "append": "graph.append",
     "consolidate_metadata": "api",
     "copy": "graph.copy",
-    "create_array": "array",
+    "create_array": "opening",
     "create_group": "group",
     "from_zarr": "graph.read",
     "open": "group",
-    "open_array": "array",
+    "open_array": "opening",
     "open_group": "group",
     "plan_write": "api",
     "rechunk": "graph.rechunk",

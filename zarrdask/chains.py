@@ -53,6 +53,27 @@ def _no_such(codec: Codec, vocabulary: str, why: str = "") -> UnsupportedError:
     )
 
 
+def opened(
+    codecs: tuple[Codec, ...], *, deep: bool
+) -> tuple[tuple[Codec, ...], ShardingCodec | None, tuple[Codec, ...]]:
+    """Return what stands before a chain's sharding codec, that codec, and the codecs in it.
+
+    Parameters
+    ----------
+    deep : bool
+        Whether shards in shards are opened, too.
+    """
+    outer: tuple[Codec, ...] = ()
+    sharding = None
+    while isinstance(codecs[-1], ShardingCodec) and (deep or sharding is None):
+        if not all(isinstance(codec, TransposeCodec) for codec in codecs[:-1]):
+            break
+        outer += codecs[:-1]
+        sharding = codecs[-1]
+        codecs = sharding.codecs
+    return outer, sharding, codecs
+
+
 # --------------------------------------------------------------------------------------------
 # To v3
 

@@ -23,7 +23,8 @@ from zarrdask.indexing import pick_size
 from zarrdask.locks import place_of
 from zarrdask.metadata import ArrayMetadata
 from zarrdask.parallel import in_parts
-from zarrdask.storage.base import Buffer, Range, Scratch, Store
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.parts import Buffer, Range
 
 # Small units are read by one thread at a time; see `_read_in_turns`.
 _TURN = threading.Lock()

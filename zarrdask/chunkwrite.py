@@ -15,7 +15,7 @@ from zarrdask.errors import CodecError, ZarrdaskError
 from zarrdask.grids import ChunkGrid, Index
 from zarrdask.locks import Lock, UnitLocks
 from zarrdask.parallel import in_parts
-from zarrdask.storage.base import Buffer
+from zarrdask.storage.parts import Buffer
 
 #: What becomes of what a unit holds beyond the array's end. Of a new array, it becomes the fill
 #: value. Of one that is there it is kept: somebody may just be making the array longer.

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from html import escape
-from itertools import product
 from math import prod
 from typing import Any
 
@@ -12,11 +11,12 @@ import numpy as np
 from zarrdask.chunkio import Chunks, read_region
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.formats.base import render_json
-from zarrdask.grids import Index, Shape
+from zarrdask.grids import Index, RegularGrid, Shape, extent_at
 from zarrdask.indexing import Region
 from zarrdask.metadata import ArrayMetadata, Metadata
 from zarrdask.render import first_of
 from zarrdask.storage.retry import is_transient
+from zarrdask.stored import touched
 
 #: Kinds of dtypes whose values are told without their type.
 _PLAIN = "biufcmM"
@@ -194,24 +194,30 @@ def _as_text(attributes: dict[str, Any]) -> str:
 # Elements
 
 
-def blocks(a: ArrayMetadata, b: ArrayMetadata, most: int) -> Iterator[Region]:
-    """Yield regions that cover two arrays of one shape, each of a bounded size.
+def blocks(a: Chunks, b: Chunks, most: int) -> Iterator[Region]:
+    """Yield regions of two arrays of one shape in which they may differ, each of a bounded size.
 
     They are chunks of both where these fit in; else what is halved until they do is what makes
-    the fewest chunks be read again and again.
+    the fewest chunks be read again and again. Where neither stores anything, they are the same if
+    their fill values are.
 
     Parameters
     ----------
     most : int
         The bytes of a region, in either array.
     """
-    shape = a.shape
-    lengths = block_shape(shape, (_unit(a), _unit(b)), most // _itemsize(a, b))
-    for starts in product(*(range(0, n, m) for n, m in zip(shape, lengths, strict=True))):
-        yield tuple(
-            slice(start, min(start + length, size), 1)
-            for start, length, size in zip(starts, lengths, shape, strict=True)
-        )
+    one, other = a.metadata, b.metadata
+    lengths = block_shape(one.shape, (_unit(one), _unit(other)), most // _itemsize(one, other))
+    grid = RegularGrid(one.shape, lengths)
+    for index in touched(grid, [a, b]) if _same_fill(one, other) else grid.indices():
+        yield extent_at(grid, index)
+
+
+def _same_fill(one: ArrayMetadata, other: ArrayMetadata) -> bool:
+    if one.dtype.hasobject or other.dtype.hasobject:
+        return _equal(one.fill, other.fill)
+    fill, another = (np.asarray(metadata.fill, metadata.dtype) for metadata in (one, other))
+    return not differing(fill, another).any()
 
 
 def _itemsize(a: ArrayMetadata, b: ArrayMetadata) -> int:

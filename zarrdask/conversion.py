@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from zarrdask.chains import retyped, to_numcodecs, to_v3
+from zarrdask.chains import opened, retyped, to_numcodecs, to_v3
 from zarrdask.codecs.base import ChunkSpec, Codec
 from zarrdask.codecs.numcodecs_ import ObjectCodec
 from zarrdask.codecs.sharding import ShardingCodec
@@ -128,7 +128,7 @@ def convert_group(metadata: GroupMetadata, zarr_format: ZarrFormat | None) -> Gr
         If it has an extension that must be understood.
     """
     if zarr_format in (None, metadata.zarr_format):
-        return metadata
+        return _as_read(metadata)
     detect.find(zarr_format)
     _must_not(metadata.extensions)
     return GroupMetadata(zarr_format, metadata.attributes)
@@ -185,7 +185,7 @@ def _data_type(metadata: ArrayMetadata, wanted: Changes, zarr_format: ZarrFormat
 
 def flat_codecs(metadata: ArrayMetadata) -> tuple[Codec, ...]:
     """Return the codecs of the smallest chunks."""
-    return _opened(metadata, deep=True)[2]
+    return opened(metadata.codecs, deep=True)[2]
 
 
 def _of_objects(metadata: ArrayMetadata) -> DataType:
@@ -250,10 +250,9 @@ def _units(
     fill: Any,
 ) -> tuple[ChunkGrid, tuple[Codec, ...]]:
     """Return the grid of the stored units, and their codecs."""
-    deep = zarr_format == 2
-    outer, sharding, chain = _opened(metadata, deep=deep)
+    outer, sharding, chain = opened(metadata.codecs, deep=_deep(wanted, zarr_format))
     moves = wanted.chunks is not None or wanted.shards is not None
-    moves = moves or (deep and sharding is not None)
+    moves = moves or (zarr_format == 2 and sharding is not None)
     sizes = _sizes(metadata, wanted, zarr_format) if moves else Sizes(grid=metadata.grid)
     if wanted.chain:
         if not moves and sharding is not None:
@@ -262,45 +261,35 @@ def _units(
     grid, inner = plan_grid(metadata.shape, data_type.dtype.itemsize, sizes)
     if sharding is not None and not moves:
         inner = metadata.read_grid.chunk_shape
-    turn = partial(_turned, metadata, wanted, zarr_format, data_type, fill)
+    turn = partial(_turned, metadata, wanted, zarr_format, fill)
     if sharding is not None and not moves and zarr_format == 3:
         codecs = turn(chain, sharding.chunk_shape)
         return grid, (*outer, replace(sharding, codecs=codecs))
     codecs = turn((*outer, *chain), inner or grid.chunk_shape)
     if inner is None:
         return grid, codecs
-    if zarr_format in _DRAFTS or sharding is None:
-        index = {"index_codecs": v3_draft.INDEX} if zarr_format in _DRAFTS else {}
-        return grid, (ShardingCodec(inner, codecs, **index),)  # type: ignore[arg-type]
-    return grid, (replace(sharding, chunk_shape=inner, codecs=codecs),)
+    return grid, (_sharded(sharding, inner, codecs, zarr_format),)
 
 
-def _opened(
-    metadata: ArrayMetadata, *, deep: bool
-) -> tuple[tuple[Codec, ...], ShardingCodec | None, tuple[Codec, ...]]:
-    """Return what stands before the sharding codec, that codec, and the codecs in it.
+def _deep(wanted: Changes, zarr_format: ZarrFormat) -> bool:
+    """Whether shards in shards are opened, too."""
+    return zarr_format == 2 or wanted.shards is False
 
-    Parameters
-    ----------
-    deep : bool
-        Whether shards in shards are opened, too.
-    """
-    outer: tuple[Codec, ...] = ()
-    sharding, codecs = None, metadata.codecs
-    while isinstance(codecs[-1], ShardingCodec) and (deep or sharding is None):
-        if not all(isinstance(codec, TransposeCodec) for codec in codecs[:-1]):
-            break
-        outer += codecs[:-1]
-        sharding = codecs[-1]
-        codecs = sharding.codecs
-    return outer, sharding, codecs
+
+def _sharded(
+    found: ShardingCodec | None, inner: Shape, codecs: tuple[Codec, ...], zarr_format: ZarrFormat
+) -> ShardingCodec:
+    """Return the codec of shards as a format has it."""
+    if zarr_format in _DRAFTS:
+        return ShardingCodec(inner, codecs, v3_draft.INDEX)
+    return replace(found or ShardingCodec(inner, codecs), chunk_shape=inner, codecs=codecs)
 
 
 def _sizes(metadata: ArrayMetadata, wanted: Changes, zarr_format: ZarrFormat) -> Sizes:
     """Return what a user would ask for to get the chunks and shards that are wanted."""
     if zarr_format == 2 and wanted.shards not in (None, False):
         raise UnsupportedError("Zarr v2 has no shards", key="shards", found=wanted.shards)
-    outer, sharding, _ = _opened(metadata, deep=zarr_format == 2)
+    outer, sharding, _ = opened(metadata.codecs, deep=_deep(wanted, zarr_format))
     chunks, shards = wanted.chunks, wanted.shards
     if chunks is None and sharding is not None:
         inner = list(range(len(metadata.shape)))
@@ -345,12 +334,16 @@ def _turned(
     metadata: ArrayMetadata,
     wanted: Changes,
     zarr_format: ZarrFormat,
-    data_type: DataType,
     fill: Any,
     codecs: tuple[Codec, ...],
     shape: Shape,
 ) -> tuple[Codec, ...]:
     """Return a chain of codecs as the format has it, for elements of the data type."""
+    *before, last = codecs
+    if isinstance(last, ShardingCodec) and (zarr_format == 3 or not before):
+        # Shards in shards, which v2 has not: they were opened.
+        inner = _turned(metadata, wanted, zarr_format, fill, last.codecs, last.chunk_shape)
+        return (*before, _sharded(last, last.chunk_shape, inner, zarr_format))
     spec = ChunkSpec(shape, metadata.dtype, metadata.fill)
     if metadata.zarr_format != 3 and (zarr_format == 3 or wanted.dtype is not None):
         codecs = to_v3(codecs, spec)

@@ -86,8 +86,17 @@ def find_region(region: Any, metadata: ArrayMetadata) -> Region:
     Raises
     ------
     SelectionError
-        If it is not made of slices without a step.
+        If it is not made of slices without a step. So it is with ``"auto"``, all of it or along an
+        axis: a place is found by coordinates, and there are none here.
     """
+    if _is_auto(region):
+        raise SelectionError(
+            "places are not found by coordinates here, as an array has none; xarray, which has "
+            "them, can tell the slices",
+            key="region",
+            found=region,
+            expected="slices, or a dict of names of dimensions to slices",
+        )
     try:
         if isinstance(region, Mapping):
             region = named(region, metadata.dimension_names)
@@ -100,6 +109,13 @@ def find_region(region: Any, metadata: ArrayMetadata) -> Region:
             "a region is made of slices without a step", key="region", found=region
         )
     return picks
+
+
+def _is_auto(region: Any) -> bool:
+    """Whether a place is to be found by coordinates, as xarray does that."""
+    picks = region.values() if isinstance(region, Mapping) else region
+    picks = picks if isinstance(picks, Iterable) and not isinstance(picks, str) else (picks,)
+    return any(isinstance(pick, str) and pick == "auto" for pick in picks)
 
 
 def find_place(shape: Shape, region: Any, metadata: ArrayMetadata) -> Region:

@@ -5,11 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from zarrdask import hierarchy, nodes
-from zarrdask.array import Array, check_mode, create_array
+from zarrdask.array import Array
 from zarrdask.attributes import Attributes
 from zarrdask.creation import ArrayOptions, given_attributes, plan_array
 from zarrdask.errors import MetadataError, NodeNotFoundError, NodeTypeError, ReadOnlyError
 from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
+from zarrdask.opening import check_mode, create_array
 from zarrdask.storage.base import Store
 from zarrdask.tolerance import strictness
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from zarrdask import drafts, hints, nested
 from zarrdask.consolidation import ancestors, changing
-from zarrdask.errors import MetadataError, NodeNotFoundError, StoreError, ZarrdaskError
+from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError
 from zarrdask.formats import consolidated as forms
 from zarrdask.formats import detect, v2
 from zarrdask.formats.base import Documents
@@ -298,10 +298,7 @@ def remove(store: Store, path: str) -> None:
         # Documents go first: what is left is no node.
         for name in detect.names(store):
             store.erase(prefix + name)
-    try:
-        store.erase_prefix(prefix)
-    except StoreError as error:
-        raise error.within(store.url) from error.__cause__
+    store.erase_prefix(prefix)
 
 
 def _members(store: Store, path: str) -> list[tuple[str, Documents]]:

@@ -35,7 +35,8 @@ def missing(store: Store, path: str) -> str:
             )
     directories = not isinstance(store, DraftStore)  # in the draft nodes are files
     if directories and isinstance(inner, LocalStore) and not os.path.isdir(inner.path(path)):
-        return f"{text}: there is no such directory"
+        is_file = os.path.exists(inner.path(path).rstrip("/"))
+        return f"{text}: {'this is a file' if is_file else 'there is no such directory'}"
     return text
 
 

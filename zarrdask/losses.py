@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from zarrdask.casting import lost
 from zarrdask.conversion import flat_codecs
 from zarrdask.formats.draft_codecs import endian_of, stored_type
 from zarrdask.grids import extents
@@ -13,7 +14,7 @@ def losses(before: ArrayMetadata, after: ArrayMetadata) -> tuple[str, ...]:
 
     Nothing is said of what is only spelled in another way.
     """
-    found = []
+    found = [*filter(None, [lost(before.dtype, after.dtype)])]
     if before.shard is not None and after.shard is None:
         inner = _text(extents(before.read_grid))
         found.append(f"shards of {_text(extents(before.grid))} became chunks of {inner}")

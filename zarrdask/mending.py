@@ -14,8 +14,9 @@ from zarrdask.grids import Index, extent_at
 from zarrdask.locks import UnitLocks
 from zarrdask.metadata import ArrayMetadata
 from zarrdask.moving import how_to_move
-from zarrdask.storage.base import Buffer, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
+from zarrdask.storage.parts import Buffer
 from zarrdask.tolerance import strictness
 
 
@@ -24,6 +25,18 @@ class Mended(NamedTuple):
 
     before: Tally
     after: Tally
+
+
+def check_there(store: Store, path: str) -> None:
+    """Check that there is something to mend from.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is nothing.
+    """
+    with strictness(strict=False, quiet=True):
+        hierarchy.find(store, path)
 
 
 def find_array(store: Store, path: str) -> Chunks:

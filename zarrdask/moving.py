@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from zarrdask.casting import as_stored
 from zarrdask.chains import marks
 from zarrdask.chunkio import Chunks, StoredValue, read_region
 from zarrdask.chunkwrite import write_region
@@ -22,8 +23,9 @@ from zarrdask.grids import ChunkGrid, Index, RegularGrid
 from zarrdask.indexing import Region
 from zarrdask.metadata import ArrayMetadata
 from zarrdask.parallel import on_each
-from zarrdask.storage.base import Range, Scratch
+from zarrdask.storage.base import Scratch
 from zarrdask.storage.copying import copy_values, local_value
+from zarrdask.storage.parts import Range
 
 #: "units": whole values as they are; "inner": chunks of shards, to or from shards or plain chunks.
 How = Literal["units", "inner", None]
@@ -83,6 +85,18 @@ def _same_fill(before: ArrayMetadata, after: ArrayMetadata) -> bool:
         return type(fill) is type(other) and bool(np.all(fill == other))
     one, two = (np.asarray(m.fill, m.dtype.newbyteorder("=")) for m in (before, after))
     return one.dtype == two.dtype and one.tobytes() == two.tobytes()
+
+
+def fills_alike(before: ArrayMetadata, after: ArrayMetadata) -> bool:
+    """Whether what is absent in an array may be absent in a recoded one: it reads as the same."""
+    try:
+        fill = convert_fill(before.fill, before, after.data_type)
+    except ZarrdaskError:
+        return False
+    if after.dtype.hasobject:
+        return type(fill) is type(after.fill) and bool(np.all(fill == after.fill))
+    one, other = (np.asarray(each, after.dtype) for each in (fill, after.fill))
+    return one.tobytes() == other.tobytes()
 
 
 def _same_grid(one: ChunkGrid, other: ChunkGrid) -> bool:
@@ -336,7 +350,7 @@ def recode(source: Chunks, target: Chunks, blocks: Sequence[Region], *, empty: b
     for block in blocks:
         values = read_region(source, block, threads=1)
         read = values.size * size
-        values = values.astype(target.metadata.dtype, copy=False)
+        values = as_stored(values, target)
         units = write_region(target, block, values, empty=empty, beyond="fill", threads=1)
         done.append(Moved(units, read, values.nbytes))
     return total(done)

@@ -6,7 +6,7 @@ lock, for a moment only.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -92,8 +92,25 @@ def now(store: Store, path: str) -> Metadata | None:
         return hierarchy.read(plain(store), path)
 
 
-def check_shape(found: Metadata | None, shapes: Sequence[Shape], place: str) -> ArrayMetadata:
+def check_shape(
+    found: Metadata | None,
+    shapes: Sequence[Shape],
+    place: str,
+    otherwise: str = "nothing more is written",
+) -> ArrayMetadata:
     """Check that an array has one of some shapes still.
+
+    Parameters
+    ----------
+    found : Metadata
+        What is there now.
+    shapes : sequence of tuple of int
+        The first is the one that it should have.
+    place : str
+        Where it is.
+    otherwise : str
+        What there is if it has another one, in words. It can't be told who gave it that: an append
+        that Dask does again may have done so itself.
 
     Raises
     ------
@@ -102,7 +119,7 @@ def check_shape(found: Metadata | None, shapes: Sequence[Shape], place: str) -> 
     """
     if not isinstance(found, ArrayMetadata) or found.shape not in shapes:
         raise StoreError(
-            "the array was given another shape meanwhile, nothing was appended",
+            f"the array was given another shape meanwhile: {otherwise}",
             key=place,
             found=getattr(found, "shape", None),
             expected=f"{shapes[0]}",
@@ -119,7 +136,12 @@ def grow(store: Store, path: str, old: Shape, new: Shape) -> ArrayMetadata:
         If it has neither the old shape nor the new one.
     """
     place = hierarchy.location(store, path)
-    return change(store, path, lambda found: check_shape(found, (old, new), place).resized(new))
+    otherwise = "that one stays, and what was to be appended may be in it"
+
+    def to(found: Metadata | None) -> ArrayMetadata:
+        return check_shape(found, (old, new), place, otherwise).resized(new)
+
+    return change(store, path, to)
 
 
 def parse_lengths(shape: Any, ndim: int) -> Shape:
@@ -174,7 +196,7 @@ def appended(chunks: Chunks, added: Sequence[int], axis: Any) -> tuple[Chunks, R
     return grown, tuple(region)
 
 
-def take_back(store: Store, path: str, grown: Chunks, shape: Shape) -> None:
+def take_back(store: Store, path: str, grown: Chunks, shape: Shape) -> str:
     """Erase what an append wrote that came to nothing, unless the array grew meanwhile.
 
     Then what is there may be another's.
@@ -185,9 +207,25 @@ def take_back(store: Store, path: str, grown: Chunks, shape: Shape) -> None:
         The array as it was to be.
     shape : tuple of int
         As it was.
+
+    Returns
+    -------
+    str
+        What is there, in words.
     """
     # As far as that is possible now: what made the append fail may be in the way of this, too.
-    with suppress(ZarrdaskError):
+    try:
         found = now(store, path)
-        if isinstance(found, ArrayMetadata) and found.shape == shape:
-            trim(grown, shape)
+    except ZarrdaskError:
+        return "what is there now can't be told"
+    if not isinstance(found, ArrayMetadata):
+        return "the array is gone"
+    if found.shape == grown.metadata.shape:
+        return "the array has the shape that it was to have; see whether the values are there"
+    if found.shape != shape:
+        return "the array was given another shape; what was to be appended may be in it"
+    try:
+        trim(grown, shape)
+    except ZarrdaskError:
+        return "the array is as it was, but values are left beyond its end"
+    return "the array is as it was"

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from zarrdask.casting import as_stored
 from zarrdask.chunkio import Chunks, read_region
 from zarrdask.chunkwrite import Beyond, write_region
 from zarrdask.cuts import parts
@@ -23,7 +24,8 @@ from zarrdask.moving import move_inner, move_units
 from zarrdask.parallel import on_each
 from zarrdask.plan.regions import Cutting
 from zarrdask.slots import Slot, slots
-from zarrdask.storage.base import Buffer, Range, Scratch, Store
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.parts import Buffer, Range
 from zarrdask.tiles import moved, slabs, tiles, view, within
 
 T = TypeVar("T")
@@ -78,14 +80,14 @@ class Stored:
         least = 1 if self.chunks.units.seekable else prod(grid.chunk_shape)
         return tiles(region, grid.axes, self.start, limit, least)
 
-    def save(self, regions: Cutting, number: int, source: "Source", do: "Work") -> int:
+    def save(self, regions: Cutting, number: int, source: "Loads", do: "Work") -> int:
         """Read a region, and store its units; return how many there are then."""
         metadata, region = self.chunks.metadata, regions.region(number)
         values = do.array("region", region_shape(region))
         source.load(region, values, do)
 
         def write(unit: Region) -> int:
-            part = view(values, within(unit, region)).astype(metadata.dtype, copy=False)
+            part = as_stored(view(values, within(unit, region)), self.chunks)
             place = moved(unit, self.start)
             return write_region(self.chunks, place, part, empty=self.empty, beyond=self.beyond)
 
@@ -172,20 +174,28 @@ class Packed:
         """Read a region, and store it in pieces."""
         region = regions.region(number)
         buffer = do.array("region", (prod(region_shape(region)),))
-        pieces, at = {}, 0
-        for index, piece in self.readers.meeting(region):
-            shape = region_shape(piece)
-            pieces[index] = piece, buffer[at : at + prod(shape)].reshape(shape)
-            at += prod(shape)
-
-        def put(tile: Region, values: np.ndarray) -> None:
-            for index, part in self.readers.meeting(tile):
-                piece, place = pieces[index]
-                place[within(part, piece)] = values[within(part, tile)]
-
-        source.each(region, put, do)
+        pack(region, self.readers, source, buffer, do)
         self.store.set(self.key(regions.index(number)), buffer.view(np.uint8).data)
         return 1
+
+
+def pack(
+    region: Region, readers: Cutting, source: "Source", buffer: np.ndarray, do: "Work"
+) -> dict[Shape, np.ndarray]:
+    """Read a region into a buffer, as pieces one after another; return these by their readers."""
+    pieces, at = {}, 0
+    for index, piece in readers.meeting(region):
+        shape = region_shape(piece)
+        pieces[index] = piece, buffer[at : at + prod(shape)].reshape(shape)
+        at += prod(shape)
+
+    def put(tile: Region, values: np.ndarray) -> None:
+        for index, part in readers.meeting(tile):
+            piece, place = pieces[index]
+            place[within(part, piece)] = values[within(part, tile)]
+
+    source.each(region, put, do)
+    return {index: place for index, (_, place) in pieces.items()}
 
 
 def _ranges(start: int, rows: Sequence[Region], itemsize: int) -> list[Range]:
@@ -205,6 +215,13 @@ def _gone(key: str, data: Any, wanted: Range) -> StoreError:
         found=None if data is None else f"{len(data)} bytes",
         expected=f"{wanted[1]} bytes from {wanted[0]}",
     )
+
+
+class Loads(Protocol):
+    """What a region can be read from into an array."""
+
+    def load(self, region: Region, values: np.ndarray, do: "Work") -> None:
+        """Read a region into an array."""
 
 
 Source = Stored | Packed
@@ -310,6 +327,3 @@ class Moving:
         return sum(
             on_each(lambda some: move(self.source, self.target, some).units, some, self.threads)
         )
-
-
-AnyPass = Pass | Moving

@@ -1,13 +1,14 @@
 """What is stored of an array: counted, and erased where a smaller shape leaves it outside."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 from zarrdask.chunkio import Chunks, StoredValue
 from zarrdask.chunkwrite import filled
 from zarrdask.codecs.sharding import shard_of
-from zarrdask.errors import StoreError, ZarrdaskError
-from zarrdask.grids import ChunkGrid, Index, Shape
+from zarrdask.cuts import cut
+from zarrdask.errors import ZarrdaskError
+from zarrdask.grids import ChunkGrid, Index, Shape, extent_at
 from zarrdask.journal import forget
 from zarrdask.locks import UnitLocks
 from zarrdask.parallel import on_each
@@ -30,13 +31,33 @@ def stored_units(chunks: Chunks) -> Iterator[Index]:
     metadata = chunks.metadata
     within = metadata.grid.counts
     start = len(chunks.prefix)
-    try:
-        for key in chunks.units.list_prefix(chunks.prefix):
-            index = metadata.keys.index(key[start:], len(within))
-            if index is not None and all(i < n for i, n in zip(index, within, strict=True)):
-                yield index
-    except StoreError as error:
-        raise error.within(chunks.store.url) from error.__cause__
+    for key in chunks.units.list_prefix(chunks.prefix):
+        index = metadata.keys.index(key[start:], len(within))
+        if index is not None and all(i < n for i, n in zip(index, within, strict=True)):
+            yield index
+
+
+def touched(grid: ChunkGrid, arrays: Sequence[Chunks]) -> Iterator[Index]:
+    """Yield the chunks of a grid, in C order, in which something is stored of some arrays.
+
+    All of them, where a store can't be listed, or most of an array is there.
+
+    Parameters
+    ----------
+    grid : ChunkGrid
+    arrays : sequence of Chunks
+        Of the shape of the grid.
+    """
+    seen = set[Index]()
+    for chunks in arrays:
+        within = chunks.metadata.grid
+        units = list(stored_units(chunks)) if chunks.store.listable else None
+        if units is None or 2 * len(units) >= within.size:
+            yield from grid.indices()
+            return
+        for unit in units:
+            seen.update(cut(extent_at(within, unit), grid.axes).indices)
+    yield from sorted(seen)
 
 
 def erase_leftovers(chunks: Chunks, *, unless: Callable[[], object] | None = None) -> None:

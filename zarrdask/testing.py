@@ -21,7 +21,8 @@ from typing import Any
 import pytest
 
 from zarrdask.errors import MetadataError, ReadOnlyError, SelectionError, UnsupportedError
-from zarrdask.storage.base import Buffer, Scratch, Store
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.parts import Buffer
 
 #: What a store that can't be written must hold for `ReadOnlyStoreContract`.
 VALUES = {

@@ -96,7 +96,34 @@ def test_info_of_a_group(capsys, stored):
 def test_info_as_json(capsys, stored):
     found = json.loads(call(capsys, "info", stored, "--json").out)
     assert found["attributes"] == {"title": "é", "n": [1]}
-    assert json.loads(call(capsys, "info", stored / "a", "--json").out)["dtype"] == "int32"
+    assert found["members"] == ["a", "g"]
+    found = json.loads(call(capsys, "info", stored / "a", "--json", "--stored").out)
+    assert (found["shape"], found["dtype"], found["chunks"]) == ([10, 4], "int32", [2, 4])
+    assert (found["bytes"], found["units"], found["stored_units"]) == (160, 5, 3)
+    assert found["stored_bytes"] == sum(f.stat().st_size for f in (stored / "a/c").rglob("?/0"))
+    assert found["fill_value"] == 0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fill", "told"),
+    [
+        ("f4", 0.5, 0.5),
+        ("f4", "NaN", "nan"),
+        ("bool", True, True),
+        ("c8", 1j, "1j"),
+        ("string", "é", "é"),
+        ("M8[s]", 0, "1970-01-01T00:00:00"),
+        ([("a", "i4")], (1,), "(1,)"),
+    ],
+)
+def test_fill_values_as_json(capsys, tmp_path, dtype, fill, told):
+    zarrdask.create_array(tmp_path, shape=4, dtype=dtype, fill_value=fill)
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    text = call(capsys, "info", tmp_path, "--json").out
+    assert json.loads(text, parse_constant=refuse)["fill_value"] == told
 
 
 def test_tree(capsys, stored):

@@ -78,6 +78,13 @@ def test_repair(capsys, pair):
     assert call(capsys, "verify", a, b).code == 0
 
 
+def test_what_is_to_be_repaired_from_must_be_there(capsys, pair, monkeypatch):
+    monkeypatch.setattr("zarrdask.cli.verify.verify", lambda *_, **__: pytest.fail("work began"))
+    done = call(capsys, "verify", pair[0], "--repair-from", pair[0].parent / "gone")
+    assert (done.code, done.out) == (1, "")
+    assert "gone: there is no array or group here" in done.err
+
+
 def test_as_json(capsys, pair):
     assert json.loads(call(capsys, "verify", pair[0], "--json").out)["ok"] is True
     assert json.loads(call(capsys, "verify", *pair, "--json").out)["same_elements"] is True

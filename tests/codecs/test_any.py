@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from functools import cache
 
 import numpy as np
 import pytest
@@ -80,29 +81,36 @@ def check(configuration, name, data_type):
 @pytest.mark.parametrize("name", NAMES)
 @given(st.data())
 def test_any_configuration(name, data):
+    configuration, data_type = data.draw(configurations(name))
+    check(configuration, name, data_type)
+
+
+@cache
+def configurations(name):
+    """Configurations of a codec, of which up to two members are wrong, and data types."""
     good = GOOD.get(name, {})
-    members = sorted({*good, *configured(name)})
-    changed = data.draw(st.dictionaries(st.sampled_from(members or ["x"]), anything, max_size=2))
-    data_type = data.draw(
-        st.sampled_from([TYPES.get(name, "float64"), "int16", "bool", "string", "bfloat16"])
-    )
-    check({**good, **changed}, name, data_type)
-
-
-def configured(name):
-    """The members that a codec writes."""
-    return parse_codec(named(name, **GOOD.get(name, {}))).to_json().get("configuration", {})
+    written = parse_codec(named(name, **good)).to_json().get("configuration", {})
+    members = sorted({*good, *written})
+    changes = st.dictionaries(st.sampled_from(members or ["x"]), anything, max_size=2)
+    types = [TYPES.get(name, "float64"), "int16", "bool", "string", "bfloat16"]
+    return st.tuples(changes.map(lambda changed: {**good, **changed}), st.sampled_from(types))
 
 
 @pytest.mark.parametrize("name", NAMES)
 @given(st.data())
 def test_any_bytes(name, data):
-    codec = parse_codec(named(name, **GOOD.get(name, {})))
-    pipeline = Pipeline(chain(codec), spec_of(TYPES.get(name, "float64")))
-    chunk = np.full((2, 3), pipeline.spec.fill_value, pipeline.spec.dtype)
-    good = bytes(pipeline.encode(chunk))
+    pipeline, good = encoded(name)
     start = data.draw(st.integers(0, len(good)))
     stop = data.draw(st.integers(start, len(good)))
     damaged = good[:start] + data.draw(st.binary(max_size=12)) + good[stop:]
     with suppress(ZarrdaskError):
         assert pipeline.decode(damaged).shape == (2, 3)
+
+
+@cache
+def encoded(name):
+    """A chain of codecs, and a chunk that it wrote."""
+    codec = parse_codec(named(name, **GOOD.get(name, {})))
+    pipeline = Pipeline(chain(codec), spec_of(TYPES.get(name, "float64")))
+    chunk = np.full((2, 3), pipeline.spec.fill_value, pipeline.spec.dtype)
+    return pipeline, bytes(pipeline.encode(chunk))

@@ -1,6 +1,7 @@
 """Numbers as another data type, against exact arithmetic."""
 
 import math
+from functools import cache
 
 import ml_dtypes
 import numpy as np
@@ -21,6 +22,7 @@ EDGES = [
 ]
 
 
+@cache
 def numbers(dtype):
     """A strategy for scalars of a type: any, and those where roundings and ranges differ."""
     if kind_of(dtype) != "f":

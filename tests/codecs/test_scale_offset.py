@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import cache
 
 import ml_dtypes
 import numpy as np
@@ -56,6 +57,13 @@ def test_floats_are_computed_in_their_own_type(dtype):
     same(codec.decode(stored, spec), stored / scale + offset)
 
 
+@cache
+def settings_and_values(low, high):
+    """An offset, a scale, and some numbers, all of a range."""
+    number = st.integers(low, high) | st.sampled_from([low, high, 0, 1, 2])
+    return st.tuples(number, number.filter(bool), st.lists(number, min_size=1, max_size=4))
+
+
 @pytest.mark.parametrize("dtype", INTEGERS)
 @given(st.data())
 def test_integers_are_exact_or_an_error(dtype, data):
@@ -63,9 +71,7 @@ def test_integers_are_exact_or_an_error(dtype, data):
     name = dtype.type.__name__
     bits = int(name.strip("uint"))
     low, high = (0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    number = st.integers(low, high) | st.sampled_from([low, high, 0, 1, 2])
-    offset, scale = data.draw(number), data.draw(number.filter(bool))
-    values = data.draw(st.lists(number, min_size=1, max_size=4))
+    offset, scale, values = data.draw(settings_and_values(low, high))
     codec = ScaleOffsetCodec(offset, scale)
     chunk = (
         np.array(values, "i8" if low else "u8").astype("i1" if low else "u1")

@@ -10,6 +10,7 @@ import numpy as np
 
 import zarrdask
 from zarrdask import journal
+from zarrdask.plan.exchange import exchanges
 from zarrdask.plan.rechunk import schemes
 from zarrdask.storage.local import LocalStore
 
@@ -28,7 +29,11 @@ def plan(place, target, way):
     """Plan to turn rows into columns, one way or another."""
     found = zarrdask.rechunk(place, target, chunks=(40, 2), scheduler="threads")
     costs = found.costs._replace(memory=2400)
-    (chosen,) = (each for each in schemes(found.grids, costs) if each.name == way)
+    if way == "in the cluster":
+        costs = costs._replace(memory=7000, threads=1, processes=2)
+        (chosen,) = exchanges(found.grids, costs)
+    else:
+        (chosen,) = (each for each in schemes(found.grids, costs) if each.name == way)
     return replace(found, costs=costs, schemes=(chosen,))
 
 
@@ -51,6 +56,12 @@ def megabytes(what):
     return next(int(line.split()[1]) for line in lines if line.startswith(what)) / 1024
 
 
+def start():
+    """Begin to measure by how much this process grows; return its memory in MiB."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return megabytes("VmRSS")
+
+
 def large(place):
     """Store 200 MiB, and a little, of which the whole way is gone once before one measures."""
     for name, shape in (("small", (8, 64, 64)), ("large", (200, 512, 512))):
@@ -66,14 +77,13 @@ def growth(place, target, way, far, queue):
     with dask.config.set(num_workers=2):
         # What is loaded, and made once, counts for nothing.
         _columns(f"{place}/small", f"{target}/small", far, way, (8, 8, 8), 2**19)
-        before = megabytes("VmRSS")
-        Path("/proc/self/clear_refs").write_text("5")
+        before = start()
         peak = _columns(f"{place}/large", f"{target}/large", far, way, (200, 32, 32), 48 * MIB)
         queue.put((megabytes("VmHWM") - before, peak / MIB))
 
 
 def _columns(source, target, far, way, chunks, memory):
-    source, target = (_far(place) if far else place for place in (source, target))
+    source, target = (from_afar(place) if far else place for place in (source, target))
     found = zarrdask.rechunk(source, target, chunks=chunks, max_mem=memory, scheduler="threads")
     ways = [each for each in found.schemes if each.name == way]
     array = replace(found, schemes=tuple(ways[:1] or found.schemes)).execute(progress=False)
@@ -81,7 +91,7 @@ def _columns(source, target, far, way, chunks, memory):
     return found.peak
 
 
-def _far(place):
+def from_afar(place):
     """Return a directory seen through fsspec, as what is far away is."""
     from fsspec.implementations.local import LocalFileSystem
 

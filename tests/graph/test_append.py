@@ -1,5 +1,7 @@
 """Dask arrays at the end of stored ones."""
 
+from functools import partial
+
 import dask
 import dask.array as da
 import numpy as np
@@ -7,6 +9,8 @@ import pytest
 
 import zarrdask
 from tests.graph.writes import WritesStore, append_elsewhere
+from zarrdask import hierarchy, resizing
+from zarrdask.resizing import grow
 from zarrdask.storage.memory import MemoryStore
 
 OLD = np.arange(1.0, 1 + 13 * 7).reshape(13, 7)
@@ -215,6 +219,67 @@ def test_one_that_fails_leaves_the_array_as_it_was(kind, layout, monkeypatch):
     assert not z[13:].any()
 
 
+def test_one_that_is_done_again_after_another_does_not_say_that_it_was_not_done():
+    z = old({})
+    change = partial(grow, z.store, "a", (13, 7), (15, 7))
+    change()
+    change()
+    z = zarrdask.open_array(z.store, "a", mode="r+")
+    z.append(np.ones((2, 7)))
+    with pytest.raises(zarrdask.StoreError, match="that one stays, and what was to be"):
+        change()
+    assert zarrdask.open_array(z.store, "a").shape == (17, 7)
+
+
+def failing(before):
+    """Return rows whose blocks do something, then fail."""
+
+    def fail(block):
+        before()
+        raise Failure
+
+    return da.ones((2, 7), chunks=-1).map_blocks(fail, dtype="f8", meta=np.empty((0, 0)))
+
+
+def note_of(array, x):
+    """Return what is told to be there when an append fails."""
+    with pytest.raises(Failure) as caught:
+        array.append(x)
+    (note,) = caught.value.__notes__
+    return note.partition(": ")[2]
+
+
+@pytest.mark.parametrize(
+    ("length", "told"),
+    [
+        (13, "the array is as it was"),
+        (15, "the array has the shape that it was to have; see whether the values are there"),
+        (14, "the array was given another shape; what was to be appended may be in it"),
+    ],
+)
+def test_the_note_of_one_that_fails_says_what_shape_there_is(length, told):
+    z = old({})
+    data = old({}).stored.metadata.resized((length, 7))
+    assert note_of(z, failing(lambda: hierarchy.write(z.store, "a", data))) == told
+
+
+def test_the_note_of_one_that_fails_says_if_the_array_is_gone_or_damaged():
+    z = old({})
+    x = failing(lambda: z.store.set("a/zarr.json", b"{"))
+    assert note_of(z, x) == "what is there now can't be told"
+    z = old({})
+    assert note_of(z, failing(lambda: z.store.erase("a/zarr.json"))) == "the array is gone"
+
+
+def test_the_note_of_one_that_fails_says_what_could_not_be_taken_back(monkeypatch):
+    def fail(chunks, shape):
+        raise zarrdask.StoreError("no more")
+
+    monkeypatch.setattr(resizing, "trim", fail)
+    found = note_of(old({}), failing(lambda: None))
+    assert found == "the array is as it was, but values are left beyond its end"
+
+
 def test_readers_see_the_old_or_the_new():
     seen = set()
 
@@ -234,11 +299,10 @@ def test_readers_see_the_old_or_the_new():
 @pytest.mark.parametrize("length", [3, 7])
 def test_an_append_that_is_computed_too_late_overwrites_nothing(tmp_path, length):
     zarrdask.create_array(tmp_path, shape=(4, 3), dtype="i4", chunks=(4, 3))
-    first = zarrdask.append(da.full((3, 3), 1, chunks=2), tmp_path, compute=False)
-    second = zarrdask.append(da.full((length, 3), 2, chunks=2), tmp_path, compute=False)
-    first.compute()
-    with pytest.raises(zarrdask.StoreError, match="another shape"):
-        second.compute()
+    late = zarrdask.append(da.full((length, 3), 2, chunks=2), tmp_path, compute=False)
+    zarrdask.append(da.full((3, 3), 1, chunks=2), tmp_path)
+    with pytest.raises(zarrdask.StoreError, match="another shape meanwhile: nothing more is"):
+        late.compute()
     assert zarrdask.open_array(tmp_path)[...].tolist() == [[0] * 3] * 4 + [[1] * 3] * 3
 
 

@@ -6,7 +6,7 @@ import os
 import dask
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -125,10 +125,25 @@ class TestArrays:
         shape = (10**9, 10**9)
         z = zarrdask.create_array(tmp_path / "a", shape=shape, chunks=1000, dtype="u1")
         z[5, 7] = 1
-        for options in ({}, {"zarr_format": 2}, {"shards": (10_000, 10_000)}):
+        recoded = {"dtype": "f4"}, {"chunks": (300, 700)}, {"compressors": "gzip", "zarr_format": 2}
+        for options in ({}, {"zarr_format": 2}, {"shards": (10_000, 10_000)}, *recoded):
             report = zarrdask.copy(z, tmp_path / "b", overwrite=True, **options)
             assert report.units == 1
             assert zarrdask.open_array(tmp_path / "b")[4:7, 7].tolist() == [0, 1, 0]
+
+    def test_absent_units_keep_their_values_under_another_fill_value(self):
+        z = zarrdask.create_array({}, shape=9, chunks=2, dtype="i4", fill_value=3)
+        z[2:4] = 1
+        target = {}
+        zarrdask.copy(z, target, fill_value=5, codecs=["gzip"])
+        found = zarrdask.open_array(target)
+        assert found[...].tolist() == [3, 3, 1, 1, 3, 3, 3, 3, 3]
+        assert found.fill_value == 5
+
+    def test_absent_units_are_stored_on_request(self, setting):
+        z = zarrdask.create_array({}, shape=9, chunks=2, dtype="i4")
+        setting({"zarrdask.write-empty-chunks": True})
+        assert zarrdask.copy(z, {}, codecs=["gzip"]).units == 5
 
     @pytest.mark.parametrize(
         "changes",
@@ -374,7 +389,7 @@ class TestReport:
         make(tmp_path / "a", shards=(4, 6))
         report = zarrdask.copy(tmp_path / "a", tmp_path / "b", zarr_format=2)
         lines = str(report).splitlines()
-        assert lines[0] == f"{tmp_path / 'a'} -> {tmp_path / 'b'}: 1 arrays, 0 groups"
+        assert lines[0] == f"{tmp_path / 'a'} -> {tmp_path / 'b'}: 1 array, 0 groups"
         assert lines[1].startswith("/: moved within shards, 20 units, ")
         assert lines[2] == "  note: shards of 4 x 6 became chunks of 2 x 3"
 
@@ -504,12 +519,9 @@ class TestSchedulers:
         with pytest.raises(MetadataError, match="scheduler"):
             zarrdask.copy(z, tmp_path / "b", scheduler="nobody")
 
-    def test_a_cluster_of_two_processes(self, tmp_path):
+    def test_a_cluster_of_two_processes(self, tmp_path, cluster):
         root = hierarchy(tmp_path / "a")
-        with (
-            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
-            Client(cluster) as client,
-        ):
+        with Client(cluster) as client:
             zarrdask.copy(root, tmp_path / "b", zarr_format=2)
             check(zarrdask.open_group(tmp_path / "b"), 2)
             zarrdask.copy(root, tmp_path / "c", shards=(4, 6), scheduler=client)

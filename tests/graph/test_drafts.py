@@ -6,7 +6,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client
 
 import zarrdask
 from tests.drafts import NOBODY, array, stored
@@ -62,11 +62,8 @@ def test_in_other_processes(tmp_path):
     np.testing.assert_array_equal(zarrdask.open_array(tmp_path, "g/b")[...], VALUES + 1)
 
 
-def test_on_a_cluster(tmp_path):
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
-        Client(cluster),
-    ):
+def test_on_a_cluster(tmp_path, cluster):
+    with Client(cluster):
         for zarr_format in FORMATS:
             place = tmp_path / zarr_format
             options = {"shape": VALUES.shape, "dtype": "i4", **LAYOUTS[1]}

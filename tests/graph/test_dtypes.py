@@ -7,7 +7,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from dask.base import tokenize
-from distributed import Client, LocalCluster
+from distributed import Client
 from distributed.protocol import deserialize, serialize
 
 import zarrdask
@@ -33,9 +33,8 @@ NAMES = [
 
 
 @pytest.fixture
-def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with LocalCluster(**options) as cluster, Client(cluster) as client:
+def client(cluster):
+    with Client(cluster) as client:
         yield client
 
 

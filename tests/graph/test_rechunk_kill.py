@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import dask
@@ -17,6 +18,7 @@ from distributed import Client, LocalCluster
 import zarrdask
 from tests.graph import rechunker
 from tests.graph.test_kill import PATIENCE, Slow, kill_one, stamps, wait_for_files
+from zarrdask.plan.exchange import exchanges
 
 pytestmark = pytest.mark.stress
 
@@ -81,9 +83,9 @@ def test_what_is_killed_goes_on_until_it_ends(processes, tmp_path, way):
     check(target)
 
 
-@pytest.mark.parametrize("seed", [0])
-def test_workers_are_killed(tmp_path, seed):
-    rng = random.Random(seed)
+@pytest.mark.parametrize("way", ["two passes", "in the cluster"])
+def test_workers_are_killed(tmp_path, way):
+    rng = random.Random(way)
     source, target = tmp_path / "a", tmp_path / "b"
     rechunker.source(source)
     # A task is not to blame for the death of its worker here.
@@ -99,7 +101,7 @@ def test_workers_are_killed(tmp_path, seed):
         client.register_plugin(Slow())
         client.wait_for_workers(2, timeout=PATIENCE)
         done = []
-        plan = rechunker.plan(source, target, "two passes")
+        plan = rechunker.plan(source, target, way)
         thread = threading.Thread(
             target=lambda: done.append(plan.execute(client, progress=False)), daemon=True
         )
@@ -134,3 +136,31 @@ def test_a_process_grows_by_no_more_than_the_plan_says(processes, large, tmp_pat
     assert peak <= 48
     # Not all of the array was in memory.
     assert growth <= 48 + BESIDES
+
+
+def test_workers_that_hand_each_other_values_grow_by_no_more_than_the_plan_says(tmp_path):
+    rechunker.large(tmp_path)
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        found = []
+        for name, chunks, memory in (("small", (8, 8, 8), 2**20), ("large", (200, 32, 32), 2**27)):
+            plan = zarrdask.rechunk(
+                tmp_path / name,
+                tmp_path / f"{name} columns",
+                chunks=chunks,
+                max_mem=memory,
+                scheduler=client,
+            )
+            (way, *_) = exchanges(plan.grids, plan.costs)
+            # What is loaded, and made once, counts for nothing.
+            before = client.run(rechunker.start)
+            array = replace(plan, schemes=(way,)).execute(client, progress=False)
+            peaks = client.run(rechunker.megabytes, "VmHWM")
+            found = [peaks[worker] - before[worker] for worker in before]
+        assert array.nchunks_stored == 256
+        assert way.peak <= 2**27
+        # Both had half of the array.
+        assert min(found) > 100
+        assert max(found) <= 128 + BESIDES

@@ -28,13 +28,20 @@ from zarrdask.resizing import changing_shape
 pytestmark = pytest.mark.stress
 
 
+def at_once(array, parts):
+    """Write all parts (a region, and values), each in a graph and a thread of its own."""
+    with ThreadPoolExecutor(len(parts)) as pool:
+        list(pool.map(lambda part: written(array, [part]), parts))
+
+
 @layouts
-def test_regions_that_overlap_are_refused_or_one_of_them_is_there(layout):
+def test_of_regions_that_overlap_one_is_there(layout):
     for seed in range(10):
         array = old(SlowStore(seed), **layout)
         first, second = np.full((8, 10), -1.0), np.full((8, 10), -2.0)
-        if written(array, [(np.s_[0:8, :], first), (np.s_[4:12, :], second)]):
-            return
+        parts = [(np.s_[0:8, :], first), (np.s_[4:12, :], second)]
+        assert written(array, parts), "not refused in one graph"
+        at_once(array, parts)
         found = array[...]
         assert (found[:4] == -1).all()
         assert (found[8:] == -2).all()
@@ -45,8 +52,7 @@ def test_regions_that_overlap_are_refused_or_one_of_them_is_there(layout):
 def test_a_part_that_overlaps_a_whole_unit_leaves_the_rest_of_it(part):
     for seed in range(RUNS):
         array = old(SlowStore(seed), chunks=(6, 5))
-        if written(array, [(np.s_[:], OLD * 0 - 1), (part, OLD[part] * 0 - 2)]):
-            return
+        at_once(array, [(np.s_[:], OLD * 0 - 1), (part, OLD[part] * 0 - 2)])
         found = array[...]
         assert set(found[part].flat) <= {-1, -2}
         found[part] = -1
@@ -216,12 +222,46 @@ def test_along_several_axes(array):
     np.testing.assert_array_equal(zarrdask.open_array(array.store)[...], expected)
 
 
-def test_an_append_that_is_computed_too_late_leaves_what_another_appended():
-    array = old(SlowStore(), chunks=(5, 4))
+@pytest.mark.parametrize("scheduler", ["sync", "threads"])
+def test_appends_that_are_asked_for_may_be_computed_one_after_the_other(array, scheduler):
+    calls = []
+
+    def noted(block):
+        calls.append(len(block))
+        return block
+
+    x = da.full((3, 10), -1.0, chunks=-1).map_blocks(noted, meta=np.empty((0, 0)))
+    first = zarrdask.append(x, array, compute=False)
+    second, third, fourth = asked(array, -2, 7), asked(array, -3, 2), asked(array, -4, 1)
+    first.compute(scheduler=scheduler)
+    zarrdask.open_array(array.store, mode="r+")[:12] = OLD * 2
+    third.compute(scheduler=scheduler)
+    dask.optimize(fourth)[0].compute(scheduler=scheduler)
+    assert calls == [3]
+    found = zarrdask.open_array(array.store)
+    assert found[12:, 0].tolist() == [-1] * 3 + [-2] * 7 + [-3] * 2 + [-4]
+    np.testing.assert_array_equal(found[:12], OLD * 2)
+    for late in (first, second, fourth):
+        with pytest.raises(zarrdask.StoreError, match="another shape meanwhile"):
+            late.compute(scheduler=scheduler)
+    assert len(zarrdask.open_array(array.store)) == 25
+
+
+def test_not_so_if_the_array_has_another_shape_by_then(array):
     first, second = asked(array, -1, 3), asked(array, -2, 7)
     first.compute()
-    with pytest.raises(zarrdask.ZarrdaskError):
+    zarrdask.open_array(array.store, mode="r+").resize(OLD.shape)
+    with pytest.raises(zarrdask.StoreError, match="another shape meanwhile"):
         second.compute()
+    check_rows(array)
+
+
+def test_an_append_that_is_computed_too_late_leaves_what_another_appended():
+    array = old(SlowStore(), chunks=(5, 4))
+    late = asked(array, -2, 7)
+    zarrdask.open_array(array.store, mode="r+").append(more(-1, 3))
+    with pytest.raises(zarrdask.StoreError, match="another shape meanwhile"):
+        late.compute()
     check_rows(array, (-1, 3))
 
 

@@ -401,7 +401,7 @@ def test_regions_are_slices_or_names_of_dimensions(region, index):
         (np.s_[..., ...], "region: .*ellipsis"),
         (np.s_[:, :, :], "region: too many"),
         (np.s_[None, :], "region: .* without a step"),
-        ("auto", "region: "),
+        ("x", "region: only integers, slices"),
         ({"time": slice(0, 4)}, r"region: the array does not fit .*found \(10, 6\)"),
     ],
     ids=str,
@@ -410,6 +410,31 @@ def test_other_regions_are_errors_that_say_so(region, message):
     z = zarrdask.create_array({}, **NAMED)
     with pytest.raises(zarrdask.SelectionError, match=message):
         zarrdask.to_zarr(da.ones((10, 6)), z, region=region)
+    assert z.nchunks_stored == 0
+
+
+@pytest.mark.parametrize(
+    "region",
+    ["auto", {"time": "auto"}, {"x": slice(3), "time": "auto"}, ("auto", slice(3))],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda x, z, region: zarrdask.to_zarr(x, z, region=region),
+        lambda x, z, region: zarrdask.to_zarr(x, z.store, region=region, compute=False),
+        lambda x, z, region: zarrdask.store([(z, x)], region=region),
+        lambda x, z, region: zarrdask.plan_write(x, z, region=region),
+    ],
+    ids=["to_zarr", "later", "store", "plan_write"],
+)
+def test_no_place_is_found_by_coordinates(region, verb):
+    z = zarrdask.create_array({}, **NAMED)
+    with pytest.raises(zarrdask.SelectionError, match="xarray, which has them") as error:
+        verb(da.ones((10, 6)), z, region)
+    assert error.value.key == "region"
+    assert error.value.found == region
+    assert error.value.expected.startswith("slices")
     assert z.nchunks_stored == 0
 
 

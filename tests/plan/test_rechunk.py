@@ -361,6 +361,14 @@ class TestReport:
         assert found.tasks == found.scheme.tasks
         assert found.peak == found.scheme.peak <= 4 * MIB
 
+    def test_it_goes_another_way_if_one_asks(self):
+        found = report(self.WIDE).by("one pass")
+        assert found.scheme.name == "one pass"
+        assert len(found.schemes) == 3
+        assert re.search(r"two passes would cost 0\.\d+ times as much", str(found))
+        with pytest.raises(MetadataError, match=r"way.*found 'four passes'.*one pass, two passes"):
+            found.by("four passes")
+
     def test_it_says_why_there_is_one_way_only(self):
         grids, costs = self.WIDE
         found = report((grids, costs._replace(packs=False)))

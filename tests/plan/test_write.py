@@ -3,7 +3,6 @@
 import pickle
 from itertools import accumulate, combinations, pairwise, product
 from math import prod
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import dask.array as da
@@ -263,24 +262,20 @@ def test_the_memory_of_a_task_by_its_parts():
     assert plan(((10,),), (1000,), dtype="i1").peak == 10 + 3 * 1000
 
 
-def test_an_array_of_a_hundred_million_units_is_planned_at_once():
-    start = perf_counter()
-    found = plan(((100,) * 100,) * 3, (16, 30, 20))
-    assert found.units == 625 * 334 * 500
-    assert found.owner((624, 333, 499)) == (99, 99, 99)
+def test_an_array_of_more_units_than_one_could_count_is_planned_at_once():
+    found = plan(((1_000_000,) * 100,) * 3, (16, 30, 20))
+    assert found.units == 6_250_000 * 3_333_334 * 5_000_000
+    assert found.owner((6_249_999, 3_333_333, 4_999_999)) == (99, 99, 99)
     assert found.whole + found.merged == found.units
     assert found.extra_tasks
     assert str(found)
-    assert perf_counter() - start < 0.5
 
 
 def test_one_axis_of_units_without_end_is_planned_at_once():
-    start = perf_counter()
     found = plan(((10**15,) * 100,), (10,), dtype="i1", size=10**16)
     assert found.units == 10**16
     assert found.owner(10**15) == (10,)
     assert found.svg()
-    assert perf_counter() - start < 0.5
 
 
 def test_plans_say_what_they_are():

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zarrdask.storage.base import Scratch, coalesce, cut
+from zarrdask.storage.base import Scratch
+from zarrdask.storage.parts import coalesce, cut
 
 ranges = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 30)), max_size=15).map(sorted)
 

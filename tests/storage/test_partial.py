@@ -5,10 +5,12 @@ from collections import Counter
 import pytest
 
 from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.storage.base import Scratch, Store, check_key, check_prefix, cut
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.keys import check_key, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.partial import StoreWithPartialAccess
+from zarrdask.storage.parts import cut
 from zarrdask.testing import VALUES, ReadOnlyStoreContract, StoreContract
 
 

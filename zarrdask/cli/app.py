@@ -1,11 +1,13 @@
 """Find the command, run it, and turn what goes wrong into one line and an exit code."""
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any
 
 import click
@@ -67,6 +69,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, optional
         Those of the process, if absent.
     """
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        # Names that the terminal can't show are no reason to fail.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with _one_line_warnings():
             found = app.main(args=arguments, prog_name="zarrdask", standalone_mode=False)
@@ -83,7 +88,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except BrokenPipeError:
         # Who read our output has seen enough; nothing is left to say it to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return FAILED
     except (ZarrdaskError, OSError) as error:
         _say(_line(error))
@@ -94,6 +100,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _line(error: BaseException) -> str:
     """Return an error as one line."""
     text = " ".join(str(error).split())
+    # What a function is told to do, a command is by an option of that name.
+    text = re.sub(r"\b(\w+)=True\b", lambda told: f"--{told[1].replace('_', '-')}", text)
     return text or type(error).__name__
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import click
 
-import zarrdask
 from zarrdask.cli import options
 from zarrdask.graph.copy import copy
 
@@ -60,19 +59,14 @@ def command(
     if (target is None) != in_place:
         raise click.UsageError("give TARGET, or --in-place")
     changes |= {"chunks": options.one_or_all(chunks), "shards": options.one_or_all(shards)}
-    remote = [
-        storage_options if url and options.is_remote(url) else None for url in (source, target)
-    ]
     report = copy(
-        zarrdask.open(source, storage_options=remote[0]) if remote[0] else source,
-        target,
+        *options.places(storage_options, source, target),
         zarr_format=zarr_format,
         overwrite=overwrite,
         in_place=in_place,
         include=include or None,
         exclude=exclude or None,
         on_unsupported="skip" if skip_unsupported else "raise",
-        storage_options=remote[1],
         scheduler=scheduler,
         progress=progress,
         **options.given(changes),

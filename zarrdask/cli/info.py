@@ -3,9 +3,11 @@
 import json
 import os
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 import click
+import numpy as np
 
 import zarrdask
 from zarrdask import hierarchy
@@ -45,14 +47,14 @@ def command(
 ) -> None:
     """Show what an array or group is: shape, type, chunks, codecs, attributes."""
     found = zarrdask.open(url, component, storage_options=storage_options)
-    told = dict(_of_array(found) if isinstance(found, Array) else _of_group(found))
-    if stored and isinstance(found, Array):
-        count, total = usage(found.stored)
-        units, whole = found.metadata.grid.size, size(total)
-        told["stored"] = f"{count} of {units} {'shards' if found.shards else 'chunks'}, {whole}"
+    used = usage(found.stored) if stored and isinstance(found, Array) else None
     if as_json:
-        click.echo(json.dumps(told | {"attributes": dict(found.attrs)}, indent=2))
+        click.echo(json.dumps(as_data(found, used), indent=2))
         return
+    told = dict(_of_array(found) if isinstance(found, Array) else _of_group(found))
+    if used is not None and isinstance(found, Array):
+        kind = "shards" if found.shards else "chunks"
+        told["stored"] = f"{used[0]} of {found.metadata.grid.size} {kind}, {size(used[1])}"
     width = max(map(len, told))
     for name, text in told.items():
         click.echo(f"{name:<{width}}  {text}")
@@ -84,6 +86,42 @@ def _of_array(array: Array) -> Iterator[tuple[str, str]]:
     if metadata.transformers:
         yield "transformers", ", ".join(type(layer).__name__ for layer in metadata.transformers)
     yield "attributes", str(len(array.attrs))
+
+
+def as_data(found: Array | Group, used: tuple[int, int] | None = None) -> dict[str, Any]:
+    """Return what a node is as JSON has it: numbers, not words.
+
+    Parameters
+    ----------
+    used : (int, int), optional
+        Of an array: how many units are stored, and their bytes.
+    """
+    place = hierarchy.location(found.store, found.path)
+    both = {"zarr_format": found.zarr_format, "attributes": dict(found.attrs)}
+    if isinstance(found, Group):
+        members = hierarchy.member_names(found.store, found.path)
+        return {"group": place, **both, "members": list(members)}
+    return {
+        "array": place,
+        **both,
+        "shape": found.shape,
+        "dtype": str(found.dtype),
+        "bytes": found.nbytes,
+        "chunks": found.chunks,
+        "shards": found.shards,
+        "units": found.metadata.grid.size,
+        "dimension_names": found.dimension_names,
+        "codecs": [describe(codec) for codec in found.metadata.codecs],
+        "fill_value": _plain(found.fill_value),
+        **({} if used is None else {"stored_units": used[0], "stored_bytes": used[1]}),
+    }
+
+
+def _plain(fill: Any) -> Any:
+    """Return a fill value as JSON has it, in words if it has it not."""
+    value = fill.item() if isinstance(fill, np.generic) else fill
+    finite = not isinstance(value, float) or isfinite(value)
+    return value if isinstance(value, bool | int | float | str | None) and finite else str(fill)
 
 
 def _format(found: Array | Group) -> str:

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from zarrdask.storage.resolve import resolve
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -152,7 +154,22 @@ def one_or_all(lengths: tuple[int, ...] | None) -> int | tuple[int, ...] | None:
 
 def is_remote(url: str) -> bool:
     """Whether a URL takes storage options: a local path takes none."""
-    return "://" in url and not url.startswith(("file://", "local://"))
+    return ("://" in url or "::" in url) and not url.startswith(("file://", "local://"))
+
+
+def places(storage_options: dict[str, Any] | None, *urls: str | None) -> list[Any]:
+    """Return URLs as the package takes them: those that take storage options as stores.
+
+    Raises
+    ------
+    StoreError
+        If there are options, and none takes them.
+    """
+    if storage_options is None:
+        return [*urls]
+    given = [url for url in urls if url]
+    remote = [url for url in given if is_remote(url)] or given
+    return [resolve(url, storage_options) if url in remote else url for url in urls]
 
 
 def examples(*lines: str) -> str:

@@ -51,19 +51,16 @@ def command(
     The plan is printed, then executed. What isn't given stays as it is in SOURCE. A run that was
     interrupted goes on where it was when the same command is given again.
     """
-    remote = [storage_options if options.is_remote(url) else None for url in (source, target)]
+    origin, place, between = options.places(storage_options, source, target, temp)
     plan = rechunk(
-        source,
-        target,
+        origin,
+        place,
         chunks=options.one_or_all(chunks),
         shards=options.one_or_all(shards),
         max_mem=max_mem,
-        temp=temp,
+        temp=between,
         overwrite=overwrite,
         scheduler=scheduler,
-        source_options=remote[0],
-        target_options=remote[1],
-        temp_options=storage_options if temp and options.is_remote(temp) else None,
         **options.given(changes),
     )
     click.echo(str(plan))

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+import zarrdask
 from zarrdask.cli import options
 from zarrdask.graph.verify import verify
 
@@ -66,16 +67,18 @@ def command(
     if (values_only and not other) or (missing and not repair_from):
         raise click.UsageError("--values-only needs OTHER, and --missing needs --repair-from")
     how: dict[str, Any] = {"scheduler": scheduler, "progress": progress}
-    where: dict[str, Any] = {"component": component, "storage_options": storage_options}
+    here, against, source = options.places(storage_options, url, other, repair_from)
+    # What isn't there is no reason to read all of the other one first.
+    there = zarrdask.open(source) if repair_from else None
     if other:
-        compared = verify(url, other, **where, **how)
+        compared = verify(here, against, component=component, **how)
         _show(compared, as_json=as_json)
         return int(not (compared.same_elements if values_only else compared.ok))
-    report = verify(url, **where, strict=strict, every=every, **how)
-    if repair_from and (missing or not report.ok):
+    report = verify(here, component=component, strict=strict, every=every, **how)
+    if there is not None and (missing or not report.ok):
         if not as_json:
             click.echo(f"{report}\n")
-        report = report.repair(repair_from, missing=missing, storage_options=storage_options, **how)
+        report = report.repair(there, missing=missing, **how)
     _show(report, as_json=as_json)
     return int(not report.ok)
 

@@ -7,11 +7,12 @@ from posixpath import join, normpath
 from typing import Any, Literal
 
 from zarrdask import hierarchy
-from zarrdask.array import Array, create_array, open_array
+from zarrdask.array import Array
 from zarrdask.consolidation import ancestors
 from zarrdask.errors import MetadataError, NodeNotFoundError
 from zarrdask.group import Group
 from zarrdask.metadata import ArrayMetadata
+from zarrdask.opening import create_array, open_array
 
 _GDAL, _CF = "_CRS", "grid_mapping"
 _GDAL_MEMBERS = {"url": str, "wkt": str, "projjson": dict}

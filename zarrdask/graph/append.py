@@ -12,7 +12,7 @@ import numpy as np
 from dask.core import flatten
 
 from zarrdask import hierarchy
-from zarrdask.array import Array, open_array
+from zarrdask.array import Array
 from zarrdask.chunkio import Chunks
 from zarrdask.errors import StoreError
 from zarrdask.graph.client import check_visible
@@ -21,6 +21,7 @@ from zarrdask.graph.jobs import begin, do, known
 from zarrdask.graph.locks import shape_lock
 from zarrdask.graph.tasks import gather
 from zarrdask.grids import Shape
+from zarrdask.opening import open_array
 from zarrdask.resizing import appended, check_shape, grow, now, take_back
 from zarrdask.storage.base import Store
 
@@ -50,7 +51,8 @@ def append(
         Which.
     compute : bool
         Whether to do it now. Otherwise it comes after those that were asked for before and are
-        not computed yet: computing it computes these, too.
+        not computed yet: computing it computes these, too, but for those that threads of this
+        process have computed meanwhile.
 
     Returns
     -------

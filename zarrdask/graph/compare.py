@@ -58,7 +58,8 @@ def compare(
             continue
         if one.shape == other.shape:
             handles = _handle(a, path, one), _handle(b, path, other)
-            works += [Pair(*handles, path, region) for region in blocks(one, other, _BYTES)]
+            regions = blocks(handles[0].chunks, handles[1].chunks, _BYTES)
+            works += [Pair(*handles, path, region) for region in regions]
             arrays[path] = ArrayComparison(path, prod(one.shape))
     with workers(scheduler) as on, show_progress(len(works), "compare", progress) as shown:
         for census in (a, b):

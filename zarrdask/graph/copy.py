@@ -6,7 +6,9 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from zarrdask import hierarchy, nodes
+from zarrdask.arguments import check_options
 from zarrdask.array import Array
+from zarrdask.conversion import Changes
 from zarrdask.copying import (
     CopyReport,
     Node,
@@ -117,6 +119,7 @@ def copy(
     >>> report.arrays[0].way, zarrdask.open_array(store).zarr_format
     ('moved', 3)
     """
+    check_options(changes, copy, Changes)
     if on_unsupported not in ("raise", "skip"):
         raise MetadataError(
             "unknown", key="on_unsupported", found=on_unsupported, expected="'raise' or 'skip'"

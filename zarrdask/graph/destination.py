@@ -1,6 +1,6 @@
 """Where a Dask array goes: what is done before its blocks are written, afterwards, and if not."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import dask.array as da
 
 from zarrdask import hierarchy, nodes
-from zarrdask.array import Array, check_mode, open_array
+from zarrdask.array import Array
 from zarrdask.chunkio import Chunks
 from zarrdask.chunkwrite import Beyond
 from zarrdask.creation import ArrayOptions, plan_array
@@ -19,9 +19,11 @@ from zarrdask.formats.base import Documents
 from zarrdask.graph.client import check_visible
 from zarrdask.graph.read import stored_type
 from zarrdask.graph.reads import needed_reads, reads
+from zarrdask.graph.together import Action, Part
 from zarrdask.group import Group
 from zarrdask.indexing import Region, whole_region
 from zarrdask.metadata import ArrayMetadata
+from zarrdask.opening import check_mode, open_array
 from zarrdask.sizes import GridLike
 from zarrdask.staging import Stage, can_stage
 from zarrdask.storage.base import Store
@@ -29,8 +31,6 @@ from zarrdask.storage.consolidated import plain
 from zarrdask.storage.draft import DraftStore
 from zarrdask.stored import erase_leftovers
 from zarrdask.tolerance import strictness
-
-Action = Callable[[], object]
 
 
 class How(NamedTuple):
@@ -85,7 +85,8 @@ class Destination:
     commit : callable, optional
         What is done when all blocks are written. It may be done again, and elsewhere.
     give_up : callable
-        What is done if it comes to nothing.
+        What is done if it comes to nothing. It may return what is there then, if it is not what
+        `otherwise` tells.
     beyond : {"fill", "keep"}
         What becomes of what units hold beyond the end of the array; see `write_region`.
     """
@@ -104,13 +105,21 @@ class Destination:
         """Whether the array is created, or replaced."""
         return self.begin is not _nothing or self.commit is not None
 
+    @property
+    def part(self) -> Part:
+        """What is written, where it is in the end."""
+        array = self.array
+        location = hierarchy.location(array.store, array.path)
+        return Part(array.stored.place, location, self.place)
+
     def failed(self, error: BaseException) -> None:
         """Clean up, and let an error say what is there now."""
+        told = None
         try:
-            self.give_up()
+            told = self.give_up()
         except OSError as another:
             error.add_note(f"cleaning up failed, too: {another}")
-        error.add_note(f"{hierarchy.location(self.array.store, self.array.path)}: {self.otherwise}")
+        error.add_note(f"{self.part.location}: {told or self.otherwise}")
 
 
 def find_destination(

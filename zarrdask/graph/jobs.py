@@ -1,5 +1,6 @@
 """Writes that are begun, done and finished together."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -8,12 +9,12 @@ import dask.array as da
 import numpy as np
 from dask.delayed import Delayed
 
-from zarrdask import hierarchy
 from zarrdask.errors import MetadataError
 from zarrdask.graph.destination import Destination
 from zarrdask.graph.flight import stop
 from zarrdask.graph.source import Handle, Target
 from zarrdask.graph.tasks import gather, read_blocks, write_blocks
+from zarrdask.graph.together import check_apart
 from zarrdask.plan.align import Chunks
 
 
@@ -70,6 +71,8 @@ def begin(writes: Sequence[tuple[da.Array, Destination]]) -> list[Job]:
     ------
     MetadataError
         If two arrays are to be created in one place; nothing is written then.
+    SelectionError
+        If two regions of an array overlap; nothing is written then, either.
     """
     _check_distinct([to for _, to in writes])
     begun: list[Destination] = []
@@ -84,15 +87,11 @@ def begin(writes: Sequence[tuple[da.Array, Destination]]) -> list[Job]:
 
 
 def _check_distinct(destinations: Sequence[Destination]) -> None:
-    places = set[str]()
+    found = Counter(to.part.place for to in destinations)
     for to in destinations:
-        place = to.array.stored.place
-        if place in places and to.is_new:
-            raise MetadataError(
-                "two arrays are to be stored in one place",
-                key=hierarchy.location(to.array.store, to.array.path),
-            )
-        places.add(place)
+        if to.is_new and found[to.part.place] > 1:
+            raise MetadataError("two arrays are to be stored in one place", key=to.part.location)
+    check_apart([to.part for to in destinations])
 
 
 def do(jobs: Sequence[Job]) -> None:
@@ -114,7 +113,8 @@ def do(jobs: Sequence[Job]) -> None:
 def later(jobs: Sequence[Job]) -> Delayed:
     """Return all of it as one thing to compute."""
     # What is done afterwards may replace what another array is computed from.
-    return gather([job.receipts for job in jobs], [job.to.commit for job in jobs])
+    commits, parts = [job.to.commit for job in jobs], [job.to.part for job in jobs]
+    return gather([job.receipts for job in jobs], commits, parts=parts)
 
 
 def _failed(destinations: Sequence[Destination], error: BaseException) -> None:

@@ -18,6 +18,7 @@ from zarrdask.moving import (
     Inner,
     Moved,
     blocks_of,
+    fills_alike,
     how_to_move,
     move_inner,
     move_units,
@@ -25,7 +26,7 @@ from zarrdask.moving import (
     total,
 )
 from zarrdask.storage.base import Store
-from zarrdask.stored import erase_leftovers, stored_units
+from zarrdask.stored import erase_leftovers, stored_units, touched
 
 #: Bytes, decoded, of the units of one task, and how many there are at most.
 _BATCH, _MOST = 2**26, 256
@@ -141,7 +142,8 @@ def _tasks(number: int, job: ArrayJob) -> Iterator[_Task]:
     before, after = job.source.metadata, job.target.metadata
     if how is None:
         grid = blocks_of(before, after)
-        wanted: Iterator[Index] = grid.indices()
+        all_of_it = empty or not fills_alike(before, after)
+        wanted = grid.indices() if all_of_it else touched(grid, [job.source])
         shape = grid.chunk_shape
     elif how == "units" or after.shard is None:
         wanted, shape = _there(job.source), before.chunk_shape

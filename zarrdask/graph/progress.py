@@ -44,8 +44,11 @@ class Progress:
         spent = self._told - self._start
         left = f", {spent / part - spent:.0f} s left" if 0 < part < 1 else ""
         line = f"{self._label} [{bar}] {part:4.0%} {self.done}/{self._total} {spent:.1f} s{left}"
-        self._out.write(f"\r{line:<79}{end}")
-        self._out.flush()
+        try:
+            self._out.write(f"\r{line:<79}{end}")
+            self._out.flush()
+        except OSError:
+            self._out = None  # whoever was told has gone: that is no reason to stop the work
 
 
 @contextmanager

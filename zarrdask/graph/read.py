@@ -9,7 +9,7 @@ from dask.array.core import normalize_chunks
 from dask.base import tokenize
 
 from zarrdask import config
-from zarrdask.array import Array, open_array
+from zarrdask.array import Array
 from zarrdask.dtypes.base import DataType
 from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.graph.client import check_visible
@@ -17,6 +17,7 @@ from zarrdask.graph.source import Handle, Source, compose_axis, identity
 from zarrdask.grids import Axis, Shape
 from zarrdask.indexing import Region, basic, is_basic, pick_size
 from zarrdask.metadata import ArrayMetadata
+from zarrdask.opening import open_array
 from zarrdask.plan.align import Chunks, auto_block, blocks_of, join
 
 #: A slice that meets at most this part of the units in the blocks that it touches is read by

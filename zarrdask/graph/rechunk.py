@@ -10,8 +10,9 @@ import numpy as np
 from dask.utils import parse_bytes
 
 from zarrdask import config, hierarchy, nodes
-from zarrdask.array import Array, open_array
-from zarrdask.conversion import convert, convert_group
+from zarrdask.arguments import check_options
+from zarrdask.array import Array
+from zarrdask.conversion import Changes, convert, convert_group
 from zarrdask.creation import ArrayOptions, plan_array
 from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
 from zarrdask.fit import chunk_options, find_region
@@ -29,8 +30,9 @@ from zarrdask.journal import beside, is_begun
 from zarrdask.locks import place_of
 from zarrdask.metadata import ArrayMetadata
 from zarrdask.moving import way_between
+from zarrdask.opening import open_array
 from zarrdask.plan.rechunk import as_blocks, schemes
-from zarrdask.plan.scheme import FAR, NEAR, Costs, Grids
+from zarrdask.plan.scheme import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, Grids
 from zarrdask.plan.write import plan_writes
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
@@ -112,6 +114,8 @@ def rechunk(
     >>> zarrdask.rechunk(z, {}, chunks=(4, 1)).execute(progress=False).chunks
     (4, 1)
     """
+    kind = ArrayOptions if isinstance(source, da.Array) else Changes
+    check_options(changes, rechunk, kind)
     wanted = _Wanted(
         chunks,
         shards,
@@ -318,6 +322,8 @@ def _plan(
             NEAR if near else FAR,
             packs=not array.dtype.hasobject,
             copies=1 if near else 2,
+            exchanges=on.client is not None,
+            network=HANDED_NEAR if near else HANDED_FAR,
         )
     return RechunkPlan(
         grids=grids,

@@ -11,7 +11,7 @@ from zarrdask.checks import BAD, Problem
 from zarrdask.errors import MetadataError
 from zarrdask.graph.repair import MendingWork, mend, plan_mending
 from zarrdask.grids import Index
-from zarrdask.mending import Mended
+from zarrdask.mending import Mended, check_there
 from zarrdask.render import first_of
 from zarrdask.render import size as bytes_in_words
 from zarrdask.storage.base import Store
@@ -179,12 +179,15 @@ class Report:
 
         Raises
         ------
+        NodeNotFoundError
+            If nothing is there.
         MetadataError
             If an array there has another shape, data type or fill value. Nothing is changed then.
         """
         if self._store is None:
             raise MetadataError("this report does not know its store", key="verify")
         there = hierarchy.locate(from_, None, storage_options)
+        check_there(*there)
         paths = [each.path for each in self.arrays] if missing else list(self.bad)
         works = plan_mending((self._store, self._path), there, paths, self.bad, missing=missing)
         return _after(self, works, mend(works, scheduler=scheduler, progress=progress))

@@ -9,13 +9,14 @@ import dask
 import dask.array as da
 
 from zarrdask import config, hierarchy, nodes
-from zarrdask.array import Array, open_array
+from zarrdask.array import Array
+from zarrdask.casting import lost
 from zarrdask.chunkio import Chunks
 from zarrdask.errors import StoreError
 from zarrdask.formats import detect
 from zarrdask.graph.flight import stop
 from zarrdask.graph.locks import shape_lock
-from zarrdask.graph.passes import passes, run_passes
+from zarrdask.graph.passes import AnyPass, passes, run_passes
 from zarrdask.graph.progress import progress as telling
 from zarrdask.graph.reach import check_reached
 from zarrdask.graph.run import Workers, workers
@@ -24,9 +25,10 @@ from zarrdask.grids import Shape
 from zarrdask.indexing import Region, whole_region
 from zarrdask.journal import Journal, beside, journal_of
 from zarrdask.metadata import ArrayMetadata, Metadata
+from zarrdask.opening import open_array
 from zarrdask.plan.report import Report
 from zarrdask.resizing import check_shape, grow, now, rewrite_lock
-from zarrdask.rewriting import AnyPass, Stored
+from zarrdask.rewriting import Stored
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 from zarrdask.stored import erase_leftovers
@@ -122,10 +124,11 @@ class RechunkPlan(Report):
             self.temp[0].token,
             self.temp[1],
             None if self.blocks is None else self.blocks.name,
+            self.scheme.name,
         ]
         found = sha256(repr(parts).encode(errors="surrogateescape"))
-        for stage in self.scheme.stages:
-            for edges in stage.regions.edges:
+        for regions in self.scheme.cuttings:
+            for edges in regions.edges:
                 found.update(edges.tobytes() + b"|")
         return found.hexdigest()
 
@@ -275,6 +278,9 @@ class RechunkPlan(Report):
         return self.scheme.stages[0].reads == "blocks"
 
     def _before(self) -> Iterator[tuple[str, str]]:
+        changed = lost(self.source.dtype, self.metadata.dtype)
+        if changed is not None:
+            yield "values", changed
         if self.blocks is not None and not self._is_direct:
             yield "blocks", f"{self.blocks.npartitions} Dask blocks are stored first, as they are"
 
@@ -299,7 +305,7 @@ class RechunkPlan(Report):
         source = Stored(self.source.stored, tuple(pick.start for pick in self.region))
         empty = config.get("write-empty-chunks")
         target = Stored(self._target, self.start, empty=empty, beyond="fill")
-        return passes(self.scheme.stages, source, target, self.temp)
+        return passes(self.scheme, source, target, self.temp, self.costs.processes)
 
     def _commit(self) -> None:
         """Let the new array be there."""

@@ -1,5 +1,6 @@
 """Run one task for each of many items, on whatever Dask scheduler is current."""
 
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -41,15 +42,15 @@ class Workers(NamedTuple):
         How many tasks each runs at a time.
     get : callable, optional
         Dask's own, of the scheduler: computes graphs; that of the collection, if absent.
-    everywhere : callable, optional
-        Calls a function in each process, if they are others than this one and stay.
+    client : distributed.Client, optional
+        Of the cluster, if they are its workers.
     """
 
     executor: Executor | None
     processes: int
     threads: int
     get: Callable[..., Any] | None = None
-    everywhere: Callable[[Callable[[], None]], Any] | None = None
+    client: Any = None
 
 
 @contextmanager
@@ -87,12 +88,12 @@ def workers(scheduler: Any = None) -> Iterator[Workers]:
     if client is not None:
         nthreads = list(client.nthreads().values()) or [1]
         with client.get_executor(pure=False) as executor:
-            yield Workers(executor, len(nthreads), max(nthreads), get, client.run)
+            yield Workers(executor, len(nthreads), max(nthreads), get, client)
         return
     kind = getattr(get, "__module__", "dask.threaded")
     number = dask.config.get("num_workers", None) or CPU_COUNT
     if kind == "dask.multiprocessing":
-        with ProcessPoolExecutor(number, mp_context=get_context()) as processes:
+        with ProcessPoolExecutor(number, get_context(), _end_silently) as processes:
             yield Workers(_Pickling(processes), number, 1, get)
     elif kind == "dask.threaded":
         with ThreadPoolExecutor(number, thread_name_prefix="zarrdask-task") as threads:
@@ -127,7 +128,19 @@ class _Pickling(Executor):
         self._executor = executor
 
     def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> "Future[R]":
-        return self._executor.submit(_call, cloudpickle.dumps((fn, args, kwargs)))
+        packed = cloudpickle.dumps((fn, args, kwargs))
+        # This starts processes: an interrupt waits until they can take it; see `_end_silently`.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return self._executor.submit(_call, packed)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_silently() -> None:
+    """Let an interrupt, which comes to all processes of a terminal, end this one: we tell of it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _call(packed: bytes) -> Any:
@@ -202,7 +215,8 @@ def _run(
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 take(running.pop(future), future.result())
     finally:
-        # A cluster calls that cancelled which goes on: there, the few that were begun are done.
-        begun = [f for f in running if on.everywhere is not None or not f.cancel()]
-        wait(begun)
+        # A cluster calls that cancelled which goes on, and a pool of processes that end must not
+        # meet what is cancelled: there, the few that were begun are done, or fail with the pool.
+        cancels = isinstance(on.executor, ThreadPoolExecutor)
+        wait([future for future in running if not (cancels and future.cancel())])
     return [results[number] for number in range(len(items))]

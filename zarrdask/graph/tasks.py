@@ -7,19 +7,17 @@ from uuid import uuid4
 import dask.array as da
 import numpy as np
 from dask.core import flatten
-from dask.delayed import Delayed, delayed
+from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
 
 from zarrdask import chunkio, config
 from zarrdask.chunkwrite import Beyond
 from zarrdask.graph.source import Handle, Target
+from zarrdask.graph.together import Action, Finish, Part, Writing
 from zarrdask.indexing import Region
 from zarrdask.plan.align import Chunks
 from zarrdask.plan.write import plan_writes
-
-#: What is done when blocks are written.
-Action = Callable[[], object]
 
 
 def write_blocks(
@@ -110,6 +108,7 @@ def gather(
     receipts: Sequence[da.Array],
     commits: Sequence[Action | None],
     *,
+    parts: Sequence[Part] = (),
     name: str = "",
     kept: Sequence[Hashable] = (),
 ) -> Delayed:
@@ -119,15 +118,17 @@ def gather(
     ----------
     receipts : sequence of dask.array.Array
     commits : sequence of callable
+    parts : sequence of Part, optional
+        What the writes cover, apart from each other: what others cover that are computed together
+        with these must be apart from it, too.
     name : str, optional
         Of its last task.
     kept : sequence of key
         Of tasks that keep their names: others are computed together with them.
     """
     # Array expressions can't be optimised to tasks here; they are when they are computed.
-    parts = receipts if da.ARRAY_EXPR_ENABLED else _delayed(receipts, kept)
-    name = name or f"to-zarr-{uuid4().hex}"
-    return delayed(finish, pure=False)(list(commits), *parts, dask_key_name=name)
+    each = receipts if da.ARRAY_EXPR_ENABLED else _delayed(receipts, kept)
+    return Writing.after(Finish(commits, parts), each, name or f"to-zarr-{uuid4().hex}")
 
 
 def _delayed(arrays: Sequence[da.Array], kept: Sequence[Hashable] = ()) -> list[Delayed]:
@@ -140,13 +141,6 @@ def _delayed(arrays: Sequence[da.Array], kept: Sequence[Hashable] = ()) -> list[
     wanted = [*keys, *(key for key in kept if key in graph and key not in keys)]
     tasks = HighLevelGraph.from_collections(layer, arrays[0].__dask_optimize__(graph, wanted))
     return [Delayed(key, tasks, layer=layer) for key in keys]
-
-
-def finish(commits: Sequence[Action | None], *receipts: Any) -> None:
-    """Stand for all writes, and do what is done after them: the task."""
-    for commit in commits:
-        if commit is not None:
-            commit()
 
 
 def read_blocks(

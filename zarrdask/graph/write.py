@@ -5,7 +5,9 @@ from typing import Any, Literal
 
 import dask.array as da
 
+from zarrdask.arguments import check_options
 from zarrdask.array import Array
+from zarrdask.creation import ArrayOptions
 from zarrdask.errors import MetadataError, NodeNotFoundError
 from zarrdask.graph.destination import Destination, How, find_destination
 from zarrdask.graph.jobs import begin, do, known, later
@@ -49,7 +51,9 @@ def to_zarr(
         Write to this region of an array that exists; a dict has names of its dimensions. Stored
         units that it covers in part are read, changed and written, by one writer at a time.
     compute : bool
-        Whether to do it now. If not, nothing but metadata is written yet.
+        Whether to do it now. If not, nothing but metadata is written yet. Of writes that are
+        computed together no two may have elements of an array in common: that is a
+        `SelectionError` then.
     return_stored : bool
         Whether to return the stored array, as a Dask array.
     mode : {"a", "r+", "w", "w-"}
@@ -78,7 +82,7 @@ def to_zarr(
         If there is a node already, or the one to be replaced is what `x` is computed from and
         can't stay until the new one is complete.
     SelectionError
-        If the region does not fit `x`, or `x` is computed from it.
+        If the region is not made of slices, does not fit `x`, or `x` is computed from it.
 
     Notes
     -----
@@ -87,6 +91,7 @@ def to_zarr(
 
     An error that comes while it is computed has a note that says what is there then.
     """
+    check_options(create_kwargs, to_zarr, ArrayOptions)
     x = known(x)
     how = How(region, mode, overwrite, grid, commit)
     to = find_destination(x, url, component, storage_options, how, create_kwargs, [x])
@@ -128,7 +133,8 @@ def store(
     Raises
     ------
     ZarrdaskError
-        As `zarrdask.to_zarr`, before anything is written if one of the arrays can't be stored.
+        As `zarrdask.to_zarr`, before anything is written if one of the arrays can't be stored, or
+        two have elements in common.
 
     Examples
     --------
@@ -141,6 +147,7 @@ def store(
     array([ 0,  2,  4,  6,  8, 10])
     """
     how = {name: options.pop(name) for name in How._fields if name in options}
+    check_options(options, store, ArrayOptions)
     pairs = arrays.items() if isinstance(arrays, Mapping) else arrays
     given = [(target, known(x)) for target, x in pairs]
     together = [x for _, x in given]

@@ -4,7 +4,8 @@ A task owns a region: it reads all of it, then writes all of it. In one pass, re
 units of the target, and what they meet of the source is read as often as they meet it. In more
 passes, regions of the first are whole pieces of the source, each read once; what they hold is
 packed into one object each, cut where the regions of the next pass will want it, so that those
-read ranges of it. The cheapest way is taken, by bytes and requests.
+read ranges of it. In a cluster, workers may hand these pieces to each other instead. The cheapest
+way is taken, by bytes and requests.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,26 +14,30 @@ from math import prod
 import numpy as np
 
 from zarrdask.errors import MetadataError
-from zarrdask.grids import Axis, Shape
 from zarrdask.plan.align import auto_block, join
-from zarrdask.plan.regions import Choice, Cutting, choice, choices, edges_within, pieces_between
+from zarrdask.plan.exchange import exchanges
+from zarrdask.plan.reckoning import (
+    TASK,
+    cheapest,
+    cost_of,
+    count,
+    cutting,
+    idle,
+    joined,
+    outer,
+    to_read,
+    to_write,
+)
+from zarrdask.plan.regions import Choice, Cutting, choice, edges_within, pieces_between
 from zarrdask.plan.scheme import PART, Costs, Grids, Scheme, Stage, lengths_of
 from zarrdask.render import size as in_words
 
-#: How many combinations of lengths are looked at.
-_COMBINATIONS = 100_000
-#: What a task costs besides, as bytes that could be moved meanwhile.
-_TASK = 2**20
 #: Bytes, decoded, that a task moves as they are stored.
 _BATCH = 2**26
-#: How much of a task is done by one thread: an object of packed pieces is stored in one call.
-_SERIAL = {"packed": 0.25, "target": 0.05}
 #: Rounds in which the regions of two passes are fitted to each other.
 _ROUNDS = 3
 #: Lengths between those of two passes that a middle one tries.
 _BETWEEN = 9
-#: What a thread holds to write a unit, in its size: cut out, before a codec and after it.
-_WRITING = 3
 
 
 def schemes(grids: Grids, costs: Costs) -> list[Scheme]:
@@ -71,34 +76,31 @@ def schemes(grids: Grids, costs: Costs) -> list[Scheme]:
 
 
 def _ways(grids: Grids, costs: Costs) -> Iterator[Scheme]:
-    reading, writing = _reading(grids, costs), _WRITING * grids.largest("target")
+    reading, writing = to_read(grids, costs), to_write(grids)
     once = _one_pass(grids, costs, max(reading, writing))
     yield once
+    if not costs.packs or once.moved <= 2 * grids.nbytes:
+        return
+    if costs.exchanges and costs.at_once == 1:
+        yield from exchanges(grids, costs)
     room = costs.room - grids.largest("source") - max(reading, costs.copies * costs.slab)
-    if costs.packs and once.moved > 2 * grids.nbytes and room >= 0:
+    if room >= 0:
         source, target = _two_passes(grids, costs)
         yield _passes(grids, costs, (source, target))
         yield _passes(grids, costs, (source, _middle(grids, costs, source, target), target))
 
 
-def _reading(grids: Grids, costs: Costs) -> int:
-    """Return what a thread holds to read: a piece as it is stored, and what it decodes."""
-    piece = grids.largest("source")
-    return piece + costs.copies * max(piece, min(costs.slab, grids.nbytes))
-
-
 def _least(grids: Grids, costs: Costs) -> int:
     """Return the least memory of a task: for one unit of the target, and to read and write."""
     piece, unit = grids.largest("source"), grids.largest("target")
-    least = unit + max((1 + costs.copies) * piece, _WRITING * unit)
+    least = unit + max((1 + costs.copies) * piece, to_write(grids))
     return max(least, -(-(unit + piece) * PART // (PART - costs.copies)))
 
 
 def as_blocks(grids: Grids, costs: Costs) -> Scheme:
     """Return how blocks of a Dask array are written that have no unit in common."""
     edges = map(edges_within, grids.source, grids.shape)
-    units = _count(grids.target, grids.shape)
-    block, unit = grids.largest("source"), grids.largest("target")
+    units = count(grids.target, grids.shape)
     stage = Stage(
         Cutting(tuple(edges)),
         "blocks",
@@ -106,7 +108,7 @@ def as_blocks(grids: Grids, costs: Costs) -> Scheme:
         units,
         0,
         grids.nbytes,
-        block + _WRITING * unit,
+        grids.largest("source") + to_write(grids),
         1,
         costs.slab,
         costs.at_once,
@@ -130,8 +132,8 @@ def _moving(grids: Grids, costs: Costs) -> Scheme:
     block = auto_block(grids.shape, lengths, lengths, grids.itemsize, _BATCH)
     axes = join(grids.owners, block)
     edges = tuple(edges_within(a, n) for a, n in zip(axes, grids.shape, strict=True))
-    units = _count(grids.owners, grids.shape)
-    parts = units if grids.moves == "units" else _count(grids.source, grids.shape)
+    units = count(grids.owners, grids.shape)
+    parts = units if grids.moves == "units" else count(grids.source, grids.shape)
     held = _moving_once(grids)
     threads = max(1, min(costs.share, costs.room // max(held, 1)))
     stage = Stage(
@@ -149,27 +151,22 @@ def _moving(grids: Grids, costs: Costs) -> Scheme:
     return _scheme("bytes as they are", (stage,), costs)
 
 
-def _count(axes: Sequence[Axis], shape: Shape) -> int:
-    """Return how many chunks a grid has."""
-    return prod(len(edges_within(axis, size)) - 1 for axis, size in zip(axes, shape, strict=True))
-
-
 # --------------------------------------------------------------------------------------------
 # One pass
 
 
 def _one_pass(grids: Grids, costs: Costs, once: int) -> Scheme:
     threads, room = _share(costs, once)
-    axes = _axes(grids.target, grids.shape, grids.source)
-    tasks = _outer(axes, "count")
-    longest = _outer(axes, "longest") * grids.itemsize
-    moved = _outer(axes, "covered") * grids.itemsize + grids.nbytes
-    requests = _outer(axes, "met")
-    cost = moved + requests * costs.request + tasks * _TASK
-    at = _cheapest(cost * _idle(tasks, costs.tasks), longest, room)
+    axes = joined(grids.target, grids.shape, grids.source)
+    tasks = outer(axes, "count")
+    longest = outer(axes, "longest") * grids.itemsize
+    moved = outer(axes, "covered") * grids.itemsize + grids.nbytes
+    requests = outer(axes, "met")
+    cost = moved + requests * costs.request + tasks * TASK
+    at = cheapest(cost * idle(tasks, costs.tasks), longest, room)
     chosen = [axis[i] for axis, i in zip(axes, at, strict=True)]
     regions = Cutting(tuple(c.edges for c in chosen))
-    units = _count(grids.target, grids.shape)
+    units = count(grids.target, grids.shape)
     stage = Stage(
         regions,
         "source",
@@ -197,61 +194,23 @@ def _share(costs: Costs, once: int) -> tuple[int, int]:
     return threads, costs.room - threads * once
 
 
-def _axes(units: Sequence[Axis], shape: Shape, pieces: Sequence[Axis]) -> list[list[Choice]]:
-    """Return how the units of each axis may be joined to regions."""
-    edges = [edges_within(axis, size) for axis, size in zip(pieces, shape, strict=True)]
-    several = sum(len(edges_within(a, n)) > 2 for a, n in zip(units, shape, strict=True))
-    limit = max(4, int(_COMBINATIONS ** (1 / max(several, 1))))
-    return [
-        choices(axis, size, met, min(limit, 60))
-        for axis, size, met in zip(units, shape, edges, strict=True)
-    ]
-
-
-def _outer(axes: Sequence[Sequence[Choice]], name: str) -> np.ndarray:
-    """Return the product of a property, for each combination of choices along the axes."""
-    found = np.ones((), float)
-    for axis in axes:
-        found = np.multiply.outer(found, np.array([getattr(c, name) for c in axis], float))
-    return found
-
-
-def _idle(tasks: np.ndarray, at_once: int) -> np.ndarray:
-    """Return by how much longer it takes as some workers have nothing to do at the end."""
-    tasks = np.maximum(tasks, 1)
-    rounds = np.ceil(tasks / at_once)
-    idle: np.ndarray = rounds * at_once / tasks
-    return idle
-
-
-def _cheapest(cost: np.ndarray, memory: np.ndarray, room: int) -> tuple[int, ...]:
-    """Return which combination costs the least of those that fit; the smallest if none does."""
-    fits = memory <= room
-    found = np.where(fits, cost, np.inf) if fits.any() else memory
-    return tuple(int(i) for i in np.unravel_index(int(np.argmin(found)), found.shape))
-
-
 # --------------------------------------------------------------------------------------------
 # Several passes
 
 
 def _two_passes(grids: Grids, costs: Costs) -> tuple[Cutting, Cutting]:
     """Return regions of the source's pieces and of the target's units: few pieces between them."""
-    reading = min(_share(costs, _reading(grids, costs))[1], costs.room // costs.copies)
-    once = max(_WRITING * grids.largest("target"), costs.copies * costs.slab)
+    reading = min(_share(costs, to_read(grids, costs))[1], costs.room // costs.copies)
+    once = max(to_write(grids), costs.copies * costs.slab)
     writing = _share(costs, once)[1]
-    sources = _axes(grids.source, grids.shape, grids.target)
-    targets = _axes(grids.target, grids.shape, grids.source)
+    sources = joined(grids.source, grids.shape, grids.target)
+    targets = joined(grids.target, grids.shape, grids.source)
     target = [axis[0] for axis in targets]
     source = [axis[0] for axis in sources]
     for _ in range(_ROUNDS):
         source = _fitted(sources, target, grids.itemsize, reading, costs)
         target = _fitted(targets, source, grids.itemsize, writing, costs)
-    return _cutting(source), _cutting(target)
-
-
-def _cutting(axes: Sequence[Choice]) -> Cutting:
-    return Cutting(tuple(c.edges for c in axes))
+    return cutting(source), cutting(target)
 
 
 def _fitted(
@@ -266,9 +225,9 @@ def _fitted(
     for axis, other in zip(axes, others, strict=True):
         between = [pieces_between(c.edges, other.edges) for c in axis]
         pieces = np.multiply.outer(pieces, np.array(between, float))
-    tasks = _outer(axes, "count")
-    cost = (pieces * costs.request + tasks * _TASK) * _idle(tasks, costs.tasks)
-    at = _cheapest(cost, _outer(axes, "longest") * itemsize, room)
+    tasks = outer(axes, "count")
+    cost = (pieces * costs.request + tasks * TASK) * idle(tasks, costs.tasks)
+    at = cheapest(cost, outer(axes, "longest") * itemsize, room)
     return [axis[i] for axis, i in zip(axes, at, strict=True)]
 
 
@@ -283,10 +242,10 @@ def _middle(grids: Grids, costs: Costs, source: Cutting, target: Cutting) -> Cut
         for at, edges in enumerate((one, other)):
             between = np.array([pieces_between(c.edges, edges) for c in axes[-1]], float)
             pieces[at] = np.multiply.outer(pieces[at], between)
-    cost = (pieces[0] + pieces[1]) * costs.request + _outer(axes, "count") * _TASK
+    cost = (pieces[0] + pieces[1]) * costs.request + outer(axes, "count") * TASK
     room = min(costs.room - costs.copies * costs.slab, costs.room // costs.copies)
-    best = _cheapest(cost, _outer(axes, "longest") * grids.itemsize, room)
-    return _cutting([axis[i] for axis, i in zip(axes, best, strict=True)])
+    best = cheapest(cost, outer(axes, "longest") * grids.itemsize, room)
+    return cutting([axis[i] for axis, i in zip(axes, best, strict=True)])
 
 
 def _passes(grids: Grids, costs: Costs, cuttings: Sequence[Cutting]) -> Scheme:
@@ -299,8 +258,8 @@ def _stages(grids: Grids, costs: Costs, cuttings: Sequence[Cutting]) -> Iterator
     for at, regions in enumerate(cuttings):
         before = cuttings[at - 1] if at else None
         if before is None:
-            once = _reading(grids, costs)
-            parts = _count(grids.source, grids.shape)
+            once = to_read(grids, costs)
+            parts = count(grids.source, grids.shape)
         else:
             piece = prod(
                 _longest_piece(a, b) for a, b in zip(before.edges, regions.edges, strict=True)
@@ -311,8 +270,8 @@ def _stages(grids: Grids, costs: Costs, cuttings: Sequence[Cutting]) -> Iterator
             )
         written = regions.size
         if at == last:
-            once = max(once, _WRITING * grids.largest("target"))
-            written = _count(grids.target, grids.shape)
+            once = max(once, to_write(grids))
+            written = count(grids.target, grids.shape)
         held = prod(regions.longest) * grids.itemsize
         threads = max(1, min(costs.share, (costs.room - held) // max(once, 1)))
         yield Stage(
@@ -334,16 +293,4 @@ def _longest_piece(one: np.ndarray, other: np.ndarray) -> int:
 
 
 def _scheme(name: str, stages: tuple[Stage, ...], costs: Costs) -> Scheme:
-    cost = 0.0
-    for stage in stages:
-        tasks = np.array(stage.tasks, float)
-        moved = stage.bytes_read + stage.bytes_written + stage.requests * costs.request
-        moved += stage.tasks * _TASK
-        cost += moved * float(_idle(tasks, costs.tasks)) * _alone(stage, costs)
-    return Scheme(name, stages, cost)
-
-
-def _alone(stage: Stage, costs: Costs) -> float:
-    """Return by how much longer it takes as some of a task is done by one thread."""
-    part = _SERIAL[stage.writes]
-    return costs.threads * (part + (1 - part) / stage.threads) / stage.at_once
+    return Scheme(name, stages, sum(cost_of(stage, costs) for stage in stages))

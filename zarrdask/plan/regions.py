@@ -67,6 +67,10 @@ class Cutting:
         """Return where a region lies, by its number."""
         return tuple(int(i) for i in np.unravel_index(number, self.counts)) if self.edges else ()
 
+    def number(self, index: Index) -> int:
+        """Return the number of the region that lies there."""
+        return int(np.ravel_multi_index(index, self.counts)) if self.edges else 0
+
     def at(self, index: Index) -> Region:
         """Return the region that lies there."""
         return tuple(
@@ -165,7 +169,7 @@ def choices(units: Axis, size: int, pieces: np.ndarray, limit: int) -> list[Choi
     lengths = sorted({longest, size, *_thin(near, limit // 2), *_thin(far, limit // 2)})
     found: dict[int, np.ndarray] = {}
     for length in lengths:
-        joined = _joined(units, edges, length, size)
+        joined = joined_to(length, units, edges)
         found.setdefault(len(joined), joined)
     return [choice(joined, pieces) for joined in found.values()]
 
@@ -174,17 +178,17 @@ def _lengths(unit: int, piece: int, size: int) -> list[int]:
     """Return lengths whose boundaries lie on, or just beyond, those of pieces."""
     both = unit * piece // gcd(unit, piece)
     wanted = [
-        *(n * both for n in _geometric(size // both)),
-        *(n * piece for n in _geometric(size // piece)),
+        *(n * both for n in geometric(size // both)),
+        *(n * piece for n in geometric(size // piece)),
     ]
     return sorted({ceil(n / unit) * unit for n in wanted if n < size})
 
 
 def _spread(unit: int, size: int) -> list[int]:
-    return [n * unit for n in _geometric(size // unit)]
+    return [n * unit for n in geometric(size // unit)]
 
 
-def _geometric(most: int) -> Iterator[int]:
+def geometric(most: int) -> Iterator[int]:
     """Yield whole numbers from 1 to the greatest, each a good deal larger than the one before."""
     number = 1
     while number <= most:
@@ -201,8 +205,23 @@ def _thin(lengths: Sequence[int], limit: int) -> Iterable[int]:
     return [lengths[min(int(at), len(lengths) - 1)] for at in places]
 
 
-def _joined(units: Axis, edges: np.ndarray, length: int, size: int) -> np.ndarray:
-    """Join units to regions of at most a length."""
+def joined_to(length: int, units: Axis, edges: np.ndarray) -> np.ndarray:
+    """Join units to regions of at most a length, if no unit is longer; return the boundaries.
+
+    Parameters
+    ----------
+    length : int
+    units : int or ndarray of int
+        The units' length, or the boundaries between them.
+    edges : ndarray of int64
+        The same as boundaries, within the axis.
+
+    Examples
+    --------
+    >>> joined_to(7, 3, edges_within(3, 10)).tolist()
+    [0, 6, 10]
+    """
+    size = int(edges[-1])
     if isinstance(units, int):
         return edges_within(length // units * units, size) if length < size else edges[[0, -1]]
     if length < np.diff(edges).max() or size > length * _MANY:

@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 from html import escape
 from math import prod
 from textwrap import fill
+from typing import Self
 
 import numpy as np
 
 from zarrdask import render
+from zarrdask.errors import MetadataError
 from zarrdask.picture import Picture
 from zarrdask.plan.axis import AxisPlan
 from zarrdask.plan.regions import edges_within
@@ -44,6 +46,26 @@ class Report:
     def scheme(self) -> Scheme:
         """The way that is taken."""
         return self.schemes[0]
+
+    def by(self, way: str) -> Self:
+        """Return the plan that goes another of the ways that there are.
+
+        Parameters
+        ----------
+        way : str
+            Its name, as `schemes` has it: such as "two passes".
+
+        Raises
+        ------
+        MetadataError
+            If there is none of that name.
+        """
+        names = [scheme.name for scheme in self.schemes]
+        if way not in names:
+            raise MetadataError("no such way", key="way", found=way, expected=", ".join(names))
+        chosen = self.schemes[names.index(way)]
+        others = (scheme for scheme in self.schemes if scheme is not chosen)
+        return replace(self, schemes=(chosen, *others))
 
     @property
     def peak(self) -> int:
@@ -87,6 +109,11 @@ class Report:
         yield "way", f"{scheme.name}: {self._numbers(scheme)}"
         yield "why", "; ".join(self._why())
         yield from self._before()
+        if scheme.exchange is not None:
+            handed = scheme.exchange
+            boxes = f"{handed.boxes.size} of {_shape(handed.boxes.longest)}"
+            pieces = f"{size(handed.nbytes)} in {handed.pieces} pieces"
+            yield "boxes", f"{boxes}, one after another; workers hand each other {pieces}"
         for at, stage in enumerate(scheme.stages, 1):
             yield f"pass {at}", _stage(stage)
         at_once = max(stage.at_once for stage in scheme.stages)
@@ -200,7 +227,12 @@ def _pieces(stage: Stage, after: Stage) -> tuple[np.ndarray, ...]:
 
 
 def _read(stage: Stage) -> str:
-    return {"source": "chunk", "packed": "packed region", "blocks": "Dask block"}[stage.reads]
+    return {
+        "source": "chunk",
+        "packed": "packed region",
+        "held": "region of a worker",
+        "blocks": "Dask block",
+    }[stage.reads]
 
 
 def _lengths(edges: np.ndarray) -> tuple[int, ...]:
@@ -216,13 +248,21 @@ def _stage(stage: Stage) -> str:
     tasks = (
         f"{stage.tasks} task{'s' if stage.tasks != 1 else ''} of {_shape(stage.regions.longest)}"
     )
-    source = {"source": "read chunks", "packed": "read packed pieces", "blocks": "take blocks"}[
-        stage.reads
-    ]
-    target = "write units" if stage.writes == "target" else "pack pieces"
+    read, written = f" ({size(stage.bytes_read)})", f" ({size(stage.bytes_written)})"
+    source = {
+        "source": f"read chunks{read}",
+        "packed": f"read packed pieces{read}",
+        "held": "ask workers for pieces",
+        "blocks": f"take blocks{read}",
+    }[stage.reads]
+    target = {
+        "packed": f"pack pieces{written}",
+        "held": "keep pieces",
+        "target": f"write units{written}",
+    }[stage.writes]
     if stage.moves:
-        source, target = "read encoded bytes", "write them"
+        source, target = f"read encoded bytes{read}", f"write them{written}"
     return (
-        f"{tasks}; {source} ({size(stage.bytes_read)}), {target} ({size(stage.bytes_written)}) "
-        f"by {stage.requests} requests; at most {size(stage.peak)} a task"
+        f"{tasks}; {source}, {target} by {stage.requests} requests; at most {size(stage.peak)} a "
+        "task"
     )

@@ -13,6 +13,8 @@ from zarrdask.plan.regions import Cutting
 _SLAB, PART = 2**22, 8
 #: What a request costs besides its bytes, as bytes: on a local disk, and elsewhere.
 NEAR, FAR = 2**15, 2**19
+#: What a byte costs that goes from process to process, as bytes of such a store.
+HANDED_NEAR, HANDED_FAR = 1.0, 0.5
 
 
 class Costs(NamedTuple):
@@ -35,6 +37,10 @@ class Costs(NamedTuple):
     copies : int
         How often a value is in memory while a store gives or takes it: twice, where that wants
         bytes of its own, or gives several values at once.
+    exchanges : bool
+        Whether processes can hand values to each other.
+    network : float
+        What a byte costs that they do: as bytes of a store.
     """
 
     memory: int
@@ -44,6 +50,8 @@ class Costs(NamedTuple):
     packs: bool = True
     at_once: int = 1
     copies: int = 1
+    exchanges: bool = False
+    network: float = HANDED_NEAR
 
     @property
     def room(self) -> int:
@@ -74,9 +82,9 @@ class Stage:
     ----------
     regions : Cutting
         What the tasks own.
-    reads : {"source", "packed", "blocks"}
-        Where from: stored chunks, packed pieces, blocks of a Dask array.
-    writes : {"packed", "target"}
+    reads : {"source", "packed", "held", "blocks"}
+        Where from: stored chunks, packed pieces, what workers hold, blocks of a Dask array.
+    writes : {"packed", "held", "target"}
         Where to.
     requests : int
         Reads and writes of all tasks.
@@ -95,8 +103,8 @@ class Stage:
     """
 
     regions: Cutting
-    reads: Literal["source", "packed", "blocks"]
-    writes: Literal["packed", "target"]
+    reads: Literal["source", "packed", "held", "blocks"]
+    writes: Literal["packed", "held", "target"]
     requests: int
     bytes_read: int
     bytes_written: int
@@ -112,6 +120,24 @@ class Stage:
         return self.regions.size
 
 
+class Exchanged(NamedTuple):
+    """What workers hand to each other.
+
+    Attributes
+    ----------
+    boxes : Cutting
+        They do so within one of these after another.
+    nbytes : int
+        How much.
+    pieces : int
+        In how many pieces.
+    """
+
+    boxes: Cutting
+    nbytes: int
+    pieces: int
+
+
 @dataclass(frozen=True, eq=False)
 class Scheme:
     """A way to rewrite an array.
@@ -119,15 +145,25 @@ class Scheme:
     Attributes
     ----------
     name : str
-        "bytes as they are", "blocks as they are", "one pass", "two passes" or "three passes".
+        "bytes as they are", "blocks as they are", "one pass", "in the cluster", "two passes" or
+        "three passes".
     stages : tuple of Stage
     cost : float
         Bytes that are moved, and what else takes time, as bytes.
+    exchange : Exchanged, optional
+        What workers hand to each other, if they do.
     """
 
     name: str
     stages: tuple[Stage, ...]
     cost: float
+    exchange: Exchanged | None = None
+
+    @property
+    def cuttings(self) -> tuple[Cutting, ...]:
+        """All regions that tasks are for."""
+        boxes = () if self.exchange is None else (self.exchange.boxes,)
+        return (*boxes, *(stage.regions for stage in self.stages))
 
     @property
     def moved(self) -> int:

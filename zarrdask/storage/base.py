@@ -1,28 +1,12 @@
 """What a store is: bytes by key, with defaults for all that can be built from get and set."""
 
-import re
 from abc import ABC, abstractmethod
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import ClassVar
 
-from zarrdask.errors import MetadataError, SelectionError, UnsupportedError
-
-Buffer = bytes | bytearray | memoryview
-#: Start and length.
-Range = tuple[int, int]
-#: A key, and what is wanted of its value: where it starts (from the end, if negative), and how
-#: long it is, or None for all that follows.
-KeyRange = tuple[str, tuple[int, int | None]]
-#: A key, and what to put into its value, and where.
-KeyValue = tuple[str, int, Buffer]
-#: The names of the keys, and of the prefixes, right under a prefix.
-Names = tuple[list[str], list[str]]
-#: What the draft of v3 allows in a key.
-_DRAFT = re.compile(r"[A-Za-z0-9/._-]*")
-#: How Python has a file name that is no text.
-_SURROGATE = re.compile("[\ud800-\udfff]")
+from zarrdask.errors import UnsupportedError
+from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
+from zarrdask.storage.parts import Buffer, KeyRange, KeyValue, Range, by_key, cut, parts_by_key
 
 
 class Scratch:
@@ -147,7 +131,7 @@ class Store(ABC):
         """
         wanted = [(check_key(key), start, length) for key, (start, length) in key_ranges]
         found: dict[int, Buffer | None] = {}
-        for key, places in _by_key([key for key, _, _ in wanted]).items():
+        for key, places in by_key([key for key, _, _ in wanted]).items():
             sized: dict[int, Range] = {}
             for at in places:
                 _, start, length = wanted[at]
@@ -253,156 +237,6 @@ class Store(ABC):
     def list(self) -> Iterator[str]:
         """Yield every key."""
         return self.list_prefix("")
-
-
-# --------------------------------------------------------------------------------------------
-# Keys
-
-
-def check_key(key: str, *, draft: bool = False) -> str:
-    """Return a key if it is one.
-
-    The package makes its keys of paths and chunk indices that were checked, so reads and writes
-    of chunks don't do this again.
-
-    Parameters
-    ----------
-    draft : bool
-        Whether the rule of the v3 draft holds, which knows few characters (conformance B-77).
-        Otherwise a key is any Unicode text that does not end with "/" (C-72).
-
-    Raises
-    ------
-    MetadataError
-        If it is none.
-    """
-    valid = isinstance(key, str) and key != "" and not key.endswith("/")
-    return _checked("key", key, 'Unicode text that does not end with "/"', valid=valid, draft=draft)
-
-
-def check_prefix(prefix: str, *, draft: bool = False) -> str:
-    """Return a prefix in normal form: "" or a text that ends with "/"; "/" is "" too.
-
-    Parameters
-    ----------
-    draft : bool
-        As in `check_key`.
-
-    Raises
-    ------
-    MetadataError
-        If it is none.
-    """
-    if prefix in ("", "/"):
-        return ""
-    valid = isinstance(prefix, str) and prefix.endswith("/")
-    expected = '"" or Unicode text that ends with "/"'
-    return _checked("prefix", prefix, expected, valid=valid, draft=draft)
-
-
-def _checked(kind: str, text: str, expected: str, *, valid: bool, draft: bool) -> str:
-    if not valid or _SURROGATE.search(text):
-        raise MetadataError(f"not a {kind}", key=kind, found=text, expected=expected)
-    if draft and not _DRAFT.fullmatch(text):
-        raise MetadataError(
-            f"not a {kind} in the draft of Zarr v3", key=kind, found=text, expected=_DRAFT.pattern
-        )
-    return text
-
-
-def right_below(prefix: str, keys: Iterable[str]) -> Names:
-    """Return the names right under a prefix, of all keys that begin with it.
-
-    Examples
-    --------
-    >>> right_below("a/", ["a/b", "a/c", "a/d/e", "a/f/g"])
-    (['b', 'c'], ['d', 'f'])
-    """
-    names: set[str] = set()
-    prefixes: set[str] = set()
-    for key in keys:
-        name, slash, _ = key[len(prefix) :].partition("/")
-        (prefixes if slash else names).add(name)
-    return sorted(names), sorted(prefixes)
-
-
-# --------------------------------------------------------------------------------------------
-# Parts of values
-
-
-def _by_key(keys: Sequence[str]) -> dict[str, list[int]]:
-    """Return where each key stands in a list."""
-    found: dict[str, list[int]] = defaultdict(list)
-    for at, key in enumerate(keys):
-        found[key].append(at)
-    return found
-
-
-def parts_by_key(key_start_values: Iterable[KeyValue]) -> dict[str, list[tuple[int, Buffer]]]:
-    """Return the parts to be stored of each value, by rising start.
-
-    Raises
-    ------
-    MetadataError
-        If one is no key.
-    SelectionError
-        If parts of a value overlap, or start before it (conformance B-82).
-    """
-    found: dict[str, list[tuple[int, Buffer]]] = defaultdict(list)
-    for key, start, value in key_start_values:
-        found[check_key(key)].append((start, memoryview(value).cast("B")))
-    for key, parts in found.items():
-        parts.sort(key=lambda part: (part[0], len(part[1])))
-        overlap = any(at + len(part) > then for (at, part), (then, _) in pairwise(parts))
-        if overlap or parts[0][0] < 0:
-            raise SelectionError(
-                "parts to be stored must not overlap, nor start before the value",
-                key=key,
-                found=[(start, len(part)) for start, part in parts],
-                expected="(start, length) pairs apart from each other, from 0",
-            )
-    return found
-
-
-def cut(value: Buffer, start: int, length: int | None) -> memoryview:
-    """Return part of a value without copying it."""
-    view = memoryview(value)
-    if start < 0:
-        start = max(len(view) + start, 0)
-    return view[start : None if length is None else start + length]
-
-
-def coalesce(ranges: Sequence[Range], gap: int, limit: int) -> list[tuple[Range, list[Range]]]:
-    """Join ranges that are at most `gap` bytes apart, up to `limit` bytes together.
-
-    Parameters
-    ----------
-    ranges : sequence of (start, length)
-        By rising start; they may overlap.
-
-    Returns
-    -------
-    list of ((start, length), list of (offset in the joined range, length))
-
-    Examples
-    --------
-    >>> coalesce([(0, 4), (6, 2), (90, 5)], gap=2, limit=100)
-    [((0, 8), [(0, 4), (6, 2)]), ((90, 5), [(0, 5)])]
-    """
-    joined: list[tuple[Range, list[Range]]] = []
-    first, end, members = 0, 0, []  # type: tuple[int, int, list[Range]]
-    for start, length in ranges:
-        stop = start + length
-        if members and (start - end > gap or max(stop, end) - first > limit):
-            joined.append(((first, end - first), members))
-            members = []
-        if not members:
-            first, end = start, stop
-        members.append((start - first, length))
-        end = max(end, stop)
-    if members:
-        joined.append(((first, end - first), members))
-    return joined
 
 
 def not_supported(url: str, action: str) -> UnsupportedError:

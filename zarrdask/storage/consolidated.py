@@ -5,15 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from zarrdask.storage.base import (
-    Buffer,
-    KeyValue,
-    Names,
-    Range,
-    Scratch,
-    Store,
-    check_prefix,
-)
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.keys import Names, check_prefix
+from zarrdask.storage.parts import Buffer, KeyValue, Range
 from zarrdask.storage.wrapped import WrappedStore
 
 

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.storage.base import Buffer, Names, Range, Scratch, Store, check_key, check_prefix
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.keys import Names, check_key, check_prefix
+from zarrdask.storage.parts import Buffer, Range
 from zarrdask.storage.wrapped import WrappedStore
 
 #: The format that the draft's text has, and the older dialect of it that real files use.

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from zarrdask.errors import ReadOnlyError, StoreError
-from zarrdask.storage.base import Buffer, Names, Range, Scratch, Store
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.keys import Names
+from zarrdask.storage.parts import Buffer, Range
 from zarrdask.storage.wrapped import WrappedStore
 
 

@@ -12,17 +12,10 @@ from toolz import partition_all
 
 from zarrdask import config
 from zarrdask.errors import ReadOnlyError, StoreError
-from zarrdask.storage.base import (
-    Buffer,
-    Names,
-    Range,
-    Scratch,
-    Store,
-    check_prefix,
-    coalesce,
-    not_listable,
-)
+from zarrdask.storage.base import Scratch, Store, not_listable
+from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.memory import elsewhere
+from zarrdask.storage.parts import Buffer, Range, coalesce
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 _JOIN_LIMIT = 2**24
@@ -98,13 +91,13 @@ class FsspecStore(Store):
         except _ABSENT:
             return None
         except Exception as error:
-            raise _failed(key, error) from error
+            raise self._failed(key, error) from error
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
         for batch in _batches(keys):
             paths = [self.path(key) for key in batch]
             for key, value in zip(batch, self._fetch(batch[0], paths, None, None), strict=True):
-                yield _value(key, value)
+                yield self._value(key, value)
 
     def _fetch(self, key: str, paths: list[str], starts: Any, ends: Any) -> list[Any]:
         """Return what there is at several paths, or the errors, in one call."""
@@ -116,7 +109,7 @@ class FsspecStore(Store):
             # Some file systems that wrap others let one missing value spoil the call.
             return [self._fetch_one(*each) for each in zip(paths, starts, ends, strict=True)]
         except Exception as error:
-            raise _failed(key, error) from error
+            raise self._failed(key, error) from error
         return [
             _trimmed(value, start, end)
             for value, start, end in zip(found, starts, ends, strict=True)
@@ -137,7 +130,7 @@ class FsspecStore(Store):
         except _ABSENT:
             return None
         except Exception as error:
-            raise _failed(key, error) from error
+            raise self._failed(key, error) from error
         return bytes(_trimmed(found, start, end))
 
     def get_ranges(  # noqa: D102
@@ -149,7 +142,7 @@ class FsspecStore(Store):
             ends = [start + length for (start, length), _ in batch]
             values = self._fetch(key, [self.path(key)] * len(batch), starts, ends)
             for value, (_, members) in zip(values, batch, strict=True):
-                data = _value(key, value)
+                data = self._value(key, value)
                 for offset, size in members:
                     yield None if data is None else memoryview(data)[offset : offset + size]
 
@@ -169,7 +162,7 @@ class FsspecStore(Store):
         except NotImplementedError as error:
             raise ReadOnlyError("this file system can't be written", key=key) from error
         except Exception as error:
-            raise _failed(key, error) from error
+            raise self._failed(key, error) from error
 
     @property
     def conditional(self) -> bool:  # type: ignore[override]
@@ -187,7 +180,7 @@ class FsspecStore(Store):
                 return False
             if codes & _UNKNOWN:
                 return super().create(key, value)
-            raise _failed(key, error) from error
+            raise self._failed(key, error) from error
         return True
 
     def erase(self, key: str) -> None:  # noqa: D102
@@ -198,7 +191,7 @@ class FsspecStore(Store):
         except NotImplementedError as error:
             raise ReadOnlyError("this file system can't erase", key=key) from error
         except Exception as error:
-            raise _failed(key, error) from error
+            raise self._failed(key, error) from error
 
     def erase_prefix(self, prefix: str) -> None:  # noqa: D102
         directory = self.path(check_prefix(prefix)).rstrip("/")
@@ -215,7 +208,7 @@ class FsspecStore(Store):
         except NotImplementedError as error:
             raise ReadOnlyError("this file system can't erase", key=prefix) from error
         except Exception as error:
-            raise _failed(prefix, error) from error
+            raise self._failed(prefix, error) from error
 
     def list_dir(self, prefix: str) -> Names:  # noqa: D102
         keys: set[str] = set()
@@ -232,13 +225,24 @@ class FsspecStore(Store):
         except NotImplementedError as error:
             raise not_listable(self.url, error) from error
         except Exception as error:
-            raise _failed(prefix, error) from error
+            raise self._failed(prefix, error) from error
         for entry in entries:
             name = entry["name"].rstrip("/").rsplit("/", 1)[-1]
             name = unquote(name) if "http" in _protocols(self.fs) else name
             if entry["name"].strip("/") != directory.strip("/") and name:
                 (prefixes if entry["type"] == "directory" else keys).add(name)
         return sorted(keys), sorted(prefixes)
+
+    def _value(self, key: str, found: Any) -> Buffer | None:
+        if found is None or isinstance(found, _ABSENT):
+            return None
+        if isinstance(found, BaseException):
+            raise self._failed(key, found) from found
+        return bytes(found)
+
+    def _failed(self, key: str, error: BaseException) -> StoreError:
+        place, text = f"{self.url}/{key}", str(error) or type(error).__name__
+        return StoreError(text, key=place, found=type(error).__name__)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self.fs, self.root, None if self.shared else os.getpid())
@@ -276,14 +280,6 @@ def _batches(items: Iterable[Any]) -> Iterator[Any]:
     return partition_all(config.get("requests"), items)  # type: ignore[no-any-return]
 
 
-def _value(key: str, found: Any) -> Buffer | None:
-    if found is None or isinstance(found, _ABSENT):
-        return None
-    if isinstance(found, BaseException):
-        raise _failed(key, found) from found
-    return bytes(found)
-
-
 def _trimmed(found: Any, start: int | None, end: int | None) -> Any:
     """Return the part that was asked for, also of a server that sent everything (RFC 9110)."""
     if isinstance(found, BaseException) or start is None:
@@ -293,7 +289,3 @@ def _trimmed(found: Any, start: int | None, end: int | None) -> Any:
     if end is not None and len(found) > end - start:
         return found[start:end]
     return found
-
-
-def _failed(key: str, error: BaseException) -> StoreError:
-    return StoreError(str(error) or type(error).__name__, key=key, found=type(error).__name__)

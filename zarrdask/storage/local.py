@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from zarrdask.errors import StoreError
-from zarrdask.storage.base import Buffer, Names, Range, Scratch, Store, check_prefix, coalesce
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.keys import Names, check_prefix
+from zarrdask.storage.parts import Buffer, Range, coalesce
 from zarrdask.storage.temporary import is_temporary, temporary, tidy
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
@@ -54,7 +56,7 @@ class LocalStore(Store):
         return f"{self.root}/{key}"
 
     def get(self, key: str) -> bytes | None:  # noqa: D102
-        with _opened(self.path(key), key) as (fd, size):
+        with _opened(self.path(key)) as (fd, size):
             return None if fd < 0 else _read(fd, size)
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
@@ -70,7 +72,7 @@ class LocalStore(Store):
                 continue
             except OSError as error:
                 if error.errno != ENAMETOOLONG:
-                    raise _failed(key, error) from error
+                    raise _failed(start + key, error) from error
                 yield None
                 continue
             try:
@@ -84,13 +86,13 @@ class LocalStore(Store):
                 yield None
                 continue
             except OSError as error:
-                raise _failed(key, error) from error
+                raise _failed(start + key, error) from error
             finally:
                 os.close(fd)
             yield view[:size]
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
-        with _opened(self.path(key), key) as (fd, size):
+        with _opened(self.path(key)) as (fd, size):
             if fd < 0:
                 return None
             begin = max(size + start, 0) if start < 0 else start
@@ -101,7 +103,7 @@ class LocalStore(Store):
     def get_ranges(  # noqa: D102
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
-        with _opened(self.path(key), key) as (fd, end):
+        with _opened(self.path(key)) as (fd, end):
             if fd < 0:
                 yield from (None for _ in ranges)
                 return
@@ -122,7 +124,7 @@ class LocalStore(Store):
 
     def opened(self, key: str) -> AbstractContextManager[tuple[int, int]]:
         """Open a value for reading: its descriptor (negative if there is none) and size."""
-        return _opened(self.path(key), key)
+        return _opened(self.path(key))
 
     def replace(self, key: str, write: Callable[[int], None]) -> None:
         """Store a value that a function writes to the file whose descriptor it is given.
@@ -170,7 +172,7 @@ class LocalStore(Store):
                     os.unlink(partial)
                 raise
         except OSError as error:
-            raise _failed(key, error) from error
+            raise _failed(self.path(key), error) from error
 
     def _make_directory(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)
@@ -181,7 +183,7 @@ class LocalStore(Store):
         except _ABSENT:
             return
         except OSError as error:
-            raise _failed(key, error) from error
+            raise _failed(self.path(key), error) from error
 
     def tidy(self, prefix: str) -> None:  # noqa: D102
         tidy(self.path(prefix))
@@ -196,10 +198,10 @@ class LocalStore(Store):
                 if not os.path.isdir(path):
                     return
             except OSError as error:
-                raise _failed(prefix, error) from error
+                raise _failed(self.path(prefix), error) from error
             else:
                 return
-        raise StoreError("others keep changing this directory", key=prefix)
+        raise StoreError("others keep changing this directory", key=path)
 
     def list_dir(self, prefix: str) -> Names:  # noqa: D102
         keys, prefixes = [], []
@@ -215,7 +217,7 @@ class LocalStore(Store):
         except _ABSENT:
             return [], []
         except OSError as error:
-            raise _failed(prefix, error) from error
+            raise _failed(self.path(prefix), error) from error
         return sorted(keys), sorted(prefixes)
 
     def stamp(self, key: str) -> str:  # noqa: D102
@@ -234,7 +236,7 @@ def _link(partial: str, path: str) -> None:
 
 
 @contextmanager
-def _opened(path: str, key: str) -> Iterator[tuple[int, int]]:
+def _opened(path: str) -> Iterator[tuple[int, int]]:
     """Open a file for reading: its descriptor (negative if there is none) and size."""
     fd = -1
     try:
@@ -251,7 +253,7 @@ def _opened(path: str, key: str) -> Iterator[tuple[int, int]]:
     except OSError as error:
         if isinstance(error, StoreError):
             raise
-        raise _failed(key, error) from error
+        raise _failed(path, error) from error
     finally:
         if fd >= 0:
             os.close(fd)
@@ -287,5 +289,5 @@ def _write(fd: int, value: Buffer) -> None:
         written += os.write(fd, view[written:])
 
 
-def _failed(key: str, error: OSError) -> StoreError:
-    return StoreError(error.strerror or str(error), key=key, found=type(error).__name__)
+def _failed(path: str, error: OSError) -> StoreError:
+    return StoreError(error.strerror or str(error), key=path, found=type(error).__name__)

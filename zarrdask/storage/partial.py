@@ -2,16 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from zarrdask.storage.base import (
-    Buffer,
-    KeyRange,
-    KeyValue,
-    Range,
-    Scratch,
-    Store,
-    check_key,
-    not_supported,
-)
+from zarrdask.storage.base import Scratch, Store, not_supported
+from zarrdask.storage.keys import check_key
+from zarrdask.storage.parts import Buffer, KeyRange, KeyValue, Range
 
 
 class StoreWithPartialAccess(Store):

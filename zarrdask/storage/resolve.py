@@ -38,6 +38,9 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
             expected="a URL, a path, a mutable mapping or a store",
         )
     text = os.fsdecode(url)
+    if not text:
+        # It would be the current directory: a variable of a shell that was not set.
+        raise StoreError("an empty text is no place to store arrays", expected="a URL or a path")
     if text.startswith(("file://", "local://")):
         text = unquote(text.partition("://")[2])
     if "://" in text or "::" in text:

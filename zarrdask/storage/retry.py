@@ -9,8 +9,10 @@ from itertools import count
 from typing import Any, TypeVar
 
 from zarrdask import config
-from zarrdask.storage.base import Buffer, Names, Range, Scratch, Store
+from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.draft import DraftStore
+from zarrdask.storage.keys import Names
+from zarrdask.storage.parts import Buffer, Range
 from zarrdask.storage.wrapped import WrappedStore
 
 T = TypeVar("T")

@@ -16,18 +16,9 @@ import numpy as np
 from zarrdask.errors import CodecError, MetadataError
 from zarrdask.grids import Index, Shape
 from zarrdask.keys import ChunkKeyEncoding
-from zarrdask.storage.base import (
-    Buffer,
-    KeyRange,
-    Names,
-    Range,
-    Scratch,
-    Store,
-    check_key,
-    check_prefix,
-    cut,
-    right_below,
-)
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
+from zarrdask.storage.parts import Buffer, KeyRange, Range, cut
 from zarrdask.storage.wrapped import WrappedStore
 
 #: What readers know (X-B17, ZEP 2), the specification's title, and its example (S-1).

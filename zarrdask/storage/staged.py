@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 from zarrdask.errors import StoreError
-from zarrdask.storage.base import Buffer
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.parts import Buffer
 from zarrdask.storage.temporary import temporary
 
 _HERE = -100  # AT_FDCWD

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from zarrdask.storage.base import Buffer, Names, Range, Scratch, Store
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.keys import Names
+from zarrdask.storage.parts import Buffer, Range
 
 
 class WrappedStore(Store):

@@ -1,0 +1,313 @@
+"""A rewrite by the workers of a cluster that hand each other what they read.
+
+Each worker has an actor, which others ask for pieces: these go from worker to worker, and neither
+the scheduler nor this process has to do with them. If a worker is lost, what was kept of the box
+is, too: it is done again.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from queue import Empty, SimpleQueue
+from time import monotonic, sleep
+from typing import Any
+
+import numpy as np
+
+from zarrdask.errors import MetadataError, StoreError, ZarrdaskError
+from zarrdask.exchange import Exchange, Member
+from zarrdask.graph.progress import Progress
+from zarrdask.graph.run import Workers
+
+#: In seconds: how often one looks whether all workers are there; until the scheduler knows that
+#: one is lost; until another one has come.
+_LOOK, _NOTICED, _COME = 1, 5, 60
+#: How often workers may be lost until a box is done.
+_LOSSES = 3
+
+
+class ActingMember:
+    """A member of an exchange, as an actor: asked by others while it works.
+
+    Parameters
+    ----------
+    task : callable
+        Returns the `Exchange`.
+    number : int
+        Which of the members it is.
+    """
+
+    def __init__(self, task: Any, number: int) -> None:
+        self._do: Exchange = task.do
+        self._member = Member(task.do)
+        self._number = number
+        self._peers: Sequence[Any] = ()
+        self._left = threading.Event()
+
+    def meet(self, peers: Sequence[Any]) -> None:
+        """Know the actors of all members."""
+        self._peers = peers
+
+    def take(self, number: int) -> None:
+        """Read a region, and keep it."""
+        self._member.take(number)
+
+    async def piece(self, reader: int, writer: int) -> np.ndarray:
+        """Return a piece, also while this member works: it is answered between its tasks."""
+        return self._member.piece(reader, writer)
+
+    def give(self, box: int, number: int) -> int:
+        """Write a region of a box; return how many units there are then."""
+        owners = self._do.owners(box)
+
+        def ask(reader: int, writer: int) -> Callable[[], np.ndarray]:
+            owner = owners[reader]
+            if owner == self._number:
+                return lambda: self._member.piece(reader, writer)
+            return partial(_result, self._peers[owner].piece(reader, writer), self._left)
+
+        return self._member.give(number, ask)
+
+    def clear(self) -> None:
+        """Forget what was read."""
+        self._member.clear()
+
+    async def leave(self) -> None:
+        """Wait for none of the others any more: they may be lost."""
+        self._left.set()
+
+    def end(self) -> None:
+        """Forget all, when what was begun before has ended."""
+        self._member.clear()
+        self._peers = ()
+
+
+def exchange(
+    do: Exchange,
+    task: Any,
+    boxes: Sequence[int],
+    on: Workers,
+    told: Progress,
+    finished: Callable[[int], None],
+) -> None:
+    """Rewrite boxes of an array, one after another.
+
+    Parameters
+    ----------
+    do : Exchange
+    task : Carried
+        The same, as workers get it.
+    boxes : sequence of int
+        Which.
+    on : Workers
+        Of a cluster.
+    told : Progress
+        Counts the regions that are read, and written.
+    finished : callable
+        Called with the number of each box, when it is done.
+
+    Raises
+    ------
+    MetadataError
+        If they are of no cluster.
+    StoreError
+        If a store fails, or there are fewer workers than the plan was made for.
+    """
+    if on.client is None:
+        raise MetadataError(
+            "workers of a cluster are to hand each other values; plan it for what executes it",
+            key="scheduler",
+            found=f"{on.processes} processes",
+            expected="a distributed client, or scheduler= of rechunk",
+        )
+    left, losses = list(boxes), 0
+    while left:
+        try:
+            with _members(do, task, on.client) as members:
+                while left:
+                    _rewrite(do, left[0], members, told)
+                    finished(left.pop(0))
+                    losses = 0
+        except _LostError as error:
+            losses += 1
+            if losses > _LOSSES:
+                raise StoreError(
+                    "workers were lost again and again; do they have enough memory?",
+                    key="scheduler",
+                    found=f"{losses} times in one box",
+                ) from error
+
+
+class _LostError(Exception):
+    """A worker is gone, and with it what it kept of a box."""
+
+
+@dataclass
+class _Members:
+    """The actors, and the workers that they are on."""
+
+    addresses: list[str]
+    client: Any
+    actors: Sequence[Any] = ()
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def all(self, work: Callable[[int], None]) -> None:
+        """Do work for each of them at the same time; look now and then whether they are there.
+
+        Raises
+        ------
+        _LostError
+            If one is gone.
+        """
+        self.ended, count = threading.Event(), len(self.addresses)
+        with ThreadPoolExecutor(count, thread_name_prefix="zarrdask-box") as threads:
+            left = {threads.submit(work, at) for at in range(count)}
+            try:
+                while left:
+                    done, left = wait(left, _LOOK, FIRST_EXCEPTION)
+                    for future in done:
+                        future.result()
+                    if left and self._are_lost():
+                        raise _LostError
+            except ZarrdaskError:
+                raise
+            except Exception as error:
+                # Who asked a worker that is lost may know it before the scheduler does.
+                if self._are_lost(_NOTICED):
+                    raise _LostError from error
+                raise
+            finally:
+                self.ended.set()
+
+    def result(self, future: Any) -> Any:
+        """Return what there is to come from one, unless another one failed."""
+        return _result(future, self.ended)
+
+    def _are_lost(self, seconds: float = 0) -> bool:
+        """Whether workers are gone, or will be within some time."""
+        end = monotonic() + seconds
+        while set(self.addresses) <= _workers(self.client):
+            if monotonic() >= end:
+                return False
+            sleep(0.2)
+        return True
+
+
+def _result(future: Any, ended: threading.Event) -> Any:
+    """Return what an actor returns, unless all is over before: one that is lost never returns."""
+    while not ended.is_set():
+        try:
+            return future.result(timeout=_LOOK)
+        except TimeoutError:
+            if future.done():  # it may be its own error
+                return future.result()
+    raise _LostError
+
+
+def _workers(client: Any) -> set[str]:
+    """Return the addresses of all workers that are there."""
+    return set(client.scheduler_info(n_workers=-1)["workers"])
+
+
+@contextmanager
+def _members(do: Exchange, task: Any, client: Any) -> Iterator[_Members]:
+    """Have an actor on each worker."""
+    # Bound to this client: those that come as results are to the one that is current.
+    from distributed import Actor
+
+    members = _Members(_addresses(do.processes, client), client)
+    futures = [
+        client.submit(ActingMember, task, at, actor=True, workers=[address], pure=False)
+        for at, address in enumerate(members.addresses)
+    ]
+    try:
+        members.all(lambda at: members.result(futures[at]))
+        with client.as_current():
+            both = zip(members.addresses, futures, strict=True)
+            members.actors = [Actor(ActingMember, address, f.key) for address, f in both]
+        members.all(lambda at: members.result(members.actors[at].meet(members.actors)))
+        yield members
+    finally:
+        _dismiss(members)
+        client.cancel(futures)
+
+
+def _dismiss(members: _Members) -> None:
+    """Let all that are there end what they do, and leave: nothing is stored afterwards."""
+    for step in ("leave", "end"):
+        begun = []
+        for address, actor in zip(members.addresses, members.actors, strict=False):
+            with suppress(RuntimeError):  # it is lost
+                begun.append((address, getattr(actor, step)()))
+        for address, future in begun:
+            with suppress(OSError, RuntimeError):  # it was, meanwhile
+                _until_lost(future, address, members.client)
+
+
+def _until_lost(future: Any, address: str, client: Any) -> None:
+    """Wait for an actor, as long as its worker is there."""
+    while address in _workers(client):
+        with suppress(TimeoutError):
+            future.result(timeout=_LOOK)
+            return
+
+
+def _addresses(count: int, client: Any) -> list[str]:
+    """Return the addresses of so many workers."""
+    end = monotonic() + _COME
+    while len(found := sorted(_workers(client))) < count:
+        if monotonic() > end:
+            raise StoreError(
+                "there are fewer workers than this was planned for; plan it again",
+                key="scheduler",
+                found=len(found),
+                expected=count,
+            )
+        sleep(0.2)
+    return found[:count]
+
+
+def _rewrite(do: Exchange, box: int, members: _Members, told: Progress) -> None:
+    """Rewrite a box: members read all of it, then write all of it."""
+    readers, writers, count = do.readers(box), SimpleQueue[int](), _Count(told)
+    for number in do.writers(box):
+        writers.put(number)
+
+    def read(at: int) -> None:
+        for number in readers[at :: do.processes]:
+            members.result(members.actors[at].take(number))
+            count.advance()
+
+    def write(at: int) -> None:
+        with suppress(Empty):
+            while True:
+                members.result(members.actors[at].give(box, writers.get_nowait()))
+                count.advance()
+
+    try:
+        members.all(read)
+        members.all(write)
+        members.all(lambda at: members.result(members.actors[at].clear()))
+    except BaseException:
+        count.take_back()
+        raise
+
+
+class _Count:
+    """Counts what is done of a box, by several threads."""
+
+    def __init__(self, told: Progress) -> None:
+        self._told, self._mutex, self._done = told, threading.Lock(), 0
+
+    def advance(self) -> None:
+        """Count one more."""
+        with self._mutex:
+            self._done += 1
+            self._told.advance()
+
+    def take_back(self) -> None:
+        """Count nothing of the box: it is to be done again."""
+        self._told.advance(-self._done)
