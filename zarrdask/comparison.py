@@ -14,7 +14,7 @@ from zarrdask.formats.base import render_json
 from zarrdask.grids import Index, RegularGrid, Shape, extent_at
 from zarrdask.indexing import Region
 from zarrdask.metadata import ArrayMetadata, Metadata
-from zarrdask.render import first_of
+from zarrdask.render import counted, first_of
 from zarrdask.storage.retry import is_transient
 from zarrdask.stored import touched
 
@@ -126,8 +126,8 @@ class Comparison:
 
     def __str__(self) -> str:
         size = sum(each.size for each in self.arrays)
-        plural = "s" * (len(self.arrays) != 1)
-        lines = [f"{self.a} and {self.b}: {size} elements in {len(self.arrays)} array{plural}"]
+        arrays = counted(len(self.arrays), "array")
+        lines = [f"{self.a} and {self.b}: {counted(size, 'element')} in {arrays}"]
         lines += first_of([str(each) for each in self.arrays if each.differing or each.errors])
         lines += first_of([f"metadata  {each}" for each in self.differences])
         return "\n".join([*lines, "the same" if self.ok else "NOT THE SAME"])

@@ -11,6 +11,7 @@ from zarrdask.conversion import convert, convert_group
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.losses import group_losses, losses
 from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
+from zarrdask.render import counted
 from zarrdask.render import size as bytes_in_words
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
@@ -92,7 +93,7 @@ class CopiedArray:
         text = f"{self.path or '/'}: {self.way}"
         if self.way != "metadata only":
             read, written = map(bytes_in_words, (self.bytes_read, self.bytes_written))
-            text += f", {_count(self.units, 'unit')}, {read} read, {written} written"
+            text += f", {counted(self.units, 'unit')}, {read} read, {written} written"
         return "\n".join([text, *(f"  note: {note}" for note in self.notes)])
 
 
@@ -131,15 +132,11 @@ class CopyReport:
         return sum(array.bytes_written for array in self.arrays)
 
     def __str__(self) -> str:
-        counts = f"{_count(len(self.arrays), 'array')}, {_count(self.groups, 'group')}"
+        counts = f"{counted(len(self.arrays), 'array')}, {counted(self.groups, 'group')}"
         lines = [f"{self.source} -> {self.target}: {counts}", *map(str, self.arrays)]
         lines += [f"note: {note}" for note in self.notes]
         lines += [f"skipped {path or '/'}: {reason}" for path, reason in self.skipped]
         return "\n".join(lines)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 # --------------------------------------------------------------------------------------------

@@ -47,6 +47,16 @@ def size(count: int) -> str:
     return f"{value:.3g} {units[0]}"
 
 
+def counted(number: int, name: str) -> str:
+    """Return how many there are of something in words.
+
+    >>> counted(1, "array"), counted(2, "box")
+    ('1 array', '2 boxes')
+    """
+    ending = "" if number == 1 else "es" if name.endswith("x") else "s"
+    return f"{number} {name}{ending}"
+
+
 def first_of(lines: list[str], what: str = "") -> list[str]:
     """Return lines, or the first of many, and how many more there are.
 

@@ -6,6 +6,7 @@ import click
 
 from zarrdask.api import consolidate_metadata
 from zarrdask.cli import options
+from zarrdask.render import counted
 
 
 @click.command(
@@ -23,4 +24,4 @@ def command(url: str, component: str | None, storage_options: dict[str, Any] | N
     """
     group = consolidate_metadata(url, component, storage_options)
     count = sum(1 for _ in group.walk())
-    click.echo(f"{count} node{'s' * (count != 1)} below {group.path or '/'}")
+    click.echo(f"{counted(count, 'node')} below {group.path or '/'}")

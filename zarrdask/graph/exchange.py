@@ -25,6 +25,8 @@ from zarrdask.graph.run import Workers
 #: In seconds: how often one looks whether all workers are there; until the scheduler knows that
 #: one is lost; until another one has come.
 _LOOK, _NOTICED, _COME = 1, 5, 60
+#: What a wait ends with when its time is over: the second, if distributed noticed in two places.
+_TIMEOUTS = (TimeoutError, UnboundLocalError)
 #: How often workers may be lost until a box is done.
 _LOSSES = 3
 
@@ -201,7 +203,7 @@ def _result(future: Any, ended: threading.Event) -> Any:
     while not ended.is_set():
         try:
             return future.result(timeout=_LOOK)
-        except TimeoutError:
+        except _TIMEOUTS:
             if future.done():  # it may be its own error
                 return future.result()
     raise _LostError
@@ -250,7 +252,7 @@ def _dismiss(members: _Members) -> None:
 def _until_lost(future: Any, address: str, client: Any) -> None:
     """Wait for an actor, as long as its worker is there."""
     while address in _workers(client):
-        with suppress(TimeoutError):
+        with suppress(*_TIMEOUTS):
             future.result(timeout=_LOOK)
             return
 

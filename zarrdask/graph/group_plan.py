@@ -12,6 +12,7 @@ from zarrdask.graph.rewrite import RechunkPlan, clear, resumes
 from zarrdask.group import Group, open_group
 from zarrdask.journal import Journal, beside, journal_of
 from zarrdask.metadata import GroupMetadata
+from zarrdask.render import counted
 from zarrdask.resizing import rewrite_lock
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
@@ -119,10 +120,12 @@ class GroupPlan:
 
     def __str__(self) -> str:
         parts = [f"{path}\n{_indented(str(plan))}" for path, plan in self.arrays.items()]
-        return "\n".join([f"{len(self.groups)} groups, {len(self)} arrays", *parts])
+        return "\n".join(
+            [f"{counted(len(self.groups), 'group')}, {counted(len(self), 'array')}", *parts]
+        )
 
     def __repr__(self) -> str:
-        return f"<zarrdask.GroupPlan {len(self)} arrays, {self.tasks} tasks>"
+        return f"<zarrdask.GroupPlan {counted(len(self), 'array')}, {counted(self.tasks, 'task')}>"
 
     def _repr_html_(self) -> str:
         return "".join(

@@ -12,7 +12,7 @@ from zarrdask.errors import MetadataError
 from zarrdask.graph.repair import MendingWork, mend, plan_mending
 from zarrdask.grids import Index
 from zarrdask.mending import Mended, check_there
-from zarrdask.render import first_of
+from zarrdask.render import counted, first_of
 from zarrdask.render import size as bytes_in_words
 from zarrdask.storage.base import Store
 
@@ -115,9 +115,8 @@ class Report:
         return sum(problem.kind == kind for problem in self.problems)
 
     def __str__(self) -> str:
-        arrays = f"{len(self.arrays)} array{'s' * (len(self.arrays) != 1)}"
-        groups = f"{self.groups} group{'s' * (self.groups != 1)}"
-        lines = [f"{self.place}: {groups}, {arrays}"]
+        counts = f"{counted(self.groups, 'group')}, {counted(len(self.arrays), 'array')}"
+        lines = [f"{self.place}: {counts}"]
         lines += first_of([f"  {array}" for array in self.arrays], "arrays")
         kinds = Counter(problem.kind for problem in self.problems)
         for kind in kinds:

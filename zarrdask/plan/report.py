@@ -16,7 +16,7 @@ from zarrdask.plan.axis import AxisPlan
 from zarrdask.plan.regions import edges_within
 from zarrdask.plan.scheme import Costs, Grids, Scheme, Stage
 from zarrdask.plan.write import WritePlan
-from zarrdask.render import size
+from zarrdask.render import counted, size
 
 #: Characters in a line of text.
 _WIDTH = 100
@@ -90,7 +90,8 @@ class Report:
     # In words
 
     def __repr__(self) -> str:
-        return f"<zarrdask.RechunkPlan {self.grids.shape}, {self.scheme.name}, {self.tasks} tasks>"
+        tasks = counted(self.tasks, "task")
+        return f"<zarrdask.RechunkPlan {self.grids.shape}, {self.scheme.name}, {tasks}>"
 
     def __str__(self) -> str:
         facts = list(self.facts())
@@ -104,15 +105,16 @@ class Report:
         """Yield what there is to know, by name."""
         grids, scheme = self.grids, self.scheme
         yield "array", f"{grids.shape}, {size(grids.nbytes)}"
-        pieces = f"{self._count('source')} pieces of {_shape(grids.longest('source'))}"
-        yield "chunks", f"{pieces} become {self.units} units of {_shape(grids.longest('target'))}"
+        pieces, units = counted(self._count("source"), "piece"), counted(self.units, "unit")
+        before, after = _shape(grids.longest("source")), _shape(grids.longest("target"))
+        yield "chunks", f"{pieces} of {before} become {units} of {after}"
         yield "way", f"{scheme.name}: {self._numbers(scheme)}"
         yield "why", "; ".join(self._why())
         yield from self._before()
         if scheme.exchange is not None:
             handed = scheme.exchange
             boxes = f"{handed.boxes.size} of {_shape(handed.boxes.longest)}"
-            pieces = f"{size(handed.nbytes)} in {handed.pieces} pieces"
+            pieces = f"{size(handed.nbytes)} in {counted(handed.pieces, 'piece')}"
             yield "boxes", f"{boxes}, one after another; workers hand each other {pieces}"
         for at, stage in enumerate(scheme.stages, 1):
             yield f"pass {at}", _stage(stage)
@@ -129,7 +131,7 @@ class Report:
         times = scheme.moved / max(self.grids.nbytes, 1)
         return (
             f"{size(scheme.moved)} read and written, {times:.3g} times the array, "
-            f"by {scheme.requests} requests"
+            f"by {counted(scheme.requests, 'request')}"
         )
 
     def _why(self) -> Iterator[str]:
@@ -245,9 +247,7 @@ def _shape(lengths: tuple[int, ...]) -> str:
 
 
 def _stage(stage: Stage) -> str:
-    tasks = (
-        f"{stage.tasks} task{'s' if stage.tasks != 1 else ''} of {_shape(stage.regions.longest)}"
-    )
+    tasks = f"{counted(stage.tasks, 'task')} of {_shape(stage.regions.longest)}"
     read, written = f" ({size(stage.bytes_read)})", f" ({size(stage.bytes_written)})"
     source = {
         "source": f"read chunks{read}",
@@ -262,7 +262,5 @@ def _stage(stage: Stage) -> str:
     }[stage.writes]
     if stage.moves:
         source, target = f"read encoded bytes{read}", f"write them{written}"
-    return (
-        f"{tasks}; {source}, {target} by {stage.requests} requests; at most {size(stage.peak)} a "
-        "task"
-    )
+    requests, peak = counted(stage.requests, "request"), size(stage.peak)
+    return f"{tasks}; {source}, {target} by {requests}; at most {peak} a task"

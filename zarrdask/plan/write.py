@@ -17,7 +17,7 @@ from zarrdask.picture import Picture, Slot, Strip
 from zarrdask.plan import draw
 from zarrdask.plan.align import Chunks, shorten, snap
 from zarrdask.plan.axis import AxisPlan, Kind, Unit
-from zarrdask.render import size
+from zarrdask.render import counted, size
 
 #: How many runs of lengths are told of an axis.
 _FEW = 4
@@ -318,7 +318,7 @@ class WritePlan:
     def _tasks(self) -> str:
         extra = self.extra_tasks
         before = f"{extra} more cut and join blocks before" if extra else "blocks stay as they are"
-        return f"{_count(self.tasks, 'task')} write; {before}"
+        return f"{counted(self.tasks, 'task')} write; {before}"
 
     def _moved(self) -> str:
         return f"{size(self.moved)} of {size(self.nbytes)} move to another block"
@@ -342,10 +342,6 @@ def _part(axis: AxisPlan, unit: int, name: str = "") -> str:
     (begin, end), (low, high) = axis.covered(unit), axis.span(unit)
     beyond = ", which goes on beyond the array," if axis.hangs_over(unit) else ""
     return f"{begin}:{end} of {name}{low}:{high}{beyond}"
-
-
-def _count(number: int, name: str) -> str:
-    return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
 def _lengths(lengths: Sequence[int]) -> str:
