@@ -1,6 +1,5 @@
 """Lengths of chunks with runs of equal ones."""
 
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -53,7 +53,7 @@ def counted(number: int, name: str) -> str:
     >>> counted(1, "array"), counted(2, "box")
     ('1 array', '2 boxes')
     """
-    ending = "" if number == 1 else "es" if name.endswith("x") else "s"
+    ending = "" if number == 1 else "es" if name.endswith(("s", "x")) else "s"
     return f"{number} {name}{ending}"
 
 

@@ -3,11 +3,12 @@
 import gc
 import time
 from dataclasses import replace
+from functools import partial
 
 import ml_dtypes
 import numpy as np
 import pytest
-from distributed import Client
+from distributed import Client, get_client
 
 import zarrdask
 from tests.graph.cases import same
@@ -28,21 +29,28 @@ def client(cluster_address):
         yield client
 
 
+def planned(place, scheduler, **options):
+    """Plan to turn rows into columns, in three boxes."""
+    found = zarrdask.rechunk(
+        place / "a", place / "b", chunks=(24, 2), scheduler=scheduler, **options
+    )
+    costs = found.costs._replace(memory=3600, exchanges=True, processes=2)
+    (way,) = exchanges(found.grids, costs)
+    assert way.exchange.boxes.counts == (3, 1)
+    return replace(found, costs=costs, schemes=(way,))
+
+
 @pytest.fixture
 def columns(client, tmp_path):
-    """Plan to turn rows into columns, in three boxes."""
+    """What plans to turn rows into columns."""
     stored(tmp_path / "a", values=VALUES, compressors="gzip")
+    return partial(planned, tmp_path, client)
 
-    def plan(scheduler=client, **options):
-        found = zarrdask.rechunk(
-            tmp_path / "a", tmp_path / "b", chunks=(24, 2), scheduler=scheduler, **options
-        )
-        costs = found.costs._replace(memory=3600, exchanges=True, processes=2)
-        (way,) = exchanges(found.grids, costs)
-        assert way.exchange.boxes.counts == (3, 1)
-        return replace(found, costs=costs, schemes=(way,))
 
-    return plan
+def as_task(place):
+    """Rechunk in a task of the cluster."""
+    here = get_client()
+    quietly(planned(place, here), here)
 
 
 def members():
@@ -122,6 +130,69 @@ def test_fewer_workers_than_planned_are_refused(client, columns, monkeypatch):
     plan = replace(plan, costs=plan.costs._replace(processes=3))
     with pytest.raises(zarrdask.StoreError, match=r"fewer workers.*found 2.*expected 3"):
         quietly(plan, client)
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "client"])
+def test_what_can_not_be_done_leaves_what_is_there(client, columns, tmp_path, scheduler):
+    """Without a cluster, or with fewer workers; and nothing is in the way of another plan."""
+    stored(tmp_path / "b", values=VALUES[:24])
+    plan = columns(overwrite=True)
+    costs = plan.costs._replace(processes=3)
+    with pytest.raises((zarrdask.MetadataError, zarrdask.StoreError), match="plan it"):
+        quietly(replace(plan, costs=costs), client if scheduler == "client" else scheduler)
+    same(zarrdask.open_array(tmp_path / "b")[...], VALUES[:24])
+    same(quietly(columns(overwrite=True), client)[...], VALUES)
+
+
+def test_a_group_is_refused_before_what_is_there_goes(client, columns, tmp_path):
+    group = zarrdask.create_group(tmp_path / "g")
+    stored(group.store, "x", values=VALUES)
+    stored(tmp_path / "b", "x", values=VALUES[:24])
+    plan = zarrdask.rechunk(
+        tmp_path / "g", tmp_path / "b", chunks=(24, 2), scheduler=client, overwrite=True
+    )
+    (way, *_) = exchanges(plan["x"].grids, plan["x"].costs)
+    plan = replace(plan, arrays={"x": replace(plan["x"], schemes=(way,))})
+    with pytest.raises(zarrdask.MetadataError, match="plan it"):
+        quietly(plan, "threads")
+    same(zarrdask.open_array(tmp_path / "b", "x")[...], VALUES[:24])
+    same(quietly(plan, client)["x"][...], VALUES)
+
+
+def test_it_may_be_a_task_itself(client, columns, tmp_path):
+    """Its worker, which has one thread, is needed for it."""
+
+    columns()  # only stores the source
+    client.submit(as_task, tmp_path).result(timeout=60)
+    same(zarrdask.open_array(tmp_path / "b")[...], VALUES)
+
+
+def test_a_worker_has_a_task_as_long_as_it_goes_on(client, columns):
+    """Otherwise it may be closed as idle."""
+
+    def processing(dask_scheduler=None):
+        return [len(worker.processing) for worker in dask_scheduler.workers.values()]
+
+    seen = []
+
+    class Looking:
+        def write(self, _):
+            seen.append(client.run_on_scheduler(processing))
+
+        def flush(self):
+            """Nothing is kept back."""
+
+    client.run(slowly)
+    try:
+        columns().execute(client, progress=Looking())
+    finally:
+        client.run(at_full_speed)
+    assert [1, 1] in seen
+    for _ in range(100):
+        if client.run_on_scheduler(processing) == [0, 0]:
+            break
+        time.sleep(0.05)
+    assert client.run_on_scheduler(processing) == [0, 0]
 
 
 def test_part_of_an_array_is_appended(client, columns, tmp_path):

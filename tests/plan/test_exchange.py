@@ -62,13 +62,12 @@ def test_boxes_end_where_both_grids_have_ends_and_regions_in_boxes(job):
 
 
 @given(exchanged())
-def test_each_byte_is_read_once_and_written_once_and_most_go_from_one_to_another(job):
-    grids, costs, scheme = job
+def test_each_byte_is_read_once_and_written_once(job):
+    grids, _, scheme = job
     assert scheme.moved == 2 * grids.nbytes
     assert scheme.requests == len(pieces(grids.source, grids.shape)) + len(
         pieces(grids.target, grids.shape)
     )
-    assert scheme.exchange.nbytes == grids.nbytes * (costs.processes - 1) // costs.processes
     assert scheme.exchange.pieces == len(met(*(regions(stage.regions) for stage in scheme.stages)))
 
 
@@ -106,6 +105,7 @@ GRIDS = Grids((256, 1024, 1024), 4, (1, 1024, 1024), (256, 64, 64))
         (256 * MIB, 4, True, "two passes"),  # together they hold the array, but nothing beside
         (256 * MIB, 8, False, "two passes"),
         (2 * GIB, 1, True, "one pass"),
+        (256 * MIB, 1, True, "two passes"),
     ],
 )
 def test_it_is_taken_where_all_workers_together_hold_a_box(memory, processes, exchanges, name):

@@ -6,7 +6,7 @@ is, too: it is done again.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -14,13 +14,17 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from time import monotonic, sleep
 from typing import Any
+from uuid import uuid4
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from zarrdask.errors import MetadataError, StoreError, ZarrdaskError
 from zarrdask.exchange import Exchange, Member
+from zarrdask.graph.locks import make_way
 from zarrdask.graph.progress import Progress
 from zarrdask.graph.run import Workers
+from zarrdask.render import counted
 
 #: In seconds: how often one looks whether all workers are there; until the scheduler knows that
 #: one is lost; until another one has come.
@@ -36,18 +40,22 @@ class ActingMember:
 
     Parameters
     ----------
-    task : callable
-        Returns the `Exchange`.
+    carried : Carried
+        Has the `Exchange`.
     number : int
         Which of the members it is.
+    name : str
+        By which this process knows it.
     """
 
-    def __init__(self, task: Any, number: int) -> None:
-        self._do: Exchange = task.do
-        self._member = Member(task.do)
+    def __init__(self, carried: Any, number: int, name: str) -> None:
+        self._do: Exchange = carried.do
+        self._member = Member(carried.do)
         self._number = number
         self._peers: Sequence[Any] = ()
         self._left = threading.Event()
+        self._owners: tuple[int, dict[int, int]] = (-1, {})
+        _HERE[name] = self
 
     def meet(self, peers: Sequence[Any]) -> None:
         """Know the actors of all members."""
@@ -63,7 +71,9 @@ class ActingMember:
 
     def give(self, box: int, number: int) -> int:
         """Write a region of a box; return how many units there are then."""
-        owners = self._do.owners(box)
+        if self._owners[0] != box:
+            self._owners = box, self._do.owners(box)
+        owners = self._owners[1]
 
         def ask(reader: int, writer: int) -> Callable[[], np.ndarray]:
             owner = owners[reader]
@@ -81,10 +91,56 @@ class ActingMember:
         """Wait for none of the others any more: they may be lost."""
         self._left.set()
 
+    def attend(self) -> bool:
+        """Wait a moment; return whether this is to go on."""
+        return not self._left.wait(_LOOK)
+
     def end(self) -> None:
         """Forget all, when what was begun before has ended."""
         self._member.clear()
         self._peers = ()
+
+
+#: The members in this process, as long as their workers have them.
+_HERE: WeakValueDictionary[str, ActingMember] = WeakValueDictionary()
+
+
+def attend(name: str) -> None:
+    """Be a task as long as a member works: a worker without tasks may be closed as idle."""
+    make_way()
+    while (member := _HERE.get(name)) is not None and member.attend():
+        del member  # if the worker forgets it, it is gone
+
+
+def check_workers(on: Workers, count: int) -> None:
+    """Check that there are as many workers of a cluster as an exchange was planned for.
+
+    Raises
+    ------
+    MetadataError
+        If they are of no cluster.
+    StoreError
+        If there are fewer.
+    """
+    if on.client is None:
+        raise MetadataError(
+            "workers of a cluster are to hand each other values; plan it for what executes it",
+            key="scheduler",
+            found=counted(on.processes, "process"),
+            expected="a distributed client, or scheduler= of rechunk",
+        )
+    if on.processes < count:
+        raise _too_few(on.processes, count)
+
+
+def _too_few(found: int, count: int) -> StoreError:
+    return StoreError(
+        "there are fewer workers than this was planned for; plan it again, and execute it with "
+        "restart=True if it was begun",
+        key="scheduler",
+        found=found,
+        expected=count,
+    )
 
 
 def exchange(
@@ -113,18 +169,12 @@ def exchange(
 
     Raises
     ------
-    MetadataError
-        If they are of no cluster.
     StoreError
-        If a store fails, or there are fewer workers than the plan was made for.
+        If a store fails, or the cluster does, or there are fewer workers than the plan was made
+        for.
     """
-    if on.client is None:
-        raise MetadataError(
-            "workers of a cluster are to hand each other values; plan it for what executes it",
-            key="scheduler",
-            found=f"{on.processes} processes",
-            expected="a distributed client, or scheduler= of rechunk",
-        )
+    # If this is a task itself, its worker is one of them.
+    make_way()
     left, losses = list(boxes), 0
     while left:
         try:
@@ -153,6 +203,7 @@ class _Members:
 
     addresses: list[str]
     client: Any
+    futures: Sequence[Any] = ()
     actors: Sequence[Any] = ()
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -177,9 +228,12 @@ class _Members:
             except ZarrdaskError:
                 raise
             except Exception as error:
+                self.ended.set()
                 # Who asked a worker that is lost may know it before the scheduler does.
                 if self._are_lost(_NOTICED):
                     raise _LostError from error
+                if isinstance(error, OSError):
+                    raise StoreError(f"a worker failed: {error}", key="scheduler") from error
                 raise
             finally:
                 self.ended.set()
@@ -191,11 +245,37 @@ class _Members:
     def _are_lost(self, seconds: float = 0) -> bool:
         """Whether workers are gone, or will be within some time."""
         end = monotonic() + seconds
-        while set(self.addresses) <= _workers(self.client):
+        while not self._is_lost(range(len(self.addresses))):
             if monotonic() >= end:
                 return False
             sleep(0.2)
         return True
+
+    def _is_lost(self, numbers: Iterable[int]) -> bool:
+        there = _workers(self.client)
+        return any(
+            self.addresses[at] not in there
+            or self.futures[at].status not in ("pending", "finished")
+            for at in numbers
+        )
+
+    def dismiss(self) -> None:
+        """Let all that are there end what they do, and leave: nothing is stored afterwards."""
+        for step in ("leave", "end"):
+            begun = []
+            for at, actor in enumerate(self.actors):
+                with suppress(RuntimeError):  # it is lost
+                    begun.append((at, getattr(actor, step)()))
+            for at, future in begun:
+                with suppress(OSError, RuntimeError):  # it was, meanwhile
+                    self._wait(at, future)
+
+    def _wait(self, at: int, future: Any) -> None:
+        """Wait for an actor, as long as its worker is there."""
+        while not self._is_lost([at]):
+            with suppress(*_TIMEOUTS):
+                future.result(timeout=_LOOK)
+                return
 
 
 def _result(future: Any, ended: threading.Event) -> Any:
@@ -210,8 +290,20 @@ def _result(future: Any, ended: threading.Event) -> Any:
 
 
 def _workers(client: Any) -> set[str]:
-    """Return the addresses of all workers that are there."""
-    return set(client.scheduler_info(n_workers=-1)["workers"])
+    """Return the addresses of all workers that are there.
+
+    Raises
+    ------
+    StoreError
+        If the scheduler can't be reached.
+    """
+    try:
+        # Not `scheduler_info`, which others of this process may change before it is returned.
+        return set(client.sync(client.scheduler.identity, n_workers=-1)["workers"])
+    except (OSError, RuntimeError, AttributeError) as error:
+        raise StoreError(
+            "the scheduler of the cluster can't be reached any more", key="scheduler"
+        ) from error
 
 
 @contextmanager
@@ -220,41 +312,27 @@ def _members(do: Exchange, task: Any, client: Any) -> Iterator[_Members]:
     # Bound to this client: those that come as results are to the one that is current.
     from distributed import Actor
 
-    members = _Members(_addresses(do.processes, client), client)
+    addresses, names = _addresses(do.processes, client), [uuid4().hex for _ in range(do.processes)]
     futures = [
-        client.submit(ActingMember, task, at, actor=True, workers=[address], pure=False)
-        for at, address in enumerate(members.addresses)
+        client.submit(ActingMember, task, at, name, actor=True, workers=[address], pure=False)
+        for at, (address, name) in enumerate(zip(addresses, names, strict=True))
     ]
+    members = _Members(addresses, client, futures)
+    attending = []
     try:
         members.all(lambda at: members.result(futures[at]))
         with client.as_current():
-            both = zip(members.addresses, futures, strict=True)
+            both = zip(addresses, futures, strict=True)
             members.actors = [Actor(ActingMember, address, f.key) for address, f in both]
         members.all(lambda at: members.result(members.actors[at].meet(members.actors)))
+        attending = [
+            client.submit(attend, name, workers=[address], pure=False)
+            for address, name in zip(addresses, names, strict=True)
+        ]
         yield members
     finally:
-        _dismiss(members)
-        client.cancel(futures)
-
-
-def _dismiss(members: _Members) -> None:
-    """Let all that are there end what they do, and leave: nothing is stored afterwards."""
-    for step in ("leave", "end"):
-        begun = []
-        for address, actor in zip(members.addresses, members.actors, strict=False):
-            with suppress(RuntimeError):  # it is lost
-                begun.append((address, getattr(actor, step)()))
-        for address, future in begun:
-            with suppress(OSError, RuntimeError):  # it was, meanwhile
-                _until_lost(future, address, members.client)
-
-
-def _until_lost(future: Any, address: str, client: Any) -> None:
-    """Wait for an actor, as long as its worker is there."""
-    while address in _workers(client):
-        with suppress(*_TIMEOUTS):
-            future.result(timeout=_LOOK)
-            return
+        members.dismiss()
+        client.cancel([*futures, *attending])
 
 
 def _addresses(count: int, client: Any) -> list[str]:
@@ -262,12 +340,7 @@ def _addresses(count: int, client: Any) -> list[str]:
     end = monotonic() + _COME
     while len(found := sorted(_workers(client))) < count:
         if monotonic() > end:
-            raise StoreError(
-                "there are fewer workers than this was planned for; plan it again",
-                key="scheduler",
-                found=len(found),
-                expected=count,
-            )
+            raise _too_few(len(found), count)
         sleep(0.2)
     return found[:count]
 

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 from zarrdask import hierarchy, nodes
 from zarrdask.graph.rewrite import RechunkPlan, clear, resumes
+from zarrdask.graph.run import workers
 from zarrdask.group import Group, open_group
 from zarrdask.journal import Journal, beside, journal_of
 from zarrdask.metadata import GroupMetadata
@@ -93,6 +94,7 @@ class GroupPlan:
             journal = journal_of(self.store, prefix, self.fingerprint)
             where = hierarchy.location(self.store, self.path)
             again = resumes(journal, where, restart=restart)
+            self._check_workers(scheduler)
             if not again:
                 self._begin()
                 journal.store()
@@ -109,6 +111,13 @@ class GroupPlan:
                 nodes.consolidate(self.store, self.path, self.groups[""].zarr_format)
             clear(beside(self.store, prefix))
         return open_group(self.store, self.path, mode="r+", consolidated=False)
+
+    def _check_workers(self, scheduler: Any) -> None:
+        plans = [plan for plan in self.arrays.values() if plan.scheme.exchange is not None]
+        if plans:
+            with workers(scheduler) as on:
+                for plan in plans:
+                    plan.check_workers(on)
 
     def _begin(self) -> None:
         """Make the groups."""

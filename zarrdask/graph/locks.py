@@ -1,7 +1,7 @@
 """Locks of stored units among the workers of a cluster."""
 
 import sys
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from ipaddress import ip_address
 from zlib import crc32
 
@@ -25,15 +25,18 @@ def among_workers() -> Lock | None:
 
 
 def shape_lock(store: Store, path: str) -> AbstractContextManager[object]:
-    """Be the only one who gives an array another shape, also among the workers of a cluster.
+    """Be the only one who gives an array another shape, also among the workers of a cluster."""
+    make_way()
+    return changing_shape(store, path, _among_appends())
 
-    A worker whose task waits for that does others meanwhile: who has the lock may need just it.
-    """
+
+def make_way() -> None:
+    """Let a worker do other tasks, if this is one, while it waits for what may need just it."""
     if _worker_addresses():
         from distributed import secede
 
-        secede()
-    return changing_shape(store, path, _among_appends())
+        with suppress(KeyError):  # it does already
+            secede()
 
 
 def _among_appends() -> Lock | None:

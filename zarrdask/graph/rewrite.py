@@ -14,6 +14,7 @@ from zarrdask.casting import lost
 from zarrdask.chunkio import Chunks
 from zarrdask.errors import StoreError
 from zarrdask.formats import detect
+from zarrdask.graph.exchange import check_workers
 from zarrdask.graph.flight import stop
 from zarrdask.graph.locks import shape_lock
 from zarrdask.graph.passes import AnyPass, passes, run_passes
@@ -164,6 +165,8 @@ class RechunkPlan(Report):
             If an array was made there meanwhile.
         StoreError
             If a store fails; or if another plan was begun here and not finished.
+        MetadataError
+            If workers are to hand each other values, and are of no cluster.
         """
         return self.run(scheduler, progress=progress, restart=restart)
 
@@ -183,6 +186,7 @@ class RechunkPlan(Report):
             Called when all is done but the last step.
         """
         with self._alone(), workers(scheduler) as on:
+            self.check_workers(on)
             for store in (self.source.store, self.store, self.temp[0]):
                 check_reached(store, on)
             journal = journal_of(self.view, self._prefix, self.fingerprint)
@@ -201,6 +205,11 @@ class RechunkPlan(Report):
             clear(beside(self.view, self._prefix))
             self._commit()
         return open_array(self.store, self.path, mode="r+", consolidated=False)
+
+    def check_workers(self, on: Workers) -> None:
+        """Check that those who are to do it can, before anything is done; see `check_workers`."""
+        if self.scheme.exchange is not None:
+            check_workers(on, self.costs.processes)
 
     def _check(self, *, begun: bool) -> None:
         """Check that source and target are as they were when this was planned, or begun.

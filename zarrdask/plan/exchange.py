@@ -68,7 +68,10 @@ class _Split:
             starts = self.boxes[:-1, None] + np.arange(0, _longest(self.boxes), self.length)
             return np.append(starts[starts < self.boxes[1:, None]], self.boxes[-1])
         units = edges_within(self.units, int(self.boxes[-1]))
-        return np.union1d(joined_to(self.length, self.units, units), self.boxes)
+        both = np.concatenate((joined_to(self.length, self.units, units), self.boxes))
+        both.sort()
+        found: np.ndarray = both[np.append(True, np.diff(both) > 0)]
+        return found
 
     @cached_property
     def longest(self) -> int:
@@ -99,9 +102,9 @@ def exchanges(grids: Grids, costs: Costs) -> Iterator[Scheme]:
     costs : Costs
         A process does one task at a time.
     """
-    threads = costs.threads
+    tried, threads = list(_boxes(grids, costs)), costs.threads
     while threads:
-        ways = (_within(boxes, grids, costs, threads) for boxes in _boxes(grids, costs))
+        ways = (_within(boxes, grids, costs, threads) for boxes in tried)
         yield from islice(filter(None, ways), 1)
         threads //= 2
 
@@ -127,7 +130,8 @@ def _common(one: Axis, other: Axis, size: int) -> Axis:
     """Return where chunks of both grids end, as one does of a grid."""
     if isinstance(one, int) and isinstance(other, int):
         return lcm(max(one, 1), max(other, 1))
-    return np.intersect1d(edges_within(one, size), edges_within(other, size))
+    ends = edges_within(one, size), edges_within(other, size)
+    return np.intersect1d(*ends, assume_unique=True)
 
 
 def _within(boxes: Cutting, grids: Grids, costs: Costs, threads: int) -> Scheme | None:

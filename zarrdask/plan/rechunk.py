@@ -81,7 +81,7 @@ def _ways(grids: Grids, costs: Costs) -> Iterator[Scheme]:
     yield once
     if not costs.packs or once.moved <= 2 * grids.nbytes:
         return
-    if costs.exchanges and costs.at_once == 1:
+    if costs.exchanges and costs.processes > 1 and costs.at_once == 1:
         yield from exchanges(grids, costs)
     room = costs.room - grids.largest("source") - max(reading, costs.copies * costs.slab)
     if room >= 0:
