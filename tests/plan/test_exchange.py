@@ -121,8 +121,7 @@ def test_longer_arrays_have_more_boxes():
 
 def test_each_worker_has_as_much_to_do():
     for processes in range(6, 40):
-        scheme = schemes(GRIDS, Costs(256 * MIB, processes=processes, exchanges=True))[0]
-        assert scheme.name == NAME
+        (scheme, *_) = exchanges(GRIDS, Costs(256 * MIB, processes=processes))
         lengths = [np.diff(edges) for edges in scheme.stages[0].regions.edges]
         read = len(lengths[0])
         # Rows are the smallest that can be shared.

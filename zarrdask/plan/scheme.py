@@ -14,7 +14,7 @@ _SLAB, PART = 2**22, 8
 #: What a request costs besides its bytes, as bytes: on a local disk, and elsewhere.
 NEAR, FAR = 2**15, 2**19
 #: What a byte costs that goes from process to process, as bytes of such a store.
-HANDED_NEAR, HANDED_FAR = 1.0, 0.5
+HANDED_NEAR, HANDED_FAR = 1.5, 0.5
 
 
 class Costs(NamedTuple):
