@@ -7,9 +7,11 @@ from pathlib import Path
 
 import dask
 import numpy as np
+from distributed import Client
 
 import zarrdask
 from zarrdask import journal
+from zarrdask.exchange import Member
 from zarrdask.plan.exchange import exchanges
 from zarrdask.plan.rechunk import schemes
 from zarrdask.storage.local import LocalStore
@@ -48,6 +50,26 @@ def rewrite(place, target, way):
     LocalStore.set = slow
     journal._PAUSE = 0.02
     plan(place, target, way).execute("threads", progress=False)
+
+
+def rewrite_on(address, place, target):
+    """Rechunk by the workers of a cluster, who take their time to ask each other."""
+    with Client(address, set_as_default=False) as client:
+        client.run(hesitate)
+        plan(place, target, "in the cluster").execute(client, progress=False)
+
+
+_GIVE = Member.give
+
+
+def hesitate(seconds=0.5):
+    """Let this worker wait before it asks for pieces."""
+
+    def slow(self, *args):
+        time.sleep(seconds)
+        return _GIVE(self, *args)
+
+    Member.give = slow
 
 
 def megabytes(what):

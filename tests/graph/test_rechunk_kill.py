@@ -114,6 +114,27 @@ def test_workers_are_killed(tmp_path, way):
     assert left(target) == []
 
 
+def test_who_lets_workers_hand_each_other_values_is_killed(processes, tmp_path):
+    """What they wait for then never comes: they must be free for whoever comes next."""
+    source = tmp_path / "a"
+    rechunker.source(source)
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
+        for kill in range(2):
+            target = tmp_path / str(kill)
+            process = processes.Process(
+                target=rechunker.rewrite_on,
+                args=(cluster.scheduler_address, str(source), str(target)),
+            )
+            process.start()
+            wait_for_files(target, set(), 3 + kill, lambda p=process: not p.is_alive())
+            process.kill()
+            process.join(PATIENCE)
+            with Client(cluster, set_as_default=False) as client:
+                client.run(rechunker.hesitate, 0)
+                rechunker.plan(source, target, "in the cluster").execute(client, progress=False)
+            check(target)
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """A directory with 200 MiB that are to be rechunked."""

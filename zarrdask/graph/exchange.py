@@ -79,9 +79,16 @@ class ActingMember:
             owner = owners[reader]
             if owner == self._number:
                 return lambda: self._member.piece(reader, writer)
-            return partial(_result, self._peers[owner].piece(reader, writer), self._left)
+            return partial(_result, self._peers[owner].piece(reader, writer), self._is_over)
 
         return self._member.give(number, ask)
+
+    def _is_over(self) -> bool:
+        """Whether nobody waits for this any more: the worker forgets it if the client is gone."""
+        from distributed import get_worker
+
+        actors = list(get_worker().state.actors.values())
+        return self._left.is_set() or all(actor is not self for actor in actors)
 
     def clear(self) -> None:
         """Forget what was read."""
@@ -240,7 +247,7 @@ class _Members:
 
     def result(self, future: Any) -> Any:
         """Return what there is to come from one, unless another one failed."""
-        return _result(future, self.ended)
+        return _result(future, self.ended.is_set)
 
     def _are_lost(self, seconds: float = 0) -> bool:
         """Whether workers are gone, or will be within some time."""
@@ -278,9 +285,9 @@ class _Members:
                 return
 
 
-def _result(future: Any, ended: threading.Event) -> Any:
+def _result(future: Any, is_over: Callable[[], bool]) -> Any:
     """Return what an actor returns, unless all is over before: one that is lost never returns."""
-    while not ended.is_set():
+    while not is_over():
         try:
             return future.result(timeout=_LOOK)
         except _TIMEOUTS:
