@@ -232,7 +232,7 @@ def _read(stage: Stage) -> str:
     return {
         "source": "chunk",
         "packed": "packed region",
-        "held": "region of a worker",
+        "held": "kept region",
         "blocks": "Dask block",
     }[stage.reads]
 
