@@ -3,7 +3,7 @@
 Prints the table of docs/rechunking.md. Nothing is measured: plans are counted.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from time import perf_counter
@@ -15,7 +15,7 @@ from benchmarks.rows import Shape
 from zarrdask.plan.rechunk import schemes
 from zarrdask.plan.regions import edges_within
 from zarrdask.plan.scheme import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, Grids, Scheme
-from zarrdask.render import size
+from zarrdask.render import counted, size
 
 MIB, GIB = 2**20, 2**30
 THREADS = 2
@@ -89,32 +89,13 @@ YEAR = (8760, 721, 1440)
 CLUSTERS = (
     Case("time to space", CUBE, (1, 1024, 1024), (256, 64, 64), 256 * MIB, processes=8),
     Case("time to space", CUBE, (1, 1024, 1024), (256, 64, 64), 256 * MIB, processes=4),
-    Case(
-        "a year of ERA5 in object storage",
-        YEAR,
-        (24, 721, 1440),
-        (8760, 10, 10),
-        2 * GIB,
-        request=FAR,
-        processes=40,
-    ),
-    Case(
-        "40 years of it, a year a chunk",
-        ERA5,
-        (24, 721, 1440),
-        (8760, 10, 10),
-        2 * GIB,
-        request=FAR,
-        processes=40,
-    ),
-    Case(
-        "40 years of it, all in a chunk",
-        ERA5,
-        (24, 721, 1440),
-        (350640, 10, 10),
-        2 * GIB,
-        request=FAR,
-        processes=40,
+    *(
+        Case(title, shape, (24, 721, 1440), target, 2 * GIB, request=FAR, processes=40)
+        for title, shape, target in (
+            ("a year of ERA5 in object storage", YEAR, (8760, 10, 10)),
+            ("40 years of it, a year a chunk", ERA5, (8760, 10, 10)),
+            ("40 years of it, all in a chunk", ERA5, (350640, 10, 10)),
+        )
     ),
 )
 
@@ -150,8 +131,12 @@ def again(work: Work, plan: Scheme) -> int:
 def table(cases: Sequence[Case] = CASES) -> str:
     """Return the table: Markdown."""
     heads = ("case", "from", "to", "`max_mem`", "zarrdask", "rechunker", "cubed")
-    rows = [heads, ("---",) * len(heads), *map(_row, cases)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return _markdown(heads, map(_row, cases))
+
+
+def _markdown(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    both = [heads, ("---",) * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in both)
 
 
 def _row(case: Case) -> Iterator[str]:
@@ -170,8 +155,7 @@ def _row(case: Case) -> Iterator[str]:
 def clusters(cases: Sequence[Case] = CLUSTERS) -> str:
     """Return the table of what workers do that may hand each other values: Markdown."""
     heads = ("case", "from", "to", "workers", "way", "otherwise")
-    rows = [heads, ("---",) * len(heads), *map(_cluster_row, cases)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return _markdown(heads, map(_cluster_row, cases))
 
 
 def _cluster_row(case: Case) -> Iterator[str]:
@@ -191,8 +175,7 @@ def _way(case: Case, plan: Scheme) -> str:
         told += (
             f", and {handed:.3g} S from worker to worker in {_number(plan.exchange.pieces)} pieces"
         )
-        boxes = plan.exchange.boxes.size
-        return f"{told}, {boxes} box{'es' if boxes > 1 else ''}"
+        return f"{told}, {counted(plan.exchange.boxes.size, 'box')}"
     return f"{told}, {_number(plan.requests)} requests"
 
 

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ class Member:
         """Read a region, and keep it, in pieces for those who write."""
         do, region = self._do, self._do.reads.region(number)
         # Not from the slot: it stays when the next region is read.
-        buffer = np.empty(int(np.prod(region_shape(region))), do.dtype)
+        buffer = np.empty(prod(region_shape(region)), do.dtype)
         for index, piece in pack(region, do.units, do.source, buffer, self._work).items():
             self._held[number, do.units.number(index)] = piece
 

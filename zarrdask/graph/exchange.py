@@ -274,15 +274,8 @@ class _Members:
                 with suppress(RuntimeError):  # it is lost
                     begun.append((at, getattr(actor, step)()))
             for at, future in begun:
-                with suppress(OSError, RuntimeError):  # it was, meanwhile
-                    self._wait(at, future)
-
-    def _wait(self, at: int, future: Any) -> None:
-        """Wait for an actor, as long as its worker is there."""
-        while not self._is_lost([at]):
-            with suppress(*_TIMEOUTS):
-                future.result(timeout=_LOOK)
-                return
+                with suppress(OSError, RuntimeError, _LostError):  # it was, meanwhile
+                    _result(future, partial(self._is_lost, [at]))
 
 
 def _result(future: Any, is_over: Callable[[], bool]) -> Any:

@@ -102,13 +102,7 @@ def passes(
 
 
 def run_passes(todo: Sequence[AnyPass], journal: Journal, on: Workers, told: Progress) -> None:
-    """Run passes one after another, but for what the journal says is done.
-
-    Raises
-    ------
-    MetadataError
-        If workers are to hand each other values, and there are none.
-    """
+    """Run passes one after another, but for what the journal says is done."""
     for stage, do in enumerate(todo):
         done = journal.done(stage)
         left = [n for n in range(do.regions.size) if n not in done]
