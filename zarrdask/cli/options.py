@@ -18,7 +18,10 @@ class Interrupted(click.ClickException):
     exit_code = 130
 
 
-class Format(click.ParamType[int | str]):
+# Older releases of click know no type arguments of ParamType at run time.
+
+
+class Format(click.ParamType):  # type: ignore[type-arg]
     """A format: 2, 3, or a dialect of the draft of 3."""
 
     name = "format"
@@ -30,7 +33,7 @@ class Format(click.ParamType[int | str]):
         return int(value) if str(value).isdecimal() else str(value)
 
 
-class KeyValue(click.ParamType[tuple[str, Any]]):
+class KeyValue(click.ParamType):  # type: ignore[type-arg]
     """``key=value``; the value is JSON if it can be (true, 3), else text."""
 
     name = "key=value"
@@ -45,7 +48,7 @@ class KeyValue(click.ParamType[tuple[str, Any]]):
         return key, parse_value(text)
 
 
-class Numbers(click.ParamType[tuple[int, ...]]):
+class Numbers(click.ParamType):  # type: ignore[type-arg]
     """Lengths, one an axis: ``256,64,64``."""
 
     name = "n,n,..."
