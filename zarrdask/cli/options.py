@@ -11,14 +11,13 @@ from zarrdask.storage.resolve import resolve
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# The types of parameters below name no type argument: ParamType of click 8.1 takes none.
+
 
 class Interrupted(click.ClickException):
     """Long work was interrupted, and there is something to say of it."""
 
     exit_code = 130
-
-
-# Older releases of click know no type arguments of ParamType at run time.
 
 
 class Format(click.ParamType):  # type: ignore[type-arg]
