@@ -22,7 +22,6 @@ import zarrdask
 PLANE = (512, 512)
 SHARD = (32, 256, 256)
 CHUNK = (8, 64, 64)
-SAMPLE = Path(__file__).parents[2] / "shared" / "samples" / "xarray" / "v3"
 
 
 def block_of_field(block_info=None):
@@ -81,17 +80,6 @@ def run(mib, folder):
     return steps, stored
 
 
-def read_sample():
-    """Read a small store that xarray wrote, if it is there."""
-    if not SAMPLE.is_dir():
-        print(f"\nNo sample store at {SAMPLE}: skipped")
-        return
-    group = zarrdask.open_group(SAMPLE)
-    print(f"\nA store that xarray wrote, {SAMPLE}:\n{group.tree()}")
-    t = zarrdask.from_zarr(SAMPLE, "t")
-    print(f"nanmean of t {group['t'].dimension_names}: {da.nanmean(t).compute():.4f}")
-
-
 def report(steps, stored, mib):
     """Print what happened."""
     print(f"\n{'step':<30}{'MiB':>10}{'seconds':>10}{'MB/s':>10}")
@@ -111,7 +99,6 @@ def main():
         dask.config.set({"temporary-directory": scratch}),  # of the workers
     ):
         steps, stored = run(options.mib, options.keep or Path(scratch))
-    read_sample()
     report(steps, stored, options.mib)
 
 

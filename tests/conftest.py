@@ -43,6 +43,25 @@ def pytest_collection_finish():
     multiprocessing.set_forkserver_preload(preloaded)
 
 
+def _failed_if_skipped(report):
+    # A skip goes unnoticed, and nothing justifies one: all that tests need is in the project or in
+    # its extra `test`.
+    if report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = str(report.longrepr[2])
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    return _failed_if_skipped((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    return _failed_if_skipped((yield))
+
+
 @pytest.fixture
 def setting():
     """Set values of Dask's configuration for one test: ``setting({"zarrdask.threads": 1})``."""

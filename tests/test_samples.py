@@ -12,7 +12,7 @@ import pytest
 import zarrdask
 from zarrdask.dtypes.registry import find_data_type
 
-SAMPLES = Path(__file__).parents[2] / "shared" / "samples"
+SAMPLES = Path(__file__).parent / "data"
 EXPECTED = SAMPLES / "expected"
 
 NETCDF = ("nczarr_file", "noxarray_nczarr_file", "zarr_file")
@@ -36,10 +36,6 @@ READABLE: dict[str, tuple[str, ...]] = {
 DRAFTS = ("zarr218_v3draft", "gdal362_v3draft.zarr")
 OBJECTS = ("O", "Oj", "Om")
 ARRAYS = [(folder, name) for folder, names in READABLE.items() for name in names]
-
-pytestmark = pytest.mark.skipif(
-    not SAMPLES.is_dir(), reason=f"the sample stores are not at {SAMPLES}"
-)
 
 
 #: What the reader that made the expected values could not read: the data type, and the values

@@ -491,7 +491,6 @@ class TestStores:
         zarrdask.consolidate_metadata(inner)
         assert [p.key for p in zarrdask.verify(store).problems] == ["g/a/c/2"]
 
-    @pytest.mark.skipif(not SAMPLES.is_dir(), reason=f"the sample stores are not at {SAMPLES}")
     @pytest.mark.parametrize("folder", [*READABLE])
     def test_samples_are_clean(self, folder):
         for name in READABLE[folder]:
@@ -499,7 +498,6 @@ class TestStores:
             assert report.ok, report
             assert not {"extra", "overlap", "partial"} & set(kinds(report)), report
 
-    @pytest.mark.skipif(not SAMPLES.is_dir(), reason=f"the sample stores are not at {SAMPLES}")
     @pytest.mark.parametrize(
         "folder", ["gdal362_v3draft.zarr", "zarr218_v3draft", "xarray/v2", "xarray/v3", "zarr342"]
     )

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from zarrdask.cuts import Points, Request
+from zarrdask.dtypes.generic import as_array
 from zarrdask.errors import SelectionError
 from zarrdask.grids import Shape
 from zarrdask.indexing import Selection, basic, orthogonal, vectorised
@@ -138,7 +139,7 @@ def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
         return value.astype(dtype, copy=False)
     if dtype.hasobject and not isinstance(value, list):
         return _held(value)
-    return np.array(value, dtype)
+    return as_array(value, dtype)
 
 
 def _described(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import sys
 
 import pytest
 
@@ -134,7 +133,6 @@ def test_work_goes_on_when_nobody_can_be_told_how_far_it_has_come(stored):
     assert zarrdask.verify(stored, stored.parent / "b").ok
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="other signals")
 def test_an_interrupt_exits_with_130(stored):
     code = (
         "import time, zarrdask.hierarchy as h\n"
@@ -149,7 +147,6 @@ def test_an_interrupt_exits_with_130(stored):
     assert err.strip() == "zarrdask: interrupted"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="other signals")
 def test_an_interrupt_of_work_in_other_processes_is_one_line_too(stored):
     # As on a terminal it comes to all processes of the group: one works, another waits for work.
     zarrdask.open_array(stored, "g/s", mode="r+")[...] = 1

@@ -302,7 +302,7 @@ def test_b41_of_their_exact_length(found):
     ("dtype", "value", "written"),
     [
         ("M8[s]", np.datetime64(5, "s"), 5),
-        ("M8[s]", np.datetime64("NaT"), -(2**63)),
+        ("M8[s]", np.datetime64("NaT", "s"), -(2**63)),
         ("m8[ns]", np.timedelta64(-7, "ns"), -7),
         ("S3", b"ab", "YWIA"),
         ("U4", "äb", "äb"),

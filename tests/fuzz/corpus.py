@@ -51,10 +51,9 @@ def stores() -> dict[str, Values]:
         "made-protocol": made("v3-draft-protocol", draft_arrays()),
         "made-extensions": extensions(),
     }
-    if SAMPLES.is_dir():
-        for folder in sorted(SAMPLES.iterdir()):
-            if folder.is_dir() and folder.name != "expected":
-                found[folder.name] = load(folder)
+    for folder in sorted(SAMPLES.iterdir()):
+        if folder.is_dir() and folder.name != "expected":
+            found[folder.name] = load(folder)
     return found
 
 

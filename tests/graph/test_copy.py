@@ -402,8 +402,6 @@ class TestReport:
 
 
 class TestSamples:
-    pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason=f"no samples at {SAMPLES}")
-
     @pytest.mark.parametrize("zarr_format", FORMATS)
     @pytest.mark.parametrize(("folder", "name"), ARRAYS, ids=ids)
     def test_every_sample_in_every_format(self, folder, name, zarr_format):

@@ -11,7 +11,7 @@ SCRIPT = """
     import numpy as np
     import zarrdask
 
-    assert da.ARRAY_EXPR_ENABLED
+    assert "_array_expr" in da.Array.__module__
     values = np.arange(3000).reshape(60, 50)
     z = zarrdask.create_array(PLACE, "a", shape=values.shape, dtype="i8", chunks=10)
     z[...] = values

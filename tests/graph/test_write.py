@@ -455,7 +455,7 @@ def test_names_of_dimensions_that_there_are_not():
         ("f8", -0.0, 0.0),
         ("c16", complex(np.nan, 0), complex(0, np.nan)),
         ("i4", 7, 0),
-        ("M8[s]", np.datetime64("NaT"), np.datetime64(0, "s")),
+        ("M8[s]", np.datetime64("NaT", "s"), np.datetime64(0, "s")),
     ],
 )
 @pytest.mark.parametrize("layout", [{"chunks": 3}, {"chunks": 1, "shards": 3}], ids=str)

@@ -11,6 +11,8 @@ from zarrdask.storage.resolve import resolve
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# The types of parameters below name no type argument: ParamType of click 8.1 takes none.
+
 
 class Interrupted(click.ClickException):
     """Long work was interrupted, and there is something to say of it."""
@@ -18,7 +20,7 @@ class Interrupted(click.ClickException):
     exit_code = 130
 
 
-class Format(click.ParamType[int | str]):
+class Format(click.ParamType):  # type: ignore[type-arg]
     """A format: 2, 3, or a dialect of the draft of 3."""
 
     name = "format"
@@ -30,7 +32,7 @@ class Format(click.ParamType[int | str]):
         return int(value) if str(value).isdecimal() else str(value)
 
 
-class KeyValue(click.ParamType[tuple[str, Any]]):
+class KeyValue(click.ParamType):  # type: ignore[type-arg]
     """``key=value``; the value is JSON if it can be (true, 3), else text."""
 
     name = "key=value"
@@ -45,7 +47,7 @@ class KeyValue(click.ParamType[tuple[str, Any]]):
         return key, parse_value(text)
 
 
-class Numbers(click.ParamType[tuple[int, ...]]):
+class Numbers(click.ParamType):  # type: ignore[type-arg]
     """Lengths, one an axis: ``256,64,64``."""
 
     name = "n,n,..."

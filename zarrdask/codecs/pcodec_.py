@@ -21,6 +21,8 @@ from zarrdask.codecs.scalars import native
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
 
 _KEY = "codec numcodecs.pcodec"
+#: Imported by its name: before pcodec 1.1 it is no attribute of the package.
+_STANDALONE = "pcodec.standalone"
 _DELTAS = ("auto", "none", "try_consecutive", "try_lookback")
 
 
@@ -120,9 +122,9 @@ class PcodecCodec:
         )
 
 
-def _load() -> Any:
+def _load(module: str = "pcodec") -> Any:
     try:
-        return import_module("pcodec")
+        return import_module(module)
     except ImportError as error:
         raise UnsupportedError(
             "this codec needs the package pcodec",
@@ -146,7 +148,7 @@ class Numbers:
         self.raw: np.dtype[Any] | None = None
 
     def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
-        standalone = _load().standalone
+        standalone = _load(_STANDALONE)
         try:
             values = native(chunk).reshape(-1)
             return standalone.simple_compress(values, self.codec.chunk_config())  # type: ignore[no-any-return]
@@ -157,7 +159,7 @@ class Numbers:
         count = prod(self.spec.shape)
         found = np.empty(count, self.spec.dtype.newbyteorder("="))
         try:
-            progress = _load().standalone.simple_decompress_into(bytes(data), found)
+            progress = _load(_STANDALONE).simple_decompress_into(bytes(data), found)
         except (RuntimeError, ValueError, TypeError) as error:
             raise CodecError(f"can't decode: {error}", key=_KEY) from error
         if not progress.finished or progress.n_processed != count:

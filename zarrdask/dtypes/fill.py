@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from zarrdask.dtypes.generic import as_array
 from zarrdask.dtypes.ml import BITS, kind_of, limits, name_of, nearest
 from zarrdask.errors import MetadataError
 from zarrdask.tolerance import tolerate
@@ -65,7 +66,7 @@ def _cast(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
     if name_of(dtype) is not None and not same:
         return np.asarray(nearest(float(value), dtype))
     with np.errstate(over="ignore"):
-        return np.array(value, dtype)
+        return as_array(value, dtype)
 
 
 def _parts(value: Any, names: tuple[str, ...]) -> dict[str, Any]:
@@ -94,7 +95,9 @@ def _kept(value: Any, found: np.ndarray) -> bool:
         return len(value) * (4 if found.dtype.kind == "U" else 1) <= found.dtype.itemsize
     if found.dtype.kind in "fc" and isinstance(value, int | float | complex | np.number):
         return bool(np.isfinite(found) or not np.isfinite(value))
-    if found.dtype.kind in "mM" and not isinstance(value, int | np.integer):
+    if found.dtype.kind in "mM" and not isinstance(value, int | np.integer | np.bool_):
+        if isinstance(value, str | bytes) and (found.dtype.kind == "m" or np.isnat(found)):
+            return True  # a count of the unit, or "NaT": it has no unit of its own
         # In the unit of the value itself.
         exact = np.array(value, found.dtype.char)
         return bool(np.isnat(exact) or exact == found)

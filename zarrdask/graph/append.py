@@ -17,6 +17,7 @@ from zarrdask.chunkio import Chunks
 from zarrdask.errors import StoreError
 from zarrdask.graph.client import check_visible
 from zarrdask.graph.destination import Destination
+from zarrdask.graph.expressions import EXPRESSIONS
 from zarrdask.graph.jobs import begin, do, known
 from zarrdask.graph.locks import shape_lock
 from zarrdask.graph.tasks import gather
@@ -220,7 +221,7 @@ def _unfinished(chunks: Chunks, stamp: str) -> Growth | None:
         return None
     # With other documents, it may have been done elsewhere, and the array be another one now.
     # Array expressions can't make tasks wait for others.
-    if found.stamp != stamp or da.ARRAY_EXPR_ENABLED:
+    if found.stamp != stamp or EXPRESSIONS:
         raise StoreError(
             "an append to this array was asked for before, and may not be computed yet: compute "
             "it first, or drop it",

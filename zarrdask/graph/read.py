@@ -13,6 +13,7 @@ from zarrdask.array import Array
 from zarrdask.dtypes.base import DataType
 from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.graph.client import check_visible
+from zarrdask.graph.expressions import EXPRESSIONS
 from zarrdask.graph.source import Handle, Source, compose_axis, identity
 from zarrdask.grids import Axis, Shape
 from zarrdask.indexing import Region, basic, is_basic, pick_size
@@ -156,7 +157,7 @@ def _lazy(source: Source, chunks: Chunks, name: str) -> da.Array:
         "inline_array": source.handle.is_small,
         "meta": np.empty((0,) * source.ndim, source.dtype),
     }
-    if da.ARRAY_EXPR_ENABLED:
+    if EXPRESSIONS:
         return da.from_array(source, **options)  # it names arrays itself
     x = da.from_array(source, name=name, **options)
     return StoredArray.wrap(x, source)

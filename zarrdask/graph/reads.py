@@ -14,6 +14,7 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.optimization import cull
 
 from zarrdask.array import Array
+from zarrdask.graph.expressions import EXPRESSIONS
 from zarrdask.graph.source import Source, Target
 from zarrdask.group import Group
 from zarrdask.hierarchy import prefix_of
@@ -61,7 +62,7 @@ def reads(arrays: Iterable[da.Array]) -> Iterator[Read]:
 
 def needed_reads(arrays: Iterable[da.Array]) -> Iterator[Read]:
     """Yield what they read without the blocks that nothing comes of; this takes its time."""
-    if da.ARRAY_EXPR_ENABLED:
+    if EXPRESSIONS:
         return reads(arrays)
     return _found([_culled(x) for x in arrays])
 
@@ -74,7 +75,7 @@ def _culled(x: da.Array) -> dict[Any, Any]:
 
 
 def _roots(x: da.Array) -> Iterable[Any]:
-    if da.ARRAY_EXPR_ENABLED:
+    if EXPRESSIONS:
         return [operand for part in x.expr.walk() for operand in part.operands]
     layers = getattr(x.dask, "layers", None)
     # A layer that was not spelled out tells what its tasks are given.

@@ -13,6 +13,7 @@ from dask.layers import ArraySliceDep
 
 from zarrdask import chunkio, config
 from zarrdask.chunkwrite import Beyond
+from zarrdask.graph.expressions import EXPRESSIONS
 from zarrdask.graph.source import Handle, Target
 from zarrdask.graph.together import Action, Finish, Part, Writing
 from zarrdask.indexing import Region
@@ -78,7 +79,7 @@ def _map_blocks(
     task: Callable[..., np.ndarray], x: da.Array, target: Target, blocks: Chunks, **options: Any
 ) -> da.Array:
     """Map a task over blocks: it is given the block, the target, and where the block lies."""
-    if not da.ARRAY_EXPR_ENABLED:
+    if not EXPRESSIONS:
         return x.map_blocks(task, target, ArraySliceDep(blocks), **options)
     # Array expressions can't hand out slices yet; block numbers they can.
     return x.map_blocks(_at, _Numbered(task, target, blocks), **options)
@@ -127,7 +128,7 @@ def gather(
         Of tasks that keep their names: others are computed together with them.
     """
     # Array expressions can't be optimised to tasks here; they are when they are computed.
-    each = receipts if da.ARRAY_EXPR_ENABLED else _delayed(receipts, kept)
+    each = receipts if EXPRESSIONS else _delayed(receipts, kept)
     return Writing.after(Finish(commits, parts), each, name or f"to-zarr-{uuid4().hex}")
 
 

@@ -256,7 +256,7 @@ def _begin(at: int, axis: Axis) -> int:
     """Return where the unit at a place begins."""
     if isinstance(axis, int):
         return at // axis * axis
-    return int(axis[np.searchsorted(axis, at, "right") - 1])
+    return int(axis[int(np.searchsorted(axis, at, "right")) - 1])
 
 
 def _end(at: int, axis: Axis) -> int:

@@ -1,0 +1,51 @@
+"""The oldest dependencies, with which tests run, too, are those that the package asks for."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+#: What the extra `test` takes of the other extras.
+EXTRAS = ("cli", "fast", "http", "ml_dtypes", "pcodec", "zfp")
+_BOUND = re.compile(r"([\w-]+)(?:\[.*\])?>=([\d.]+)")
+
+
+def bounds():
+    """Return the least release of each dependency, as a tuple of numbers."""
+    texts = [*PROJECT["dependencies"]]
+    for extra in EXTRAS:
+        texts += PROJECT["optional-dependencies"][extra]
+    return dict(map(bound, texts))
+
+
+def bound(text):
+    name, release = _BOUND.match(text).groups()
+    return name, numbers(release)
+
+
+def numbers(release):
+    found = [int(part) for part in release.split(".")]
+    return (*found, *[0] * (3 - len(found)))
+
+
+def test_the_extra_for_tests_takes_these_extras():
+    [own] = [t for t in PROJECT["optional-dependencies"]["test"] if t.startswith("zarrdask")]
+    assert own == f"zarrdask[{','.join(EXTRAS)}]"
+
+
+def test_the_oldest_requirements_are_the_least_that_are_allowed():
+    text = (ROOT / "tests" / "oldest-requirements.txt").read_text()
+    pinned = dict(re.findall(r"^([\w-]+)==([\d.]+)$", text, re.MULTILINE))
+    assert {name: numbers(release) for name, release in pinned.items()} == bounds()
+
+
+def test_the_readme_names_the_oldest_python_and_dependencies():
+    readme = (ROOT / "README.md").read_text()
+    [line] = re.findall(r"^Tested on .*?(?:\n\n)", readme, re.MULTILINE | re.DOTALL)
+    line = " ".join(line.split())
+    oldest = line.partition(";")[0]
+    assert f"Python {PROJECT['requires-python'].removeprefix('>=')}," in oldest
+    for name, title in (("dask", "Dask"), ("numpy", "NumPy"), ("numcodecs", "numcodecs")):
+        release = re.search(rf"\b{title} ([\d.]+)", oldest)[1]
+        assert numbers(release) == bounds()[name], title

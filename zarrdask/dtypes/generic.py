@@ -1,0 +1,33 @@
+"""Users' values as arrays, also of the generic unit of time, which NumPy 2.5 deprecates."""
+
+from typing import Any
+
+import numpy as np
+
+
+def as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return a user's value as an array of a dtype, as NumPy makes it.
+
+    NumPy 2.5 warns where it makes a time of the generic unit from a count or a text, and will
+    refuse it; but arrays of this unit are stored. Their counts are therefore taken as they are.
+
+    Examples
+    --------
+    >>> as_array([1, 2], np.dtype("f4")), as_array([1, 2], np.dtype("m8")).view("i8")
+    (array([1., 2.], dtype=float32), array([1, 2]))
+    """
+    if dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic":
+        counts = _counts(value, dtype.kind)
+        if counts is not None:
+            return counts.astype(np.dtype("i8").newbyteorder(dtype.byteorder)).view(dtype)
+    return np.array(value, dtype)
+
+
+def _counts(value: Any, kind: str) -> np.ndarray | None:
+    """Return the counts of a unit of time that a value holds, or None if it holds others."""
+    found = np.asarray(value)
+    if found.dtype.kind in "SU":
+        # Every unit takes the text of a count, or "NaT", for the same count.
+        times = np.array(value, f"{kind}8[s]")
+        return times.view("i8") if kind == "m" or np.isnat(times).all() else None
+    return found if np.can_cast(found.dtype, np.int64) else None
