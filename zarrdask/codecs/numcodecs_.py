@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from zarrdask.codecs import nested_lists
 from zarrdask.codecs.base import UNBOUNDED, Buffer, ChunkSpec, Json, Kind
 from zarrdask.codecs.bounded import BOUNDED, too_long
 from zarrdask.codecs.zfp_stream import check_rate
@@ -174,19 +175,28 @@ class Objects:
         self.raw: np.dtype[Any] | None = None
 
     def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+        # A copy, as some codecs need memory that is writable, in C order.
+        values = np.array(chunk, order="C", ndmin=1)
+        if self.codec.name not in nested_lists.NAMES:
+            values = values.reshape(-1)
         try:
-            # A copy: some of them ask for memory that can be written.
-            return _plain(_make(self.codec.config).encode(np.array(chunk).reshape(-1)))
+            return _plain(_make(self.codec.config).encode(values))
         except Exception as error:  # numcodecs checks little: damaged data fail anyhow
             raise CodecError(f"can't encode: {error}", key=f"codec {self.codec.name}") from error
 
     def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
         self._check_count(data)
         try:
-            found = _make(self.codec.config).decode(data)
-            flat = np.empty(len(found), object)
-            flat[:] = list(found)
+            codec = _make(self.codec.config)
+            if codec.codec_id in nested_lists.NAMES:
+                flat = nested_lists.decode(data, codec.get_config(), prod(self.spec.shape))
+            else:
+                elements = codec.decode(data)
+                flat = np.empty(len(elements), object)
+                flat[:] = list(elements)
             return flat.reshape(self.spec.shape)
+        except CodecError:
+            raise
         except Exception as error:  # numcodecs checks little: damaged data fail anyhow
             raise CodecError(f"can't decode: {error}", key=f"codec {self.codec.name}") from error
 
