@@ -374,13 +374,18 @@ def test_a61_shuffle_puts_like_bytes_together(size, data):
     check({"id": "shuffle", "elementsize": size}, "<u2", [0x0102, 0x0304], data)
 
 
-def test_a61_a_shuffle_without_size_takes_that_of_the_elements_unless_strict():
+def test_a61_a_shuffle_of_netcdf_without_size_takes_that_of_the_elements_unless_strict():
     # As netCDF-C 4.9 writes it.
-    config = {"id": "shuffle", "elementsize": 0}
+    members = {"filters": [{"id": "shuffle", "elementsize": 0}], "_NCZARR_ARRAY": {}}
     data = RAW[::2] + RAW[1::2]
-    same(opened(data, shape=(2, 3), dtype="<i2", filters=[config])[...], VALUES)
+    same(opened(data, shape=(2, 3), dtype="<i2", **members)[...], VALUES)
     with refused("A-61"):
-        opened(data, shape=(2, 3), dtype="<i2", filters=[config], strict=True)
+        opened(data, shape=(2, 3), dtype="<i2", strict=True, **members)
+
+
+def test_a61_any_other_shuffle_without_size_changes_nothing():
+    config = {"id": "shuffle", "elementsize": 0}
+    same(opened(RAW, shape=(2, 3), dtype="<i2", filters=[config])[...], VALUES)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from zarrdask.formats.base import (
     render_json,
     required,
 )
-from zarrdask.formats.foreign import understood
+from zarrdask.formats.foreign import is_netcdf, sized_shuffle, understood
 from zarrdask.grids import RegularGrid
 from zarrdask.keys import ChunkKeys
 from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata
@@ -105,7 +105,8 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
         raise MetadataError(
             "not a separator", key="dimension_separator", found=separator, expected="'.' or '/'"
         )
-    codecs = _parse_codecs(document, dtype, len(shape))
+    netcdf = is_netcdf(document, attributes)
+    codecs = _parse_codecs(document, dtype, len(shape), netcdf=netcdf)
     names = _dimension_names(attributes, len(shape))
     if names is not None:
         # One fact, one place: they come back when the attributes are written.
@@ -141,7 +142,9 @@ def _dimension_names(attributes: Json, ndim: int) -> tuple[str | None, ...] | No
     return None
 
 
-def _parse_codecs(document: Json, dtype: np.dtype[Any], ndim: int) -> tuple[Codec, ...]:
+def _parse_codecs(
+    document: Json, dtype: np.dtype[Any], ndim: int, *, netcdf: bool
+) -> tuple[Codec, ...]:
     order, filters, compressor = document["order"], document["filters"], document["compressor"]
     if order not in ("C", "F"):
         raise MetadataError("not an order", key="order", found=order, expected="'C' or 'F'")
@@ -149,11 +152,17 @@ def _parse_codecs(document: Json, dtype: np.dtype[Any], ndim: int) -> tuple[Code
         raise MetadataError("not filters", key="filters", found=filters, expected="a list or null")
     if filters == []:
         tolerate("A-15", "no filters are null", key="filters", found=filters, expected="null")
-    return chain(order, list(filters or []), compressor, dtype, ndim)
+    return chain(order, list(filters or []), compressor, dtype, ndim, netcdf=netcdf)
 
 
 def chain(
-    order: str, filters: list[Any], compressor: Any, dtype: np.dtype[Any], ndim: int
+    order: str,
+    filters: list[Any],
+    compressor: Any,
+    dtype: np.dtype[Any],
+    ndim: int,
+    *,
+    netcdf: bool = False,
 ) -> tuple[Codec, ...]:
     """Return v2's order, filters and compressor as one list of codecs.
 
@@ -163,6 +172,8 @@ def chain(
     filters : list of dict
         Configurations with their ``id``.
     compressor : dict or None
+    netcdf : bool
+        Whether netCDF-C wrote them; see `zarrdask.formats.foreign.sized_shuffle`.
 
     Raises
     ------
@@ -179,7 +190,7 @@ def chain(
         codecs.append(BytesCodec(_endian(dtype)))
         view = dtype.str if dtype.names is None else "|u1"
     for config in filters:
-        codec = _filter(config, view)
+        codec = _filter(config, view, netcdf=netcdf)
         codecs.append(codec)
         view = _filtered(codec)
     if compressor is not None:
@@ -236,8 +247,10 @@ def _object_codec(found: Any) -> Codec:
     return ObjectCodec(json.dumps(config, sort_keys=True))
 
 
-def _filter(found: Any, view: str) -> BufferCodec:
-    config = understood(_config(found, "filters"), np.dtype(view).itemsize)
+def _filter(found: Any, view: str, *, netcdf: bool) -> BufferCodec:
+    config = understood(_config(found, "filters"))
+    if netcdf:
+        config = sized_shuffle(config, np.dtype(view).itemsize)
     make(config)
     return BufferCodec(json.dumps(config, sort_keys=True), view)
 
@@ -251,7 +264,7 @@ def _filtered(codec: BufferCodec) -> str:
 
 
 def _compressor(found: Any, itemsize: int, view: str) -> Codec:
-    config = understood(_config(found, "compressor"), itemsize)
+    config = understood(_config(found, "compressor"))
     build = _COMPRESSORS.get(config["id"])
     if build is None:
         make(config)
