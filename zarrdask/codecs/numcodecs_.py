@@ -179,8 +179,12 @@ class Objects:
         values = np.array(chunk, order="C", ndmin=1)
         if self.codec.name not in nested_lists.NAMES:
             values = values.reshape(-1)
+        codec = _make(self.codec.config)
         try:
-            return _plain(_make(self.codec.config).encode(values))
+            try:
+                return _plain(codec.encode(values))
+            except TypeError:
+                return _plain(codec.encode(python_objects(values)))
         except Exception as error:  # numcodecs checks little: damaged data fail anyhow
             raise CodecError(f"can't encode: {error}", key=f"codec {self.codec.name}") from error
 
@@ -212,6 +216,17 @@ class Objects:
                 found=found,
                 expected=str(expected),
             )
+
+
+def python_objects(chunk: np.ndarray) -> np.ndarray:
+    """Return a chunk of objects with Python's own in place of NumPy's scalars and 0-d arrays."""
+    found = np.empty(chunk.size, object)
+    for at, element in enumerate(chunk.flat):
+        scalar = isinstance(element, np.generic) or (
+            isinstance(element, np.ndarray) and not element.ndim
+        )
+        found[at] = element.item() if scalar else element
+    return found.reshape(chunk.shape)
 
 
 def _plain(found: Any) -> Buffer:
