@@ -249,12 +249,30 @@ class TestHierarchies:
         with pytest.raises(MetadataError, match="on_unsupported"):
             zarrdask.copy(root, tmp_path / "c", on_unsupported="ignore")
 
+    @pytest.mark.parametrize("target", [2, 3])
+    def test_names_of_v2_that_are_not_ascii(self, tmp_path, target):
+        # As other software writes them.
+        document = {"zarr_format": 2, "shape": [2], "chunks": [2], "dtype": "|u1", "order": "C"}
+        document |= {"compressor": None, "filters": None, "fill_value": 0}
+        for name in ("", "größe", "größe/た"):
+            folder = tmp_path / "a" / name
+            folder.mkdir(parents=True)
+            array = name.endswith("た")
+            text = json.dumps(document) if array else '{"zarr_format": 2}'
+            (folder / (".zarray" if array else ".zgroup")).write_text(text)
+        (tmp_path / "a" / "größe" / "た" / "0").write_bytes(b"\1\2")
+        zarrdask.copy(tmp_path / "a", tmp_path / "b", zarr_format=target)
+        found = zarrdask.open_array(tmp_path / "b", "größe/た")
+        assert found.zarr_format == target
+        assert found[...].tolist() == [1, 2]
+        zarrdask.copy(tmp_path / "a" / "größe", tmp_path / "c")
+        assert zarrdask.open_array(tmp_path / "c", "た")[...].tolist() == [1, 2]
+
     def test_names_that_the_format_lacks(self, tmp_path):
         root = zarrdask.create_group(tmp_path / "a")
         make(root, "größe")
-        for zarr_format in (2, "v3-draft"):
-            with pytest.raises(MetadataError, match="größe"):
-                zarrdask.copy(root, tmp_path / "b", zarr_format=zarr_format)
+        with pytest.raises(MetadataError, match="größe"):
+            zarrdask.copy(root, tmp_path / "b", zarr_format="v3-draft")
         zarrdask.copy(root, tmp_path / "b")
         assert list(zarrdask.open_group(tmp_path / "b")) == ["größe"]
 
