@@ -289,6 +289,16 @@ def test_a58_the_level_is_written_and_used():
         assert sizes[1] < sizes[0] or name == "bz2"
 
 
+@pytest.mark.parametrize("level", [23, 99, -(10**6)])
+def test_a58_levels_of_zstd_beyond_its_limits_are_the_limits(level):
+    # numcodecs writes with the limit, and the level that it was given in the document.
+    compressor = {"id": "zstd", "level": level}
+    data = bytes(numcodecs.Zstd(level).encode(RAW))
+    found = opened(data, shape=(2, 3), dtype="<i2", compressor=compressor, strict=True)
+    same(found[...], VALUES)
+    assert stored_as(VALUES, compressors=compressor) == data
+
+
 def test_a58_zstd_frames_with_and_without_a_checksum():
     for checksum in (False, True):
         config = {"id": "zstd", "level": 1, **({"checksum": True} if checksum else {})}

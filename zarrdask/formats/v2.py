@@ -12,7 +12,7 @@ from zarrdask.codecs.bytes_ import NATIVE, BytesCodec, Endian, has_byte_order
 from zarrdask.codecs.gzip import GzipCodec, ZlibCodec
 from zarrdask.codecs.numcodecs_ import OBJECT_CODECS, BufferCodec, ObjectCodec, make
 from zarrdask.codecs.transpose import TransposeCodec
-from zarrdask.codecs.zstd import ZstdCodec
+from zarrdask.codecs.zstd import ZstdCodec, limited
 from zarrdask.dtypes.fill import parse_v2, render_v2
 from zarrdask.dtypes.registry import of_dtype
 from zarrdask.dtypes.v2 import parse_dtype, render_dtype
@@ -289,7 +289,7 @@ _COMPRESSORS: Mapping[str, Callable[[Json, int], Codec]] = {
     "gzip": lambda config, _: GzipCodec(config.get("level", 1)),
     "zlib": lambda config, _: ZlibCodec(config.get("level", 1)),
     "zstd": lambda config, _: ZstdCodec(
-        config.get("level", 0), bool(config.get("checksum", False))
+        limited(config.get("level", 0)), bool(config.get("checksum", False))
     ),
 }
 _COMPRESSOR_MEMBERS = {
