@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 OBJECT_CODECS = frozenset(
     {"categorize", "json2", "msgpack2", "vlen-array", "vlen-bytes", "vlen-utf8"}
 )
+#: What these codecs have for no value; of the others it is None.
+_EMPTY: dict[str, Any] = {"categorize": "", "vlen-bytes": b"", "vlen-utf8": ""}
 _CHECKSUMS = frozenset({"adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3"})
 #: How many bytes those add that add as many whatever they are given.
 _MORE = dict.fromkeys(_CHECKSUMS, 4) | {"shuffle": 0}
@@ -148,6 +150,11 @@ class ObjectCodec:
     def name(self) -> str:
         """The numcodecs id."""
         return str(json.loads(self.config)["id"])
+
+    @property
+    def empty(self) -> Any:
+        """The element of an array whose fill value is left open."""
+        return np.empty(0) if self.name == "vlen-array" else _EMPTY.get(self.name)
 
     def to_json(self) -> Json:  # noqa: D102
         raise UnsupportedError(

@@ -202,13 +202,13 @@ def chain(
 def object_fill(codecs: tuple[Codec, ...], fill: Any) -> Any:
     """Return a fill value that the codec which stores the objects can store.
 
-    Documents have 0, "" or null for every kind of object (conformance A-32).
+    Documents have 0, "" or null for every kind of object (conformance A-32); null stays None.
     """
-    name = next((codec.name for codec in codecs if isinstance(codec, ObjectCodec)), None)
-    if name == "vlen-bytes" and fill == "":
-        return b""
-    if name == "vlen-array" and (fill is None or fill in (0, "")):
-        return np.empty(0)
+    codec = next((codec for codec in codecs if isinstance(codec, ObjectCodec)), None)
+    if codec is None or fill is None:
+        return fill
+    if (codec.name == "vlen-bytes" and fill == "") or (codec.name == "vlen-array" and not fill):
+        return codec.empty
     return fill
 
 
