@@ -164,6 +164,16 @@ class TestArrays:
         assert report.units == found.nchunks_stored
         np.testing.assert_array_equal(found[...], VALUES)
 
+    @pytest.mark.parametrize("verb", [zarrdask.copy, zarrdask.rechunk])
+    def test_another_compressor_keeps_what_objects_of_v2_are(self, tmp_path, verb):
+        options = {"dtype": object, "filters": "vlen-bytes", "zarr_format": 2}
+        z = zarrdask.create_array(tmp_path / "a", shape=3, chunks=2, **options)
+        z[...] = [b"", b"\xff", b"a\0"]
+        verb(z, tmp_path / "b", chunks=3, compressors="gzip")
+        found = zarrdask.open_array(tmp_path / "b")
+        assert found[...].tolist() == z[...].tolist()
+        assert [codec.name for codec in found.metadata.codecs] == ["vlen-bytes", "gzip"]
+
     def test_absent_chunks_hold_the_old_fill_value_under_a_new_one(self, tmp_path):
         z = zarrdask.create_array(tmp_path / "a", shape=4, chunks=2, dtype="i4", fill_value=5)
         zarrdask.copy(z, tmp_path / "b", fill_value=0)
