@@ -292,3 +292,47 @@ def test_a_false_mask_without_axes_takes_and_writes_nothing(index):
         assert (z[...] == 0).all()
         with pytest.raises(SelectionError):
             z[index] = np.zeros((5, 5, 5, 5))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [[1, 2], [3, 4]],
+        [[1], [2]],
+        [[], []],
+        ([1], "a"),
+        [None, {"a": 1}],
+        "text",
+        {"a": [1, 2]},
+        [[1, 2, 3]],
+        [1, 2, 3],
+        np.array([["a", "b"]], object),
+        np.array([1, 2], object),
+    ],
+    ids=repr,
+)
+def test_lists_are_elements_below_the_last_axis_as_in_numpy(value):
+    options = {"dtype": object, "filters": "json2", "zarr_format": 2}
+    for shape in ((2,), (2, 2)):
+        z = zarrdask.create_array({}, shape=shape, **options)
+        expected = np.full(shape, "", object)
+        try:
+            expected[...] = value
+        except ValueError:
+            with pytest.raises(SelectionError):
+                z[...] = value
+        else:
+            z[...] = value
+            assert z[...].tolist() == expected.tolist()
+
+
+def test_stored_arrays_of_objects_are_values():
+    z = zarrdask.create_array({}, shape=3, dtype="string")
+    z[...] = ["a", "b", "c"]
+    other = zarrdask.create_array({}, shape=(2, 3), dtype="string")
+    other[...] = z
+    assert other[...].tolist() == [["a", "b", "c"]] * 2
+    scalar = zarrdask.create_array({}, shape=(), dtype="string")
+    scalar[...] = "x"
+    other[0, 0] = scalar
+    assert other[0].tolist() == ["x", "b", "c"]

@@ -158,6 +158,8 @@ def _objects(value: Any, shape: Shape) -> np.ndarray:
 
     A single element may be a list or an array; only an array without axes is its one element.
     """
+    if hasattr(value, "__array__") and not isinstance(value, np.generic):
+        value = np.asarray(value)  # a stored array, say
     if isinstance(value, np.ndarray) and (shape or not value.ndim):
         return value.astype(object, copy=False)
     if not shape or not isinstance(value, list | tuple):
