@@ -972,7 +972,7 @@ def test_an_array_of_no_axes_by_points():
     assert z.vindex[()].tolist() == 5
 
 
-@pytest.mark.parametrize("index", ["x", 1.5, True, {}, "a"])
+@pytest.mark.parametrize("index", ["x", 1.5, (True, 0), {}, "a"])
 def test_what_is_no_index_is_an_error_and_reads_nothing(index):
     z = create_array({}, shape=(4, 4), dtype="i4")
     with pytest.raises(SelectionError):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from zarrdask.conversion import convert, convert_group
 from zarrdask.creation import ArrayOptions, plan_array
+from zarrdask.dtypes.fill import NO_FILL_VALUE
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.losses import group_losses, losses
 from zarrdask.metadata import GroupMetadata
@@ -117,6 +118,27 @@ class TestElements:
         with pytest.raises(UnsupportedError, match="json2"):
             convert(new(2, dtype=object, filters=[{"id": "json2"}]), zarr_format=3)
 
+    @pytest.mark.parametrize(
+        "codec",
+        ["vlen-bytes", "json2", "msgpack2", "vlen-utf8", {"id": "vlen-array", "dtype": "u1"}],
+    )
+    @pytest.mark.parametrize("zarr_format", [2, "v3-draft-protocol"])
+    @pytest.mark.parametrize("filters", [None, [], ()])
+    def test_another_compressor_keeps_the_codec_of_objects(self, codec, zarr_format, filters):
+        before = new(2, dtype=object, filters=codec)
+        after = convert(before, compressors="gzip", filters=filters, zarr_format=zarr_format)
+        assert names(after) == [before.codecs[0].name, "gzip"]
+        assert after.codecs[0].config == before.codecs[0].config
+        assert convert(before, compressors="gzip", chunks=(3, 4)).codecs == after.codecs
+
+    def test_the_codec_of_objects_follows_another_type_or_filter(self):
+        before = new(2, dtype=object, filters="vlen-bytes")
+        assert names(convert(before, compressors=(), filters="json2")) == ["json2"]
+        assert names(convert(before, compressors=(), dtype="string")) == ["vlen-utf8"]
+        bytes_of_v3 = new(3, dtype="bytes")
+        assert names(convert(bytes_of_v3, compressors=(), zarr_format=2)) == ["vlen-bytes"]
+        assert names(convert(before, compressors="gzip", zarr_format=3)) == ["vlen-bytes", "gzip"]
+
     def test_text_of_v3_are_objects_in_v2(self):
         before = new(dtype="string", fill_value="none")
         after = convert(before, zarr_format=2)
@@ -129,6 +151,18 @@ class TestElements:
         assert document(after) == [{"name": "bytes", "configuration": {"endian": "little"}}]
         assert way_between(before, after) is None
         assert losses(before, after) == ("the byte order of the fields is the same for all now",)
+
+    @pytest.mark.parametrize("dtype", ["i4", object])
+    def test_a_fill_value_can_be_left_open_in_old_formats(self, dtype):
+        before = new(2, dtype=dtype, fill_value=NO_FILL_VALUE)
+        assert before.fill_value is None
+        assert convert(before, chunks=(1, 8)).fill_value is None
+        assert convert(before, zarr_format="v3-draft-protocol").fill_value is None
+        after = convert(new(2, dtype=dtype), fill_value=NO_FILL_VALUE)
+        assert after.fill_value is None
+        for zarr_format in (3, "v3-draft"):
+            with pytest.raises(UnsupportedError, match="fill_value"):
+                convert(new(2), fill_value=NO_FILL_VALUE, zarr_format=zarr_format)
 
     def test_a_fill_value_that_is_left_open_is_the_zero_that_it_reads_as(self):
         before = new("v3-draft-protocol")

@@ -1,7 +1,10 @@
 """From what users ask for to metadata."""
 
+import json
+import pickle
 from math import prod
 
+import dask.array as da
 import numcodecs
 import numpy as np
 import pytest
@@ -379,3 +382,44 @@ def test_an_option_of_the_wrong_kind_is_an_error_that_names_it(zarr_format, name
 def test_a_field_of_objects_can_not_be_stored_in_v3():
     with pytest.raises(UnsupportedError):
         plan(dtype=[("a", "O")])
+
+
+# ---- without a fill value
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f8", "M8[s]", "S3", "U2", [("a", "i2")], object])
+def test_v2_arrays_can_be_without_a_fill_value(dtype):
+    store = {}
+    options = {"dtype": dtype, "fill_value": zarrdask.NO_FILL_VALUE, "zarr_format": 2}
+    z = zarrdask.create_array(store, shape=3, chunks=2, **options)
+    assert z.fill_value is None
+    assert json.loads(store[".zarray"])["fill_value"] is None
+    assert zarrdask.open_array(store).fill_value is None
+    z[1] = z[0]
+    assert z[...].tolist() == z[...].tolist()[:1] * 3
+
+
+def test_to_zarr_can_leave_the_fill_value_open():
+    store = {}
+    options = {"zarr_format": 2, "fill_value": zarrdask.NO_FILL_VALUE}
+    zarrdask.to_zarr(da.arange(6, chunks=4), store, **options)
+    z = zarrdask.open_array(store)
+    assert z.fill_value is None
+    assert z[...].tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_older_dialect_of_the_draft_can_be_without_a_fill_value():
+    options = {"zarr_format": "v3-draft-protocol", "fill_value": zarrdask.NO_FILL_VALUE}
+    assert plan(**options).fill_value is None
+
+
+@pytest.mark.parametrize("zarr_format", [3, "v3-draft"])
+def test_other_arrays_need_a_fill_value(zarr_format):
+    with pytest.raises(UnsupportedError, match=r"fill_value: .*NO_FILL_VALUE"):
+        plan(zarr_format=zarr_format, fill_value=zarrdask.NO_FILL_VALUE)
+
+
+def test_no_fill_value_is_one_object_wherever_it_is_sent():
+    sent = pickle.loads(pickle.dumps(zarrdask.NO_FILL_VALUE))
+    assert sent is zarrdask.NO_FILL_VALUE
+    assert repr(sent) == "zarrdask.NO_FILL_VALUE"

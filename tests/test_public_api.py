@@ -16,6 +16,7 @@ PUBLIC = [
     "LocalStore",
     "MemoryStore",
     "MetadataError",
+    "NO_FILL_VALUE",
     "NodeExistsError",
     "NodeNotFoundError",
     "NodeTypeError",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from zarrdask.api import consolidate_metadata, plan_write
     from zarrdask.array import Array
+    from zarrdask.dtypes.fill import NO_FILL_VALUE
     from zarrdask.errors import (
         ChecksumError,
         CodecError,
@@ -51,6 +52,7 @@ _HOMES = {
     "LocalStore": "storage.local",
     "MemoryStore": "storage.memory",
     "MetadataError": "errors",
+    "NO_FILL_VALUE": "dtypes.fill",
     "NodeExistsError": "errors",
     "NodeNotFoundError": "errors",
     "NodeTypeError": "errors",
@@ -84,6 +86,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "NO_FILL_VALUE",
     "Array",
     "ChecksumError",
     "CodecError",

@@ -31,8 +31,14 @@ class Selectable(Protocol):
     def ndim(self) -> int:
         """How many axes there are."""
 
-    def select(self, selection: Selection) -> Any:
-        """Return what a selection takes."""
+    def __getitem__(self, index: Any) -> Any:
+        """Return what NumPy's index takes."""
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write a value where NumPy's index is."""
+
+    def select(self, selection: Selection, index: Any = ...) -> Any:
+        """Return what a selection takes, an index's as NumPy would: a scalar or an array."""
 
     def assign(self, selection: Selection, value: Any) -> None:
         """Write a value where a selection is."""
@@ -51,10 +57,15 @@ class OuterIndex:
         self.array = array
 
     def __getitem__(self, index: Any) -> Any:
-        return self.array.select(orthogonal(index, self.array.shape))
+        if not self.array.shape:
+            return self.array[index]  # without axes all ways to select are one
+        return self.array.select(orthogonal(index, self.array.shape), index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.array.assign(orthogonal(index, self.array.shape), value)
+        if not self.array.shape:
+            self.array[index] = value
+        else:
+            self.array.assign(orthogonal(index, self.array.shape), value)
 
 
 class PointIndex:
@@ -63,14 +74,18 @@ class PointIndex:
     def __init__(self, array: Selectable) -> None:
         self.array = array
 
-    def __getitem__(self, index: Any) -> np.ndarray:
+    def __getitem__(self, index: Any) -> Any:
         if not self.array.shape:
-            return np.asarray(self.array.select(basic(index, ())))
+            return self.array[index]
         coordinates = vectorised(index, self.array.shape)
         shape = coordinates[0].shape
-        return self.array.read(_points(coordinates)).reshape(shape)
+        found = self.array.read(_points(coordinates))
+        return found.reshape(shape) if shape else found[0]
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if not self.array.shape:
+            self.array[index] = value
+            return
         coordinates = vectorised(index, self.array.shape)
         values = broadcast(value, coordinates[0].shape, self.array.dtype)
         self.array.write(_points(coordinates), values.reshape(-1))
@@ -121,8 +136,7 @@ def broadcast(value: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
         If it does not broadcast.
     """
     try:
-        held = dtype.hasobject and not shape
-        found = _held(value) if held else _as_array(value, dtype)
+        found = _objects(value, shape) if dtype.hasobject else _as_array(value, dtype)
         while found.ndim > len(shape) and len(found) == 1:
             found = found[0]
         return np.broadcast_to(found, shape)
@@ -137,9 +151,32 @@ def broadcast(value: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
 def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
     if isinstance(value, np.ndarray):
         return value.astype(dtype, copy=False)
-    if dtype.hasobject and not isinstance(value, list):
-        return _held(value)
     return as_array(value, dtype)
+
+
+def _objects(value: Any, shape: Shape) -> np.ndarray:
+    """Return objects that are assigned to a selection of a shape.
+
+    A single element may be a list or an array; only an array without axes is its one element.
+    """
+    if hasattr(value, "__array__") and not isinstance(value, np.generic):
+        value = np.asarray(value)  # a stored array, say
+    if isinstance(value, np.ndarray) and (shape or not value.ndim):
+        return value.astype(object, copy=False)
+    if not shape or not isinstance(value, list | tuple):
+        cell = np.empty((), object)
+        cell[()] = value
+        return cell
+    try:
+        found = np.array(value, object)
+        if found.ndim <= len(shape):
+            return found
+    except ValueError:
+        pass  # elements that are arrays, of shapes that do not fit together
+    # Lists and arrays below the selection's last axis are elements.
+    found = np.empty(shape, object)
+    found[...] = value
+    return found
 
 
 def _described(value: Any) -> Any:
@@ -148,10 +185,3 @@ def _described(value: Any) -> Any:
         return np.shape(value) or value
     except ValueError:
         return value
-
-
-def _held(value: Any) -> np.ndarray:
-    """Return an array of no axes that holds one object, be it a list or an array."""
-    cell = np.empty((), object)
-    cell[()] = value
-    return cell

@@ -22,7 +22,7 @@ from zarrdask.errors import (
     SelectionError,
 )
 from zarrdask.grids import Shape, extents
-from zarrdask.indexing import Selection, basic, expand, is_basic, is_integer
+from zarrdask.indexing import Selection, basic, expand, is_basic, is_integer, scalar_mask
 from zarrdask.metadata import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.resizing import (
     appended,
@@ -147,7 +147,11 @@ class Array:
             return self[...][index]
         if is_basic(index):
             return self.select(basic(index, self.shape), index)
-        return self._fancy(index).__getitem__(index)
+        mask = scalar_mask(index)
+        if mask is None:
+            return self._fancy(index)[index]
+        taken, new_axis = mask
+        return self[new_axis] if taken else np.empty(self._shape_of(index), self.dtype)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:  # noqa: FBT001
         if copy is False:
@@ -197,7 +201,7 @@ class Array:
             )
         if len(entries) == 1 and np.ndim(entries[0]) == self.ndim and self.ndim > 1:
             return self.vindex
-        if len(lists) == len(entries) == self.ndim and self.ndim > 1:
+        if len(lists) == len(entries) == self.ndim and (self.ndim > 1 or np.ndim(lists[0]) > 1):
             return self.vindex
         full = expand(index, self.ndim)
         advanced = [i for i, e in enumerate(full) if is_integer(e) or not is_basic(e)]
@@ -217,10 +221,25 @@ class Array:
             raise SelectionError(
                 "single fields can't be written; write whole elements", found=index
             )
-        if not is_basic(index):
+        if is_basic(index):
+            self.assign(basic(index, self.shape), value)
+            return
+        mask = scalar_mask(index)
+        if mask is None:
             self._fancy(index)[index] = value
             return
-        self.assign(basic(index, self.shape), value)
+        taken, new_axis = mask
+        if taken:
+            self[new_axis] = value
+        else:
+            # Nothing is written, but the same values are refused.
+            self.check_writable()
+            broadcast(value, self._shape_of(index), self.dtype)
+
+    def _shape_of(self, index: Any) -> tuple[int, ...]:
+        """Return the shape of what NumPy takes from such an array."""
+        taken: np.ndarray = np.broadcast_to(np.False_, self.shape)[index]
+        return taken.shape
 
     def assign(self, selection: Selection, value: Any) -> None:
         """Write a value, broadcast as NumPy would, where a selection is."""

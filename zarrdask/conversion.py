@@ -1,5 +1,6 @@
 """The same array in another format, grid, codec chain or data type. Pure: only descriptions."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,9 +13,17 @@ from zarrdask.codecs.base import ChunkSpec, Codec
 from zarrdask.codecs.numcodecs_ import ObjectCodec
 from zarrdask.codecs.sharding import ShardingCodec
 from zarrdask.codecs.transpose import TransposeCodec
-from zarrdask.creation import ArrayOptions, CodecsLike, KeysLike, given_attributes, plan_array
+from zarrdask.creation import (
+    ArrayOptions,
+    CodecsLike,
+    KeysLike,
+    check_left_open,
+    given_attributes,
+    plan_array,
+)
 from zarrdask.definitions import Definition
 from zarrdask.dtypes.base import DataType
+from zarrdask.dtypes.fill import NO_FILL_VALUE
 from zarrdask.dtypes.registry import find_data_type, of_dtype, parse_data_type, portable
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats import detect, v3_draft
@@ -43,10 +52,12 @@ class Changes:
     shards : optional
         Lengths, or False for none.
     codecs, compressors, filters : optional
-        As in `zarrdask.create_array`: any of them replaces the whole chain.
+        As in `zarrdask.create_array`: any of them replaces the whole chain, but for the filter of
+        v2 that stores objects, unless there are other filters.
     dtype : optional
         What `zarrdask.create_array` takes.
     fill_value : optional
+        `zarrdask.NO_FILL_VALUE` leaves it open, in formats that can.
     attributes : mapping, optional
     dimension_names : sequence of (str or None), optional
     chunk_key_encoding : optional
@@ -201,10 +212,13 @@ def _of_objects(metadata: ArrayMetadata) -> DataType:
 def _fill(
     metadata: ArrayMetadata, wanted: Changes, data_type: DataType, zarr_format: ZarrFormat
 ) -> Any:
+    if wanted.fill_value is NO_FILL_VALUE:
+        check_left_open(zarr_format)
+        return None
     if wanted.fill_value is not None:
         return data_type.cast(wanted.fill_value)
     found = metadata.fill_value
-    if found is None and zarr_format in (2, PROTOCOL) and not data_type.dtype.hasobject:
+    if found is None and zarr_format in (2, PROTOCOL):
         return None
     return convert_fill(metadata.fill if found is None else found, metadata, data_type)
 
@@ -322,12 +336,24 @@ def _planned(
             **sizes._asdict(),
             codecs=wanted.codecs,
             compressors=wanted.compressors,
-            filters=wanted.filters,
+            filters=_filters(metadata, wanted, zarr_format),
             order="F" if turned and wanted.codecs is None else "C",
             zarr_format=zarr_format,
         )
     )
     return planned.grid, planned.codecs
+
+
+def _filters(metadata: ArrayMetadata, wanted: Changes, zarr_format: ZarrFormat) -> CodecsLike:
+    """Return the filters of a new chain: what stores objects in v2 says what these are, and stays.
+
+    v3 has that in its data types.
+    """
+    if not wanted.filters and wanted.dtype is None and zarr_format in (2, PROTOCOL):
+        for codec in flat_codecs(metadata):
+            if isinstance(codec, ObjectCodec):
+                return json.loads(codec.config)  # type: ignore[no-any-return]
+    return wanted.filters
 
 
 def _turned(

@@ -19,6 +19,7 @@ from zarrdask.codecs.sharding import ShardingCodec
 from zarrdask.codecs.transpose import TransposeCodec
 from zarrdask.definitions import Definition
 from zarrdask.dtypes.base import DataType
+from zarrdask.dtypes.fill import NO_FILL_VALUE
 from zarrdask.dtypes.registry import find_data_type, of_dtype, portable
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats import draft_entry, v2, v3_draft
@@ -84,9 +85,9 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
     elif options.zarr_format != PROTOCOL:
         wanted = data_type
     chosen = tuple(chain(options, wanted, len(shape), inner))
-    given = options.fill_value
-    fill = _default_fill(data_type, chosen) if given is None else data_type.cast(given)
-    codecs = complete(chosen, ChunkSpec(grid.chunk_shape, data_type.dtype, fill))
+    fill = _fill(options, data_type, chosen)
+    shown = data_type.default if fill is None else fill
+    codecs = complete(chosen, ChunkSpec(grid.chunk_shape, data_type.dtype, shown))
     layers = _transformers(options, len(shape))
     if options.zarr_format in (DRAFT, PROTOCOL):
         grid, codecs, layers = v3_draft.with_shards(grid, codecs, layers)
@@ -158,6 +159,31 @@ def _names(found: Any) -> tuple[Any, ...]:
     if isinstance(found, str) or not isinstance(found, Iterable):
         raise MetadataError("not names", key="dimension_names", found=found, expected="a sequence")
     return tuple(found)
+
+
+def _fill(options: ArrayOptions, data_type: DataType, codecs: tuple[Codec, ...]) -> Any:
+    given = options.fill_value
+    if given is NO_FILL_VALUE:
+        check_left_open(options.zarr_format)
+        return None
+    return _default_fill(data_type, codecs) if given is None else data_type.cast(given)
+
+
+def check_left_open(zarr_format: ZarrFormat) -> None:
+    """Check that the arrays of a format can be without a fill value.
+
+    Raises
+    ------
+    UnsupportedError
+        If not.
+    """
+    if zarr_format not in (2, PROTOCOL):
+        raise UnsupportedError(
+            "every array of this format has a fill value",
+            key="fill_value",
+            found=NO_FILL_VALUE,
+            expected="a value, or zarr_format=2",
+        )
 
 
 def _default_fill(data_type: DataType, codecs: tuple[Codec, ...]) -> Any:

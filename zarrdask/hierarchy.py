@@ -66,14 +66,21 @@ def check_name(path: str, zarr_format: ZarrFormat) -> None:
     Raises
     ------
     MetadataError
-        If one of its names is reserved (conformance C-29), or not ASCII in v2 (A-1).
+        If one of its names is reserved (conformance C-29); in strict mode, if it is not ASCII in
+        v2.
     """
-    if zarr_format == 2 and not path.isascii():
-        raise MetadataError("a path in Zarr v2 is ASCII text", key="path", found=path)
+    if zarr_format == 2:
+        _check_ascii(path)
     reserved = (*detect.NAMES, forms.KEY)
     for name in path.split("/"):
         if name in reserved or (zarr_format == 3 and _is_reserved(name)):
             raise MetadataError("this name is reserved", key="path", found=name)
+
+
+def _check_ascii(path: str) -> None:
+    """Check a path of Zarr v2: all other software reads and writes other names, too (A-1)."""
+    if not path.isascii():
+        tolerate("A-1", "a path in Zarr v2 is ASCII text", key="path", found=path)
 
 
 def prefix_of(path: str) -> str:
@@ -137,8 +144,7 @@ def _parse(store: Store, path: str, documents: Documents) -> Metadata | None:
         if isinstance(store, DraftStore):
             drafts.check_found(store, path)
         elif found is not None and found.zarr_format == 2:
-            if not path.isascii():
-                tolerate("A-1", "a path in Zarr v2 is ASCII text", key="path", found=path)
+            _check_ascii(path)
             found = nested.as_stored(store, prefix_of(path), documents, found)
     except ZarrdaskError as error:
         raise error.within(location(store, path)) from error.__cause__

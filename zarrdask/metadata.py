@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from zarrdask.codecs.base import ChunkSpec, Codec
+from zarrdask.codecs.numcodecs_ import ObjectCodec
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.sharding import Shard, shard_of
 from zarrdask.definitions import Definition
@@ -126,8 +127,17 @@ class ArrayMetadata:
 
     @property
     def fill(self) -> Any:
-        """What absent chunks read as: the fill value, or zero where it is left open."""
-        return self.data_type.default if self.fill_value is None else self.fill_value
+        """What absent chunks read as: the fill value, or zero where it is left open.
+
+        The zero of objects is what their codec has for nothing: an empty text, say.
+        """
+        if self.fill_value is not None:
+            return self.fill_value
+        if self.dtype.hasobject:
+            for codec in self.codecs:
+                if isinstance(codec, ObjectCodec):
+                    return codec.empty
+        return self.data_type.default
 
     @property
     def shard(self) -> Shard | None:

@@ -136,7 +136,8 @@ def create_array(
     order : {"C", "F"}
         The order of elements in a chunk.
     fill_value : scalar, optional
-        What absent chunks hold; 0 by default.
+        What absent chunks hold; 0 by default. `zarrdask.NO_FILL_VALUE` leaves it open, which
+        Zarr v2 calls null.
     dimension_names : sequence of (str or None), optional
         Names of the axes.
     attributes : mapping, optional

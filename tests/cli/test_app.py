@@ -235,3 +235,7 @@ def test_changes_as_they_are_given():
     }
     assert options.given({"compressors": ("none",)}) == {"compressors": []}
     assert options.given({"compressors": ()}) == {}
+
+
+def test_a_fill_value_of_null_leaves_it_open():
+    assert options.given({"fill_value": "null"}) == {"fill_value": zarrdask.NO_FILL_VALUE}

@@ -138,12 +138,21 @@ def test_a_codec_made_without_configuration_has_the_default_one():
         ("lzma", {"format": 9}),
         ("shuffle", {"elementsize": 0}),
         ("zlib", {"level": True}),
-        ("zstd", {"level": 23}),
+        ("zstd", {"level": "3"}),
+        ("zstd", {"level": 1.5}),
     ],
 )
 def test_a_wrong_configuration_is_an_error(name, members):
     with pytest.raises(MetadataError, match=name):
         make(name, **members)
+
+
+@pytest.mark.parametrize(("level", "limit"), [(23, 22), (10**6, 22), (-(10**6), -131072)])
+def test_levels_of_zstd_beyond_the_limits_are_the_limits(level, limit):
+    # numcodecs takes them, and writes with the limit.
+    codec = make("zstd", level=level)
+    assert codec.to_json()["configuration"]["level"] == limit
+    check_bytes_bytes(codec)
 
 
 @pytest.mark.parametrize("name", ["pickle", "json2", "categorize", "vlen-array", "base64"])

@@ -3,11 +3,13 @@
 import builtins
 import sys
 
+import dask
 import ml_dtypes
 import numcodecs
 import numpy as np
 import pytest
 
+import zarrdask
 from tests.contracts.codec import check_array_bytes, check_json, check_value
 from tests.documents import same
 from zarrdask.codecs.base import ChunkSpec
@@ -226,3 +228,26 @@ def test_zfp_of_v2_checks_rates_and_the_shape_in_the_header():
     data[4:10] = b"\xf2" + b"\xff" * 5
     with pytest.raises(CodecError, match="too many bytes"):
         codec.decode(bytes(data), WAVE.nbytes)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64", "float32", "float64"])
+def test_elements_that_the_registered_codec_lists_are_written_without_a_word(dtype):
+    options = {"shape": 4, "chunks": 4, "dtype": dtype, "codecs": zfp("reversible")}
+    with dask.config.set({"zarrdask.strict": True}):
+        zarrdask.create_array({}, **options)[...] = [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16"])
+@pytest.mark.parametrize("shards", [None, 8])
+def test_narrower_elements_are_written_with_a_warning(dtype, shards):
+    options = {"shape": 8, "chunks": 4, "shards": shards, "dtype": dtype}
+    store = {}
+    with pytest.warns(zarrdask.ToleranceWarning, match=f"C-63.*{dtype}.*int32"):
+        z = zarrdask.create_array(store, codecs=zfp("reversible"), **options)
+    z[...] = np.arange(8)
+    assert zarrdask.open_array(store, strict=True)[...].tolist() == [*range(8)]
+    with (
+        dask.config.set({"zarrdask.strict": True}),
+        pytest.raises(MetadataError, match=f"C-63.*{dtype}"),
+    ):
+        zarrdask.create_array({}, codecs=zfp("reversible"), **options)

@@ -289,6 +289,16 @@ def test_a58_the_level_is_written_and_used():
         assert sizes[1] < sizes[0] or name == "bz2"
 
 
+@pytest.mark.parametrize("level", [23, 99, -(10**6)])
+def test_a58_levels_of_zstd_beyond_its_limits_are_the_limits(level):
+    # numcodecs writes with the limit, and the level that it was given in the document.
+    compressor = {"id": "zstd", "level": level}
+    data = bytes(numcodecs.Zstd(level).encode(RAW))
+    found = opened(data, shape=(2, 3), dtype="<i2", compressor=compressor, strict=True)
+    same(found[...], VALUES)
+    assert stored_as(VALUES, compressors=compressor) == data
+
+
 def test_a58_zstd_frames_with_and_without_a_checksum():
     for checksum in (False, True):
         config = {"id": "zstd", "level": 1, **({"checksum": True} if checksum else {})}
@@ -374,13 +384,18 @@ def test_a61_shuffle_puts_like_bytes_together(size, data):
     check({"id": "shuffle", "elementsize": size}, "<u2", [0x0102, 0x0304], data)
 
 
-def test_a61_a_shuffle_without_size_takes_that_of_the_elements_unless_strict():
+def test_a61_a_shuffle_of_netcdf_without_size_takes_that_of_the_elements_unless_strict():
     # As netCDF-C 4.9 writes it.
-    config = {"id": "shuffle", "elementsize": 0}
+    members = {"filters": [{"id": "shuffle", "elementsize": 0}], "_NCZARR_ARRAY": {}}
     data = RAW[::2] + RAW[1::2]
-    same(opened(data, shape=(2, 3), dtype="<i2", filters=[config])[...], VALUES)
+    same(opened(data, shape=(2, 3), dtype="<i2", **members)[...], VALUES)
     with refused("A-61"):
-        opened(data, shape=(2, 3), dtype="<i2", filters=[config], strict=True)
+        opened(data, shape=(2, 3), dtype="<i2", strict=True, **members)
+
+
+def test_a61_any_other_shuffle_without_size_changes_nothing():
+    config = {"id": "shuffle", "elementsize": 0}
+    same(opened(RAW, shape=(2, 3), dtype="<i2", filters=[config])[...], VALUES)
 
 
 @pytest.mark.parametrize(

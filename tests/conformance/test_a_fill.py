@@ -226,3 +226,38 @@ def test_a34_null_reads_as_zeros_and_stays_null(dtype):
     assert z[...].tobytes() == bytes(2 * z.dtype.itemsize)
     z.resize((3,))
     assert json.loads(store[".zarray"])["fill_value"] is None
+
+
+@pytest.mark.parametrize(
+    ("codec", "empty", "element"),
+    [
+        ({"id": "vlen-utf8"}, "", "a"),
+        ({"id": "vlen-bytes"}, b"", b"a"),
+        ({"id": "categorize", "labels": ["a"], "dtype": "|O", "astype": "|u1"}, "", "a"),
+        ({"id": "json2"}, None, [1]),
+        ({"id": "msgpack2"}, None, [1]),
+    ],
+    ids=lambda value: value["id"] if isinstance(value, dict) else "",
+)
+def test_a34_null_reads_as_no_object_and_stays_null(codec, empty, element):
+    # As zarr-python reads the others of a chunk that has one element.
+    store = stored(v2((3,), (3,), "|O", None, filters=[codec]))
+    z = zarrdask.open_array(store, mode="r+", strict=True)
+    assert z.fill_value is None
+    assert z[...].tolist() == [empty] * 3
+    assert zarrdask.from_zarr(store).compute(scheduler="sync").tolist() == [empty] * 3
+    z[1] = element
+    assert z[...].tolist() == [empty, element, empty]
+    z.resize((4,))
+    assert json.loads(store[".zarray"])["fill_value"] is None
+
+
+def test_a34_null_reads_as_arrays_without_elements():
+    codec = {"id": "vlen-array", "dtype": "<i4"}
+    store = stored(v2((2,), (2,), "|O", None, filters=[codec]))
+    z = zarrdask.open_array(store, mode="r+")
+    assert [element.tolist() for element in z[...]] == [[], []]
+    z[1] = np.arange(2, dtype="i4")
+    assert [element.tolist() for element in z[...]] == [[], [0, 1]]
+    z.resize((3,))
+    assert json.loads(store[".zarray"])["fill_value"] is None

@@ -164,6 +164,18 @@ class TestArrays:
         assert report.units == found.nchunks_stored
         np.testing.assert_array_equal(found[...], VALUES)
 
+    @pytest.mark.parametrize("verb", [zarrdask.copy, zarrdask.rechunk])
+    def test_another_compressor_keeps_what_objects_of_v2_are(self, tmp_path, verb):
+        options = {"dtype": object, "filters": "vlen-bytes", "zarr_format": 2}
+        z = zarrdask.create_array(tmp_path / "a", shape=3, chunks=2, **options)
+        z[...] = [b"", b"\xff", b"a\0"]
+        done = verb(z, tmp_path / "b", chunks=3, compressors="gzip")
+        if verb is zarrdask.rechunk:
+            done.execute()
+        found = zarrdask.open_array(tmp_path / "b")
+        assert found[...].tolist() == z[...].tolist()
+        assert [codec.name for codec in found.metadata.codecs] == ["vlen-bytes", "gzip"]
+
     def test_absent_chunks_hold_the_old_fill_value_under_a_new_one(self, tmp_path):
         z = zarrdask.create_array(tmp_path / "a", shape=4, chunks=2, dtype="i4", fill_value=5)
         zarrdask.copy(z, tmp_path / "b", fill_value=0)
@@ -249,12 +261,30 @@ class TestHierarchies:
         with pytest.raises(MetadataError, match="on_unsupported"):
             zarrdask.copy(root, tmp_path / "c", on_unsupported="ignore")
 
+    @pytest.mark.parametrize("target", [2, 3])
+    def test_names_of_v2_that_are_not_ascii(self, tmp_path, target):
+        # As other software writes them.
+        document = {"zarr_format": 2, "shape": [2], "chunks": [2], "dtype": "|u1", "order": "C"}
+        document |= {"compressor": None, "filters": None, "fill_value": 0}
+        for name in ("", "größe", "größe/た"):
+            folder = tmp_path / "a" / name
+            folder.mkdir(parents=True)
+            array = name.endswith("た")
+            text = json.dumps(document) if array else '{"zarr_format": 2}'
+            (folder / (".zarray" if array else ".zgroup")).write_text(text)
+        (tmp_path / "a" / "größe" / "た" / "0").write_bytes(b"\1\2")
+        zarrdask.copy(tmp_path / "a", tmp_path / "b", zarr_format=target)
+        found = zarrdask.open_array(tmp_path / "b", "größe/た")
+        assert found.zarr_format == target
+        assert found[...].tolist() == [1, 2]
+        zarrdask.copy(tmp_path / "a" / "größe", tmp_path / "c")
+        assert zarrdask.open_array(tmp_path / "c", "た")[...].tolist() == [1, 2]
+
     def test_names_that_the_format_lacks(self, tmp_path):
         root = zarrdask.create_group(tmp_path / "a")
         make(root, "größe")
-        for zarr_format in (2, "v3-draft"):
-            with pytest.raises(MetadataError, match="größe"):
-                zarrdask.copy(root, tmp_path / "b", zarr_format=zarr_format)
+        with pytest.raises(MetadataError, match="größe"):
+            zarrdask.copy(root, tmp_path / "b", zarr_format="v3-draft")
         zarrdask.copy(root, tmp_path / "b")
         assert list(zarrdask.open_group(tmp_path / "b")) == ["größe"]
 

@@ -80,6 +80,37 @@ class TestObjects:
         same(zarr2.read(tmp_path), values)
 
 
+@pytest.mark.parametrize("shape", [(), (2,), (3, 4), (2, 3, 2)], ids=str)
+@pytest.mark.parametrize("name", ["vlen-utf8", "vlen-bytes", "json2", "msgpack2"])
+class TestObjectsOfAnyShape:
+    def values(self, name, shape):
+        size = int(np.prod(shape))
+        items = OBJECTS[name][1]
+        return objects([items[n % len(items)] for n in range(1, size + 1)]).reshape(shape)
+
+    def test_zarrdask_reads(self, tmp_path, ours, zarr2, name, shape):
+        values = self.values(name, shape)
+        if name == "msgpack2" and not shape:
+            values[()] = [1, 2]  # numcodecs stores lists only
+        chunks = [2] * len(shape)
+        zarr2.write(values, tmp_path, chunks=chunks, object_codec={"id": name}, compressor=None)
+        same(ours.read(tmp_path), values)
+
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_zarr2_reads(self, tmp_path, ours, zarr2, name, shape, order):
+        values = self.values(name, shape)
+        chunks = (2,) * len(shape)
+        options = {"filters": {"id": name}, "zarr_format": 2, "order": order}
+        ours.write(values, tmp_path, chunks=chunks, **options)
+        same(zarr2.read(tmp_path), values)
+
+
+def test_a_shuffle_without_a_size_changes_nothing(tmp_path, ours, zarr2):
+    values = sample("<i4")
+    zarr2.write(values, tmp_path, chunks=CHUNKS, filters=[{"id": "shuffle", "elementsize": 0}])
+    same(ours.read(tmp_path), values)
+
+
 def test_zarrdask_reads_lists_of_numbers(tmp_path, ours, zarr2):
     items = [np.arange(n, dtype="<i4") for n in (0, 3, 1, 0, 7)]
     codec = {"id": "vlen-array", "dtype": "<i4"}

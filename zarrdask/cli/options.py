@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from zarrdask.dtypes.fill import NO_FILL_VALUE
 from zarrdask.storage.resolve import resolve
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -131,7 +132,7 @@ def changes(function: F) -> F:
             help='By name or JSON; several, in the order of encoding; "none" for none.',
         ),
         click.option("--dtype", help="The data type."),
-        click.option("--fill-value", help="The fill value, as JSON."),
+        click.option("--fill-value", help="The fill value, as JSON; null leaves it open (v2)."),
         click.option("--zarr-format", type=Format(), help="2, 3, v3-draft or v3-draft-protocol."),
     ):
         function = option(function)
@@ -145,7 +146,8 @@ def given(found: dict[str, Any]) -> dict[str, Any]:
         names = [name for name in made["compressors"] if name != "none"]
         made["compressors"] = [parse_value(name) for name in names]
     if "fill_value" in made:
-        made["fill_value"] = parse_value(made["fill_value"])
+        fill_value = parse_value(made["fill_value"])
+        made["fill_value"] = NO_FILL_VALUE if fill_value is None else fill_value
     return made
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from zarrdask.codecs import nested_lists
 from zarrdask.codecs.base import UNBOUNDED, Buffer, ChunkSpec, Json, Kind
 from zarrdask.codecs.bounded import BOUNDED, too_long
 from zarrdask.codecs.zfp_stream import check_rate
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 OBJECT_CODECS = frozenset(
     {"categorize", "json2", "msgpack2", "vlen-array", "vlen-bytes", "vlen-utf8"}
 )
+#: What these codecs have for no value; of the others it is None.
+_EMPTY: dict[str, Any] = {"categorize": "", "vlen-bytes": b"", "vlen-utf8": ""}
 _CHECKSUMS = frozenset({"adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3"})
 #: How many bytes those add that add as many whatever they are given.
 _MORE = dict.fromkeys(_CHECKSUMS, 4) | {"shuffle": 0}
@@ -148,6 +151,11 @@ class ObjectCodec:
         """The numcodecs id."""
         return str(json.loads(self.config)["id"])
 
+    @property
+    def empty(self) -> Any:
+        """The element of an array whose fill value is left open."""
+        return np.empty(0) if self.name == "vlen-array" else _EMPTY.get(self.name)
+
     def to_json(self) -> Json:  # noqa: D102
         raise UnsupportedError(
             "this codec can't be written in Zarr v3 metadata", key="codecs", found=self.name
@@ -174,19 +182,32 @@ class Objects:
         self.raw: np.dtype[Any] | None = None
 
     def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+        # A copy, as some codecs need memory that is writable, in C order.
+        values = np.array(chunk, order="C", ndmin=1)
+        if self.codec.name not in nested_lists.NAMES:
+            values = values.reshape(-1)
+        codec = _make(self.codec.config)
         try:
-            # A copy: some of them ask for memory that can be written.
-            return _plain(_make(self.codec.config).encode(np.array(chunk).reshape(-1)))
+            try:
+                return _plain(codec.encode(values))
+            except TypeError:
+                return _plain(codec.encode(python_objects(values)))
         except Exception as error:  # numcodecs checks little: damaged data fail anyhow
             raise CodecError(f"can't encode: {error}", key=f"codec {self.codec.name}") from error
 
     def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
         self._check_count(data)
         try:
-            found = _make(self.codec.config).decode(data)
-            flat = np.empty(len(found), object)
-            flat[:] = list(found)
+            codec = _make(self.codec.config)
+            if codec.codec_id in nested_lists.NAMES:
+                flat = nested_lists.decode(data, codec.get_config(), prod(self.spec.shape))
+            else:
+                elements = codec.decode(data)
+                flat = np.empty(len(elements), object)
+                flat[:] = list(elements)
             return flat.reshape(self.spec.shape)
+        except CodecError:
+            raise
         except Exception as error:  # numcodecs checks little: damaged data fail anyhow
             raise CodecError(f"can't decode: {error}", key=f"codec {self.codec.name}") from error
 
@@ -202,6 +223,17 @@ class Objects:
                 found=found,
                 expected=str(expected),
             )
+
+
+def python_objects(chunk: np.ndarray) -> np.ndarray:
+    """Return a chunk of objects with Python's own in place of NumPy's scalars and 0-d arrays."""
+    found = np.empty(chunk.size, object)
+    for at, element in enumerate(chunk.flat):
+        scalar = isinstance(element, np.generic) or (
+            isinstance(element, np.ndarray) and not element.ndim
+        )
+        found[at] = element.item() if scalar else element
+    return found.reshape(chunk.shape)
 
 
 def _plain(found: Any) -> Buffer:

@@ -9,7 +9,7 @@ from zarrdask.codecs.base import ChunkSpec, Json, configuration, integer, one_of
 from zarrdask.codecs.blosc import BloscCodec
 from zarrdask.codecs.gzip import GzipCodec, ZlibCodec
 from zarrdask.codecs.numcodecs_ import BufferCodec, make
-from zarrdask.codecs.zstd import ZstdCodec
+from zarrdask.codecs.zstd import ZstdCodec, limited
 
 #: A value, the member it stands at -> the value.
 Check = Callable[[Any, str], Any]
@@ -214,3 +214,8 @@ class NumcodecsZstdCodec(ZstdCodec):
     """Bytes -> bytes, as `ZstdCodec`."""
 
     name: ClassVar[str] = "numcodecs.zstd"
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+        members = configuration(found, cls.name, {"level": 0, "checksum": False})
+        return cls(limited(members["level"]), members["checksum"])

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zarrdask.codecs.base import Buffer, ChunkSpec, Json, configuration
-from zarrdask.codecs.numcodecs_ import ObjectCodec, Objects
+from zarrdask.codecs.numcodecs_ import ObjectCodec, Objects, python_objects
 from zarrdask.errors import CodecError, MetadataError
 
 
@@ -61,6 +61,9 @@ class Items(Objects):
     def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
         item = self.codec.item  # type: ignore[attr-defined]
         others = {type(element) for element in chunk.flat if not isinstance(element, item)}
+        if np.ndarray in others:
+            chunk = python_objects(chunk)
+            others = {type(element) for element in chunk.flat if not isinstance(element, item)}
         if others:
             # numcodecs would take None and NaN for empty ones.
             raise CodecError(

@@ -10,7 +10,9 @@ import numpy as np
 from zarrdask.codecs import zfp_stream as stream
 from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, configuration, integer, one_of
 from zarrdask.codecs.scalars import native
+from zarrdask.dtypes.ml import name_of
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
+from zarrdask.tolerance import tolerate
 
 #: The members beside `mode`, in each of them.
 _MODES: dict[str, tuple[str, ...]] = {
@@ -24,6 +26,8 @@ _REALS = ("tolerance", "rate")
 #: numcodecs' numbers for the modes.
 _NUMBERS = {2: "rate", 3: "precision", 4: "tolerance"}
 _MOST = 2**31 - 1
+#: The elements that every implementation reads; it may read narrower ones.
+_LISTED = frozenset({"i4", "u4", "i8", "u8", "f4", "f8"})
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,26 @@ class ZfpCodec:
 
     def to_json(self) -> Json:  # noqa: D102
         return {"name": self.name, "configuration": {"mode": self.mode, **dict(self.options)}}
+
+    def complete(self, spec: ChunkSpec) -> Self:
+        """Return the codec of a new array; warn of elements that other software need not read.
+
+        Raises
+        ------
+        MetadataError
+            If there are such elements, in strict mode.
+        """
+        if spec.dtype.newbyteorder("=").str[1:] not in _LISTED:
+            tolerate(
+                "C-63",
+                "other software need not read elements of this type, which the registered codec "
+                "does not list",
+                key="codec zfp",
+                found=name_of(spec.dtype) or str(spec.dtype),
+                expected="int32, uint32, int64, uint64, float32 or float64",
+                warn=True,
+            )
+        return self
 
     def bind(self, spec: ChunkSpec) -> "ZfpStream":  # noqa: D102
         return ZfpStream(self, spec)

@@ -14,6 +14,7 @@ from zarrdask.errors import CodecError, TruncatedError
 
 _MAGIC = 0xFD2FB528
 _SKIPPED = 0x184D2A50
+_LOWEST, _HIGHEST = -131072, 22
 # The kinds of a block, and the most that one holds.
 _REPEATED, _COMPRESSED, _BLOCK = 1, 2, 2**17
 # Up to this limit it is tried whether a frame of unknown size holds exactly as much.
@@ -41,7 +42,7 @@ class ZstdCodec:
     kind: ClassVar[Kind] = Kind.BYTES_BYTES
 
     def __post_init__(self) -> None:
-        integer(self.level, "zstd.level", -131072, 22)
+        integer(self.level, "zstd.level", _LOWEST, _HIGHEST)
         one_of(self.checksum, "zstd.checksum", (False, True))
 
     @classmethod
@@ -75,6 +76,11 @@ class ZstdCodec:
 
     def encoded_size(self, size: int) -> int | None:  # noqa: D102
         return None
+
+
+def limited(level: Any) -> Any:
+    """Return a level beyond the limits of Zstandard as the limit, as numcodecs understands it."""
+    return min(max(level, _LOWEST), _HIGHEST) if type(level) is int else level
 
 
 class Frame(NamedTuple):

@@ -4,6 +4,7 @@ import base64
 import math
 import operator
 import re
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,20 @@ _SPECIAL = {
     "-Infinity": -math.inf,
 }
 _NAT = np.iinfo(np.int64).min
+
+
+class NoFillValue(Enum):
+    """The type of `NO_FILL_VALUE`."""
+
+    NO_FILL_VALUE = "null"
+
+    def __repr__(self) -> str:
+        return f"zarrdask.{self.name}"
+
+
+#: As the fill value of a new array: none, so that what absent chunks hold is left open. Only Zarr
+#: v2 and the older dialect of the v3 draft have that; None, the default, stands for zeros.
+NO_FILL_VALUE = NoFillValue.NO_FILL_VALUE
 
 
 def zero(dtype: np.dtype[Any]) -> Any:

@@ -12,7 +12,7 @@ from zarrdask.codecs.bytes_ import NATIVE, BytesCodec, Endian, has_byte_order
 from zarrdask.codecs.gzip import GzipCodec, ZlibCodec
 from zarrdask.codecs.numcodecs_ import OBJECT_CODECS, BufferCodec, ObjectCodec, make
 from zarrdask.codecs.transpose import TransposeCodec
-from zarrdask.codecs.zstd import ZstdCodec
+from zarrdask.codecs.zstd import ZstdCodec, limited
 from zarrdask.dtypes.fill import parse_v2, render_v2
 from zarrdask.dtypes.registry import of_dtype
 from zarrdask.dtypes.v2 import parse_dtype, render_dtype
@@ -24,7 +24,7 @@ from zarrdask.formats.base import (
     render_json,
     required,
 )
-from zarrdask.formats.foreign import understood
+from zarrdask.formats.foreign import is_netcdf, sized_shuffle, understood
 from zarrdask.grids import RegularGrid
 from zarrdask.keys import ChunkKeys
 from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata
@@ -105,7 +105,8 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
         raise MetadataError(
             "not a separator", key="dimension_separator", found=separator, expected="'.' or '/'"
         )
-    codecs = _parse_codecs(document, dtype, len(shape))
+    netcdf = is_netcdf(document, attributes)
+    codecs = _parse_codecs(document, dtype, len(shape), netcdf=netcdf)
     names = _dimension_names(attributes, len(shape))
     if names is not None:
         # One fact, one place: they come back when the attributes are written.
@@ -141,7 +142,9 @@ def _dimension_names(attributes: Json, ndim: int) -> tuple[str | None, ...] | No
     return None
 
 
-def _parse_codecs(document: Json, dtype: np.dtype[Any], ndim: int) -> tuple[Codec, ...]:
+def _parse_codecs(
+    document: Json, dtype: np.dtype[Any], ndim: int, *, netcdf: bool
+) -> tuple[Codec, ...]:
     order, filters, compressor = document["order"], document["filters"], document["compressor"]
     if order not in ("C", "F"):
         raise MetadataError("not an order", key="order", found=order, expected="'C' or 'F'")
@@ -149,11 +152,17 @@ def _parse_codecs(document: Json, dtype: np.dtype[Any], ndim: int) -> tuple[Code
         raise MetadataError("not filters", key="filters", found=filters, expected="a list or null")
     if filters == []:
         tolerate("A-15", "no filters are null", key="filters", found=filters, expected="null")
-    return chain(order, list(filters or []), compressor, dtype, ndim)
+    return chain(order, list(filters or []), compressor, dtype, ndim, netcdf=netcdf)
 
 
 def chain(
-    order: str, filters: list[Any], compressor: Any, dtype: np.dtype[Any], ndim: int
+    order: str,
+    filters: list[Any],
+    compressor: Any,
+    dtype: np.dtype[Any],
+    ndim: int,
+    *,
+    netcdf: bool = False,
 ) -> tuple[Codec, ...]:
     """Return v2's order, filters and compressor as one list of codecs.
 
@@ -163,6 +172,8 @@ def chain(
     filters : list of dict
         Configurations with their ``id``.
     compressor : dict or None
+    netcdf : bool
+        Whether netCDF-C wrote them; see `zarrdask.formats.foreign.sized_shuffle`.
 
     Raises
     ------
@@ -179,7 +190,7 @@ def chain(
         codecs.append(BytesCodec(_endian(dtype)))
         view = dtype.str if dtype.names is None else "|u1"
     for config in filters:
-        codec = _filter(config, view)
+        codec = _filter(config, view, netcdf=netcdf)
         codecs.append(codec)
         view = _filtered(codec)
     if compressor is not None:
@@ -191,13 +202,13 @@ def chain(
 def object_fill(codecs: tuple[Codec, ...], fill: Any) -> Any:
     """Return a fill value that the codec which stores the objects can store.
 
-    Documents have 0, "" or null for every kind of object (conformance A-32).
+    Documents have 0, "" or null for every kind of object (conformance A-32); null stays None.
     """
-    name = next((codec.name for codec in codecs if isinstance(codec, ObjectCodec)), None)
-    if name == "vlen-bytes" and fill == "":
-        return b""
-    if name == "vlen-array" and (fill is None or fill in (0, "")):
-        return np.empty(0)
+    codec = next((codec for codec in codecs if isinstance(codec, ObjectCodec)), None)
+    if codec is None or fill is None:
+        return fill
+    if (codec.name == "vlen-bytes" and fill == "") or (codec.name == "vlen-array" and not fill):
+        return codec.empty
     return fill
 
 
@@ -236,8 +247,10 @@ def _object_codec(found: Any) -> Codec:
     return ObjectCodec(json.dumps(config, sort_keys=True))
 
 
-def _filter(found: Any, view: str) -> BufferCodec:
-    config = understood(_config(found, "filters"), np.dtype(view).itemsize)
+def _filter(found: Any, view: str, *, netcdf: bool) -> BufferCodec:
+    config = understood(_config(found, "filters"))
+    if netcdf:
+        config = sized_shuffle(config, np.dtype(view).itemsize)
     make(config)
     return BufferCodec(json.dumps(config, sort_keys=True), view)
 
@@ -251,7 +264,7 @@ def _filtered(codec: BufferCodec) -> str:
 
 
 def _compressor(found: Any, itemsize: int, view: str) -> Codec:
-    config = understood(_config(found, "compressor"), itemsize)
+    config = understood(_config(found, "compressor"))
     build = _COMPRESSORS.get(config["id"])
     if build is None:
         make(config)
@@ -276,7 +289,7 @@ _COMPRESSORS: Mapping[str, Callable[[Json, int], Codec]] = {
     "gzip": lambda config, _: GzipCodec(config.get("level", 1)),
     "zlib": lambda config, _: ZlibCodec(config.get("level", 1)),
     "zstd": lambda config, _: ZstdCodec(
-        config.get("level", 0), bool(config.get("checksum", False))
+        limited(config.get("level", 0)), bool(config.get("checksum", False))
     ),
 }
 _COMPRESSOR_MEMBERS = {

@@ -1,0 +1,100 @@
+"""``json2`` and ``msgpack2``: the objects of a chunk as one document (A-65).
+
+The document is a list of the elements, of their NumPy type and of the shape of the chunk. Writers
+differ in how they store more than one dimension::
+
+    [["a","b"],["c","d"],"|O",[2,2]]    numcodecs, and with it zarr-python
+    ["a","b","c","d","|O",[2,2]]        zarrita.js, which numcodecs can't read
+    ["a","b","c","d","|O",[4]]          zarrdask before it wrote what numcodecs writes
+
+All three are read.
+"""
+
+import json
+from collections.abc import Mapping
+from itertools import chain
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from zarrdask.codecs.base import Buffer
+from zarrdask.errors import CodecError
+
+#: The codecs whose documents these are.
+NAMES = frozenset({"json2", "msgpack2"})
+
+
+def decode(data: Buffer, config: Mapping[str, Any], count: int) -> np.ndarray:
+    """Return the objects that a document holds, in a row.
+
+    numcodecs is not asked to: it allocates whatever shape the document claims, and takes nested
+    lists only.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The document.
+    config : mapping
+        The complete configuration of the codec, with its ``id``.
+    count : int
+        The number of elements of the chunk.
+
+    Raises
+    ------
+    CodecError
+        If the document has another form, or another number of elements.
+    """
+    name = config["id"]
+    document = _parse(data, config)
+    shape = document[-1] if isinstance(document, list) and len(document) >= 2 else None
+    if not isinstance(shape, list) or any(
+        type(length) is not int or length < 0 for length in shape
+    ):
+        raise CodecError(
+            "the document is not a list of elements that ends with their type and shape",
+            key=f"codec {name}",
+        )
+    if prod(shape) != count:
+        raise CodecError(
+            "the document holds another number of elements than the chunk",
+            key=f"codec {name}",
+            found=shape,
+            expected=f"a shape of {count} elements",
+        )
+    # Of a chunk without dimensions, numcodecs' msgpack2 stores the members of the one list that
+    # is its element; it can't store anything else.
+    listed = document[:-2]
+    elements = [listed] if not shape and name == "msgpack2" else _in_a_row(listed, shape)
+    if len(elements) != count:
+        raise CodecError(
+            "the document holds another number of elements than its shape says",
+            key=f"codec {name}",
+            found=len(elements),
+            expected=str(count),
+        )
+    values = np.empty(count, object)
+    values[:] = elements
+    return values
+
+
+def _parse(data: Buffer, config: Mapping[str, Any]) -> Any:
+    if config["id"] == "json2":
+        text = str(bytes(data), config["encoding"])
+        return json.loads(text, strict=config["strict"])
+    # Loaded when there is such a chunk: to look at an array of another codec must not cost it.
+    import msgpack
+
+    return msgpack.unpackb(data, raw=config["raw"])
+
+
+def _in_a_row(listed: list[Any], shape: list[int]) -> list[Any]:
+    """Return the elements of nested lists in C order, or the list itself if it is not nested."""
+    if not shape:
+        return listed
+    rows: list[Any] = [listed]
+    for length in shape:
+        if not all(isinstance(row, list) and len(row) == length for row in rows):
+            return listed
+        rows = list(chain.from_iterable(rows))
+    return rows
