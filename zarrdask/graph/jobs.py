@@ -11,7 +11,6 @@ from dask.delayed import Delayed
 
 from zarrdask.errors import MetadataError
 from zarrdask.graph.destination import Destination
-from zarrdask.graph.flight import stop
 from zarrdask.graph.source import Handle, Target
 from zarrdask.graph.tasks import gather, read_blocks, write_blocks
 from zarrdask.graph.together import check_apart
@@ -105,7 +104,7 @@ def do(jobs: Sequence[Job]) -> None:
             left.pop(0)
     except BaseException as error:
         for job in jobs:
-            stop(job.target.name)
+            job.target.abort()
         _failed(left, error)
         raise
 

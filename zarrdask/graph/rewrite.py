@@ -15,7 +15,6 @@ from zarrdask.chunkio import Chunks
 from zarrdask.errors import StoreError
 from zarrdask.formats import detect
 from zarrdask.graph.exchange import check_workers
-from zarrdask.graph.flight import stop
 from zarrdask.graph.locks import shape_lock
 from zarrdask.graph.passes import AnyPass, passes, run_passes
 from zarrdask.graph.progress import progress as telling
@@ -303,7 +302,7 @@ class RechunkPlan(Report):
         try:
             dask.compute(receipts, scheduler=on.get)
         except BaseException:
-            stop(to.name)
+            to.abort()
             raise
         journal.add(last, 0)
         journal.store()

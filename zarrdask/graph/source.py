@@ -16,7 +16,7 @@ from zarrdask.chunkwrite import Beyond, write_region
 from zarrdask.creation import ArrayOptions, plan_array
 from zarrdask.formats import detect
 from zarrdask.graph import wire
-from zarrdask.graph.flight import writing
+from zarrdask.graph.flight import write_named
 from zarrdask.graph.locks import among_workers
 from zarrdask.indexing import Region, basic, pick_size
 from zarrdask.metadata import ArrayMetadata
@@ -201,11 +201,12 @@ class Target:
         What becomes of what units hold beyond the end of the array, as in `write_region`.
     """
 
-    __slots__ = ("beyond", "empty", "handle", "name", "start")
+    __slots__ = ("_write", "beyond", "empty", "handle", "name", "start")
 
     def __init__(
         self, handle: Handle, start: tuple[int, ...], *, empty: bool, name: str, beyond: Beyond
     ) -> None:
+        self._write = write_named(name)
         self.handle = handle
         self.start = start
         self.empty = empty
@@ -222,7 +223,7 @@ class Target:
         """Write a block, and return how many units were stored."""
         chunks, place = self.handle.chunks, self.place(block)
         values = np.asarray(values).astype(chunks.metadata.dtype, copy=False)
-        with writing(self.name):
+        with self._write.block():
             return write_region(
                 chunks,
                 place,
@@ -231,6 +232,10 @@ class Target:
                 beyond=self.beyond,
                 among=among_workers(),
             )
+
+    def abort(self) -> None:
+        """Let this process store no further block, and wait for those that are being stored."""
+        self._write.abort()
 
     def read(self, block: tuple[slice, ...]) -> np.ndarray:
         """Return a block that was written."""
