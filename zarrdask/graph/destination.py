@@ -19,7 +19,8 @@ from zarrdask.formats.base import Documents
 from zarrdask.graph.client import check_visible
 from zarrdask.graph.read import stored_type
 from zarrdask.graph.reads import needed_reads, reads
-from zarrdask.graph.together import Action, Part
+from zarrdask.graph.tasks import Action
+from zarrdask.graph.together import Part
 from zarrdask.group import Group
 from zarrdask.indexing import Region, whole_region
 from zarrdask.metadata import ArrayMetadata

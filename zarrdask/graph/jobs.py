@@ -93,11 +93,18 @@ def _check_distinct(destinations: Sequence[Destination]) -> None:
     check_apart([to.part for to in destinations])
 
 
-def do(jobs: Sequence[Job]) -> None:
-    """Compute what is to be written, and what is done afterwards."""
+def do(jobs: Sequence[Job], **options: Any) -> None:
+    """Store all blocks, then commit each write.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    **options
+        Options of `dask.compute`, such as the scheduler.
+    """
     left = [job.to for job in jobs]
     try:
-        dask.compute(*(job.receipts for job in jobs))
+        dask.compute(*(job.receipts for job in jobs), **options)
         while left:
             if left[0].commit is not None:
                 left[0].commit()
@@ -110,10 +117,9 @@ def do(jobs: Sequence[Job]) -> None:
 
 
 def later(jobs: Sequence[Job]) -> Delayed:
-    """Return all of it as one thing to compute."""
-    # What is done afterwards may replace what another array is computed from.
-    commits, parts = [job.to.commit for job in jobs], [job.to.part for job in jobs]
-    return gather([job.receipts for job in jobs], commits, parts=parts)
+    """Return one Delayed that does all of it."""
+    # All blocks come first: a commit may replace what another array is computed from.
+    return gather([job.receipts for job in jobs], [job.to.commit for job in jobs])
 
 
 def _failed(destinations: Sequence[Destination], error: BaseException) -> None:

@@ -54,7 +54,7 @@ class Handle:
 
     @cached_property
     def packed(self) -> bytes:
-        """The store, prefix and documents, pickled and compressed when a task leaves the process."""
+        """The store, prefix and documents, compressed; made when a task leaves the process."""
         chunks = self.chunks
         # By cloudpickle, as Dask does: a store may be of a class that only the user's script has.
         return compress(cloudpickle.dumps((chunks.store, chunks.prefix, self.documents), 5), 9)
