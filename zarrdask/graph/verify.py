@@ -87,7 +87,7 @@ def verify(
         "threads", "processes", "sync", a client, or the address of a scheduler; the one that is
         current, if absent.
     progress : bool
-        Whether it is told on standard error how far it has come.
+        Whether to show a progress bar on standard error.
 
     Returns
     -------
