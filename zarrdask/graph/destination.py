@@ -139,7 +139,7 @@ def find_destination(
     x, url, component, storage_options, how, options
         As in `zarrdask.to_zarr`.
     together : sequence of dask.array.Array
-        What is computed together with `x`, and `x` itself.
+        All arrays of the call, with `x` among them.
 
     Raises
     ------
