@@ -2,6 +2,7 @@
 
 import io
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from distributed import Client
@@ -67,7 +68,9 @@ def test_what_has_to_be_done_again_is_taken_back(slow):
         shown.advance(3)
         shown.advance(-3)
         assert " 0/4" in out.getvalue().split("\r")[-1]
-        shown.advance(4)
+        shown.advance(1)
+        assert " 1/4" in out.getvalue().split("\r")[-1]
+        shown.advance(3)
     assert shown.done == 4
     assert "4/4" in out.getvalue().split("\r")[-1]
 
@@ -166,6 +169,17 @@ def test_a_plan_of_one_task_shows_how_far_that_is(slow, tmp_path, cluster_addres
     assert found[-1] == 100
     assert any(0 < share < 100 for share in found)
     assert (zarrdask.open_array(tmp_path / "b")[...] == 7).all()
+
+
+def test_several_plans_of_one_client_show_each_its_own(slow, tmp_path, cluster_address):
+    outs = [Terminal(), Terminal()]
+    plans = [one_task(tmp_path / str(number)) for number in range(2)]
+    with Client(cluster_address, set_as_default=False) as client, ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda plan, out: plan.execute(client, progress=out), plans, outs))
+    for out in outs:
+        assert shares(out) == sorted(shares(out))
+        assert shares(out)[-1] == 100
+        assert any(0 < share < 100 for share in shares(out))
 
 
 def test_bytes_that_are_moved_as_they_are_count_too(slow, tmp_path):

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from time import monotonic
 from typing import Any
 from uuid import uuid4
@@ -21,8 +22,10 @@ Report = Callable[[int, int], None]
 #: Seconds between two reports of a task of another process, and between two looks at a number
 #: that processes share.
 _INTERVAL = 0.2
-#: The topic of the events of all clusters: a scheduler never forgets one.
-_TOPIC = "zarrdask-progress"
+#: The topics of events, by client, that are in use. A client has one handler for each topic, and a
+#: scheduler never forgets a topic: so these are few, and used again.
+_topics: set[tuple[str, str]] = set()
+_topics_mutex = threading.Lock()
 
 
 class Counter:
@@ -105,18 +108,8 @@ def reports(tasks: Tasks, on: Any) -> Iterator[Any]:
     if not tasks.progress.is_shown:
         yield None
     elif on.client is not None:
-        run = uuid4().hex
-
-        def handle(event: tuple[float, Any]) -> None:
-            name, number, nbytes = event[1]
-            if name == run:
-                tasks.report(number, nbytes)
-
-        on.client.subscribe_topic(_TOPIC, handle)
-        try:
-            yield partial(_by_event, run)
-        finally:
-            on.client.unsubscribe_topic(_TOPIC)
+        with _events(tasks, on.client) as report:
+            yield report
     elif on.counted is not None:
         with _watched(tasks, on.counted):
             yield _in_process
@@ -129,8 +122,38 @@ def _direct(tasks: Tasks) -> Report:
     return tasks.report
 
 
-def _by_event(run: str) -> Report:
-    """Return what reports from a worker of a cluster to the client."""
+# --------------------------------------------------------------------------------------------
+# Clusters
+
+
+@contextmanager
+def _events(tasks: Tasks, client: Any) -> Iterator[Any]:
+    """Yield what makes reports that workers send to this client."""
+    run = uuid4().hex
+
+    def handle(event: tuple[float, Any]) -> None:
+        # Another client may use this topic, too.
+        name, number, nbytes = event[1]
+        if name == run:
+            tasks.report(number, nbytes)
+
+    with _topics_mutex:
+        names = (f"zarrdask-progress-{number}" for number in count())
+        topic = next(name for name in names if (client.id, name) not in _topics)
+        _topics.add((client.id, topic))
+    try:
+        client.subscribe_topic(topic, handle)
+        try:
+            yield partial(_by_event, topic, run)
+        finally:
+            client.unsubscribe_topic(topic)
+    finally:
+        with _topics_mutex:
+            _topics.remove((client.id, topic))
+
+
+def _by_event(topic: str, run: str) -> Report:
+    """Return what reports from a worker of a cluster."""
     from distributed import get_worker
 
     worker, last = get_worker(), monotonic()
@@ -139,7 +162,7 @@ def _by_event(run: str) -> Report:
         nonlocal last
         if monotonic() - last >= _INTERVAL:
             last = monotonic()
-            worker.log_event(_TOPIC, (run, number, nbytes))
+            worker.log_event(topic, (run, number, nbytes))
 
     return report
 

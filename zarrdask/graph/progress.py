@@ -74,7 +74,8 @@ class Progress:
             if by >= 0:
                 self._bar.update(by)
             else:
-                self._bar.n += by
+                # tqdm compares with this whether there is anything new to show.
+                self._bar.n = self._bar.last_print_n = self._bar.n + by
                 self._bar.refresh()
 
 
@@ -109,6 +110,7 @@ def progress(
         disable=show is False,
         mininterval=interval,
         maxinterval=interval,
+        miniters=1,
         **_UNITS[unit],
     ) as bar:
         yield Progress(bar)
