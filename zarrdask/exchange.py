@@ -65,9 +65,10 @@ class Exchange:
         """Return the numbers of what is written of a box."""
         return _numbers(self.units, self.regions.region(box))
 
-    def tasks_of(self, box: int) -> int:
-        """Return how many tasks a box has."""
-        return len(self.readers(box)) + len(self.writers(box))
+    @property
+    def itemsize(self) -> int:
+        """The size of an element in bytes."""
+        return self.dtype.itemsize
 
     def owners(self, box: int) -> dict[int, int]:
         """Return which worker reads what of a box."""

@@ -32,6 +32,14 @@ T = TypeVar("T")
 R = TypeVar("R")
 #: What is done with a part of a region.
 Put = Callable[[Region, np.ndarray], None]
+#: Called with the number of bytes that were read or written.
+Count = Callable[[int], None]
+#: Encoded units that are moved between two reports.
+_MOVED = 64
+
+
+def ignore(nbytes: int) -> None:
+    """Count nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +69,7 @@ class Stored:
         def read(tile: Region) -> None:
             out = view(values, within(tile, region))
             read_region(self.chunks, moved(tile, self.start), out=out)
+            do.add(tile)
 
         do.each(read, self._tiles(region, do))
 
@@ -70,6 +79,7 @@ class Stored:
         def read(tile: Region) -> None:
             values = do.scratch(region_shape(tile))
             put(tile, read_region(self.chunks, moved(tile, self.start), out=values))
+            do.add(tile)
 
         do.each(read, self._tiles(region, do))
 
@@ -89,7 +99,9 @@ class Stored:
         def write(unit: Region) -> int:
             part = as_stored(view(values, within(unit, region)), self.chunks)
             place = moved(unit, self.start)
-            return write_region(self.chunks, place, part, empty=self.empty, beyond=self.beyond)
+            stored = write_region(self.chunks, place, part, empty=self.empty, beyond=self.beyond)
+            do.add(unit)
+            return stored
 
         return sum(do.each(write, tiles(region, metadata.write_axes, self.start, 1)))
 
@@ -149,6 +161,7 @@ class Packed:
                 if data is None or len(data) != wanted[1]:
                     raise _gone(key, data, wanted)
                 put(moved(part, start), np.frombuffer(data, do.dtype).reshape(region_shape(part)))
+                do.add(part)
 
         do.each(read, self.owners.meeting(region))
 
@@ -176,6 +189,7 @@ class Packed:
         buffer = do.array("region", (prod(region_shape(region)),))
         pack(region, self.readers, source, buffer, do)
         self.store.set(self.key(regions.index(number)), buffer.view(np.uint8).data)
+        do.add(region)
         return 1
 
 
@@ -253,14 +267,26 @@ class Pass:
     slab: int
     at_once: int = 1
 
-    def __call__(self, number: int) -> int:
-        """Rewrite a region, and return how many objects were stored."""
+    @property
+    def itemsize(self) -> int:
+        """The size of an element in bytes."""
+        return self.dtype.itemsize
+
+    def __call__(self, number: int, count: Count = ignore) -> int:
+        """Rewrite a region, and return how many objects were stored.
+
+        Parameters
+        ----------
+        number : int
+            The number of the region.
+        count : callable
+            Called with bytes that were read, and bytes that were written: twice all of the region.
+        """
         free = slots(self.at_once, self.threads)
         slot = free.get()
         try:
-            return self.target.save(
-                self.regions, number, self.source, Work(self.dtype, self.slab, slot)
-            )
+            work = Work(self.dtype, self.slab, slot, count)
+            return self.target.save(self.regions, number, self.source, work)
         finally:
             free.put(slot)
 
@@ -273,11 +299,18 @@ class Work(NamedTuple):
     dtype, slab
         As in `Pass`.
     slot : Slot
+    counter : callable
+        As in `Pass.__call__`.
     """
 
     dtype: np.dtype[Any]
     slab: int
     slot: Slot
+    counter: Count = ignore
+
+    def add(self, region: Region) -> None:
+        """Count a region that was read or written."""
+        self.counter(prod(region_shape(region)) * self.dtype.itemsize)
 
     def array(self, user: str | int, shape: Shape) -> np.ndarray:
         """Return an array of the values; see `Slot.array`."""
@@ -315,15 +348,29 @@ class Moving:
     threads: int
     at_once: ClassVar[int] = 1
 
-    def __call__(self, number: int) -> int:
-        """Copy the units of a region, and return how many there are then."""
+    @property
+    def itemsize(self) -> int:
+        """The size of an element in bytes."""
+        return self.target.metadata.dtype.itemsize
+
+    def __call__(self, number: int, count: Count = ignore) -> int:
+        """Copy the units of a region, and return how many there are then.
+
+        Parameters are those of `Pass.__call__`.
+        """
         move = move_units if self.way == "units" else move_inner
         picks = self.regions.region(number)
         opens = self.way == "inner" and self.target.metadata.shard is None
         owner = self.source if opens else self.target
         axes = zip(owner.metadata.grid.axes, picks, strict=True)
         indices = list(product(*([p.chunk for p in parts(pick, axis)] for axis, pick in axes)))
-        some = [indices[at :: self.threads] for at in range(self.threads)]
-        return sum(
-            on_each(lambda some: move(self.source, self.target, some).units, some, self.threads)
-        )
+        nbytes = 2 * prod(region_shape(picks)) * self.itemsize
+        size = max(1, min(_MOVED, -(-len(indices) // self.threads)))
+
+        def some(start: int) -> int:
+            units = move(self.source, self.target, indices[start : start + size]).units
+            end = min(start + size, len(indices))
+            count(nbytes * end // len(indices) - nbytes * start // len(indices))
+            return units
+
+        return sum(on_each(some, range(0, len(indices), size), self.threads))

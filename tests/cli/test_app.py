@@ -152,12 +152,12 @@ def test_an_interrupt_of_work_in_other_processes_is_one_line_too(stored):
     zarrdask.open_array(stored, "g/s", mode="r+")[...] = 1
     code = (
         "import os, signal, time, dask, zarrdask.graph.verify as v\n"
-        "look = v._check\n"
+        "look = v.verify_chunks\n"
         "def check(work):\n"
         "    if work.path == 'a':\n"
         "        time.sleep(2); os.killpg(0, signal.SIGINT); time.sleep(30)\n"
         "    return look(work)\n"
-        "v._check = check; dask.config.set(num_workers=2)\n"
+        "v.verify_chunks = check; dask.config.set(num_workers=2)\n"
         "from zarrdask.cli import main; main()"
     )
     options = {"code": code, "start_new_session": True}

@@ -104,3 +104,34 @@ def test_another_scheduler_than_the_clients_sees_what_is_in_memory(client):
     with dask.config.set(scheduler="threads"):
         zarrdask.to_zarr(da.from_array(VALUES, chunks=40), store)
         np.testing.assert_array_equal(zarrdask.from_zarr(store).compute(), VALUES)
+
+
+@pytest.mark.parametrize("how", ["write", "rechunk"])
+def test_nothing_waits_for_workers_that_are_gone_if_dask_is_told_not_to(place, tmp_path, how):
+    def compute():
+        if how == "write":
+            zarrdask.to_zarr(zarrdask.from_zarr(place, "a"), tmp_path, "b")
+        else:
+            plan = zarrdask.rechunk(tmp_path / "a", tmp_path / "b", chunks=5)
+            plan.execute(client, progress=False)
+
+    with (
+        dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"}),
+        LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+        pytest.raises(Exception, match="without any running workers"),
+    ):
+        compute()
+
+
+def test_an_append_that_is_computed_later_is_computed_by_the_cluster(client, place):
+    """Its task waits for others, of a cluster whose workers have one thread."""
+    x = zarrdask.from_zarr(place, "a") * 2
+    tasks = [zarrdask.append(part, place, "a", compute=False) for part in (x, x[:7].persist())]
+    tasks[0].compute()
+    with pytest.raises(zarrdask.StoreError, match="another shape"):
+        tasks[1].compute()
+    later = zarrdask.append(x[:7].persist(), place, "a", compute=False)
+    later.compute()
+    expected = np.concatenate([VALUES, VALUES * 2, VALUES[:7] * 2])
+    np.testing.assert_array_equal(zarrdask.open_array(place, "a")[...], expected)

@@ -1,7 +1,10 @@
 """A write that failed does not go on behind the back of whoever called it."""
 
+import gc
 import threading
 import time
+import warnings
+from multiprocessing import get_context
 
 import dask
 import dask.array as da
@@ -9,7 +12,8 @@ import numpy as np
 import pytest
 
 import zarrdask
-from zarrdask.graph.flight import stop, writing
+from zarrdask.graph import flight
+from zarrdask.graph.flight import write_named
 from zarrdask.storage.memory import MemoryStore
 
 
@@ -17,11 +21,12 @@ class Failure(Exception):
     pass
 
 
-def test_stopping_waits_for_blocks_that_have_begun():
+def test_aborting_waits_for_blocks_that_have_begun():
     begun, go, order = threading.Event(), threading.Event(), []
+    first, second, third = (write_named(name) for name in ("first", "second", "third"))
 
     def block():
-        with writing("first"), writing("second"):
+        with first.block(), second.block():
             begun.set()
             go.wait(20)
             order.append("block")
@@ -29,22 +34,53 @@ def test_stopping_waits_for_blocks_that_have_begun():
     thread = threading.Thread(target=block)
     thread.start()
     begun.wait(20)
-    stop("third")
+    third.abort()
     threading.Timer(0.1, go.set).start()
-    stop("first")
-    order.append("stopped")
+    first.abort()
+    order.append("aborted")
     thread.join()
-    assert order == ["block", "stopped"]
-    with pytest.raises(zarrdask.StoreError, match="given up"), writing("first"):
+    assert order == ["block", "aborted"]
+    with pytest.raises(zarrdask.StoreError, match="write aborted"), write_named("first").block():
         pass
-    with writing("second"):
+    with second.block():
         pass
 
 
 def test_a_block_that_fails_is_not_waited_for():
-    with pytest.raises(Failure), writing("fourth"):
+    write = write_named("fourth")
+    with pytest.raises(Failure), write.block():
         raise Failure
-    stop("fourth")
+    write.abort()
+
+
+def test_a_write_is_forgotten_with_its_tasks():
+    def fail(block):
+        raise Failure
+
+    gc.collect()
+    before = set(flight._WRITES)
+    x = da.ones(4, chunks=2).map_blocks(fail, dtype="f8", meta=np.empty(0))
+    for scheduler in ("sync", "threads"):
+        with dask.config.set(scheduler=scheduler), pytest.raises(Failure):
+            zarrdask.to_zarr(x, {})
+    for _ in range(100):  # a thread may hold its task for a moment longer
+        gc.collect()
+        left = set(flight._WRITES) - before
+        if not left:
+            break
+        time.sleep(0.05)
+    assert not left
+
+
+def test_a_forked_process_waits_for_no_thread_of_its_parent():
+    write = write_named("fifth")
+    with write.block():
+        process = get_context("fork").Process(target=write.abort)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # forks of processes with threads
+            process.start()
+        process.join(20)
+        assert process.exitcode == 0
 
 
 @pytest.mark.parametrize("options", [{"overwrite": True}, {"region": np.s_[:]}], ids=str)

@@ -99,6 +99,8 @@ def client():
         "distributed.scheduler.allowed-failures": 100,
         # and a worker that dies twice within this time would not come back.
         "distributed.deploy.lost-worker-timeout": "1 hour",
+        # If all are gone for good, nothing is to wait for them.
+        "distributed.scheduler.no-workers-timeout": f"{PATIENCE} s",
         # Who asks a worker that was killed for a block soon asks the scheduler again.
         "distributed.comm.timeouts.connect": "3s",
     }

@@ -92,6 +92,7 @@ def test_workers_are_killed(tmp_path, way):
     options = {
         "distributed.scheduler.allowed-failures": 100,
         "distributed.deploy.lost-worker-timeout": "1 hour",
+        "distributed.scheduler.no-workers-timeout": f"{PATIENCE} s",
     }
     with (
         dask.config.set(options),

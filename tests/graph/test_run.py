@@ -1,6 +1,5 @@
 """One task for each of many items, on each kind of scheduler."""
 
-import io
 import threading
 import time
 
@@ -9,7 +8,6 @@ import pytest
 from distributed import Client
 
 from zarrdask.errors import MetadataError
-from zarrdask.graph.progress import progress
 from zarrdask.graph.run import run, workers
 
 SCHEDULERS = ["sync", "threads", "processes"]
@@ -78,20 +76,3 @@ def test_a_cluster_runs_them_all(cluster_address):
 def test_what_is_no_scheduler_is_refused():
     with pytest.raises(MetadataError, match="not a scheduler"):
         run(square, [1], scheduler="nonsense")
-
-
-def test_progress_is_told_in_one_line():
-    out = io.StringIO()
-    with progress(4, "copy", out) as told:
-        for _ in range(4):
-            told.advance()
-    last = out.getvalue().split("\r")[-1]
-    assert last.startswith("copy [==============================] 100% 4/4")
-    assert last.endswith("\n")
-
-
-def test_progress_is_silent_unless_asked_for(capsys):
-    with progress(1, "copy") as told:
-        told.advance()
-    assert told.done == 1
-    assert capsys.readouterr() == ("", "")

@@ -1,12 +1,19 @@
 """What depends on the Dask client that is current."""
 
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
+import dask
 from dask.base import get_scheduler
+from dask.system import CPU_COUNT
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
+
+_SYNCHRONOUS = ("sync", "synchronous", "single-threaded")
 
 
 def current_client() -> Any:
@@ -21,6 +28,33 @@ def current_client() -> Any:
         return None
     # The user may have chosen another scheduler.
     return client if getattr(get_scheduler(), "__self__", None) == client else None
+
+
+@contextmanager
+def scheduler_in_task() -> Iterator[dict[str, Any]]:
+    """Yield the options with which a task may call `dask.compute` itself.
+
+    A task of a cluster uses that cluster, where it must have seceded. Other tasks get threads of
+    their own, as they may occupy all those that their scheduler has.
+    """
+    if _is_cluster_task() or dask.config.get("scheduler", None) in _SYNCHRONOUS:
+        yield {}
+        return
+    count = dask.config.get("num_workers", None) or CPU_COUNT
+    with ThreadPoolExecutor(count, thread_name_prefix="zarrdask-nested") as pool:
+        yield {"scheduler": "threads", "pool": pool}
+
+
+def _is_cluster_task() -> bool:
+    if "distributed" not in sys.modules:
+        return False
+    from distributed import get_worker
+
+    try:
+        get_worker()
+    except ValueError:
+        return False
+    return True
 
 
 def check_visible(store: Store) -> None:

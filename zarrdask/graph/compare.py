@@ -61,10 +61,11 @@ def compare(
             regions = blocks(handles[0].chunks, handles[1].chunks, _BYTES)
             works += [Pair(*handles, path, region) for region in regions]
             arrays[path] = ArrayComparison(path, prod(one.shape))
-    with workers(scheduler) as on, show_progress(len(works), "compare", progress) as shown:
+    bar = show_progress(len(works), "compare", progress, unit="region")
+    with workers(scheduler) as on, bar as shown:
         for census in (a, b):
             check_reached(plain(census.store), on)
-        found = run(_compare, works, scheduler=on, finished=lambda *_: shown.advance())
+        found = run(compare_regions, works, scheduler=on, finished=lambda *_: shown.advance())
     for each in found:
         arrays[each.path] += each
     return Comparison(location(*here), location(*there), tuple(arrays.values()), tuple(told))
@@ -81,6 +82,6 @@ def _handle(census: Census, below: str, metadata: ArrayMetadata) -> Handle:
     return Handle(Chunks(plain(census.store), prefix, metadata))
 
 
-def _compare(pair: Pair) -> ArrayComparison:
+def compare_regions(pair: Pair) -> ArrayComparison:
     """Compare a region: the task."""
     return compare_region(pair.a.chunks, pair.b.chunks, pair.path, pair.region)

@@ -89,7 +89,7 @@ def copy(
         What the tasks run on: "threads", "processes", "sync", a client, or an address; what is
         current for Dask, if absent.
     progress : bool or file
-        Whether it is told how far it has come.
+        Whether to show a progress bar on standard error, or the file to write it to.
     **changes
         What is to be different in all arrays: ``chunks``, ``shards`` (False for none),
         ``codecs``, ``compressors``, ``filters``, ``dtype``, ``fill_value``,

@@ -19,7 +19,8 @@ from zarrdask.formats.base import Documents
 from zarrdask.graph.client import check_visible
 from zarrdask.graph.read import stored_type
 from zarrdask.graph.reads import needed_reads, reads
-from zarrdask.graph.together import Action, Part
+from zarrdask.graph.tasks import Action
+from zarrdask.graph.together import Part
 from zarrdask.group import Group
 from zarrdask.indexing import Region, whole_region
 from zarrdask.metadata import ArrayMetadata
@@ -138,7 +139,7 @@ def find_destination(
     x, url, component, storage_options, how, options
         As in `zarrdask.to_zarr`.
     together : sequence of dask.array.Array
-        What is computed together with `x`, and `x` itself.
+        All arrays of the call, with `x` among them.
 
     Raises
     ------

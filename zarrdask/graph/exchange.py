@@ -11,6 +11,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from math import prod
 from queue import Empty, SimpleQueue
 from time import monotonic, sleep
 from typing import Any
@@ -24,6 +25,7 @@ from zarrdask.exchange import Exchange, Member
 from zarrdask.graph.locks import make_way
 from zarrdask.graph.progress import Progress
 from zarrdask.graph.run import Workers
+from zarrdask.indexing import Region, region_shape
 from zarrdask.render import counted
 
 #: In seconds: how often one looks whether all workers are there; until the scheduler knows that
@@ -155,7 +157,7 @@ def exchange(
     task: Any,
     boxes: Sequence[int],
     on: Workers,
-    told: Progress,
+    shown: Progress,
     finished: Callable[[int], None],
 ) -> None:
     """Rewrite boxes of an array, one after another.
@@ -169,8 +171,8 @@ def exchange(
         Which.
     on : Workers
         Of a cluster.
-    told : Progress
-        Counts the regions that are read, and written.
+    shown : Progress
+        Counts the bytes that are read and written.
     finished : callable
         Called with the number of each box, when it is done.
 
@@ -187,7 +189,7 @@ def exchange(
         try:
             with _members(do, task, on.client) as members:
                 while left:
-                    _rewrite(do, left[0], members, told)
+                    _rewrite(do, left[0], members, shown)
                     finished(left.pop(0))
                     losses = 0
         except _LostError as error:
@@ -314,7 +316,15 @@ def _members(do: Exchange, task: Any, client: Any) -> Iterator[_Members]:
 
     addresses, names = _addresses(do.processes, client), [uuid4().hex for _ in range(do.processes)]
     futures = [
-        client.submit(ActingMember, task, at, name, actor=True, workers=[address], pure=False)
+        client.submit(
+            ActingMember,
+            task,
+            at,
+            name,
+            actor=True,
+            workers=[address],
+            key=f"rechunk_member-{name}",
+        )
         for at, (address, name) in enumerate(zip(addresses, names, strict=True))
     ]
     members = _Members(addresses, client, futures)
@@ -326,7 +336,7 @@ def _members(do: Exchange, task: Any, client: Any) -> Iterator[_Members]:
             members.actors = [Actor(ActingMember, address, f.key) for address, f in both]
         members.all(lambda at: members.result(members.actors[at].meet(members.actors)))
         attending = [
-            client.submit(attend, name, workers=[address], pure=False)
+            client.submit(attend, name, workers=[address], key=f"rechunk_attend-{name}")
             for address, name in zip(addresses, names, strict=True)
         ]
         yield members
@@ -345,22 +355,23 @@ def _addresses(count: int, client: Any) -> list[str]:
     return found[:count]
 
 
-def _rewrite(do: Exchange, box: int, members: _Members, told: Progress) -> None:
+def _rewrite(do: Exchange, box: int, members: _Members, shown: Progress) -> None:
     """Rewrite a box: members read all of it, then write all of it."""
-    readers, writers, count = do.readers(box), SimpleQueue[int](), _Count(told)
+    readers, writers, count = do.readers(box), SimpleQueue[int](), _Count(shown)
     for number in do.writers(box):
         writers.put(number)
 
     def read(at: int) -> None:
         for number in readers[at :: do.processes]:
             members.result(members.actors[at].take(number))
-            count.advance()
+            count.advance(_bytes(do, do.reads.region(number)))
 
     def write(at: int) -> None:
         with suppress(Empty):
             while True:
-                members.result(members.actors[at].give(box, writers.get_nowait()))
-                count.advance()
+                number = writers.get_nowait()
+                members.result(members.actors[at].give(box, number))
+                count.advance(_bytes(do, do.units.region(number)))
 
     try:
         members.all(read)
@@ -371,18 +382,22 @@ def _rewrite(do: Exchange, box: int, members: _Members, told: Progress) -> None:
         raise
 
 
+def _bytes(do: Exchange, region: Region) -> int:
+    return prod(region_shape(region)) * do.itemsize
+
+
 class _Count:
-    """Counts what is done of a box, by several threads."""
+    """The bytes of a box that several threads have read and written."""
 
-    def __init__(self, told: Progress) -> None:
-        self._told, self._mutex, self._done = told, threading.Lock(), 0
+    def __init__(self, shown: Progress) -> None:
+        self._shown, self._mutex, self._done = shown, threading.Lock(), 0
 
-    def advance(self) -> None:
-        """Count one more."""
+    def advance(self, nbytes: int) -> None:
+        """Count bytes."""
         with self._mutex:
-            self._done += 1
-            self._told.advance()
+            self._done += nbytes
+            self._shown.advance(nbytes)
 
     def take_back(self) -> None:
         """Count nothing of the box: it is to be done again."""
-        self._told.advance(-self._done)
+        self._shown.advance(-self._done)

@@ -1,57 +1,79 @@
-"""Blocks that are being written by threads of this process, so that a write can be stopped.
+"""Abort a write: no further block of it is stored once an error has been raised.
 
-When a task fails, those that other threads run go on. What they store must not come after what is
-done then, be it cleaning up or another attempt.
+When a task fails, other threads of this process are still writing blocks. They must not store
+anything after the caller has seen the error, when it may already be cleaning up or trying again.
 """
 
 import os
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from weakref import WeakValueDictionary
 
 from zarrdask.errors import StoreError
 
 _CHANGED = threading.Condition()
-_RUNNING: Counter[str] = Counter()
-_STOPPED = set[str]()
 
 
-@contextmanager
-def writing(name: str) -> Iterator[None]:
-    """Write a block of the write that is called so.
+class Write:
+    """The blocks of one write that threads of this process are storing.
 
-    Raises
-    ------
-    StoreError
-        If that was stopped.
+    Use `write_named`, so that all tasks of a write share one instance.
     """
-    with _CHANGED:
-        if name in _STOPPED:
-            raise StoreError("another block could not be written: the rest was given up")
-        _RUNNING[name] += 1
-    try:
-        yield
-    finally:
+
+    def __init__(self) -> None:
+        self._running = 0
+        self._aborted = False
+
+    @contextmanager
+    def block(self) -> Iterator[None]:
+        """Store a block within this context.
+
+        Raises
+        ------
+        StoreError
+            If the write was aborted.
+        """
         with _CHANGED:
-            _RUNNING[name] -= 1
-            if not _RUNNING[name]:
-                del _RUNNING[name]
+            if self._aborted:
+                raise StoreError("write aborted: another block of it failed")
+            self._running += 1
+        try:
+            yield
+        finally:
+            with _CHANGED:
+                self._running -= 1
                 _CHANGED.notify_all()
 
+    def abort(self) -> None:
+        """Let no further block begin, and wait for those that are being stored."""
+        with _CHANGED:
+            self._aborted = True
+            _CHANGED.wait_for(lambda: not self._running)
 
-def stop(name: str) -> None:
-    """Let no block of a write begin any more, and wait for those that have begun."""
+    def _forget_threads(self) -> None:
+        self._running = 0
+
+
+#: Writes by name. A write stays here only as long as one of its tasks does.
+_WRITES: WeakValueDictionary[str, Write] = WeakValueDictionary()
+
+
+def write_named(name: str) -> Write:
+    """Return the write of this name: the same one for all its tasks in this process."""
     with _CHANGED:
-        _STOPPED.add(name)
-        _CHANGED.wait_for(lambda: name not in _RUNNING)
+        write = _WRITES.get(name)
+        if write is None:
+            write = _WRITES[name] = Write()
+        return write
 
 
 def _after_fork() -> None:
-    # The threads of the parent write nothing here.
+    # The threads of the parent process do not run in this one, whatever they held.
     global _CHANGED  # noqa: PLW0603
     _CHANGED = threading.Condition()
-    _RUNNING.clear()
+    for write in list(_WRITES.values()):
+        write._forget_threads()
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -11,7 +11,6 @@ from dask.delayed import Delayed
 
 from zarrdask.errors import MetadataError
 from zarrdask.graph.destination import Destination
-from zarrdask.graph.flight import stop
 from zarrdask.graph.source import Handle, Target
 from zarrdask.graph.tasks import gather, read_blocks, write_blocks
 from zarrdask.graph.together import check_apart
@@ -94,27 +93,33 @@ def _check_distinct(destinations: Sequence[Destination]) -> None:
     check_apart([to.part for to in destinations])
 
 
-def do(jobs: Sequence[Job]) -> None:
-    """Compute what is to be written, and what is done afterwards."""
+def do(jobs: Sequence[Job], **options: Any) -> None:
+    """Store all blocks, then commit each write.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    **options
+        Options of `dask.compute`, such as the scheduler.
+    """
     left = [job.to for job in jobs]
     try:
-        dask.compute(*(job.receipts for job in jobs))
+        dask.compute(*(job.receipts for job in jobs), **options)
         while left:
             if left[0].commit is not None:
                 left[0].commit()
             left.pop(0)
     except BaseException as error:
         for job in jobs:
-            stop(job.target.name)
+            job.target.abort()
         _failed(left, error)
         raise
 
 
 def later(jobs: Sequence[Job]) -> Delayed:
-    """Return all of it as one thing to compute."""
-    # What is done afterwards may replace what another array is computed from.
-    commits, parts = [job.to.commit for job in jobs], [job.to.part for job in jobs]
-    return gather([job.receipts for job in jobs], commits, parts=parts)
+    """Return one Delayed that does all of it."""
+    # All blocks come first: a commit may replace what another array is computed from.
+    return gather([job.receipts for job in jobs], [job.to.commit for job in jobs])
 
 
 def _failed(destinations: Sequence[Destination], error: BaseException) -> None:

@@ -117,11 +117,12 @@ def copy_arrays(jobs: Sequence[ArrayJob], on: Workers, show: Any) -> list[Copied
             if not left[task.job]:
                 jobs[task.job].finish()
 
-        run(_do, tasks, scheduler=on, finished=finished)
+        run(copy_chunks, tasks, scheduler=on, finished=finished)
     return [job.copied(results) for job, results in zip(jobs, done, strict=True)]
 
 
-def _do(task: _Task) -> Moved:
+def copy_chunks(task: _Task) -> Moved:
+    """Copy some units of an array: the task."""
     source, target = task.source.chunks, task.target.chunks
     if task.how == "units":
         return move_units(source, target, task.indices)

@@ -4,19 +4,22 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, partial
 from io import BytesIO
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import cloudpickle
 
 from zarrdask.chunkio import Chunks
 from zarrdask.exchange import Exchange
+from zarrdask.graph.counter import Counter, Report, Tasks, reports
 from zarrdask.graph.exchange import exchange
 from zarrdask.graph.progress import Progress
 from zarrdask.graph.run import Workers, run
 from zarrdask.graph.source import Handle
+from zarrdask.indexing import region_shape
 from zarrdask.journal import Journal
 from zarrdask.plan.scheme import Scheme
-from zarrdask.rewriting import Moving, Packed, Pass, Source, Stored
+from zarrdask.rewriting import Moving, Packed, Pass, Source, Stored, ignore
 from zarrdask.slots import release
 from zarrdask.storage.base import Store
 
@@ -101,19 +104,28 @@ def passes(
     ]
 
 
-def run_passes(todo: Sequence[AnyPass], journal: Journal, on: Workers, told: Progress) -> None:
-    """Run passes one after another, but for what the journal says is done."""
+def bytes_of(do: AnyPass) -> int:
+    """Return how many bytes a pass reads and writes."""
+    return 2 * do.itemsize * prod(int(edges[-1] - edges[0]) for edges in do.regions.edges)
+
+
+def bytes_of_region(do: AnyPass, number: int) -> int:
+    """Return how many bytes a pass reads and writes of one of its regions."""
+    return 2 * do.itemsize * prod(region_shape(do.regions.region(number)))
+
+
+def run_passes(todo: Sequence[AnyPass], journal: Journal, on: Workers, shown: Progress) -> None:
+    """Run passes one after another, without the regions that are done according to the journal."""
     for stage, do in enumerate(todo):
         done = journal.done(stage)
         left = [n for n in range(do.regions.size) if n not in done]
         finished = partial(journal.add, stage)
+        shown.advance(sum(bytes_of_region(do, number) for number in done))
         try:
             if isinstance(do, Exchange):
-                told.advance(sum(map(do.tasks_of, done)))
-                exchange(do, Carried(do), left, on, told, finished)
+                exchange(do, Carried(do), left, on, shown, finished)
             else:
-                told.advance(len(done))
-                _run_pass(do, left, on, told, finished)
+                _run_pass(do, left, on, shown, finished)
         finally:
             journal.store()
             _release(on)
@@ -123,21 +135,26 @@ def _run_pass(
     do: Pass | Moving,
     left: Sequence[int],
     on: Workers,
-    told: Progress,
+    shown: Progress,
     finished: Callable[[int], None],
 ) -> None:
-    def count(at: int, _: int) -> None:
+    tasks = Tasks(shown)
+
+    def end(at: int, _: int) -> None:
         finished(left[at])
-        told.advance()
+        tasks.end(left[at], bytes_of_region(do, left[at]))
 
-    # A process does no more at a time, but has the next ones at hand.
+    # A process does no more at a time, but has the next tasks at hand.
     on = on._replace(threads=do.at_once)
-    run(partial(_do, Carried(do)), left, scheduler=on, finished=count)
+    with reports(tasks, on) as report:
+        run(partial(rechunk_region, Carried(do), report), left, scheduler=on, finished=end)
 
 
-def _do(carried: Carried, number: int) -> int:
-    found: int = carried.do(number)
-    return found
+def rechunk_region(carried: Carried, report: Callable[[], Report] | None, number: int) -> int:
+    """Rewrite a region: the task. Its name is seen on the dashboard of a cluster."""
+    count = ignore if report is None else Counter(number, report())
+    stored: int = carried.do(number, count)
+    return stored
 
 
 def _release(on: Workers) -> None:

@@ -1,73 +1,116 @@
-"""How far long work has come, in one line on a terminal."""
+"""A progress bar, drawn by tqdm, for work that tasks do anywhere."""
 
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from time import monotonic
-from typing import TextIO
+from contextlib import contextmanager, suppress
+from typing import Any, Literal, TextIO
 
-#: In seconds: how often the line is written.
-_PAUSE = 0.1
-_WIDTH = 30
+from tqdm import tqdm
+
+#: Seconds between two updates of the bar: on a terminal, and where each adds to a log.
+TERMINAL_INTERVAL, LOG_INTERVAL = 0.1, 10.0
+#: The options of tqdm for each unit.
+_UNITS: dict[str, dict[str, Any]] = {
+    "chunk": {"unit": " chunks"},
+    "region": {"unit": " regions"},
+    "byte": {"unit": "B", "unit_scale": True, "unit_divisor": 1024},
+}
+
+
+class _Bar(tqdm):  # type: ignore[misc]
+    # Neither a thread that watches all bars, nor a lock shared with other processes.
+    monitor_interval = 0
+    _lock = threading.RLock()
+
+
+class _Output:
+    """A file for a progress bar. If it can no longer be written, the work goes on without."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        with suppress(OSError, ValueError):
+            self._file.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._file.flush()
+
+    @property
+    def encoding(self) -> str:
+        return getattr(self._file, "encoding", None) or "ascii"
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def isatty(self) -> bool:
+        return bool(getattr(self._file, "isatty", lambda: False)())
 
 
 class Progress:
-    """Counts what is done, and tells.
+    """How much of some work is done. Threads may share it.
 
     Parameters
     ----------
-    total : int
-        How much there is to do.
-    label : str
-        What it is.
-    out : file, optional
-        Where it is told; nowhere, if absent.
+    bar : tqdm
+        The bar that shows it.
     """
 
-    def __init__(self, total: int, label: str, out: TextIO | None) -> None:
+    def __init__(self, bar: tqdm) -> None:
+        self._bar, self._mutex = bar, threading.Lock()
         self.done = 0
-        self._total, self._label, self._out = total, label, out
-        self._start, self._told = monotonic(), 0.0
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether anybody sees it."""
+        return not self._bar.disable
 
     def advance(self, by: int = 1) -> None:
-        """Count what was done."""
-        self.done += by
-        if self._out is not None and monotonic() - self._told >= _PAUSE:
-            self._tell()
-
-    def _tell(self, end: str = "") -> None:
-        if self._out is None:
-            return
-        self._told = monotonic()
-        part = self.done / self._total if self._total else 1.0
-        bar = ("=" * int(part * _WIDTH)).ljust(_WIDTH)
-        spent = self._told - self._start
-        left = f", {spent / part - spent:.0f} s left" if 0 < part < 1 else ""
-        line = f"{self._label} [{bar}] {part:4.0%} {self.done}/{self._total} {spent:.1f} s{left}"
-        try:
-            self._out.write(f"\r{line:<79}{end}")
-            self._out.flush()
-        except OSError:
-            self._out = None  # whoever was told has gone: that is no reason to stop the work
+        """Count work that was done; a negative number if it has to be done again."""
+        with self._mutex:
+            self.done += by
+            if by >= 0:
+                self._bar.update(by)
+            else:
+                # tqdm compares with this whether there is anything new to show.
+                self._bar.n = self._bar.last_print_n = self._bar.n + by
+                self._bar.refresh()
 
 
 @contextmanager
-def progress(total: int, label: str, show: bool | TextIO = False) -> Iterator[Progress]:  # noqa: FBT001, FBT002
-    """Count what is done of long work, and tell how far it has come.
+def progress(
+    total: int,
+    label: str,
+    show: bool | TextIO = False,  # noqa: FBT001, FBT002
+    *,
+    unit: Literal["chunk", "region", "byte"] = "chunk",
+) -> Iterator[Progress]:
+    """Show a progress bar while some work is done.
 
     Parameters
     ----------
     total : int
-        How much there is to do.
+        The amount of work.
     label : str
-        What it is.
+        What is done, in a word.
     show : bool or file
-        Whether it is told on standard error, or where.
+        Whether to show the bar on standard error, or the file to write it to. Where that is not a
+        terminal, the bar is written every ten seconds.
+    unit : {"chunk", "region", "byte"}
+        What `total` counts.
     """
-    out = sys.stderr if show is True else show or None
-    told = Progress(total, label, out)
-    told._tell()
-    try:
-        yield told
-    finally:
-        told._tell("\n")
+    out = _Output(sys.stderr if isinstance(show, bool) else show)
+    interval = TERMINAL_INTERVAL if out.isatty() else LOG_INTERVAL
+    with _Bar(
+        total=total,
+        desc=label,
+        file=out,
+        disable=show is False,
+        mininterval=interval,
+        maxinterval=interval,
+        miniters=1,
+        **_UNITS[unit],
+    ) as bar:
+        yield Progress(bar)

@@ -13,8 +13,9 @@ def check_reached(store: Store, on: Workers) -> None:
         If it is in the memory of this process, and tasks run in others.
     """
     if not store.shared and on.executor is not None:
-        run(_look, [store], scheduler=on)
+        run(find_store, [store], scheduler=on)
 
 
-def _look(store: Store) -> None:
+def find_store(store: Store) -> None:
+    """Ask a store for something: the task."""
     store.get("zarr.json")

@@ -1,14 +1,17 @@
-"""What a Dask array is computed from: stored arrays, found in its graph."""
+"""Which stored arrays a Dask array reads, as far as they stand in its graph.
 
-import os
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
-from types import FunctionType
+Found are the arrays of this package that are arguments of tasks: what `zarrdask.from_zarr`
+returns, an `Array` given to `dask.array.from_array` or to a task, and what a write that is part of
+the graph stores. What a function holds (its closure, its module, its own object) is not looked at,
+nor are arrays of other libraries.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import dask.array as da
-import numpy as np
-from dask._task_spec import DataNode, Task, TaskRef, _execute_subgraph, convert_legacy_graph
+from dask._task_spec import DataNode, Task, convert_legacy_graph
 from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 from dask.optimization import cull
@@ -16,35 +19,29 @@ from dask.optimization import cull
 from zarrdask.array import Array
 from zarrdask.graph.expressions import EXPRESSIONS
 from zarrdask.graph.source import Source, Target
-from zarrdask.group import Group
-from zarrdask.hierarchy import prefix_of
 from zarrdask.indexing import Region, basic, whole_region
-from zarrdask.locks import place_of
-
-#: What can't hold a stored array, and is met most.
-_PLAIN = (str, int, float, slice, bytes, type(None), np.ndarray, np.generic, TaskRef, type)
 
 
 class Read(NamedTuple):
-    """A part of a stored array that tasks may read.
+    """A region of a stored array that tasks may read.
 
     Attributes
     ----------
     place : str
-        Where its chunks are, as `zarrdask.locks.place_of` tells it.
+        Where the chunks of the array are stored, as returned by `zarrdask.locks.place_of`.
     region : tuple of slice
-        Which part.
+        The region.
     """
 
     place: str
     region: Region
 
     def is_below(self, place: str) -> bool:
-        """Whether the array, or what it is in, is at a place."""
+        """Whether the array is at this place, or in a group that is."""
         return self.place.startswith(place)
 
     def overlaps(self, place: str, region: Region) -> bool:
-        """Whether it may hold elements of a region of the array at a place."""
+        """Whether it may have elements in common with a region of the array at this place."""
         return self.place == place and all(
             max(a.start, b.start) < min(a.stop, b.stop)
             for a, b in zip(self.region, region, strict=True)
@@ -52,19 +49,15 @@ class Read(NamedTuple):
 
 
 def reads(arrays: Iterable[da.Array]) -> Iterator[Read]:
-    """Yield what the tasks of Dask arrays read; some of it may not be needed.
-
-    Looked at are the graphs and all that their tasks are given, wherever they come from: those
-    that were optimised or pickled, too. Arrays of zarr-python are known as well.
-    """
-    return _found([root for x in arrays for root in _roots(x)])
+    """Yield what the tasks of Dask arrays read, and maybe more: nothing is computed for this."""
+    return _find([root for x in arrays for root in _roots(x)])
 
 
 def needed_reads(arrays: Iterable[da.Array]) -> Iterator[Read]:
-    """Yield what they read without the blocks that nothing comes of; this takes its time."""
+    """Yield the same without the blocks that no result depends on, task by task."""
     if EXPRESSIONS:
         return reads(arrays)
-    return _found([_culled(x) for x in arrays])
+    return _find([_culled(x) for x in arrays])
 
 
 def _culled(x: da.Array) -> dict[Any, Any]:
@@ -78,90 +71,45 @@ def _roots(x: da.Array) -> Iterable[Any]:
     if EXPRESSIONS:
         return [operand for part in x.expr.walk() for operand in part.operands]
     layers = getattr(x.dask, "layers", None)
-    # A layer that was not spelled out tells what its tasks are given.
+    # The attributes of a symbolic layer hold the arguments that its tasks will have.
     return [x.dask] if layers is None else [vars(layer) for layer in layers.values()]
 
 
-def _found(waiting: list[Any]) -> Iterator[Read]:
-    # With the things themselves, so that no other one gets their number.
+def _find(waiting: list[Any]) -> Iterator[Read]:
+    # The values keep the objects alive, so that no other object gets the same id.
     seen: dict[int, Any] = {}
     while waiting:
         item = waiting.pop()
-        if isinstance(item, _PLAIN):
-            continue
-        found = item if isinstance(item, Read) else _read(item)
-        if found is not None:
-            yield found
-        elif id(item) not in seen:
+        if isinstance(item, Read):
+            yield item
+        elif isinstance(item, Source):
+            yield Read(item.handle.chunks.place, item.region)
+        elif isinstance(item, Array | Target):
+            chunks = item.stored if isinstance(item, Array) else item.handle.chunks
+            yield Read(chunks.place, whole_region(chunks.metadata.shape))
+        elif (parts := _parts(item)) and id(item) not in seen:
             seen[id(item)] = item
-            waiting.extend(_parts(item))
-
-
-def _read(item: Any) -> Read | None:
-    if isinstance(item, Source):
-        return Read(item.handle.chunks.place, item.region)
-    if isinstance(item, Array | Target):  # a target: in a graph that returns what it stored
-        chunks = item.stored if isinstance(item, Array) else item.handle.chunks
-        return Read(chunks.place, whole_region(chunks.metadata.shape))
-    if isinstance(item, Group):
-        return Read(place_of(item.store, prefix_of(item.path)), ())
-    place = _of_zarr_python(item)
-    return None if place is None else Read(place, whole_region(getattr(item, "shape", ())))
-
-
-def _of_zarr_python(item: Any) -> str | None:
-    """Return the place of an array of zarr-python; None of anything else."""
-    path = getattr(item, "store_path", None)
-    store, name = getattr(path, "store", None), getattr(path, "path", None)
-    if not isinstance(name, str):
-        return None
-    fs = getattr(store, "fs", None)
-    fs = getattr(fs, "sync_fs", fs)
-    root = getattr(store, "root", getattr(store, "path", ""))
-    url = f"file://{root}" if fs is None else str(fs.unstrip_protocol(root))
-    place = f"{url}/{name}".rstrip("/")
-    return f"{os.path.realpath(place[7:]) if place.startswith('file://') else place}/"
+            waiting.extend(parts)
 
 
 def _parts(item: Any) -> Iterable[Any]:
-    """Return what a part of a graph holds."""
+    """Return what a container of a graph holds."""
     if isinstance(item, DataNode):
         return (item.value,)
-    if isinstance(item, _Fused):
-        return _given(item.task, item.given)
     if isinstance(item, Task):
-        return _given(item, {})
+        return [*_arguments(item), *(item.kwargs or {}).values()]
     if isinstance(item, dict):
         return item.values()
     if isinstance(item, list | tuple | set | frozenset):
         return item
-    if isinstance(item, partial):
-        return (item.func, *item.args, *item.keywords.values())
-    if isinstance(item, FunctionType):
-        used = map(item.__globals__.get, item.__code__.co_names)
-        cells = map(_content, item.__closure__ or ())
-        return [*cells, *(value for value in used if _read(value) is not None)]
-    return [getattr(item, "__self__", None)]
+    return ()
 
 
-class _Fused(NamedTuple):
-    """A task that is part of another one, and what that is given, by the names within."""
-
-    task: Task
-    given: Mapping[Any, Any]
-
-
-def _given(task: Task, outer: Mapping[Any, Any]) -> Iterator[Any]:
-    """Yield what a task is given, in a task that is given something itself."""
-    values = [_value(arg, outer) for arg in task.args]
-    yield from (task.func, *(_value(arg, outer) for arg in (task.kwargs or {}).values()))
-    if task.func is _execute_subgraph:
-        inner, _, names, *rest = values
-        given = dict(zip(names, rest, strict=False))
-        yield from (_Fused(t, given) if isinstance(t, Task) else t for t in inner.values())
-        return
-    for value, following in zip(values, [*values[1:], None], strict=True):
-        # As Dask's getters have it, a source and what is taken of it.
+def _arguments(task: Task) -> Iterator[Any]:
+    """Yield the arguments of a task; of an array that it slices, only that region."""
+    values = [arg.value if isinstance(arg, DataNode) else arg for arg in task.args]
+    for value, following in pairwise([*values, None]):
+        # Tasks of `dask.array.from_array` have an array and the slices to take of it.
         if isinstance(value, Source) and _is_region(following):
             region = value.view(basic(following, value.shape).slices).region
             yield Read(value.handle.chunks.place, region)
@@ -169,17 +117,5 @@ def _given(task: Task, outer: Mapping[Any, Any]) -> Iterator[Any]:
             yield value
 
 
-def _value(arg: Any, given: Mapping[Any, Any]) -> Any:
-    found = given.get(arg.key, arg) if isinstance(arg, TaskRef) else arg
-    return found.value if isinstance(found, DataNode) else found
-
-
-def _is_region(found: Any) -> bool:
-    return isinstance(found, tuple) and all(isinstance(pick, slice) for pick in found)
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # it has none yet
-        return None
+def _is_region(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(pick, slice) for pick in value)

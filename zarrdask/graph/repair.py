@@ -84,14 +84,14 @@ def mend(works: Sequence[MendingWork], *, scheduler: Any, progress: bool) -> lis
         for handle in [handle for work in works[:1] for handle in (work.handle, work.other)]:
             check_reached(handle.chunks.store, on)
         return run(
-            _mend,
+            repair_chunks,
             works,
             scheduler=on,
             finished=lambda number, _: told.advance(len(works[number].indices)),
         )
 
 
-def _mend(work: MendingWork) -> Mended:
+def repair_chunks(work: MendingWork) -> Mended:
     """Mend some units: the task."""
     chunks, other = work.handle.chunks, work.other.chunks
     return mend_units(chunks, other, work.indices, missing=work.missing)

@@ -15,10 +15,9 @@ from zarrdask.chunkio import Chunks
 from zarrdask.errors import StoreError
 from zarrdask.formats import detect
 from zarrdask.graph.exchange import check_workers
-from zarrdask.graph.flight import stop
 from zarrdask.graph.locks import shape_lock
-from zarrdask.graph.passes import AnyPass, passes, run_passes
-from zarrdask.graph.progress import progress as telling
+from zarrdask.graph.passes import AnyPass, bytes_of, passes, run_passes
+from zarrdask.graph.progress import progress as progress_bar
 from zarrdask.graph.reach import check_reached
 from zarrdask.graph.run import Workers, workers
 from zarrdask.graph.tasks import write_blocks
@@ -150,7 +149,8 @@ class RechunkPlan(Report):
             "threads", "processes", "sync", a client, or the address of a scheduler; the one that
             is current, if absent.
         progress : bool or file
-            Whether a line on standard error tells how far it has come, or where it does.
+            Whether to show a progress bar on standard error, which counts the bytes that are read
+            and written; or the file to write it to.
         restart : bool
             Whether what an earlier run has done is thrown away, whatever its plan was.
 
@@ -195,9 +195,13 @@ class RechunkPlan(Report):
             if not begun:
                 self._begin()
                 journal.store()
-            with telling(self.tasks, "rechunk", progress) as told:
+            todo = self._passes()
+            of_blocks = 0 if self.blocks is None else self.grids.nbytes
+            total = of_blocks + sum(map(bytes_of, todo))
+            with progress_bar(total, "rechunk", progress, unit="byte") as shown:
                 self._store_blocks(journal, on)
-                run_passes(self._passes(), journal, on, told)
+                shown.advance(of_blocks)
+                run_passes(todo, journal, on, shown)
             clear(self.temp)
             if finished is not None:
                 finished()
@@ -303,7 +307,7 @@ class RechunkPlan(Report):
         try:
             dask.compute(receipts, scheduler=on.get)
         except BaseException:
-            stop(to.name)
+            to.abort()
             raise
         journal.add(last, 0)
         journal.store()

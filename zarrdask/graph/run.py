@@ -21,6 +21,7 @@ from dask.multiprocessing import get_context
 from dask.system import CPU_COUNT
 
 from zarrdask.errors import MetadataError
+from zarrdask.graph.counter import share
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -44,6 +45,8 @@ class Workers(NamedTuple):
         Dask's own, of the scheduler: computes graphs; that of the collection, if absent.
     client : distributed.Client, optional
         Of the cluster, if they are its workers.
+    counted : multiprocessing.Value, optional
+        A number that the processes of a pool share; see `zarrdask.graph.counter`.
     """
 
     executor: Executor | None
@@ -51,6 +54,7 @@ class Workers(NamedTuple):
     threads: int
     get: Callable[..., Any] | None = None
     client: Any = None
+    counted: Any = None
 
 
 @contextmanager
@@ -93,8 +97,10 @@ def workers(scheduler: Any = None) -> Iterator[Workers]:
     kind = getattr(get, "__module__", "dask.threaded")
     number = dask.config.get("num_workers", None) or CPU_COUNT
     if kind == "dask.multiprocessing":
-        with ProcessPoolExecutor(number, get_context(), _end_silently) as processes:
-            yield Workers(_Pickling(processes), number, 1, get)
+        context = get_context()
+        counted = context.Value("q", 0)
+        with ProcessPoolExecutor(number, context, _begin_process, (counted,)) as processes:
+            yield Workers(_Pickling(processes), number, 1, get, counted=counted)
     elif kind == "dask.threaded":
         with ThreadPoolExecutor(number, thread_name_prefix="zarrdask-task") as threads:
             yield Workers(threads, 1, number, get)
@@ -135,6 +141,11 @@ class _Pickling(Executor):
             return self._executor.submit(_call, packed)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin_process(counted: Any) -> None:
+    share(counted)
+    _end_silently()
 
 
 def _end_silently() -> None:

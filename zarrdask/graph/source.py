@@ -4,54 +4,31 @@ import pickle
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
-from zlib import compressobj, decompressobj
+from zlib import compress, decompress
 
 import cloudpickle
 import numpy as np
 
-from zarrdask import hierarchy
+from zarrdask import __version__, hierarchy
 from zarrdask.array import Array
 from zarrdask.chunkio import Chunks, read_region
 from zarrdask.chunkwrite import Beyond, write_region
-from zarrdask.creation import ArrayOptions, plan_array
+from zarrdask.errors import UnsupportedError
 from zarrdask.formats import detect
 from zarrdask.graph import wire
-from zarrdask.graph.flight import writing
+from zarrdask.graph.flight import write_named
 from zarrdask.graph.locks import among_workers
 from zarrdask.indexing import Region, basic, pick_size
 from zarrdask.metadata import ArrayMetadata
-from zarrdask.storage.draft import DRAFT, PROTOCOL, DraftStore
-from zarrdask.storage.local import LocalStore
 from zarrdask.tolerance import strictness
 
-#: Bytes of metadata that may stand in each task; packed they are a few times less.
+#: Bytes of metadata that may stand in each task; compressed they are a few times fewer.
 _SMALL = 2**16
 #: Opened arrays that a process keeps.
 _CACHE = 256
-#: What most packed arrays have in common: it need not be in each task.
-_COMMON = pickle.dumps(
-    (
-        *(
-            detect.render(
-                plan_array(
-                    ArrayOptions(shape=(1, 1), dtype="f4", chunks=1, shards=1, zarr_format=draft)
-                )
-            )
-            for draft in (PROTOCOL, DRAFT)
-        ),
-        DraftStore(LocalStore("/")),
-        "",
-        detect.render(
-            plan_array(ArrayOptions(shape=(1, 1), dtype="f4", chunks=1, zarr_format=2, order="F"))
-        ),
-        detect.render(
-            plan_array(
-                ArrayOptions(shape=(1, 1, 1), dtype="f4", chunks=1, shards=1, compressors="blosc")
-            )
-        ),
-    ),
-    5,
-)
+#: The layout of a pickled `Handle`. To be increased whenever what `packed` holds changes, so that
+#: a worker with another release reports that instead of failing on bytes that it cannot read.
+LAYOUT = 1
 
 
 class Handle:
@@ -77,12 +54,10 @@ class Handle:
 
     @cached_property
     def packed(self) -> bytes:
-        """Store, prefix and documents; made when a task leaves the process."""
+        """The store, prefix and documents, compressed; made when a task leaves the process."""
         chunks = self.chunks
         # By cloudpickle, as Dask does: a store may be of a class that only the user's script has.
-        plain = cloudpickle.dumps((chunks.store, chunks.prefix, self.documents), 5)
-        deflate = compressobj(9, zdict=_COMMON)
-        return deflate.compress(plain) + deflate.flush()
+        return compress(cloudpickle.dumps((chunks.store, chunks.prefix, self.documents), 5), 9)
 
     @property
     def is_small(self) -> bool:
@@ -90,19 +65,49 @@ class Handle:
         return sum(len(data or b"") for data in self.documents.values()) <= _SMALL
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return unpack, (self.packed,)
+        return unpack, (LAYOUT, __version__, self.packed)
 
 
 @lru_cache(maxsize=_CACHE)
-def unpack(packed: bytes) -> Handle:
-    """Return the stored array, with its codecs bound: once a process, as long as it is used."""
-    store, prefix, documents = pickle.loads(decompressobj(zdict=_COMMON).decompress(packed))
-    # Whatever was to be said of the metadata was said where the array was opened.
+def unpack(layout: int, release: str, packed: bytes) -> Handle:
+    """Return a pickled handle, with its codecs bound. A process does this once for each array.
+
+    Parameters
+    ----------
+    layout : int
+        The `LAYOUT` of the process that pickled it.
+    release : str
+        The release of zarrdask of that process.
+    packed : bytes
+        As in `Handle.packed`.
+
+    Raises
+    ------
+    UnsupportedError
+        If that release packs handles in another layout, or packed one that this release cannot
+        read.
+    """
+    if layout != LAYOUT:
+        raise _other_release(release)
+    try:
+        store, prefix, documents = pickle.loads(decompress(packed))
+    except Exception as error:
+        if release == __version__:
+            raise
+        raise _other_release(release) from error
+    # Warnings about the metadata were given where the array was opened.
     with strictness(strict=False, quiet=True):
         metadata = detect.parse(documents, detect.formats_of(store))
         handle = Handle(Chunks(store, prefix, metadata))  # type: ignore[arg-type]
     handle.packed = packed
     return handle
+
+
+def _other_release(release: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"this task was made by zarrdask {release} and cannot be read by zarrdask {__version__}, "
+        "which runs here; install the same release for the client, the scheduler and all workers"
+    )
 
 
 class Source:
@@ -201,11 +206,12 @@ class Target:
         What becomes of what units hold beyond the end of the array, as in `write_region`.
     """
 
-    __slots__ = ("beyond", "empty", "handle", "name", "start")
+    __slots__ = ("_write", "beyond", "empty", "handle", "name", "start")
 
     def __init__(
         self, handle: Handle, start: tuple[int, ...], *, empty: bool, name: str, beyond: Beyond
     ) -> None:
+        self._write = write_named(name)
         self.handle = handle
         self.start = start
         self.empty = empty
@@ -222,7 +228,7 @@ class Target:
         """Write a block, and return how many units were stored."""
         chunks, place = self.handle.chunks, self.place(block)
         values = np.asarray(values).astype(chunks.metadata.dtype, copy=False)
-        with writing(self.name):
+        with self._write.block():
             return write_region(
                 chunks,
                 place,
@@ -231,6 +237,10 @@ class Target:
                 beyond=self.beyond,
                 among=among_workers(),
             )
+
+    def abort(self) -> None:
+        """Let this process store no further block, and wait for those that are being stored."""
+        self._write.abort()
 
     def read(self, block: tuple[slice, ...]) -> np.ndarray:
         """Return a block that was written."""

@@ -1,13 +1,13 @@
 """The tasks of a write: blocks that lie right, each stored by one task, and what comes after."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 import dask.array as da
 import numpy as np
 from dask.core import flatten
-from dask.delayed import Delayed
+from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
 
@@ -15,7 +15,6 @@ from zarrdask import chunkio, config
 from zarrdask.chunkwrite import Beyond
 from zarrdask.graph.expressions import EXPRESSIONS
 from zarrdask.graph.source import Handle, Target
-from zarrdask.graph.together import Action, Finish, Part, Writing
 from zarrdask.indexing import Region
 from zarrdask.plan.align import Chunks
 from zarrdask.plan.write import plan_writes
@@ -105,42 +104,54 @@ def write_block(values: np.ndarray, target: Target, block: tuple[slice, ...]) ->
     return np.full((1,) * len(block), target.write(values, block), np.intp)
 
 
-def gather(
-    receipts: Sequence[da.Array],
-    commits: Sequence[Action | None],
-    *,
-    parts: Sequence[Part] = (),
-    name: str = "",
-    kept: Sequence[Hashable] = (),
-) -> Delayed:
-    """Return writes, and what is done after all of them, as one thing to compute.
+#: What is done once all blocks of a write are stored.
+Action = Callable[[], object]
+
+
+class Finish:
+    """The last task of one or more writes: it waits for all blocks, then commits each write.
+
+    Parameters
+    ----------
+    commits : sequence of callable
+        What is done for each write, in order.
+    """
+
+    # Not a tuple or a dataclass, which Dask would search for tasks.
+
+    def __init__(self, commits: Sequence[Action | None]) -> None:
+        self.commits = [commit for commit in commits if commit is not None]
+
+    def __call__(self, *receipts: Any) -> None:
+        """Run the task."""
+        for commit in self.commits:
+            commit()
+
+
+def gather(receipts: Sequence[da.Array], commits: Sequence[Action | None]) -> Delayed:
+    """Return one Delayed that stores all blocks of writes, and then commits these.
 
     Parameters
     ----------
     receipts : sequence of dask.array.Array
+        The receipts of each write, as `write_blocks` returns them.
     commits : sequence of callable
-    parts : sequence of Part, optional
-        What the writes cover, apart from each other: what others cover that are computed together
-        with these must be apart from it, too.
-    name : str, optional
-        Of its last task.
-    kept : sequence of key
-        Of tasks that keep their names: others are computed together with them.
+        What is done for each write once all blocks of all writes are stored.
     """
-    # Array expressions can't be optimised to tasks here; they are when they are computed.
-    each = receipts if EXPRESSIONS else _delayed(receipts, kept)
-    return Writing.after(Finish(commits, parts), each, name or f"to-zarr-{uuid4().hex}")
+    # Array expressions are optimised when they are computed.
+    blocks = receipts if EXPRESSIONS else _delayed(receipts)
+    finish = delayed(Finish(commits), pure=False, traverse=False)
+    return finish(*blocks, dask_key_name=f"to-zarr-{uuid4().hex}")
 
 
-def _delayed(arrays: Sequence[da.Array], kept: Sequence[Hashable] = ()) -> list[Delayed]:
-    """Return the blocks of arrays, optimised together: what they have in common stays so."""
+def _delayed(arrays: Sequence[da.Array]) -> list[Delayed]:
+    """Return the blocks of arrays, optimised together so that tasks they share stay shared."""
     if not arrays:
         return []
     keys = [key for x in arrays for key in flatten(x.__dask_keys__())]
     graph = HighLevelGraph.merge(*(x.__dask_graph__() for x in arrays))
     layer = f"delayed-{arrays[0].name}"
-    wanted = [*keys, *(key for key in kept if key in graph and key not in keys)]
-    tasks = HighLevelGraph.from_collections(layer, arrays[0].__dask_optimize__(graph, wanted))
+    tasks = HighLevelGraph.from_collections(layer, arrays[0].__dask_optimize__(graph, keys))
     return [Delayed(key, tasks, layer=layer) for key in keys]
 
 

@@ -87,7 +87,7 @@ def verify(
         "threads", "processes", "sync", a client, or the address of a scheduler; the one that is
         current, if absent.
     progress : bool
-        Whether it is told on standard error how far it has come.
+        Whether to show a progress bar on standard error.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def verify(
     with workers(scheduler) as on, show_progress(total, "verify", progress) as told:
         check_reached(plain(census.store), on)
         tallies = run(
-            _check,
+            verify_chunks,
             works,
             scheduler=on,
             finished=lambda at, _: told.advance(works[at].number),
@@ -175,7 +175,7 @@ def _step(chunks: Chunks) -> int:
     return max(1, min(_UNITS, _BYTES // max(chunks.metadata.pipeline.spec.nbytes, 1)))
 
 
-def _check(work: Work) -> Tally:
+def verify_chunks(work: Work) -> Tally:
     """Look at some units: the task."""
     chunks, rows = work.handle.chunks, work.indices
     if rows is None:

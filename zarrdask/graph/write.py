@@ -51,9 +51,9 @@ def to_zarr(
         Write to this region of an array that exists; a dict has names of its dimensions. Stored
         units that it covers in part are read, changed and written, by one writer at a time.
     compute : bool
-        Whether to do it now. If not, nothing but metadata is written yet. Of writes that are
-        computed together no two may have elements of an array in common: that is a
-        `SelectionError` then.
+        Whether to do it now. If not, nothing but metadata is written yet. Of writes of the same
+        elements that are computed one after another the last one counts; of those that are
+        computed at the same time, any.
     return_stored : bool
         Whether to return the stored array, as a Dask array.
     mode : {"a", "r+", "w", "w-"}
