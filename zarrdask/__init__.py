@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from zarrdask.errors import (
         ChecksumError,
         CodecError,
+        LinkError,
         MetadataError,
         NodeExistsError,
         NodeNotFoundError,
@@ -48,6 +49,7 @@ _HOMES = {
     "ChecksumError": "errors",
     "CodecError": "errors",
     "Group": "group",
+    "LinkError": "errors",
     "LocalStore": "storage.local",
     "MemoryStore": "storage.memory",
     "MetadataError": "errors",
@@ -88,6 +90,7 @@ __all__ = [
     "ChecksumError",
     "CodecError",
     "Group",
+    "LinkError",
     "LocalStore",
     "MemoryStore",
     "MetadataError",

@@ -77,6 +77,7 @@ def erase_leftovers(chunks: Chunks, *, unless: Callable[[], object] | None = Non
         found = [chunks.key(index) for index in stored_units(chunks)]
         if unless is not None and found:
             unless()
+        chunks.units.check_erasable(found)
         chunks.units.erase_values(found)
 
 
@@ -93,8 +94,6 @@ def trim(chunks: Chunks, shape: Shape) -> None:
     shape : tuple of int
         The new one.
     """
-    # What was about to be appended goes, too: that has to begin anew.
-    forget(chunks.store, chunks.prefix)
     grid = chunks.metadata.grid
     kept = grid.resize(shape).counts
     listed = stored_units(chunks) if chunks.store.listable else grid.indices()
@@ -104,6 +103,9 @@ def trim(chunks: Chunks, shape: Shape) -> None:
             outside.append(chunks.key(index))
         elif _hangs_over(grid, index, shape):
             hanging.append(index)
+    chunks.units.check_erasable(outside)
+    # What was about to be appended goes, too: that has to begin anew.
+    forget(chunks.store, chunks.prefix)
     locks = UnitLocks(chunks.store)
     batches = [outside[at : at + _BATCH] for at in range(0, len(outside), _BATCH)]
     on_each(chunks.units.erase_values, batches, None)
