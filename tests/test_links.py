@@ -1,6 +1,8 @@
 """Symbolic links: what they point to is never erased, and is read only where that is allowed."""
 
 import os
+import pickle
+from pathlib import Path
 
 import dask
 import dask.array as da
@@ -38,12 +40,18 @@ def root(tmp_path, outside):
 def files(place):
     """Every file in a directory, by its path."""
     return {
-        os.path.relpath(os.path.join(folder, name), place): open(
-            os.path.join(folder, name), "rb"
-        ).read()
-        for folder, _, names in os.walk(place)
-        for name in names
+        str(path.relative_to(place)): path.read_bytes()
+        for path in Path(place).rglob("*")
+        if path.is_file()
     }
+
+
+def grouped(z):
+    """A group in memory with two copies of an array."""
+    group = zarrdask.create_group({})
+    for name in ("own", "linked"):
+        zarrdask.copy(z, group, component=name)
+    return group
 
 
 SMALL = {"shape": 3, "dtype": "i4"}
@@ -58,11 +66,9 @@ REPLACED = {
         zarrdask.from_zarr(root, "linked") + 1, root, "linked", overwrite=True
     ),
     "rechunk": lambda root: zarrdask.rechunk(
-        root["own"], root.store, component="linked", chunks=2, overwrite=True
-    ),
-    "copy": lambda root: zarrdask.copy(
-        root["own"], root.store, component="linked", overwrite=True
-    ),
+        grouped(root["own"]), root, chunks=2, overwrite=True
+    ).execute(progress=False),
+    "copy": lambda root: zarrdask.copy(root["own"], root.store, component="linked", overwrite=True),
 }
 
 
@@ -114,12 +120,10 @@ ROOTS = {
     "to_zarr, of itself": lambda place: zarrdask.to_zarr(
         zarrdask.from_zarr(place) + 1, place, overwrite=True
     ),
-    "rechunk": lambda place: zarrdask.rechunk(np.ones(3), place, chunks=2, overwrite=True)
-    if False
-    else zarrdask.rechunk(da.ones(3), place, chunks=2, overwrite=True),
-    "copy": lambda place: zarrdask.copy(
-        zarrdask.create_array({}, **SMALL), place, overwrite=True
+    "rechunk": lambda place: zarrdask.rechunk(da.ones(3), place, chunks=2, overwrite=True).execute(
+        progress=False
     ),
+    "copy": lambda place: zarrdask.copy(zarrdask.create_array({}, **SMALL), place, overwrite=True),
 }
 
 
@@ -230,7 +234,7 @@ READS = {
     ),
     "rechunk": lambda place: zarrdask.rechunk(
         place, MemoryStore(), chunks=2, scheduler="sync"
-    ),
+    ).execute(progress=False),
 }
 
 
@@ -282,8 +286,13 @@ def test_the_root_may_be_a_link_also_where_none_are_followed(tmp_path, outside):
 
 
 def test_what_a_user_forbids_is_forbidden_in_workers(hostile, setting):
+    """A worker's configuration is its own."""
+    allowed, forbidden = LocalStore(str(hostile)), LocalStore(str(hostile))
+    sent = pickle.dumps(allowed)
     setting({"zarrdask.follow-links": False})
-    x = zarrdask.from_zarr(hostile)
+    assert len(pickle.dumps(forbidden)) > len(sent)
+    sent = pickle.loads(sent), pickle.loads(pickle.dumps(forbidden))
     setting({"zarrdask.follow-links": True})
+    assert read_all(sent[0])[1] == b"secret!!"
     with pytest.raises(zarrdask.LinkError):
-        x.compute(scheduler="processes")
+        read_all(sent[1])
