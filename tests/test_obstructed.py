@@ -76,7 +76,7 @@ OBSTACLES = {
     "directory of things": a_directory_of_things,
     "fifo": os.mkfifo,
     "socket": a_socket,
-    "link to a directory": a_link("/"),
+    "link to a directory": a_link("."),
     "link to a device that never ends": a_link("/dev/zero"),
     "link to an empty device": a_link("/dev/null"),
 }

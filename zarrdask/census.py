@@ -21,8 +21,7 @@ from zarrdask.storage.consolidated import plain
 from zarrdask.storage.draft import ARRAY, GROUP, DraftStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.temporary import is_temporary
-from zarrdask.storage.wrapped import WrappedStore
-from zarrdask.stored import stored_units
+from zarrdask.stored import IN_THE_WAY, is_in_the_way, local_store, stored_units
 from zarrdask.tolerance import collecting
 
 #: What a node may have beside its documents; netCDF has its own.
@@ -243,6 +242,7 @@ def _sort_keys(census: Census) -> None:
     store, arrays = plain(census.store), dict(census.arrays())
     found = {path: array("q") for path in arrays}
     owners: dict[str, str | None] = {}
+    is_local = local_store(store) is not None
     for key, is_directory in _keys(census):
         if _OWN in f"/{key}":
             census.left.setdefault(_begin(key), key)
@@ -263,9 +263,8 @@ def _sort_keys(census: Census) -> None:
                 found[owner].extend(index if not chunks.metadata.transformers else ())
             else:
                 census.tell("extra", owner, key, "a chunk outside the array")
-        elif chunks is not None and _is_in_the_way(chunks, rest):
-            text = "a file stands in the place of a directory of chunks; remove or move it"
-            census.tell("unreadable", owner, key, text)
+        elif chunks is not None and is_local and is_in_the_way(chunks.metadata, rest):
+            census.tell("unreadable", owner, key, IN_THE_WAY)
         elif rest not in _DOCUMENTS and not _is_document(store, rest):
             census.tell("extra", owner, key, "it belongs to no array or group")
     for path, chunks in arrays.items():
@@ -295,6 +294,7 @@ def _keys(census: Census) -> Iterator[tuple[str, bool]]:
 
 
 def _entries(census: Census, store: LocalStore, prefix: str) -> Iterator[tuple[str, bool]]:
+    """Yield the keys and directories below a prefix; what can't be listed is a problem."""
     try:
         keys, prefixes = store.list_dir(prefix)
     except StoreError as error:
@@ -303,14 +303,8 @@ def _entries(census: Census, store: LocalStore, prefix: str) -> Iterator[tuple[s
     yield from ((prefix + name, False) for name in keys)
     for name in prefixes:
         yield prefix + name, True
-        yield from _entries(census, store, f"{prefix}{name}/")
-
-
-def _is_in_the_way(chunks: Chunks, rest: str) -> bool:
-    """Whether a key of an array is that of a file where its chunks need a directory."""
-    ndim = len(chunks.metadata.shape)
-    deeper = (rest + "/0" * depth for depth in range(1, ndim + 1))
-    return any(chunks.metadata.keys.index(key, ndim) is not None for key in deeper)
+        if not store.is_loop(prefix + name):
+            yield from _entries(census, store, f"{prefix}{name}/")
 
 
 def _owner(census: Census, folder: str) -> str | None:
@@ -373,10 +367,8 @@ def _find_partial(census: Census) -> None:
     """Note files and directories that were being written in a local directory, or are."""
     for key in census.left:
         census.tell("partial", census.path, key, _LEFT)
-    store = plain(census.store)
-    while isinstance(store, WrappedStore):
-        store = store.inner
-    if not isinstance(store, LocalStore):
+    store = local_store(census.store)
+    if store is None:
         return
     root = store.path("" if isinstance(plain(census.store), DraftStore) else census.path)
     root = root.rstrip("/")

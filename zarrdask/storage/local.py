@@ -390,6 +390,29 @@ class LocalStore(Store):
             _fail(path, error)
         return sorted(keys), sorted(prefixes)
 
+    def _walk(self, prefix: str) -> Iterator[str]:
+        """Yield every key that begins with the prefix.
+
+        Among chunks also directories, with a slash at their end: one may stand in the place of a
+        chunk. A link to a directory that it lies in is not followed: there would be no end.
+        """
+        keys, prefixes = self.list_dir(prefix)
+        for name in keys:
+            yield prefix + name
+        for name in prefixes:
+            if self.holds_chunks:
+                yield f"{prefix}{name}/"
+            if not self.is_loop(f"{prefix}{name}"):
+                yield from self._walk(f"{prefix}{name}/")
+
+    def is_loop(self, key: str) -> bool:
+        """Whether a directory is a link to one that it lies in."""
+        path = self.path(key)
+        if not os.path.islink(path):
+            return False
+        real = os.path.realpath(path)
+        return f"{os.path.realpath(os.path.dirname(path))}/".startswith(f"{real.rstrip('/')}/")
+
     def stamp(self, key: str) -> str:  # noqa: D102
         try:
             status = os.stat(self.path(key))
