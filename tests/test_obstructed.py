@@ -201,3 +201,27 @@ def test_nested_arrays_of_old_writers_are_still_found(tmp_path, setting):
     )
     setting({"zarrdask.v2-nested-legacy": True})
     assert zarrdask.open_array(tmp_path / "a")[...].sum() == 16
+
+
+@pytest.mark.timeout(60)
+def test_a_link_to_a_directory_around_it_is_not_followed_for_ever(tmp_path):
+    z = zarrdask.create_array(tmp_path / "g", "a", shape=(4, 4), dtype="i4", chunks=2)
+    z[...] = 1
+    (tmp_path / "g" / "a" / "loop").symlink_to(tmp_path)
+    (tmp_path / "g" / "a" / "c" / "self").symlink_to(".")
+    assert z.nchunks_stored == 4
+    assert zarrdask.verify(tmp_path / "g", scheduler="sync").ok
+    assert sorted(LocalStore(str(tmp_path / "g" / "a")).list_prefix("c/")) == [
+        "c/0/0",
+        "c/0/1",
+        "c/1/0",
+        "c/1/1",
+    ]
+
+
+def test_chunks_behind_a_file_are_not_copied_as_if_they_were_missing(tmp_path):
+    z = zarrdask.create_array(tmp_path / "a", shape=(4, 4), dtype="i4", chunks=2)
+    z[2:] = 1
+    (tmp_path / "a" / "c" / "0").touch()
+    with pytest.raises(zarrdask.StoreError, match="a file stands in the place"):
+        zarrdask.copy(z, tmp_path / "copy", scheduler="sync")
