@@ -247,7 +247,7 @@ def test_a_directory_that_can_not_be_made_is_an_error_that_says_what_to_do(setti
 
 def test_by_default_a_user_has_a_directory_of_temporary_files(setting):
     setting({"zarrdask.lock-directory": None})
-    expected = Path(tempfile.gettempdir()) / f"zarrdask-{os.getuid()}"
+    expected = Path(tempfile.gettempdir()) / f"zarrdask-{os.geteuid()}"
     with UnitLocks(LocalStore("/")).changing("unit"):
         assert list(expected.iterdir())
 

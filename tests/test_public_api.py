@@ -13,6 +13,7 @@ PUBLIC = [
     "ChecksumError",
     "CodecError",
     "Group",
+    "LinkError",
     "LocalStore",
     "MemoryStore",
     "MetadataError",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from zarrdask.errors import (
         ChecksumError,
         CodecError,
+        LinkError,
         MetadataError,
         NodeExistsError,
         NodeNotFoundError,
@@ -49,6 +50,7 @@ _HOMES = {
     "ChecksumError": "errors",
     "CodecError": "errors",
     "Group": "group",
+    "LinkError": "errors",
     "LocalStore": "storage.local",
     "MemoryStore": "storage.memory",
     "MetadataError": "errors",
@@ -91,6 +93,7 @@ __all__ = [
     "ChecksumError",
     "CodecError",
     "Group",
+    "LinkError",
     "LocalStore",
     "MemoryStore",
     "MetadataError",

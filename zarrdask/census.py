@@ -11,7 +11,7 @@ import numpy as np
 from zarrdask import hierarchy
 from zarrdask.checks import Problem, real_key
 from zarrdask.chunkio import Chunks
-from zarrdask.errors import UnsupportedError, ZarrdaskError
+from zarrdask.errors import StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.formats import consolidated, detect, v2
 from zarrdask.hierarchy import prefix_of
 from zarrdask.metadata import ArrayMetadata, Metadata
@@ -21,8 +21,7 @@ from zarrdask.storage.consolidated import plain
 from zarrdask.storage.draft import ARRAY, GROUP, DraftStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.temporary import is_temporary
-from zarrdask.storage.wrapped import WrappedStore
-from zarrdask.stored import stored_units
+from zarrdask.stored import IN_THE_WAY, is_in_the_way, local_store, stored_units
 from zarrdask.tolerance import collecting
 
 #: What a node may have beside its documents; netCDF has its own.
@@ -135,7 +134,7 @@ def _root(store: Store, path: str) -> tuple[Store, Metadata | None, list[Problem
             if not (isinstance(found, ArrayMetadata) or view.listable):
                 view, found = hierarchy.find(store, path, consolidated=None)
         except ZarrdaskError as error:
-            if _kind(error) is None:
+            if _kind(error) is None or isinstance(error, StoreError):
                 raise
             return plain(store), None, [_invalid(path, error)]
     return view, found, [Problem("note", path, path, text) for text in notes]
@@ -144,7 +143,19 @@ def _root(store: Store, path: str) -> tuple[Store, Metadata | None, list[Problem
 def _names(census: Census, group: str) -> list[str]:
     if census.nodes[group] is None and not census.store.listable:
         return []
-    return hierarchy.member_names(census.store, group)
+    try:
+        return hierarchy.member_names(census.store, group)
+    except StoreError:
+        # The documents of all members are asked for together: one that fails is to be reported.
+        _, names = census.store.list_dir(prefix_of(group))
+        return [name for name in names if _may_be_member(census.store, group, name)]
+
+
+def _may_be_member(store: Store, group: str, name: str) -> bool:
+    try:
+        return hierarchy.exists(store, hierarchy.join(group, name))
+    except StoreError:
+        return True
 
 
 def _read(store: Store, path: str) -> tuple[Metadata | None, list[Problem]]:
@@ -163,6 +174,8 @@ def _kind(error: ZarrdaskError) -> str | None:
     """Return what sort of problem an error tells of, if it tells of the documents."""
     if isinstance(error, UnsupportedError):
         return "unsupported"
+    if isinstance(error, StoreError):
+        return "unreadable"
     return "invalid" if isinstance(error, ValueError) else None
 
 
@@ -182,7 +195,8 @@ def _check_consolidated(census: Census) -> None:
             except ZarrdaskError as error:
                 if _kind(error) is None:
                     raise
-                census.tell("stale", path, path, str(error))
+                kind = "unreadable" if isinstance(error, StoreError) else "stale"
+                census.tell(kind, path, path, str(error))
                 continue
             if names:
                 more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
@@ -228,7 +242,8 @@ def _sort_keys(census: Census) -> None:
     store, arrays = plain(census.store), dict(census.arrays())
     found = {path: array("q") for path in arrays}
     owners: dict[str, str | None] = {}
-    for key in _keys(census):
+    is_local = local_store(store) is not None
+    for key, is_directory in _keys(census):
         if _OWN in f"/{key}":
             census.left.setdefault(_begin(key), key)
             continue
@@ -241,11 +256,15 @@ def _sort_keys(census: Census) -> None:
         rest = key[len(prefix_of(owner)) :]
         chunks = arrays.get(owner)
         index = None if chunks is None else _index(chunks, rest)
+        if is_directory and (chunks is None or index is None):
+            continue
         if chunks is not None and index is not None:
             if _is_inside(chunks, index):
                 found[owner].extend(index if not chunks.metadata.transformers else ())
             else:
                 census.tell("extra", owner, key, "a chunk outside the array")
+        elif chunks is not None and is_local and is_in_the_way(chunks.metadata, rest):
+            census.tell("unreadable", owner, key, IN_THE_WAY)
         elif rest not in _DOCUMENTS and not _is_document(store, rest):
             census.tell("extra", owner, key, "it belongs to no array or group")
     for path, chunks in arrays.items():
@@ -260,9 +279,32 @@ def _begin(key: str) -> str:
     return "/".join(names[: at + 1])
 
 
-def _keys(census: Census) -> Iterator[str]:
-    store = plain(census.store)
-    return store.list_prefix(prefix_of(census.path)) if store.listable else iter(())
+def _keys(census: Census) -> Iterator[tuple[str, bool]]:
+    """Yield each key, and in a local directory also the directories; whether it is one."""
+    store, prefix = plain(census.store), prefix_of(census.path)
+    if type(store) is LocalStore:
+        yield from _entries(census, store, prefix)
+    elif store.listable:
+        yield from ((key, False) for key in store.list_prefix(prefix))
+        if isinstance(store, DraftStore) and type(store.inner) is LocalStore:
+            start = store.real(f"{prefix}x").removesuffix("x")
+            for key, is_directory in _entries(census, store.inner, start):
+                if is_directory:
+                    yield prefix + key.removeprefix(start), True
+
+
+def _entries(census: Census, store: LocalStore, prefix: str) -> Iterator[tuple[str, bool]]:
+    """Yield the keys and directories below a prefix; what can't be listed is a problem."""
+    try:
+        keys, prefixes = store.list_dir(prefix)
+    except StoreError as error:
+        census.problems.append(Problem("unreadable", census.path, prefix, str(error)))
+        return
+    yield from ((prefix + name, False) for name in keys)
+    for name in prefixes:
+        yield prefix + name, True
+        if not store.is_loop(prefix + name):
+            yield from _entries(census, store, f"{prefix}{name}/")
 
 
 def _owner(census: Census, folder: str) -> str | None:
@@ -325,10 +367,8 @@ def _find_partial(census: Census) -> None:
     """Note files and directories that were being written in a local directory, or are."""
     for key in census.left:
         census.tell("partial", census.path, key, _LEFT)
-    store = plain(census.store)
-    while isinstance(store, WrappedStore):
-        store = store.inner
-    if not isinstance(store, LocalStore):
+    store = local_store(census.store)
+    if store is None:
         return
     root = store.path("" if isinstance(plain(census.store), DraftStore) else census.path)
     root = root.rstrip("/")

@@ -20,6 +20,8 @@ from zarrdask.storage.retry import is_transient
 
 #: What makes a stored unit bad: it can't be read, ends early, or does not decode.
 BAD = ("unreadable", "truncated", "corrupt")
+#: How many units in a row fail for a transient reason where a store can't be reached.
+_UNREACHABLE = 4
 #: What an entry in a shard's index is for a chunk that is not there, and what no value reaches.
 _EMPTY, _END = 2**64 - 1, 2**62
 
@@ -73,12 +75,15 @@ class Verdict:
     empty : bool
         Whether it holds nothing but the fill value.
     faults : tuple of Fault
+    failure : StoreError, optional
+        The transient failure of the store because of which nothing is known of the unit.
     """
 
     size: int | None
     chunks: int = 1
     empty: bool = False
     faults: tuple[Fault, ...] = ()
+    failure: StoreError | None = None
 
     @property
     def is_bad(self) -> bool:
@@ -122,7 +127,8 @@ class Tally:
 def check_units(chunks: Chunks, indices: Sequence[Index], *, every: bool = False) -> Tally:
     """Look at some units of an array.
 
-    A unit that is found bad is read once more: it may have been about to be written.
+    A bad unit is read once more: it may have been about to be written. A unit that the store fails
+    to give, also after retries, is reported as unreadable, and the others are looked at.
 
     Parameters
     ----------
@@ -135,11 +141,15 @@ def check_units(chunks: Chunks, indices: Sequence[Index], *, every: bool = False
     Raises
     ------
     StoreError
-        If the store can't be reached: nothing is known of its values then.
+        If the store can't be reached: several units in a row fail for a transient reason.
     """
-    total, problems = Tally(), list[Problem]()
+    total, problems, failures = Tally(), list[Problem](), 0
     for index, seen in zip(indices, _verdicts(chunks, indices), strict=True):
-        verdict = check_unit(chunks, index) if seen.is_bad else seen
+        # What failed for a transient reason was retried already.
+        verdict = _look(chunks, index) if seen.is_bad and seen.failure is None else seen
+        failures = 0 if verdict.failure is None else failures + 1
+        if verdict.failure is not None and failures == _UNREACHABLE:
+            raise verdict.failure
         total += _tally(verdict)
         faults = [*verdict.faults, *(_ordinary(verdict) if every else ())]
         problems += [problem(chunks, index, fault) for fault in faults]
@@ -177,8 +187,15 @@ def check_unit(chunks: Chunks, index: Index) -> Verdict:
     Raises
     ------
     StoreError
-        If the store can't be reached.
+        If the store fails for a transient reason: nothing is known of the unit then.
     """
+    verdict = _look(chunks, index)
+    if verdict.failure is not None:
+        raise verdict.failure
+    return verdict
+
+
+def _look(chunks: Chunks, index: Index) -> Verdict:
     pipeline, key = chunks.metadata.pipeline_at(index), chunks.key(index)
     shard = shard_of(pipeline)
     try:
@@ -192,7 +209,7 @@ def check_unit(chunks: Chunks, index: Index) -> Verdict:
 
 def _verdicts(chunks: Chunks, indices: Sequence[Index]) -> Iterator[Verdict]:
     if chunks.metadata.shard is not None:
-        yield from (check_unit(chunks, index) for index in indices)
+        yield from (_look(chunks, index) for index in indices)
         return
     keys = [chunks.key(index) for index in indices]
     for index, value in zip(indices, _values(chunks.units, keys), strict=True):
@@ -221,9 +238,8 @@ def _values(store: Store, keys: list[str]) -> Iterator[Buffer | StoreError | Non
 
 
 def _unreadable(error: StoreError) -> Verdict:
-    if is_transient(error):
-        raise error
-    return Verdict(None, 0, faults=(Fault("unreadable", str(error)),))
+    failure = error if is_transient(error) else None
+    return Verdict(None, 0, faults=(Fault("unreadable", str(error)),), failure=failure)
 
 
 def _check_chunk(pipeline: Pipeline, data: Buffer) -> Verdict:

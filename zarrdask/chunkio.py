@@ -55,7 +55,7 @@ class Chunks:
     units: Store = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        units = self.store
+        units = self.store.for_chunks()
         for transformer in reversed(self.metadata.transformers):
             grid = self.metadata.grid
             units = transformer.wrap(units, self.prefix, self.metadata.keys, grid.counts)

@@ -11,7 +11,7 @@ from zarrdask.codecs.scatter import put_fill
 from zarrdask.codecs.sharding import Shard, shard_of
 from zarrdask.cuts import Cuts, Points, Request, cut, numpy_index, permute
 from zarrdask.dtypes.fill import only_fill
-from zarrdask.errors import CodecError, ZarrdaskError
+from zarrdask.errors import CodecError, LinkError, ZarrdaskError
 from zarrdask.grids import ChunkGrid, Index
 from zarrdask.locks import Lock, UnitLocks
 from zarrdask.parallel import in_parts
@@ -109,10 +109,16 @@ def _put_whole(chunks: Chunks, index: Index, data: Buffer | None, locks: UnitLoc
 
 
 def _put(chunks: Chunks, index: Index, data: Buffer | None) -> None:
+    key = chunks.key(index)
     if data is None:
-        chunks.units.erase(chunks.key(index))
-    else:
-        chunks.units.set(chunks.key(index), data)
+        try:
+            chunks.units.erase(key)
+            return
+        except LinkError:
+            # Nothing is erased through a link, but a stored unit of the fill value reads the same.
+            pipeline = chunks.metadata.pipeline_at(index)
+            data = pipeline.encode(filled(pipeline))
+    chunks.units.set(key, data)
 
 
 def _encode(

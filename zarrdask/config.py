@@ -15,6 +15,8 @@ DEFAULTS: dict[str, Any] = {
     "write-empty-chunks": False,
     # Where the files are by which processes lock stored units; null is the temporary directory.
     "lock-directory": None,
+    # Whether symbolic links below the root of a local store are followed.
+    "follow-links": True,
     # Whether what the specifications forbid, but real writers make, is refused.
     "strict": False,
     # Whether a v2 array that does not name its separator is looked at, whether it is nested.

@@ -9,6 +9,7 @@ do so at once, the later undoes what the earlier told. So dropping is the defaul
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -101,7 +102,7 @@ def _widened(store: Store, path: str) -> tuple[Store, str]:
     while name and any(os.path.exists(f"{above}/{key}") for key in _GROUPS):
         root, path = above, f"{name}/{path}" if path else name
         above, name = os.path.split(root)
-    return (store if root == store.root else LocalStore(root)), path
+    return (store if root == store.root else replace(store, root=root)), path
 
 
 def _read(store: Store, paths: list[str], names: tuple[str, ...]) -> list[Documents]:

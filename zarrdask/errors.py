@@ -89,5 +89,9 @@ class StoreError(ZarrdaskError, OSError):
     """A store failed, or can't be reached from here."""
 
 
+class LinkError(StoreError):
+    """A symbolic link stands where none is followed."""
+
+
 class ReadOnlyError(StoreError, PermissionError):
     """Writing to something that was opened for reading."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from zarrdask import drafts, hints, nested
 from zarrdask.consolidation import ancestors, changing
-from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError
+from zarrdask.errors import LinkError, MetadataError, NodeNotFoundError, ZarrdaskError
 from zarrdask.formats import consolidated as forms
 from zarrdask.formats import detect, v2
 from zarrdask.formats.base import Documents
@@ -290,7 +290,8 @@ def write(store: Store, path: str, metadata: Metadata, *, before: Metadata | Non
 
 
 def erase(store: Store, path: str) -> None:
-    """Remove a node and everything below it."""
+    """Remove a node and everything below it; of a node that is a symbolic link, the link."""
+    store.check_erasable([prefix_of(path)])
     with changing(store, path, whole=True) as real:
         remove(real, path)
         if isinstance(real, DraftStore):
@@ -302,8 +303,11 @@ def remove(store: Store, path: str) -> None:
     prefix = prefix_of(path)
     if store.listable:
         # Documents go first: what is left is no node.
-        for name in detect.names(store):
-            store.erase(prefix + name)
+        try:
+            for name in detect.names(store):
+                store.erase(prefix + name)
+        except LinkError:
+            pass  # The node is a link, which is removed at once; what it points to stays.
     store.erase_prefix(prefix)
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 
 from zarrdask.errors import StoreError
@@ -52,7 +53,7 @@ def _above(store: Store) -> Iterator[tuple[Store, str]]:
         below = "/".join(names[-up:])
         try:
             if isinstance(store, LocalStore):
-                yield LocalStore(above), below
+                yield replace(store, root=above), below
             elif hasattr(store, "fs"):
                 yield import_module("zarrdask.storage.fsspec_").FsspecStore(store.fs, above), below
         except StoreError:

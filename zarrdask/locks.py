@@ -11,7 +11,6 @@ sees the store. Workers of a cluster have another one beside: `zarrdask.graph.lo
 """
 
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -21,10 +20,10 @@ from typing import NamedTuple
 from urllib.parse import unquote
 from weakref import WeakValueDictionary
 
-from zarrdask import config
 from zarrdask.errors import StoreError
+from zarrdask.lock_files import UnsafeDirectoryError, is_at, lock_directory, open_lock_file
 from zarrdask.storage.base import Store
-from zarrdask.traces import FileTraces, HeldTraces, Traces, file_traces, is_at, opened
+from zarrdask.traces import FileTraces, HeldTraces, Traces, file_traces
 
 #: What locks a unit by name.
 Lock = Callable[[str], AbstractContextManager[object]]
@@ -69,10 +68,16 @@ class UnitLocks:
 
     def __init__(self, store: Store, among: Lock | None = None) -> None:
         self._among = among
-        self._directory = _directory() if store.shared else None
+        self._directory = lock_directory() if store.shared else None
         self._traces: Traces | None = _TRACES
+        self._is_unsafe = False
         if self._directory is not None:
-            self._traces = _found(self._directory)
+            try:
+                self._traces = file_traces(self._directory)
+            except OSError as error:
+                # Nobody can lock files there either.
+                self._traces = None
+                self._is_unsafe = isinstance(error, UnsafeDirectoryError)
 
     def changing(self, name: str) -> AbstractContextManager[object]:
         """Be the only one who changes a unit.
@@ -109,7 +114,10 @@ class UnitLocks:
         return self._is_held(self.mark(name).lock)
 
     def _is_held(self, lock: str) -> bool:
-        return lock in _HELD if self._directory is None else os.path.exists(lock)
+        if self._directory is None:
+            return lock in _HELD
+        # In a directory that is not the user's, nobody holds a lock, whatever is there.
+        return not self._is_unsafe and os.path.lexists(lock)
 
     def _trace(self, number: int) -> bytes:
         return b"" if self._traces is None else self._traces.read(number)
@@ -119,14 +127,6 @@ class UnitLocks:
         if self._directory is None:
             return _thread_lock(name, mark.number)
         return _file_lock(mark.lock, mark.number)
-
-
-def _found(directory: str) -> Traces | None:
-    """Return the traces in a directory, or None if nobody can lock files there either."""
-    try:
-        return file_traces(directory)
-    except OSError:
-        return None
 
 
 @contextmanager
@@ -162,7 +162,7 @@ def _locked(path: str) -> tuple[int, FileTraces]:
     while True:
         try:
             # A descriptor of its own, so that threads exclude each other, too.
-            fd = opened(path)
+            fd = open_lock_file(*os.path.split(path))
             try:
                 flock(fd, LOCK_EX)
                 if is_at(fd, path):
@@ -172,20 +172,14 @@ def _locked(path: str) -> tuple[int, FileTraces]:
                 raise
         except OSError as error:
             raise StoreError(
-                "this can't be changed, as other processes can't be kept away meanwhile; "
-                "zarrdask.lock-directory tells where files for that may be made: "
-                f"{error.strerror or error}",
+                f"cannot lock this against other processes: {error.strerror or error}; set "
+                "zarrdask.lock-directory, in all processes that write, to a directory on a local "
+                "disk that only you may write to",
                 key=path,
                 found=type(error).__name__,
             ) from error
         # Whoever had the lock removed the file.
         os.close(fd)
-
-
-def _directory() -> str:
-    """Return the directory of the files to lock; that of a user is no one else's."""
-    chosen = config.get("lock-directory")
-    return chosen or os.path.join(tempfile.gettempdir(), f"zarrdask-{os.getuid()}")
 
 
 def _after_fork() -> None:

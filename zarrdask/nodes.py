@@ -85,6 +85,8 @@ def _checked(
     there = hierarchy.exists(plain(store), path)
     if there and not overwrite:
         raise taken(store, path)
+    if there:
+        plain(store).check_erasable([prefix_of(path)])
     return missing, there
 
 

@@ -31,7 +31,8 @@ class Stage:
     def __init__(self, store: LocalStore, path: str) -> None:
         self.store = store
         self.path = path
-        self._old = os.path.realpath(store.path(path))
+        # A root that is a link is replaced where it is; of a node that is one, the link is.
+        self._old = os.path.join(os.path.realpath(store.root), *path.split("/")).rstrip("/")
         #: Where the new node is written, at the root.
         self.inner = StagedStore(beside(self._old))
         self._stamp = ""
@@ -92,5 +93,9 @@ def can_stage(store: Store, path: str) -> bool:
     """Whether a node may be replaced by one that is written beside it: it is a directory."""
     if type(store) is not LocalStore or isinstance(store, DraftStore):
         return False
+    try:
+        store.check_erasable([path])
+    except StoreError:
+        return False  # it lies behind a link, where nothing is replaced
     place = store.path(path)
     return os.path.isdir(place) and not os.path.ismount(place)

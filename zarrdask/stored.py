@@ -7,13 +7,18 @@ from zarrdask.chunkio import Chunks, StoredValue
 from zarrdask.chunkwrite import filled
 from zarrdask.codecs.sharding import shard_of
 from zarrdask.cuts import cut
-from zarrdask.errors import ZarrdaskError
+from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.grids import ChunkGrid, Index, Shape, extent_at
 from zarrdask.journal import forget
 from zarrdask.locks import UnitLocks
+from zarrdask.metadata import ArrayMetadata
 from zarrdask.parallel import on_each
-from zarrdask.storage.base import Scratch
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.local import LocalStore
+from zarrdask.storage.wrapped import WrappedStore
 
+#: What is wrong with such a file.
+IN_THE_WAY = "a file stands in the place of a directory of chunks; remove or move it"
 #: Keys that are erased by one call.
 _BATCH = 256
 
@@ -26,15 +31,35 @@ def stored_units(chunks: Chunks) -> Iterator[Index]:
     UnsupportedError
         If the store can't be listed.
     StoreError
-        If that fails; the error names the place.
+        If that fails, or a file stands where a directory of chunks should be; the error names the
+        place.
     """
     metadata = chunks.metadata
     within = metadata.grid.counts
-    start = len(chunks.prefix)
+    start, is_local = len(chunks.prefix), local_store(chunks.units) is not None
     for key in chunks.units.list_prefix(chunks.prefix):
-        index = metadata.keys.index(key[start:], len(within))
-        if index is not None and all(i < n for i, n in zip(index, within, strict=True)):
-            yield index
+        name = key[start:]
+        # A directory in the place of a chunk is listed, so that reading it is an error.
+        index = metadata.keys.index(name.rstrip("/") if is_local else name, len(within))
+        if index is not None:
+            if all(i < n for i, n in zip(index, within, strict=True)):
+                yield index
+        elif is_local and not name.endswith("/") and is_in_the_way(metadata, name):
+            raise StoreError(IN_THE_WAY, key=f"{chunks.store.url}/{key}")
+
+
+def is_in_the_way(metadata: ArrayMetadata, name: str) -> bool:
+    """Whether a file of this name in an array is where the chunks need a directory."""
+    ndim = len(metadata.shape)
+    deeper = (name + "/0" * depth for depth in range(1, ndim + 1))
+    return any(metadata.keys.index(key, ndim) is not None for key in deeper)
+
+
+def local_store(store: Store) -> LocalStore | None:
+    """Return the local directory that a store is a view of, if it is one."""
+    while isinstance(store, WrappedStore):
+        store = store.inner
+    return store if isinstance(store, LocalStore) else None
 
 
 def touched(grid: ChunkGrid, arrays: Sequence[Chunks]) -> Iterator[Index]:
@@ -77,6 +102,7 @@ def erase_leftovers(chunks: Chunks, *, unless: Callable[[], object] | None = Non
         found = [chunks.key(index) for index in stored_units(chunks)]
         if unless is not None and found:
             unless()
+        chunks.units.check_erasable(found)
         chunks.units.erase_values(found)
 
 
@@ -93,8 +119,6 @@ def trim(chunks: Chunks, shape: Shape) -> None:
     shape : tuple of int
         The new one.
     """
-    # What was about to be appended goes, too: that has to begin anew.
-    forget(chunks.store, chunks.prefix)
     grid = chunks.metadata.grid
     kept = grid.resize(shape).counts
     listed = stored_units(chunks) if chunks.store.listable else grid.indices()
@@ -104,6 +128,9 @@ def trim(chunks: Chunks, shape: Shape) -> None:
             outside.append(chunks.key(index))
         elif _hangs_over(grid, index, shape):
             hanging.append(index)
+    chunks.units.check_erasable(outside)
+    # What was about to be appended goes, too: that has to begin anew.
+    forget(chunks.store, chunks.prefix)
     locks = UnitLocks(chunks.store)
     batches = [outside[at : at + _BATCH] for at in range(0, len(outside), _BATCH)]
     on_each(chunks.units.erase_values, batches, None)

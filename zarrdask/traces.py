@@ -10,10 +10,11 @@ from secrets import token_bytes
 from typing import Protocol
 from weakref import finalize
 
+from zarrdask.lock_files import is_at, open_lock_file
+
 _SLOTS = 4096
 _SIZE = 8
 _NAME = "traces"
-_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
 
 
 class Traces(Protocol):
@@ -85,22 +86,5 @@ def file_traces(directory: str) -> FileTraces:
     path = f"{directory}/{_NAME}"
     found = _OPEN.get(path)
     if found is None or not found.is_at(path):
-        found = _OPEN[path] = FileTraces(opened(path))
+        found = _OPEN[path] = FileTraces(open_lock_file(directory, _NAME))
     return found
-
-
-def opened(path: str) -> int:
-    """Return a descriptor of a file, which is made, as is its directory, if there is none."""
-    try:
-        return os.open(path, _FLAGS, 0o600)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-        return os.open(path, _FLAGS, 0o600)
-
-
-def is_at(fd: int, path: str) -> bool:
-    """Whether an open file is the one of a name."""
-    try:
-        return os.path.samestat(os.fstat(fd), os.stat(path))
-    except FileNotFoundError:
-        return False

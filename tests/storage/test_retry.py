@@ -1,14 +1,16 @@
 """Passing failures are not seen; lasting ones come at once."""
 
 import errno
+from collections import UserDict
 
 import dask.config
 import numpy as np
 import pytest
 
+import zarrdask
 from zarrdask.errors import StoreError
 from zarrdask.storage import retry
-from zarrdask.storage.base import Scratch
+from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.retry import RetryingStore, is_transient
@@ -140,8 +142,9 @@ def test_what_was_created_before_the_failure_is_ones_own(pauses):
 
 
 def test_it_is_given_up_after_the_configured_number(pauses):
-    with dask.config.set({"zarrdask.retries": 2}), pytest.raises(ConnectionResetError):
+    with dask.config.set({"zarrdask.retries": 2}), pytest.raises(StoreError) as caught:
         RetryingStore(Failing(ConnectionResetError(), 3)).get("a")
+    assert isinstance(caught.value.__cause__, ConnectionResetError)
     assert len(pauses) == 2
 
 
@@ -153,8 +156,9 @@ def test_pauses_have_a_limit(pauses):
 
 def test_a_lasting_failure_comes_at_once(pauses):
     inner = Failing(PermissionError("no"), 2)
-    with pytest.raises(PermissionError):
+    with pytest.raises(StoreError, match="no") as caught:
         RetryingStore(inner).set("a", b"1")
+    assert caught.value.key == f"{inner.url}/a"
     assert (pauses, inner.left) == ([], 1)
 
 
@@ -208,3 +212,124 @@ def test_arrays_are_read_and_written_through_failures(pauses):
         np.testing.assert_array_equal(zarrdask.open_array(inner)[...], z[...])
     assert (z[3:9, 5] == -1).all()
     assert pauses
+
+
+# ---- what stores of users raise
+
+
+class Foreign(Store):
+    """A store of somebody else, in which some keys fail, seekable or not."""
+
+    url = "foreign://"
+
+    def __init__(self, error, bad, seekable=False):
+        self.values, self.error, self.bad, self.seekable = {}, error, bad, seekable
+
+    def get(self, key):
+        if key in self.bad:
+            raise self.error
+        return self.values.get(key)
+
+    def set(self, key, value):
+        if key in self.bad:
+            raise self.error
+        self.values[key] = bytes(value)
+
+    def erase(self, key):
+        if key in self.bad:
+            raise self.error
+        self.values.pop(key, None)
+
+    def list_prefix(self, prefix):
+        if prefix in self.bad:
+            raise self.error
+        return iter(sorted(key for key in self.values if key.startswith(prefix)))
+
+
+ERRORS = [
+    OSError(errno.EIO, "broken"),
+    TimeoutError("slow"),
+    ConnectionResetError("gone"),
+    HttpError(503),
+    RuntimeError("odd"),
+]
+
+
+@pytest.fixture(params=[False, True], ids=["far", "seekable"])
+def foreign(request, pauses):
+    def make(error):
+        store = Foreign(error, set(), request.param)
+        group = zarrdask.create_group(store)
+        for name in ("a", "b"):
+            z = group.create_array(name, shape=(4, 4), dtype="i4", chunks=2)
+            z[...] = 1
+        return store
+
+    return make
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_what_a_store_raises_is_a_store_error_that_names_the_key(foreign, pauses, error):
+    store = foreign(error)
+    z = zarrdask.open_array(store, "a", mode="r+")
+    store.bad = {"a/c/0/1"}
+    actions = [
+        lambda: z[...],
+        lambda: zarrdask.from_zarr(store, "a").compute(scheduler="sync"),
+        lambda: z.__setitem__(..., 2),
+        lambda: z.__setitem__(..., 0),
+        lambda: z.__setitem__((0, 2), 2),
+    ]
+    for action in actions:
+        pauses.clear()
+        with pytest.raises(StoreError) as caught:
+            action()
+        assert caught.value.key.endswith("a/c/0/1")
+        assert is_transient(error) == (len(pauses) == 5)
+    store.bad = {"b/zarr.json"}
+    for action in (lambda: zarrdask.open(store, "b"), lambda: zarrdask.open(store)["b"]):
+        with pytest.raises(StoreError, match=r"b/zarr\.json"):
+            action()
+    store.bad = {"", "a/"}
+    with pytest.raises(StoreError):
+        list(zarrdask.open_group(store))
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_verifying_goes_on_after_what_a_store_raises(foreign, error):
+    store = foreign(error)
+    store.bad = {"a/c/0/1", "a/c/1/0"}
+    report = zarrdask.verify(store, scheduler="sync")
+    assert not report.ok
+    assert [(p.kind, p.key) for p in report.problems] == [
+        ("unreadable", "a/c/0/1"),
+        ("unreadable", "a/c/1/0"),
+    ]
+    assert {each.path: each.stored for each in report.arrays} == {"a": 4, "b": 4}
+    store.bad = {"a/zarr.json"}
+    report = zarrdask.verify(store, scheduler="sync")
+    assert {(p.kind, p.path) for p in report.problems} == {("unreadable", "a")}
+    assert [each.path for each in report.arrays] == ["b"]
+
+
+def test_a_mapping_that_fails_is_a_store_that_fails(pauses):
+    class Mapping(UserDict):
+        bad = False
+
+        def __getitem__(self, key):
+            if self.bad and "/c/" in key:
+                raise ConnectionResetError("gone")
+            return super().__getitem__(key)
+
+    values = Mapping()
+    zarrdask.create_array(values, "a", shape=4, dtype="i4")[...] = 1
+    values.bad = True
+    with pytest.raises(StoreError, match="gone"):
+        zarrdask.open_array(values, "a")[...]
+    assert len(pauses) == 5
+
+
+def test_what_is_of_this_package_is_reached_directly(tmp_path):
+    for place in ({}, tmp_path):
+        store = zarrdask.create_array(place, shape=4, dtype="i4").store
+        assert not isinstance(store, RetryingStore)

@@ -85,6 +85,14 @@ class Store(ABC):
         """Return what changes when the key is written again, if that costs nothing, or ""."""
         return ""
 
+    def for_chunks(self) -> "Store":
+        """Return this store for reading and writing the chunks of an array.
+
+        A store may be stricter there: of what is certainly the key of a chunk it can tell that
+        something else stands in its place. By default it is the store itself.
+        """
+        return self
+
     # ---- reading
 
     def get(self, key: str) -> bytes | None:
@@ -204,6 +212,15 @@ class Store(ABC):
     def erase_prefix(self, prefix: str) -> None:
         """Remove every key that begins with the prefix."""
         self.erase_values([*self.list_prefix(prefix)])
+
+    def check_erasable(self, keys: Iterable[str]) -> None:  # noqa: B027 - most have no links
+        """Check, before anything is erased, that values and prefixes may be erased.
+
+        Raises
+        ------
+        LinkError
+            If one lies behind a symbolic link, through which nothing is erased.
+        """
 
     def tidy(self, prefix: str) -> None:  # noqa: B027 - most have nothing to tidy up
         """Remove what writers that were cut short left right under a prefix, if that is cheap.

@@ -99,6 +99,10 @@ class ConsolidatedStore(WrappedStore):
         # A task needs chunks: what is held must not travel with each of them.
         return plain, (self.inner,)
 
+    def for_chunks(self) -> Store:
+        """Return the store itself: nothing is held of chunks."""
+        return self.inner.for_chunks()
+
     # ---- reading
 
     def get(self, key: str) -> bytes | None:  # noqa: D102

@@ -197,6 +197,15 @@ class DraftStore(WrappedStore):
         for start in (self._meta, self._data):
             self.inner.tidy(start + below)
 
+    def for_chunks(self) -> Store:  # noqa: D102
+        return DraftStore(self.inner.for_chunks(), *self._parts()[1:])
+
+    def check_erasable(self, keys: Iterable[str]) -> None:  # noqa: D102
+        rests = [self._inside(key) for key in keys]
+        self.inner.check_erasable(
+            [start + rest for start in (self._meta, self._data) for rest in rests]
+        )
+
     def erase(self, key: str) -> None:  # noqa: D102
         self.inner.erase(self.real(key))
         if key.rpartition("/")[2] == _SCALAR:

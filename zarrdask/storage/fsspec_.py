@@ -8,12 +8,14 @@ from urllib.parse import quote, unquote
 
 import fsspec
 from fsspec.core import url_to_fs
+from fsspec.implementations.local import LocalFileSystem
 from toolz import partition_all
 
 from zarrdask import config
 from zarrdask.errors import ReadOnlyError, StoreError
 from zarrdask.storage.base import Scratch, Store, not_listable
 from zarrdask.storage.keys import Names, check_prefix
+from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import elsewhere
 from zarrdask.storage.parts import Buffer, Range, coalesce
 
@@ -183,7 +185,19 @@ class FsspecStore(Store):
             raise self._failed(key, error) from error
         return True
 
+    @property
+    def _directory(self) -> LocalStore | None:
+        """The directory, where it is a local one: how links are erased is decided there."""
+        return LocalStore(self.root) if isinstance(self.fs, LocalFileSystem) else None
+
+    def check_erasable(self, keys: Iterable[str]) -> None:  # noqa: D102
+        if self._directory is not None:
+            self._directory.check_erasable(keys)
+
     def erase(self, key: str) -> None:  # noqa: D102
+        if self._directory is not None:
+            self._directory.erase(key)
+            return
         try:
             self.fs.rm_file(self.path(key))
         except _ABSENT:
@@ -194,6 +208,9 @@ class FsspecStore(Store):
             raise self._failed(key, error) from error
 
     def erase_prefix(self, prefix: str) -> None:  # noqa: D102
+        if self._directory is not None:
+            self._directory.erase_prefix(prefix)
+            return
         directory = self.path(check_prefix(prefix)).rstrip("/")
         if has_magic(directory):
             # `rm` would take the name for a pattern.

@@ -1,24 +1,47 @@
-"""A directory on a local disk, by system calls: one open and one read a value."""
+"""A directory on a local disk, by system calls: one open and one read a value.
+
+Only regular files are values. Symbolic links are followed when a value is read or stored, unless
+the store is told to follow none; nothing is ever erased through a link below the root.
+"""
 
 import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
-from errno import EMLINK, ENAMETOOLONG, ENOSYS, EOPNOTSUPP, EPERM
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from errno import EISDIR, EMLINK, ENAMETOOLONG, ENOSYS, ENOTDIR, ENXIO, EOPNOTSUPP, EPERM, ESPIPE
+from functools import cached_property
+from itertools import accumulate, islice
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, NoReturn, Self
 
+from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.keys import Names, check_prefix
+from zarrdask.storage.links import (
+    is_directory,
+    is_link,
+    names_in,
+    open_unlinked,
+    opened_directory,
+)
 from zarrdask.storage.parts import Buffer, Range, coalesce
 from zarrdask.storage.temporary import is_temporary, temporary, tidy
 
-_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
+# A FIFO in the place of a value must neither block nor, being a terminal, take over the process.
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | getattr(os, "O_CLOEXEC", 0)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+_NOT_REGULAR = "this is not a regular file, and only regular files are values; remove or move it"
+#: What errors of the system mean for a value: those of a FIFO, a socket or a device come first.
+_MEANING = {
+    ESPIPE: _NOT_REGULAR,
+    ENXIO: _NOT_REGULAR,
+    EISDIR: "a directory stands in the place of this value; remove or move it",
+    ENOTDIR: "a file stands in the place of a directory above this value; remove or move it",
+}
 # What file systems say that know no second name of a file.
 _NO_LINKS = {EMLINK, ENOSYS, EOPNOTSUPP, EPERM}
 _TRIES = 20
@@ -34,12 +57,35 @@ class LocalStore(Store):
     Parameters
     ----------
     root : str
-        The absolute path of the directory. It need not exist before the first write.
+        The absolute path of the directory, which may be a symbolic link. It need not exist before
+        the first write.
+    follow_links : bool, optional
+        Whether symbolic links below the root are followed when values are read and stored. If
+        not, a value that is a link, or lies behind one, is an error. By default
+        ``zarrdask.follow-links`` decides.
     """
 
     root: str
+    follow_links: bool | None = None
+    #: Whether the keys are known to be those of chunks: then a directory or a file that stands in
+    #: the way is an error. Otherwise "a" may be a directory because there is a key "a/b".
+    holds_chunks: bool = field(default=False, compare=False, repr=False)
 
     seekable: ClassVar[bool] = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tasks carry the store: what is as usual need not be in each of them, but what the user
+        # forbids holds in all processes.
+        usual = type(self)
+        state = {k: v for k, v in vars(self).items() if getattr(usual, k, self) is not v}
+        if not state.pop("_follows", self._follows):
+            state["follow_links"] = False
+        return state
+
+    def for_chunks(self) -> Self:  # noqa: D102
+        # A subclass may have state that is not known here.
+        plain = type(self) is LocalStore
+        return type(self)(self.root, self.follow_links, holds_chunks=True) if plain else self
 
     @property
     def url(self) -> str:
@@ -55,44 +101,81 @@ class LocalStore(Store):
         """Return the file that holds a key's value."""
         return f"{self.root}/{key}"
 
+    @property
+    def _absent(self) -> tuple[type[OSError], ...]:
+        """What the system says where there is no value."""
+        return (FileNotFoundError,) if self.holds_chunks else _ABSENT
+
+    @cached_property
+    def _follows(self) -> bool:
+        """Whether symbolic links below the root are followed."""
+        chosen = self.follow_links
+        return bool(config.get("follow-links") if chosen is None else chosen)
+
+    @property
+    def _open(self) -> Callable[[str, int], int]:
+        """What opens the file of a path below the root."""
+        if self.follow_links is None and not self.holds_chunks:
+            # Looking up the setting imports Dask, and looking into a store must not cost that.
+            return self._open_document
+        return os.open if self._follows else self._open_unlinked
+
+    def _open_document(self, path: str, flags: int) -> int:
+        fd = os.open(path, flags)
+        if not self._is_linked(path) or self._follows:
+            return fd
+        os.close(fd)
+        return self._open_unlinked(path, flags)
+
+    def _is_linked(self, path: str) -> bool:
+        """Whether a path below the root is, or lies behind, a symbolic link."""
+        names = path[len(self.root) + 1 :].split("/")
+        steps = accumulate(names, lambda above, name: f"{above}/{name}", initial=self.root)
+        return any(map(os.path.islink, islice(steps, 1, None)))
+
+    def _open_unlinked(self, path: str, flags: int) -> int:
+        return open_unlinked(self.root, path[len(self.root) + 1 :], flags)
+
     def get(self, key: str) -> bytes | None:  # noqa: D102
-        with _opened(self.path(key)) as (fd, size):
+        with self.opened(key) as (fd, size):
             return None if fd < 0 else _read(fd, size)
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
         # The hot loop: no fstat, no allocation; a value that fills the buffer is read again.
+        open_, absent = self._open, self._absent
         start = f"{self.root}/"
         view = scratch.view
         space = len(view)
         for key in keys:
             try:
-                fd = os.open(start + key, _FLAGS)
-            except _ABSENT:
+                fd = open_(start + key, _FLAGS)
+            except absent:
                 yield None
                 continue
             except OSError as error:
-                if error.errno != ENAMETOOLONG:
-                    raise _failed(start + key, error) from error
-                yield None
-                continue
+                if error.errno == ENAMETOOLONG:
+                    yield None
+                    continue
+                fd = _reopened(open_, start + key, error)
             try:
-                size = os.readv(fd, (view,))
-                if size == space:
-                    size = os.fstat(fd).st_size
+                size = os.preadv(fd, (view,), 0)
+                if size == space or not size:
+                    # Some devices give as much as is asked for, or nothing.
+                    size = _size(fd)
                     view = scratch.reserve(size + 1)
                     space = len(view)
                     size = _fill(fd, view[:size], 0)
-            except IsADirectoryError:
+            except absent:
                 yield None
                 continue
             except OSError as error:
-                raise _failed(start + key, error) from error
+                _fail(start + key, error)
             finally:
                 os.close(fd)
             yield view[:size]
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
-        with _opened(self.path(key)) as (fd, size):
+        with self.opened(key) as (fd, size):
             if fd < 0:
                 return None
             begin = max(size + start, 0) if start < 0 else start
@@ -103,7 +186,7 @@ class LocalStore(Store):
     def get_ranges(  # noqa: D102
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
-        with _opened(self.path(key)) as (fd, end):
+        with self.opened(key) as (fd, end):
             if fd < 0:
                 yield from (None for _ in ranges)
                 return
@@ -122,9 +205,34 @@ class LocalStore(Store):
     def set(self, key: str, value: Buffer) -> None:  # noqa: D102
         self._put(key, lambda fd: _write(fd, value), os.rename)
 
-    def opened(self, key: str) -> AbstractContextManager[tuple[int, int]]:
+    @contextmanager
+    def opened(self, key: str) -> Iterator[tuple[int, int]]:
         """Open a value for reading: its descriptor (negative if there is none) and size."""
-        return _opened(self.path(key))
+        fd, size = self._opened(self.path(key))
+        try:
+            yield fd, size
+        except OSError as error:
+            _fail(self.path(key), error)
+        finally:
+            if fd >= 0:
+                os.close(fd)
+
+    def _opened(self, path: str) -> tuple[int, int]:
+        fd = -1
+        try:
+            try:
+                fd = self._open(path, _FLAGS)
+            except OSError as error:
+                if isinstance(error, self._absent) or error.errno == ENAMETOOLONG:
+                    return -1, 0
+                fd = _reopened(self._open, path, error)
+            return fd, _size(fd)
+        except OSError as error:
+            if fd >= 0:
+                os.close(fd)
+            if isinstance(error, self._absent):
+                return -1, 0
+            _fail(path, error)
 
     def replace(self, key: str, write: Callable[[int], None]) -> None:
         """Store a value that a function writes to the file whose descriptor it is given.
@@ -155,6 +263,8 @@ class LocalStore(Store):
         """Write a value to a file of its own, which is then moved to its place."""
         path = self.path(key)
         partial = os.path.join(os.path.dirname(path), temporary())
+        if not self._follows:
+            self.check_erasable([key])
         try:
             try:
                 fd = os.open(partial, _CREATE, 0o666)
@@ -172,41 +282,101 @@ class LocalStore(Store):
                     os.unlink(partial)
                 raise
         except OSError as error:
-            raise _failed(self.path(key), error) from error
+            _fail(path, error)
 
     def _make_directory(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)
 
-    def erase(self, key: str) -> None:  # noqa: D102
+    def erase(self, key: str) -> None:
+        """Remove the value, if there is one; of a symbolic link, the link.
+
+        Raises
+        ------
+        LinkError
+            If the value lies behind a symbolic link below the root.
+        """
+        path = self.path(key)
         try:
-            os.unlink(self.path(key))
+            os.lstat(path)
+            *above, name = names_in(key)
+            with opened_directory(self.root, above) as fd:
+                os.unlink(name, dir_fd=fd)
         except _ABSENT:
             return
         except OSError as error:
-            raise _failed(self.path(key), error) from error
+            _fail(path, error)
+
+    def check_erasable(self, keys: Iterable[str]) -> None:  # noqa: D102
+        for folder in {key.rstrip("/").rpartition("/")[0] for key in keys}:
+            try:
+                with opened_directory(self.root, names_in(folder)):
+                    pass
+            except _ABSENT:
+                continue
+            except OSError as error:
+                _fail(self.path(folder), error)
 
     def tidy(self, prefix: str) -> None:  # noqa: D102
-        tidy(self.path(prefix))
+        with suppress(StoreError):
+            # What is behind a link is left alone.
+            self.check_erasable([f"{prefix}x"])
+            tidy(self.path(prefix))
 
-    def erase_prefix(self, prefix: str) -> None:  # noqa: D102
-        path = self.path(check_prefix(prefix))
+    def erase_prefix(self, prefix: str) -> None:
+        """Remove every key that begins with the prefix; of symbolic links, the links.
+
+        A root that is a symbolic link stays, and becomes empty.
+
+        Raises
+        ------
+        LinkError
+            If the directory lies behind a symbolic link below the root.
+        """
+        path, names = self.path(check_prefix(prefix)), names_in(prefix)
         for _ in range(_TRIES):
             try:
-                shutil.rmtree(path)
+                self._remove(names)
             except _ABSENT:
                 # All of it, or an entry that someone else erased meanwhile.
                 if not os.path.isdir(path):
                     return
             except OSError as error:
-                raise _failed(self.path(prefix), error) from error
+                _fail(path, error)
             else:
                 return
         raise StoreError("others keep changing this directory", key=path)
 
+    def _remove(self, names: list[str]) -> None:
+        if not names:
+            self._empty_root()
+            return
+        *above, name = names
+        with opened_directory(self.root, above) as fd:
+            if not is_link(fd, name):
+                shutil.rmtree(name, dir_fd=fd)
+            elif os.path.isdir(self.path("/".join(names))):  # a link to a file is a key
+                os.unlink(name, dir_fd=fd)
+
+    def _empty_root(self) -> None:
+        """Remove all that is in the root, and the root if it is a directory of its own."""
+        root = self.root.rstrip("/")
+        with opened_directory(root, []) as fd:
+            for name in os.listdir(root):
+                if is_directory(fd, name):
+                    shutil.rmtree(name, dir_fd=fd)
+                else:
+                    os.unlink(name, dir_fd=fd)
+        # It stays if it is a link or a mount point, or if the directory around it is read-only.
+        with suppress(OSError):
+            os.rmdir(root)
+
     def list_dir(self, prefix: str) -> Names:  # noqa: D102
         keys, prefixes = [], []
+        path = self.path(check_prefix(prefix))
+        if self._is_linked(path.rstrip("/")) and not self._follows:
+            self.check_erasable([f"{prefix}x"])
         try:
-            with os.scandir(self.path(check_prefix(prefix))) as entries:
+            with os.scandir(path) as entries:
                 for entry in entries:
                     if is_temporary(entry.name):
                         continue
@@ -217,8 +387,31 @@ class LocalStore(Store):
         except _ABSENT:
             return [], []
         except OSError as error:
-            raise _failed(self.path(prefix), error) from error
+            _fail(path, error)
         return sorted(keys), sorted(prefixes)
+
+    def _walk(self, prefix: str) -> Iterator[str]:
+        """Yield every key that begins with the prefix.
+
+        Among chunks also directories, with a slash at their end: one may stand in the place of a
+        chunk. A link to a directory that it lies in is not followed: there would be no end.
+        """
+        keys, prefixes = self.list_dir(prefix)
+        for name in keys:
+            yield prefix + name
+        for name in prefixes:
+            if self.holds_chunks:
+                yield f"{prefix}{name}/"
+            if not self.is_loop(f"{prefix}{name}"):
+                yield from self._walk(f"{prefix}{name}/")
+
+    def is_loop(self, key: str) -> bool:
+        """Whether a directory is a link to one that it lies in."""
+        path = self.path(key)
+        if not os.path.islink(path):
+            return False
+        real = os.path.realpath(path)
+        return f"{os.path.realpath(os.path.dirname(path))}/".startswith(f"{real.rstrip('/')}/")
 
     def stamp(self, key: str) -> str:  # noqa: D102
         try:
@@ -235,28 +428,27 @@ def _link(partial: str, path: str) -> None:
     os.unlink(partial)
 
 
-@contextmanager
-def _opened(path: str) -> Iterator[tuple[int, int]]:
-    """Open a file for reading: its descriptor (negative if there is none) and size."""
-    fd = -1
-    try:
-        try:
-            fd = os.open(path, _FLAGS)
-        except OSError as error:
-            if not isinstance(error, _ABSENT) and error.errno != ENAMETOOLONG:
-                raise
-        status = os.fstat(fd) if fd >= 0 else None
-        if status is None or stat.S_ISDIR(status.st_mode):
-            yield -1, 0
-        else:
-            yield fd, status.st_size
-    except OSError as error:
-        if isinstance(error, StoreError):
-            raise
-        raise _failed(path, error) from error
-    finally:
-        if fd >= 0:
-            os.close(fd)
+def _reopened(open_: Callable[[str, int], int], path: str, error: OSError) -> int:
+    """Open a file of which another process has to give up a lease first, or raise the error."""
+    if isinstance(error, BlockingIOError) and os.path.isfile(path):
+        return open_(path, _FLAGS & ~os.O_NONBLOCK)
+    _fail(path, error)
+
+
+def _size(fd: int) -> int:
+    """Return the size of a file.
+
+    Raises
+    ------
+    OSError
+        If it is not a regular file.
+    """
+    status = os.fstat(fd)
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(ESPIPE, os.strerror(ESPIPE))
+    return status.st_size
 
 
 def _fill(fd: int, view: memoryview, start: int) -> int:
@@ -289,5 +481,9 @@ def _write(fd: int, value: Buffer) -> None:
         written += os.write(fd, view[written:])
 
 
-def _failed(path: str, error: OSError) -> StoreError:
-    return StoreError(error.strerror or str(error), key=path, found=type(error).__name__)
+def _fail(path: str, error: OSError) -> NoReturn:
+    """Raise the error of a store for one of the system."""
+    if isinstance(error, StoreError):
+        raise error
+    text = _MEANING.get(error.errno or 0) or error.strerror or str(error)
+    raise StoreError(text, key=path, found=type(error).__name__) from error

@@ -1,4 +1,4 @@
-"""Stores that fail for a moment: what is worth another try is tried again, after a while."""
+"""The border to stores that may fail: transient failures are retried, others are store errors."""
 
 import errno
 import random
@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from zarrdask import config
+from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.draft import DraftStore
 from zarrdask.storage.keys import Names
+from zarrdask.storage.memory import MappingStore
 from zarrdask.storage.parts import Buffer, Range
 from zarrdask.storage.wrapped import WrappedStore
 
@@ -95,11 +97,14 @@ def _status(error: BaseException, response: Any) -> int | None:
 
 
 class RetryingStore(WrappedStore):
-    """A store whose passing failures are not seen.
+    """A store whose transient failures are not seen, and whose other failures are store errors.
 
     Each operation is tried again up to ``zarrdask.retries`` times, after a random while of up to
     0.1 s, 0.2 s, 0.4 s ... (at most ``zarrdask.retry-delay`` seconds). What isn't transient is
     raised at once. All operations may be done twice with the same result.
+
+    Whatever a store raises that is no `ZarrdaskError`, be it an `OSError` or an error of some
+    package, is raised as a `StoreError` that names the key, with the original error as its cause.
 
     Parameters
     ----------
@@ -108,21 +113,24 @@ class RetryingStore(WrappedStore):
     """
 
     def get(self, key: str) -> bytes | None:  # noqa: D102
-        return attempt(partial(self.inner.get, key))
+        return self._attempt(key, partial(self.inner.get, key))
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
-        return attempt(partial(self.inner.get_range, key, start, length))
+        return self._attempt(key, partial(self.inner.get_range, key, start, length))
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
-        return _resumed(lambda rest: self.inner.get_many(rest, scratch), list(keys))
+        keys = list(keys)
+        return self._resumed(keys, lambda at: self.inner.get_many(keys[at:], scratch))
 
     def get_ranges(  # noqa: D102
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
-        return _resumed(lambda rest: self.inner.get_ranges(key, rest, scratch), list(ranges))
+        return self._resumed(
+            [key] * len(ranges), lambda at: self.inner.get_ranges(key, ranges[at:], scratch)
+        )
 
     def set(self, key: str, value: Buffer) -> None:  # noqa: D102
-        attempt(partial(self.inner.set, key, value))
+        self._attempt(key, partial(self.inner.set, key, value))
 
     def create(self, key: str, value: Buffer) -> bool:
         """Store a value if there is none.
@@ -137,62 +145,79 @@ class RetryingStore(WrappedStore):
                 not first and self.inner.get(key) == bytes(value)
             )
 
-        return attempt(once)
+        return self._attempt(key, once)
+
+    def check_erasable(self, keys: Iterable[str]) -> None:  # noqa: D102
+        self._attempt("", partial(self.inner.check_erasable, list(keys)))
+
+    def tidy(self, prefix: str) -> None:  # noqa: D102
+        self._attempt(prefix, partial(self.inner.tidy, prefix))
 
     def erase(self, key: str) -> None:  # noqa: D102
-        attempt(partial(self.inner.erase, key))
+        self._attempt(key, partial(self.inner.erase, key))
 
     def erase_values(self, keys: Iterable[str]) -> None:  # noqa: D102
-        attempt(partial(self.inner.erase_values, list(keys)))
+        self._attempt("", partial(self.inner.erase_values, list(keys)))
 
     def erase_prefix(self, prefix: str) -> None:  # noqa: D102
-        attempt(partial(self.inner.erase_prefix, prefix))
+        self._attempt(prefix, partial(self.inner.erase_prefix, prefix))
 
     def list_dir(self, prefix: str) -> Names:  # noqa: D102
-        return attempt(partial(self.inner.list_dir, prefix))
+        return self._attempt(prefix, partial(self.inner.list_dir, prefix))
 
     def list_prefix(self, prefix: str) -> Iterator[str]:  # noqa: D102
-        return iter(attempt(lambda: list(self.inner.list_prefix(prefix))))
+        return iter(self._attempt(prefix, lambda: list(self.inner.list_prefix(prefix))))
+
+    def _attempt(self, key: str, call: Callable[[], T]) -> T:
+        """Return the result of a call, which is repeated after transient failures."""
+        pause = _Pauses()
+        while True:
+            try:
+                return call()
+            except Exception as error:  # noqa: BLE001 - it is raised as a store error
+                if not pause.after(error):
+                    self._fail(key, error)
+
+    def _resumed(self, keys: list[str], ask: Callable[[int], Iterator[T]]) -> Iterator[T]:
+        """Yield an answer for each key; after a failure those from there on are asked for again."""
+        at, pause = 0, _Pauses()
+        while at < len(keys):
+            try:
+                answers = iter(ask(at))
+                while at < len(keys):
+                    answer = next(answers)
+                    at += 1
+                    pause = _Pauses()
+                    yield answer
+            except Exception as error:  # noqa: BLE001 - it is raised as a store error
+                if not pause.after(error):
+                    self._fail(keys[at], error)
+
+    def _fail(self, key: str, error: Exception) -> NoReturn:
+        if isinstance(error, ZarrdaskError | MemoryError):
+            raise error
+        raise StoreError(
+            f"the store failed: {str(error) or type(error).__name__}",
+            key=f"{self.url}/{key}",
+            found=type(error).__name__,
+        ) from error
 
 
 def retrying(store: Store) -> Store:
-    """Return a store that tries again what fails for a moment, if it is one that is far away."""
-    inner = store
+    """Return a store behind this border, unless its errors are those of this package anyway."""
+    inner, is_safe = store, store.seekable and _is_ours(store)
     while isinstance(inner, WrappedStore):
         if isinstance(inner, RetryingStore | DraftStore):
             return store  # a view that was made here, of a store that does so
         inner = inner.inner
-    return store if store.seekable else RetryingStore(store)
+        is_safe = is_safe and _is_ours(inner)
+    return store if is_safe else RetryingStore(store)
 
 
-def attempt(call: Callable[[], T]) -> T:
-    """Return what a call gives, made again after transient failures."""
-    pause = _Pauses()
-    while True:
-        try:
-            return call()
-        except Exception as error:
-            if not pause.after(error):
-                raise
-
-
-def _resumed(ask: Callable[[list[Any]], Iterator[T]], wanted: list[Any]) -> Iterator[T]:
-    """Yield an answer for each thing that is wanted; after a failure those that are left."""
-    at, pause = 0, _Pauses()
-    while at < len(wanted):
-        answers = ask(wanted[at:])
-        while at < len(wanted):
-            try:
-                answer = next(answers)
-            except StopIteration:
-                return
-            except Exception as error:
-                if not pause.after(error):
-                    raise
-                break
-            at += 1
-            pause = _Pauses()
-            yield answer
+def _is_ours(store: Store) -> bool:
+    """Whether a store is of this package, with nothing of a user's in it that may fail."""
+    ours = type(store).__module__.startswith("zarrdask.")
+    return ours and (not isinstance(store, MappingStore) or type(store.values) is dict)
 
 
 class _Pauses:

@@ -44,7 +44,7 @@ class StagedStore(LocalStore):
 
 
 def replace_directory(new: str, old: str) -> None:
-    """Put a directory in the place of another one, which is then removed.
+    """Put a directory in the place of another one, or of a link to one, which is then removed.
 
     Where the system can, nobody sees a moment without either.
 
@@ -74,14 +74,17 @@ def beside(path: str) -> str:
 
 
 def remove_directory(path: str) -> None:
-    """Remove a directory, if there is one, also while others write to it."""
+    """Remove a directory, if there is one, also while others write to it; of a link, the link."""
     gone = beside(path)
     try:
         os.rename(path, gone)
     except FileNotFoundError:
         return
-    # Nobody knows this name, so nothing is added.
-    shutil.rmtree(gone)
+    if os.path.islink(gone):
+        os.unlink(gone)
+    else:
+        # Nobody knows this name, so nothing is added.
+        shutil.rmtree(gone)
 
 
 def _exchanged(new: str, old: str) -> bool:

@@ -106,6 +106,9 @@ class WrappedStore(Store):
     def tidy(self, prefix: str) -> None:  # noqa: D102
         self.inner.tidy(prefix)
 
+    def check_erasable(self, keys: Iterable[str]) -> None:  # noqa: D102
+        self.inner.check_erasable(keys)
+
     def erase(self, key: str) -> None:  # noqa: D102
         self.inner.erase(key)
 
