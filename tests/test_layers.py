@@ -13,7 +13,7 @@ ROOT = Path(zarrdask.__file__).parent
 LAYERS = [
     {"arguments", "errors", "config", "memory", "registry", "tolerance", "traces"},
     {"cuts", "definitions", "grids", "indexing", "dtypes", "keys", "rectilinear", "runs"},
-    {"picture", "render", "storage", "codecs", "plan"},
+    {"picture", "render", "tree", "storage", "codecs", "plan"},
     {"metadata"},
     {"formats"},
     {"consolidation", "implicit"},

@@ -20,6 +20,7 @@ def open_array(
     mode: str = "r",
     storage_options: dict[str, Any] | None = None,
     *,
+    zarr_format: ZarrFormat | None = None,
     strict: bool | None = None,
     consolidated: bool | None = None,
 ) -> Array:
@@ -35,6 +36,9 @@ def open_array(
         Whether it may be changed.
     storage_options : dict, optional
         For fsspec.
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
+        The only format whose documents are requested; by default any. It saves requests, and
+        opens arrays in stores that deny access to documents that are not there.
     strict : bool, optional
         Whether metadata that break a rule, but whose meaning is known, are an error that names
         the rule. If not given, as the group that is given as `url` was opened, or else
@@ -53,12 +57,13 @@ def open_array(
         If its metadata is wrong, or needs what isn't there.
     """
     check_mode(mode, MODES)
-    strict = hierarchy.strict_below(url, strict)
-    if isinstance(url, Array) and not component and not strict:
+    strict, search = hierarchy.strict_below(url, strict), hierarchy.search_below(url, zarr_format)
+    known = isinstance(url, Array) and not component and search.accepts(url.zarr_format)
+    if known and not strict:
         return url if mode in ("r", url.mode) else Array(url.store, url.path, url.metadata, mode)
     store, path = hierarchy.locate(url, component, storage_options)
     with strictness(strict):
-        store, metadata = hierarchy.find(store, path, consolidated=consolidated, group=False)
+        store, metadata = hierarchy.find(store, path, consolidated=consolidated, group=False, search=search)
     if not isinstance(metadata, ArrayMetadata):
         raise NodeTypeError(
             "a group is here; give the path of an array in it as component",

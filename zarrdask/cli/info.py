@@ -65,7 +65,7 @@ def command(
 def _of_group(group: Group) -> Iterator[tuple[str, str]]:
     yield "group", hierarchy.location(group.store, group.path)
     yield "format", _format(group)
-    yield "members", ", ".join(hierarchy.member_names(group.store, group.path)) or "none"
+    yield "members", ", ".join(group) or "none"
     yield "attributes", str(len(group.attrs))
 
 
@@ -99,8 +99,7 @@ def as_data(found: Array | Group, used: tuple[int, int] | None = None) -> dict[s
     place = hierarchy.location(found.store, found.path)
     both = {"zarr_format": found.zarr_format, "attributes": dict(found.attrs)}
     if isinstance(found, Group):
-        members = hierarchy.member_names(found.store, found.path)
-        return {"group": place, **both, "members": list(members)}
+        return {"group": place, **both, "members": list(found)}
     return {
         "array": place,
         **both,

@@ -16,7 +16,7 @@ from zarrdask.graph.client import check_visible
 from zarrdask.graph.source import Handle, Source, compose_axis, identity
 from zarrdask.grids import Axis, Shape
 from zarrdask.indexing import Region, basic, is_basic, pick_size
-from zarrdask.metadata import ArrayMetadata
+from zarrdask.metadata import ArrayMetadata, ZarrFormat
 from zarrdask.opening import open_array
 from zarrdask.plan.align import Chunks, auto_block, blocks_of, join
 
@@ -37,6 +37,7 @@ def from_zarr(
     region: Any = None,
     *,
     inline_array: bool = True,
+    zarr_format: ZarrFormat | None = None,
     consolidated: bool | None = None,
     strict: bool | None = None,
 ) -> da.Array:
@@ -63,6 +64,7 @@ def from_zarr(
         What of the array is wanted; the rest has no part in the graph.
     inline_array : bool
         Taken for compatibility; the array is in the tasks where it is small there.
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
     consolidated, strict : bool, optional
         As in `zarrdask.open_array`.
 
@@ -92,6 +94,7 @@ def from_zarr(
         url,
         component,
         storage_options=storage_options,
+        zarr_format=zarr_format,
         consolidated=consolidated,
         strict=strict,
     )
