@@ -114,7 +114,11 @@ class TestMemory:
         assert dict(found.attrs) == {"n": 1}
         assert dict(found["empty"].attrs) == {"late": True}
         assert found["sub/x y"][3] == 7
-        assert found.tree().splitlines()[1:] == ["├── empty", "└── sub", "    └── x y (4,) int32"]
+        assert [*found.tree().lines()][1:] == [
+            "├── empty",
+            "└── sub",
+            "    └── x y (4,) int32, chunks (4,)",
+        ]
 
     def test_deleting(self, memory):
         root = zarrdask.create_group(memory)

@@ -314,7 +314,7 @@ class Array:
             except BaseException:
                 take_back(self.store, self.path, grown, shape)
                 raise
-            metadata = grow(self.store, self.path, shape, grown.metadata.shape)
+            metadata = grow(self.store, self.path, self.zarr_format, shape, grown.metadata.shape)
         self.stored = replace(old, metadata=metadata)
         return self.shape
 
@@ -328,12 +328,13 @@ class Array:
         def checked(found: Metadata | None) -> ArrayMetadata:
             return to(self._checked(found))
 
-        metadata = change(self.store, self.path, checked)
+        metadata = change(self.store, self.path, self.zarr_format, checked)
         self.stored = replace(self.stored, metadata=metadata)
 
     def refreshed(self) -> Chunks:
         """Return the array as it is stored now: others may have changed its shape."""
-        return replace(self.stored, metadata=self._checked(now(self.store, self.path)))
+        metadata = now(self.store, self.path, self.zarr_format)
+        return replace(self.stored, metadata=self._checked(metadata))
 
     def _checked(self, found: Metadata | None) -> ArrayMetadata:
         if not isinstance(found, ArrayMetadata):

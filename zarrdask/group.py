@@ -478,9 +478,7 @@ def open_group(
             "an array is here", key=hierarchy.location(store, path), found="array", expected="group"
         )
     own = search if search.only else None
-    return Group(
-        store, path, metadata, "r" if mode == "r" else "r+", strict=strict, search=own
-    )
+    return Group(store, path, metadata, "r" if mode == "r" else "r+", strict=strict, search=own)
 
 
 def create_group(

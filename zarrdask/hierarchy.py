@@ -11,7 +11,7 @@ from zarrdask.formats import detect, v2
 from zarrdask.formats.base import Documents
 from zarrdask.formats.detect import ANY, Search
 from zarrdask.implicit import implied
-from zarrdask.metadata import Metadata, ZarrFormat
+from zarrdask.metadata import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.consolidated import ConsolidatedStore, Held, plain
 from zarrdask.storage.draft import DraftStore
@@ -333,7 +333,8 @@ def write(store: Store, path: str, metadata: Metadata, *, before: Metadata | Non
         documents = {n: value for n, value in documents.items() if old.get(n) != value}
     if not documents:
         return
-    with changing(store, path, whole=False) as real:
+    is_array = isinstance(metadata, ArrayMetadata)
+    with changing(store, path, whole=False, is_array=is_array) as real:
         for name, value in documents.items():
             if value is None:
                 real.erase(prefix + name)

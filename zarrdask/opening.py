@@ -63,7 +63,9 @@ def open_array(
         return url if mode in ("r", url.mode) else Array(url.store, url.path, url.metadata, mode)
     store, path = hierarchy.locate(url, component, storage_options)
     with strictness(strict):
-        store, metadata = hierarchy.find(store, path, consolidated=consolidated, group=False, search=search)
+        store, metadata = hierarchy.find(
+            store, path, consolidated=consolidated, group=False, search=search
+        )
     if not isinstance(metadata, ArrayMetadata):
         raise NodeTypeError(
             "a group is here; give the path of an array in it as component",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.counting import CountingStore
 from tests.graph.writes import WritesStore, append_elsewhere
 from zarrdask import hierarchy, resizing
 from zarrdask.resizing import grow
@@ -93,6 +94,25 @@ def test_the_shape_comes_last(compute):
         task.compute()
     assert order.index("a/zarr.json") == len(order) - 1 == 9
     assert zarrdask.open_array(z.store, "a").shape == (22, 7)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_documents_are_read_when_it_begins_before_each_block_and_at_the_end(zarr_format):
+    store = CountingStore(MemoryStore({}))
+    group = zarrdask.create_group(store, zarr_format=zarr_format)
+    z = group.create_array("a", shape=(4, 4), dtype="i4", chunks=4)
+    documents = ["zarr.json"] if zarr_format == 3 else [".zarray", ".zattrs", ".zgroup"]
+    store.clear()
+    zarrdask.append(da.ones((12, 4), chunks=4), z)
+    assert _of_documents(store) == {f"a/{name}": 5 for name in documents}
+    store.clear()
+    z.append(np.ones((4, 4)))
+    assert _of_documents(store) == {f"a/{name}": 2 for name in documents}
+
+
+def _of_documents(store):
+    """Return how often each document below the root was read."""
+    return {key: n for key, n in store.reads.items() if key.startswith("a/") and "z" in key}
 
 
 def test_a_numpy_array_is_taken_by_both():
@@ -221,7 +241,7 @@ def test_one_that_fails_leaves_the_array_as_it_was(kind, layout, monkeypatch):
 
 def test_one_that_is_done_again_after_another_does_not_say_that_it_was_not_done():
     z = old({})
-    change = partial(grow, z.store, "a", (13, 7), (15, 7))
+    change = partial(grow, z.store, "a", 3, (13, 7), (15, 7))
     change()
     change()
     z = zarrdask.open_array(z.store, "a", mode="r+")

@@ -15,12 +15,14 @@ from zarrdask import hierarchy
 from zarrdask.array import Array
 from zarrdask.chunkio import Chunks
 from zarrdask.errors import StoreError
+from zarrdask.formats.detect import Search
 from zarrdask.graph.client import check_visible
 from zarrdask.graph.destination import Destination
 from zarrdask.graph.jobs import begin, do, known
 from zarrdask.graph.locks import shape_lock
 from zarrdask.graph.tasks import gather
 from zarrdask.grids import Shape
+from zarrdask.metadata import ZarrFormat
 from zarrdask.opening import open_array
 from zarrdask.resizing import appended, check_shape, grow, now, take_back
 from zarrdask.storage.base import Store
@@ -86,21 +88,25 @@ def append(
     if not compute:
         return _later(x, array, axis)
     with shape_lock(array.store, path):
-        shape = array.refreshed().metadata.shape
-        to, x = _destination(x, array, axis, shape)
-        new = to.array.shape
-        commit = partial(grow, array.store, path, shape, new)
+        chunks = array.refreshed()
+        shape = chunks.metadata.shape
+        to, x = _destination(x, array, axis, chunks)
+        commit = partial(grow, array.store, path, array.zarr_format, shape, to.array.shape)
         give_up = partial(take_back, array.store, path, to.chunks, shape)
         do(begin([(x, replace(to, commit=commit, give_up=give_up))]))
     return None
 
 
 def _destination(
-    x: da.Array, array: Array, axis: int, shape: Shape, *after: da.Array
+    x: da.Array, array: Array, axis: int, chunks: Chunks, *after: da.Array
 ) -> tuple[Destination, da.Array]:
-    """Return where blocks go at the end of an array of some shape, and the blocks, checked."""
-    chunks = array.refreshed()
-    chunks = replace(chunks, metadata=chunks.metadata.resized(shape))
+    """Return where blocks go at the end of an array, and the blocks, checked.
+
+    Parameters
+    ----------
+    chunks : Chunks
+        The array as it will be when the blocks are written.
+    """
     grown, region = appended(chunks, x.shape, axis)
     to = Destination(
         Array(array.store, array.path, grown.metadata, "r+"),
@@ -110,13 +116,17 @@ def _destination(
     )
     # Each block looks before it is written: an append may be computed long after it was made,
     # and another come between.
-    check = partial(_unless_changed, array.store, array.path, shape)
+    check = partial(
+        _unless_changed, array.store, array.path, array.zarr_format, chunks.metadata.shape
+    )
     return to, x.map_blocks(check, *after, dtype=x.dtype, meta=x._meta)
 
 
-def _unless_changed(store: Store, path: str, shape: Shape, block: Any, *after: Any) -> Any:
+def _unless_changed(
+    store: Store, path: str, zarr_format: ZarrFormat, shape: Shape, block: Any, *after: Any
+) -> Any:
     """Return a block, if the array that it is added to still has its shape."""
-    check_shape(now(store, path), (shape,), hierarchy.location(store, path))
+    check_shape(now(store, path, zarr_format), (shape,), hierarchy.location(store, path))
     return block
 
 
@@ -129,7 +139,7 @@ class Growth:
 
     Parameters
     ----------
-    store, path
+    store, path, zarr_format
         Of the array.
     shapes : tuple of tuple of int
         That it has before this append, and before those that this one comes after; the last is
@@ -157,6 +167,7 @@ class Growth:
         self,
         store: Store,
         path: str,
+        zarr_format: ZarrFormat,
         shapes: tuple[Shape, ...],
         new: Shape,
         stamp: str,
@@ -164,6 +175,7 @@ class Growth:
     ) -> None:
         self.store = store
         self.path = path
+        self.zarr_format = zarr_format
         self.shapes = shapes
         self.new = new
         self.stamp = stamp
@@ -175,11 +187,12 @@ class Growth:
     def __call__(self) -> None:
         """Give the array its new shape: the task."""
         with shape_lock(self.store, self.path):
-            grow(self.store, self.path, self.shapes[-1], self.new)
+            grow(self.store, self.path, self.zarr_format, self.shapes[-1], self.new)
         self.is_done = True
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Growth, (self.store, self.path, self.shapes, self.new, self.stamp, self.name)
+        where = self.store, self.path, self.zarr_format
+        return Growth, (*where, self.shapes, self.new, self.stamp, self.name)
 
     def delayed(self) -> Any:
         """Return all of it as one thing to compute."""
@@ -191,15 +204,17 @@ _ASKED: "WeakValueDictionary[str, Growth]" = WeakValueDictionary()
 
 
 def _later(x: da.Array, array: Array, axis: int) -> Any:
-    chunks, stamp = array.refreshed(), hierarchy.stamp(array.store, array.path)
+    search = Search(array.zarr_format, only=True)
+    chunks, stamp = array.refreshed(), hierarchy.stamp(array.store, array.path, search)
     before = _unfinished(chunks, stamp)
     shapes, kept, after = (chunks.metadata.shape,), (), []  # type: Any, Any, list[da.Array]
     if before is not None:
         shapes, kept = (*before.shapes, before.new), before.kept
         after = [da.from_delayed(before.delayed(), (), meta=np.empty((), object))]
-    to, x = _destination(x, array, axis, shapes[-1], *after)
-    name = f"append-zarr-{uuid4().hex}"
-    growth = Growth(array.store, array.path, shapes, to.array.shape, stamp, name)
+    chunks = replace(chunks, metadata=chunks.metadata.resized(shapes[-1]))
+    to, x = _destination(x, array, axis, chunks, *after)
+    name, new = f"append-zarr-{uuid4().hex}", to.array.shape
+    growth = Growth(array.store, array.path, array.zarr_format, shapes, new, stamp, name)
     (job,) = begin([(x, to)])
     growth.receipts = job.receipts
     growth.kept = (*kept, name, *flatten(job.receipts.__dask_keys__()))
