@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import quote, unquote
 from uuid import uuid4
 
@@ -560,6 +561,44 @@ class TestHttpShards:
 # Anything else
 
 
+REGISTRY = import_module("fsspec.registry")._registry
+
+
+class NoSuchBucketError(Exception):
+    """As botocore tells that there is no such bucket."""
+
+    response: ClassVar = {"Error": {"Code": "NoSuchBucket"}}
+
+
+class Early(fsspec.AbstractFileSystem):
+    """A file system of buckets, of which there are none."""
+
+    protocol = "bucket"
+
+    def __init__(self, anon=False):
+        super().__init__()
+
+    def cat_file(self, path, start=None, end=None):
+        raise FileNotFoundError(path) from NoSuchBucketError()
+
+
+class Late(Early):
+    """One that finds out about its options when it sends the first request."""
+
+    cachable = False
+
+    def __init__(self, anon=False, **kwargs):
+        super().__init__(anon)
+        self.kwargs = kwargs
+
+    def cat_file(self, path, start=None, end=None):
+        dict_of_nothing(**self.kwargs)
+
+
+def dict_of_nothing():
+    """Take no options."""
+
+
 class TestUnknown:
     @pytest.mark.parametrize(
         "verb", [zarrdask.open, zarrdask.from_zarr, zarrdask.create_group], ids=lambda v: v.__name__
@@ -580,6 +619,22 @@ class TestUnknown:
     def test_options_for_a_local_path(self, tmp_path):
         with pytest.raises(zarrdask.StoreError, match="storage_options"):
             zarrdask.open(tmp_path, storage_options={"key": "x"})
+
+    @pytest.mark.parametrize("kind", [Early, Late])
+    def test_option(self, kind, monkeypatch):
+        monkeypatch.setitem(REGISTRY, "bucket", kind)
+        with pytest.raises(zarrdask.StoreError, match=r"storage_options.* 'anon'") as caught:
+            zarrdask.open("bucket://b/x", storage_options={"anonn": True})
+        assert caught.value.found == "anonn"
+
+    def test_bucket(self, monkeypatch):
+        monkeypatch.setitem(REGISTRY, "bucket", Early)
+        place, options = "bucket://b/x", {"storage_options": {"anon": True}}
+        for verb in (zarrdask.open, zarrdask.open_array, zarrdask.from_zarr):
+            with pytest.raises(zarrdask.StoreError, match="no bucket 'b'"):
+                verb(place, **options)
+        with pytest.raises(zarrdask.StoreError, match="no bucket 'b'"):
+            zarrdask.create_array(place, shape=2, dtype="u1", **options)
 
     @pytest.mark.parametrize("url", [None, 7, b"memory://x", ["memory://x"]])
     def test_place(self, url):

@@ -123,3 +123,17 @@ class TestOneFormat:
             with pytest.raises(NodeNotFoundError):
                 zarrdask.open_group(values, "g", zarr_format=2)
             assert list(zarrdask.open_group(values, zarr_format=3)) == ["g"]
+
+
+class TestModes:
+    @pytest.mark.parametrize("mode", ["w", "w-", "a", "x"])
+    @pytest.mark.parametrize("verb", [zarrdask.open, zarrdask.open_array])
+    def test_one_that_creates_is_told_what_creates(self, verb, mode):
+        with pytest.raises(MetadataError, match="create_array") as caught:
+            verb({}, mode=mode)
+        assert (caught.value.key, caught.value.found) == ("mode", mode)
+
+    @pytest.mark.parametrize("verb", [zarrdask.open, zarrdask.open_array, zarrdask.open_group])
+    def test_an_unknown_one(self, verb):
+        with pytest.raises(MetadataError, match="unknown mode"):
+            verb({}, mode="rw")

@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 from weakref import ReferenceType, ref
 
 from zarrdask import hierarchy, nodes
+from zarrdask.arguments import suggests_arguments
 from zarrdask.array import Array
 from zarrdask.attributes import Attributes
 from zarrdask.creation import ArrayOptions, given_attributes, plan_array
@@ -380,6 +381,7 @@ def node(
 # Verbs
 
 
+@suggests_arguments
 def open(  # noqa: A001
     url: Any,
     component: str | None = None,
@@ -428,6 +430,7 @@ def open(  # noqa: A001
     return node(store, path, metadata, mode, strict=strict, search=own)
 
 
+@suggests_arguments
 def open_group(
     url: Any,
     component: str | None = None,
@@ -481,6 +484,7 @@ def open_group(
     return Group(store, path, metadata, "r" if mode == "r" else "r+", strict=strict, search=own)
 
 
+@suggests_arguments
 def create_group(
     url: Any,
     component: str | None = None,

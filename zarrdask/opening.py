@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from zarrdask import hierarchy, nodes
+from zarrdask.arguments import suggests_arguments
 from zarrdask.array import Array
 from zarrdask.creation import ArrayOptions, CodecsLike, KeysLike, plan_array
 from zarrdask.errors import MetadataError, NodeTypeError
@@ -12,8 +13,10 @@ from zarrdask.sizes import ChunksLike, GridLike
 from zarrdask.tolerance import strictness
 
 MODES = ("r", "r+")
+_CREATING = ("w", "w-", "a", "x")
 
 
+@suggests_arguments
 def open_array(
     url: Any,
     component: str | None = None,
@@ -84,10 +87,19 @@ def check_mode(mode: str, known: tuple[str, ...]) -> None:
     MetadataError
         If it is none of the known.
     """
-    if mode not in known:
-        raise MetadataError("unknown mode", key="mode", found=mode, expected=", ".join(known))
+    if mode in known:
+        return
+    message = "unknown mode"
+    if mode in _CREATING:
+        message = (
+            "this function opens what exists; create_array and create_group create a node, with "
+            "overwrite=True in the place of another"
+        )
+    expected = " or ".join(map(repr, known))
+    raise MetadataError(message, key="mode", found=mode, expected=expected)
 
 
+@suggests_arguments
 def create_array(
     url: Any,
     component: str | None = None,
@@ -123,13 +135,15 @@ def create_array(
     dtype : dtype_like, str or mapping
         What NumPy takes for one, or a data type of v3, by its name (``"bfloat16"``,
         ``"string"``) or as an object, ``{"name": ..., "configuration": ...}``.
-    chunks : "auto", int or sequence of (int or sequence of int)
+    chunks : "auto", str, int or sequence of (int or sequence of int)
         The shape of the chunks; -1 means the whole axis. ``"auto"`` (the default) halves the
-        array's longest axis until a chunk is at most ``zarrdask.chunk-size`` (1 MiB). For an
+        array's longest axis until a chunk is at most ``zarrdask.chunk-size`` (1 MiB); a size,
+        such as ``"4 MiB"``, is the limit instead of that setting. For an
         axis there may be the length of each chunk, as in Dask: v3's rectilinear grid.
-    shards : None, "auto", int or sequence of (int or sequence of int)
+    shards : None, "auto", str, int or sequence of (int or sequence of int)
         The shape of the shards: multiples of the chunks, stored as one object each. ``"auto"``
-        doubles the chunks until a shard is ``zarrdask.shard-size`` (64 MiB).
+        doubles the chunks until a shard is ``zarrdask.shard-size`` (64 MiB), or a size that is
+        given, such as ``"256 MiB"``.
     grid : dict or ChunkGrid, optional
         The chunk grid, instead of `chunks` and `shards`: as v3's ``chunk_grid``, or itself.
     compressors : codec or sequence, optional

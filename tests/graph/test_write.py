@@ -177,6 +177,22 @@ def test_receipts_are_small_and_count_units():
     assert found.sum() == 21
 
 
+@pytest.mark.parametrize("region", [np.s_[0:9], np.s_[-9:8], (slice(9, 20),), {"x": slice(0, 9)}])
+def test_a_region_beyond_the_array_is_refused(region):
+    options = {"shape": 8, "dtype": "i4", "chunks": 4, "dimension_names": ["x"]}
+    z = zarrdask.create_array({}, **options)
+    z[...] = 7
+    for shape in (8, 9, 0, 11):
+        with pytest.raises(
+            zarrdask.SelectionError, match="beyond the array along axis 0"
+        ) as caught:
+            zarrdask.to_zarr(da.zeros(shape, chunks=4), z, region=region)
+        assert "0 to 8" in str(caught.value)
+    assert (z[...] == 7).all()
+    with pytest.raises(zarrdask.SelectionError, match="beyond the array"):
+        zarrdask.rechunk(z, {}, chunks=2, source_region=region)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("region", [np.s_[3:40, 5:45], np.s_[20:], np.s_[:, 7:14], np.s_[60, 44:]])
 def test_a_region_is_written_and_the_rest_stays(layout, region):

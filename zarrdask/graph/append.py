@@ -12,6 +12,7 @@ import numpy as np
 from dask.core import flatten
 
 from zarrdask import hierarchy
+from zarrdask.arguments import suggests_arguments
 from zarrdask.array import Array
 from zarrdask.chunkio import Chunks
 from zarrdask.errors import StoreError
@@ -28,6 +29,7 @@ from zarrdask.resizing import appended, check_shape, grow, now, take_back
 from zarrdask.storage.base import Store
 
 
+@suggests_arguments
 def append(
     x: Any,
     url: Any,

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from zarrdask import hierarchy
+from zarrdask.arguments import suggests_arguments
 from zarrdask.census import Census, take_census
 from zarrdask.checks import Tally, check_units
 from zarrdask.chunkio import Chunks
@@ -58,6 +59,7 @@ def verify(
 ) -> Comparison: ...
 
 
+@suggests_arguments
 def verify(
     url: Any,
     other: Any = None,
