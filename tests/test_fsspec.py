@@ -99,11 +99,11 @@ class TestMemory:
 
     def test_stored_chunks_are_listed(self, memory):
         z = zarrdask.create_array(memory, shape=(13, 20), dtype="i4", chunks=(5, 8))
-        assert z.nchunks_stored == 0
+        assert z.nchunks_stored() == 0
         z[4:6, 0] = 1
-        assert z.nchunks_stored == 2
+        assert z.nchunks_stored() == 2
         z[...] = 1
-        assert z.nchunks_stored == z.nchunks == 9
+        assert z.nchunks_stored() == z.nchunks == 9
 
     @pytest.mark.parametrize("zarr_format", [2, 3])
     def test_groups(self, memory, zarr_format):
@@ -237,7 +237,7 @@ class TestZip:
         assert dict(group.attrs) == {"n": 1}
         assert list(group) == ["sub"]
         assert sorted(group["sub"]) == sorted(LAYOUTS)
-        assert zarrdask.open_array(archive, "sub/v3").nchunks_stored == 9
+        assert zarrdask.open_array(archive, "sub/v3").nchunks_stored() == 9
 
     def test_at_the_root(self, tmp_path):
         write(tmp_path / "x", chunks=(5, 8), zarr_format=2)
@@ -481,7 +481,7 @@ class TestHttpGroups:
 
     @pytest.mark.parametrize(
         "act",
-        [list, len, zarrdask.Group.tree, lambda group: group["a"].nchunks_stored],
+        [list, len, zarrdask.Group.tree, lambda group: group["a"].nchunks_stored()],
         ids=["list", "len", "tree", "nchunks_stored"],
     )
     def test_without_an_index_there_is_no_listing(self, server, act):

@@ -24,6 +24,7 @@ LAYERS = [
         "comparison",
         "hierarchy",
         "hints",
+        "info",
         "nested",
         "accessors",
         "casting",

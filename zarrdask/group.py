@@ -18,6 +18,7 @@ from zarrdask.errors import (
     ZarrdaskError,
 )
 from zarrdask.formats.detect import Search
+from zarrdask.info import Info, group_info
 from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.opening import check_mode, create_array
 from zarrdask.storage.base import Store
@@ -241,6 +242,11 @@ class Group(Mapping[str, "Array | Group"]):
             yield name, found
             if isinstance(found, Group):
                 yield from ((f"{name}/{path}", below) for path, below in found.walk())
+
+    @property
+    def info(self) -> Info:
+        """The properties of the group as a table, which prints: it lists the members."""
+        return group_info(hierarchy.location(self.store, self.path), self.metadata, self)
 
     def tree(self, depth: int | None = None) -> Tree:
         """Return a drawing of everything below, which prints; notebooks show it, too.

@@ -139,7 +139,7 @@ def test_values_are_cast():
 def test_units_of_the_fill_value_are_not_stored():
     z = old({})
     z.append(da.zeros((12, 7), chunks=4))
-    assert z.nchunks_stored == 9
+    assert z.nchunks_stored() == 9
     assert z.shape == (25, 7)
 
 

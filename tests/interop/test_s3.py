@@ -182,7 +182,7 @@ class TestHierarchies:
         found = zarrdask.open_group(bucket.url, **options)
         assert dict(found.attrs) == {"n": 1}
         assert [path for path, _ in found.walk()] == ["empty", "sub", "sub/x"]
-        assert found["sub/x"].nchunks_stored == 1
+        assert found["sub/x"].nchunks_stored() == 1
 
     def test_what_others_add_is_seen(self, bucket):
         options = {"storage_options": bucket.options}
