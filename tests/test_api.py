@@ -56,7 +56,7 @@ def test_a_new_array_follows_the_blocks_as_to_zarr_makes_it(tmp_path):
 
 def test_nothing_is_written(stored, tmp_path):
     zarrdask.plan_write(da.ones((150, 4)), stored)
-    assert stored.nchunks_stored == 0
+    assert stored.nchunks_stored() == 0
 
 
 @pytest.mark.parametrize(

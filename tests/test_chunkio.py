@@ -158,7 +158,7 @@ def test_a_shard_as_zarr_python_writes_it():
     expected = np.full((8, 8), 99, "u2")
     expected[:4, 4:] = [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]
     same(z[...], expected)
-    assert (z.chunks, z.shards, z.nchunks, z.nchunks_stored) == ((2, 2), (4, 4), 16, 4)
+    assert (z.chunks, z.shards, z.nchunks, z.nchunks_stored()) == ((2, 2), (4, 4), 16, 4)
 
 
 def test_a_shard_is_written_as_the_specification_says():

@@ -44,7 +44,7 @@ if __name__ == "__main__":
         found = zarrdask.from_zarr("x.zarr", chunks="stored")
         print(found.chunks, bool((found.compute() == uuid).all()))
     z = zarrdask.open("x.zarr")
-    print(z.nchunks_stored, z.metadata.data_type.to_json(), z.metadata.codecs[-1].name)
+    print(z.nchunks_stored(), z.metadata.data_type.to_json(), z.metadata.codecs[-1].name)
 """
 
 

@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import quote, unquote
 from uuid import uuid4
 
@@ -98,11 +99,11 @@ class TestMemory:
 
     def test_stored_chunks_are_listed(self, memory):
         z = zarrdask.create_array(memory, shape=(13, 20), dtype="i4", chunks=(5, 8))
-        assert z.nchunks_stored == 0
+        assert z.nchunks_stored() == 0
         z[4:6, 0] = 1
-        assert z.nchunks_stored == 2
+        assert z.nchunks_stored() == 2
         z[...] = 1
-        assert z.nchunks_stored == z.nchunks == 9
+        assert z.nchunks_stored() == z.nchunks == 9
 
     @pytest.mark.parametrize("zarr_format", [2, 3])
     def test_groups(self, memory, zarr_format):
@@ -114,7 +115,11 @@ class TestMemory:
         assert dict(found.attrs) == {"n": 1}
         assert dict(found["empty"].attrs) == {"late": True}
         assert found["sub/x y"][3] == 7
-        assert found.tree().splitlines()[1:] == ["├── empty", "└── sub", "    └── x y (4,) int32"]
+        assert [*found.tree().lines()][1:] == [
+            "├── empty",
+            "└── sub",
+            "    └── x y (4,) int32, chunks (4,)",
+        ]
 
     def test_deleting(self, memory):
         root = zarrdask.create_group(memory)
@@ -232,7 +237,7 @@ class TestZip:
         assert dict(group.attrs) == {"n": 1}
         assert list(group) == ["sub"]
         assert sorted(group["sub"]) == sorted(LAYOUTS)
-        assert zarrdask.open_array(archive, "sub/v3").nchunks_stored == 9
+        assert zarrdask.open_array(archive, "sub/v3").nchunks_stored() == 9
 
     def test_at_the_root(self, tmp_path):
         write(tmp_path / "x", chunks=(5, 8), zarr_format=2)
@@ -476,7 +481,7 @@ class TestHttpGroups:
 
     @pytest.mark.parametrize(
         "act",
-        [list, len, zarrdask.Group.tree, lambda group: group["a"].nchunks_stored],
+        [list, len, zarrdask.Group.tree, lambda group: group["a"].nchunks_stored()],
         ids=["list", "len", "tree", "nchunks_stored"],
     )
     def test_without_an_index_there_is_no_listing(self, server, act):
@@ -556,6 +561,44 @@ class TestHttpShards:
 # Anything else
 
 
+REGISTRY = import_module("fsspec.registry")._registry
+
+
+class NoSuchBucketError(Exception):
+    """As botocore tells that there is no such bucket."""
+
+    response: ClassVar = {"Error": {"Code": "NoSuchBucket"}}
+
+
+class Early(fsspec.AbstractFileSystem):
+    """A file system of buckets, of which there are none."""
+
+    protocol = "bucket"
+
+    def __init__(self, anon=False):
+        super().__init__()
+
+    def cat_file(self, path, start=None, end=None):
+        raise FileNotFoundError(path) from NoSuchBucketError()
+
+
+class Late(Early):
+    """One that finds out about its options when it sends the first request."""
+
+    cachable = False
+
+    def __init__(self, anon=False, **kwargs):
+        super().__init__(anon)
+        self.kwargs = kwargs
+
+    def cat_file(self, path, start=None, end=None):
+        dict_of_nothing(**self.kwargs)
+
+
+def dict_of_nothing():
+    """Take no options."""
+
+
 class TestUnknown:
     @pytest.mark.parametrize(
         "verb", [zarrdask.open, zarrdask.from_zarr, zarrdask.create_group], ids=lambda v: v.__name__
@@ -576,6 +619,22 @@ class TestUnknown:
     def test_options_for_a_local_path(self, tmp_path):
         with pytest.raises(zarrdask.StoreError, match="storage_options"):
             zarrdask.open(tmp_path, storage_options={"key": "x"})
+
+    @pytest.mark.parametrize("kind", [Early, Late])
+    def test_option(self, kind, monkeypatch):
+        monkeypatch.setitem(REGISTRY, "bucket", kind)
+        with pytest.raises(zarrdask.StoreError, match=r"storage_options.* 'anon'") as caught:
+            zarrdask.open("bucket://b/x", storage_options={"anonn": True})
+        assert caught.value.found == "anonn"
+
+    def test_bucket(self, monkeypatch):
+        monkeypatch.setitem(REGISTRY, "bucket", Early)
+        place, options = "bucket://b/x", {"storage_options": {"anon": True}}
+        for verb in (zarrdask.open, zarrdask.open_array, zarrdask.from_zarr):
+            with pytest.raises(zarrdask.StoreError, match="no bucket 'b'"):
+                verb(place, **options)
+        with pytest.raises(zarrdask.StoreError, match="no bucket 'b'"):
+            zarrdask.create_array(place, shape=2, dtype="u1", **options)
 
     @pytest.mark.parametrize("url", [None, 7, b"memory://x", ["memory://x"]])
     def test_place(self, url):

@@ -1,10 +1,13 @@
 """Groups."""
 
+import pickle
+
 import dask
 import numpy as np
 import pytest
 
 import zarrdask
+from tests.counting import CountingStore
 from tests.documents import dump, v2, v3
 from zarrdask import (
     Array,
@@ -19,6 +22,7 @@ from zarrdask import (
     open_group,
 )
 from zarrdask.storage.base import Store
+from zarrdask.storage.memory import MemoryStore
 
 GROUP = {"zarr_format": 3, "node_type": "group"}
 
@@ -96,15 +100,35 @@ def test_walking_gives_everything_below_parents_first(full):
 
 
 def test_the_tree_is_drawn(full):
-    assert full.tree().splitlines() == [
+    assert str(full.tree()).splitlines() == [
         "/",
         "├── a",
         "│   ├── b",
-        "│   │   └── y (4,) uint8",
-        "│   └── x (2, 3) int32",
-        "└── z () int16",
+        "│   │   └── y (4,) uint8, chunks (4,)",
+        "│   └── x (2, 3) int32, chunks (2, 3)",
+        "└── z () int16, chunks ()",
     ]
-    assert full["a/b"].tree().splitlines() == ["a/b", "└── y (4,) uint8"]
+    assert list(full["a/b"].tree().lines()) == ["a/b", "└── y (4,) uint8, chunks (4,)"]
+    assert list(full.tree(depth=1).lines()) == ["/", "├── a", "└── z () int16, chunks ()"]
+
+
+def test_a_tree_has_nodes_that_can_not_be_opened():
+    group = create_group({})
+    group.create_group("a")
+    group.store.set("b/zarr.json", b"{")
+    first, *others = group.tree().lines()
+    assert (first, others[0]) == ("/", "├── a")
+    assert others[1].startswith("└── b  can't be opened: ")
+
+
+def test_a_notebook_shows_a_tree_as_it_prints():
+    group = create_group({})
+    group.create_group("<b>")
+    tree = group.tree()
+    assert repr(tree) == str(tree) == "/\n└── <b>"
+    assert tree._repr_html_() == "<pre>/\n└── &lt;b&gt;</pre>"
+    bundle = tree._repr_mimebundle_(include=None, exclude=None)
+    assert bundle == {"text/plain": str(tree), "text/html": tree._repr_html_()}
 
 
 def test_names_with_odd_characters(root):
@@ -496,3 +520,88 @@ def test_keys_that_are_no_text_are_an_error(attributes):
     with pytest.raises(MetadataError, match="text"):
         zarrdask.create_group(values, attributes=attributes)
     assert not values
+
+
+# ---- what is asked of the store
+
+
+@pytest.fixture
+def counting(zarr_format):
+    """A group with the arrays a and b, and the store that counts what is asked of it."""
+    store = CountingStore(MemoryStore({}))
+    group = create_group(store, zarr_format=zarr_format)
+    for name in "ab":
+        group.create_array(name, shape=2, dtype="u1")
+    store.clear()
+    return group, store
+
+
+DOCUMENTS = {2: [".zarray", ".zattrs", ".zgroup"], 3: ["zarr.json"]}
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize(
+    "act",
+    [list, sorted, len, dict, lambda g: list(g.items()), lambda g: list(g.values())],
+    ids=["list", "sorted", "len", "dict", "items", "values"],
+)
+def test_members_are_listed_once(counting, zarr_format, act):
+    group, store = counting
+    act(group)
+    assert store.listings == {"": 1}
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize(
+    "act",
+    [
+        list,
+        lambda g: list(g.items()),
+        lambda g: list(g.values()),
+        lambda g: list(g.walk()),
+        lambda g: g.tree(),
+        lambda g: (g["a"], g["b"]),
+        lambda g: [zarrdask.open_array(g, name) for name in "ab"],
+        lambda g: [zarrdask.open(g, name, consolidated=False) for name in "ab"],
+    ],
+    ids=["list", "items", "values", "walk", "tree", "by name", "open_array", "open"],
+)
+def test_of_members_only_the_documents_of_the_groups_format_are_read(counting, zarr_format, act):
+    group, store = counting
+    act(group)
+    assert store.reads == {f"{name}/{key}": 1 for name in "ab" for key in DOCUMENTS[zarr_format]}
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_members_of_another_format_are_found(zarr_format):
+    values = {}
+    group = create_group(values, zarr_format=zarr_format)
+    other = 5 - zarr_format
+    zarrdask.create_array(values, "a", shape=2, dtype="u1", zarr_format=other)
+    assert list(group) == ["a"]
+    assert "a" in group
+    assert group["a"].zarr_format == other
+    assert [member.zarr_format for member in group.values()] == [other]
+
+
+def test_the_length_is_that_of_now():
+    group = create_group({})
+    group.create_group("a")
+    names = iter(group)
+    group.create_group("b")
+    assert len(group) == 2
+    assert list(names) == ["a"]
+    assert [len(group) for _ in group] == [2, 2]
+    begun = iter(group)
+    next(begun)
+    zarrdask.create_group(group.store, "c")
+    assert len(group) == 3
+    del group["a"]
+    assert (len(group), list(group)) == (2, ["b", "c"])
+
+
+def test_a_group_that_is_being_listed_pickles(tmp_path):
+    group = create_group(tmp_path)
+    names = iter(group)
+    assert pickle.loads(pickle.dumps(group)) == group
+    assert list(names) == []

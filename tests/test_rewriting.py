@@ -152,7 +152,7 @@ def test_units_of_the_fill_value_are_stored_if_one_asks(stores):
     source = stored(np.zeros_like(VALUES))
     to = Stored(target.stored, (0, 0), empty=stores)
     count = sum(done(Pass(cutting((12, 12), (10, 10)), source, to, VALUES.dtype, 1, 9)))
-    assert count == target.nchunks_stored == (12 if stores else 0)
+    assert count == target.nchunks_stored() == (12 if stores else 0)
 
 
 def test_an_array_without_axes():

@@ -1,5 +1,6 @@
 """Chunks and shards of several shapes; one shape for all is tested with `plan_array`."""
 
+import dask
 import numpy as np
 import pytest
 
@@ -116,3 +117,18 @@ def test_only_v3_has_chunks_of_several_shapes():
     assert store == {"x": b"1"}
     z = zarrdask.create_array({}, shape=5, dtype="i4", chunks=((2, 2, 1),), zarr_format=2)
     assert z.chunks == (2,)
+
+
+def test_sizes_as_text_are_limits():
+    assert plan((1000, 1000), chunks="1 MB") == plan((1000, 1000), chunks="1000 kB")
+    with dask.config.set({"zarrdask.chunk-size": 4000, "zarrdask.shard-size": 64000}):
+        expected = plan((1000, 1000), chunks="auto", shards="auto")
+    assert plan((1000, 1000), chunks="4 kB", shards="64 kB") == expected
+
+
+@pytest.mark.parametrize("option", ["chunks", "shards"])
+@pytest.mark.parametrize("text", ["lots", "stored", "-1 MB", "inf", "1e400"])
+def test_text_that_is_no_size(option, text):
+    with pytest.raises(MetadataError, match="1 MB") as caught:
+        plan((5, 9), **{option: text})
+    assert (caught.value.key, caught.value.found) == (option, text)

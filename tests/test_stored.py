@@ -26,7 +26,7 @@ def test_units_are_known_by_their_keys():
     z, store = filled(chunks=((3, 1, 8),))
     store |= {"c/3": b"", "c/x": b"", "c/0/0": b"", "other": b""}
     assert sorted(stored_units(z.stored)) == [(0,), (1,), (2,)]
-    assert z.nchunks_stored == z.nchunks == 3
+    assert z.nchunks_stored() == z.nchunks == 3
     z[3:4] = 0
     assert sorted(stored_units(z.stored)) == [(0,), (2,)]
 
@@ -64,11 +64,11 @@ def test_what_is_appended_lies_in_chunks_of_the_last_length():
 
 def test_chunks_in_shards_of_several_shapes_are_counted():
     z, _ = filled(chunks=2, shards=((2, 6, 4),))
-    assert (z.nchunks, z.nchunks_stored) == (6, 6)
+    assert (z.nchunks, z.nchunks_stored()) == (6, 6)
     z[4:8] = 0
-    assert z.nchunks_stored == 4
+    assert z.nchunks_stored() == 4
     z.resize(5)
-    assert z.nchunks_stored == 2
+    assert z.nchunks_stored() == 2
     assert z[...].tolist() == [1, 2, 3, 4, 0]
 
 
@@ -180,7 +180,7 @@ def test_many_units_are_erased_in_batches_by_several_threads():
         z.resize(10)
     assert len(used) == 3
     assert max(n for n in store.changes if isinstance(n, int)) <= 256
-    assert z.nchunks_stored == 10
+    assert z.nchunks_stored() == 10
 
 
 def test_a_store_that_can_not_be_listed_is_asked_to_erase_all_that_there_might_be():

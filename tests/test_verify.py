@@ -466,7 +466,7 @@ class TestStores:
             pytest.raises((ConnectionResetError, zarrdask.StoreError)),
         ):
             zarrdask.verify(Gone(inner, Faults()), scheduler="sync")
-        assert z.nchunks_stored == 9
+        assert z.nchunks_stored() == 9
 
     def test_a_store_that_can_not_be_listed(self):
         class Deaf(FaultyStore):

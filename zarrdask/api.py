@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from zarrdask import config, hierarchy, nodes
+from zarrdask.arguments import check_options, suggests_arguments
 from zarrdask.creation import ArrayOptions, plan_array
 from zarrdask.errors import (
     NodeNotFoundError,
@@ -20,6 +21,7 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 
 
+@suggests_arguments
 def consolidate_metadata(
     url: Any, component: str | None = None, storage_options: dict[str, Any] | None = None
 ) -> Group:
@@ -130,6 +132,7 @@ def plan_write(
     >>> plan.unit((1, 0)).why
     'Dask blocks meet in it along axis 0 at 100'
     """
+    check_options(create_kwargs, plan_write, ArrayOptions)
     blocks = known_blocks(x.shape, x.chunks)
     found = None
     if not (create_kwargs or grid != "regular" or target is None):

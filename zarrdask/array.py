@@ -14,6 +14,7 @@ from zarrdask import chunkio, chunkwrite, config, hierarchy
 from zarrdask.accessors import BlockIndex, OuterIndex, PointIndex, broadcast
 from zarrdask.attributes import Attributes
 from zarrdask.chunkio import Chunks
+from zarrdask.codecs.base import Codec
 from zarrdask.cuts import Request
 from zarrdask.errors import (
     MetadataError,
@@ -23,6 +24,7 @@ from zarrdask.errors import (
 )
 from zarrdask.grids import Shape, extents
 from zarrdask.indexing import Selection, basic, expand, is_basic, is_integer, scalar_mask
+from zarrdask.info import Info, array_info, codec_options
 from zarrdask.metadata import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.resizing import (
     appended,
@@ -35,7 +37,7 @@ from zarrdask.resizing import (
 )
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
-from zarrdask.stored import count_stored, trim
+from zarrdask.stored import count_stored, stored_sizes, trim
 
 
 class Array:
@@ -129,12 +131,61 @@ class Array:
         return self.metadata.read_grid.size
 
     @property
-    def nchunks_stored(self) -> int:
-        """How many chunks are stored; the others read as the fill value.
+    def compressors(self) -> tuple[Codec, ...]:
+        """The codecs on the bytes of a chunk; in v2 one at most."""
+        return codec_options(self.metadata).compressors
 
-        In shards every chunk that the shard's index names counts, also outside the array.
+    @property
+    def filters(self) -> tuple[Codec, ...]:
+        """The codecs on the elements of a chunk; in v2 all codecs before the compressor."""
+        return codec_options(self.metadata).filters
+
+    @property
+    def order(self) -> Literal["C", "F"]:
+        """The order of the elements in a stored chunk."""
+        return codec_options(self.metadata).order
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the array was opened for reading only."""
+        return self.mode == "r"
+
+    @property
+    def info(self) -> Info:
+        """The properties of the array as a table, which prints."""
+        return array_info(hierarchy.location(self.store, self.path), self.metadata)
+
+    def nchunks_stored(self) -> int:
+        """Count the chunks that are stored: it lists the store.
+
+        The other chunks read as the fill value. In shards every chunk that the shard's index
+        names counts, also outside the array.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        UnsupportedError
+            If the store can't be listed.
         """
         return count_stored(self.stored)
+
+    def nbytes_stored(self) -> int:
+        """Add up the sizes of the stored chunks or shards: it lists the store.
+
+        Returns
+        -------
+        int
+            The bytes that they take encoded, without metadata documents.
+
+        Raises
+        ------
+        UnsupportedError
+            If the store can't be listed.
+        """
+        return stored_sizes(self.stored)[1]
 
     # ---- reading
 
@@ -333,7 +384,7 @@ class Array:
             except BaseException:
                 take_back(self.store, self.path, grown, shape)
                 raise
-            metadata = grow(self.store, self.path, shape, grown.metadata.shape)
+            metadata = grow(self.store, self.path, self.zarr_format, shape, grown.metadata.shape)
         self.stored = replace(old, metadata=metadata)
         return self.shape
 
@@ -347,12 +398,13 @@ class Array:
         def checked(found: Metadata | None) -> ArrayMetadata:
             return to(self._checked(found))
 
-        metadata = change(self.store, self.path, checked)
+        metadata = change(self.store, self.path, self.zarr_format, checked)
         self.stored = replace(self.stored, metadata=metadata)
 
     def refreshed(self) -> Chunks:
         """Return the array as it is stored now: others may have changed its shape."""
-        return replace(self.stored, metadata=self._checked(now(self.store, self.path)))
+        metadata = now(self.store, self.path, self.zarr_format)
+        return replace(self.stored, metadata=self._checked(metadata))
 
     def _checked(self, found: Metadata | None) -> ArrayMetadata:
         if not isinstance(found, ArrayMetadata):

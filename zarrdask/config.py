@@ -1,8 +1,11 @@
 """Settings. They live in Dask's configuration, under ``zarrdask``, so one mechanism serves both."""
 
+import os
 from functools import cache
 from importlib import import_module
 from typing import Any
+
+from zarrdask.errors import MetadataError
 
 DEFAULTS: dict[str, Any] = {
     # Bytes: neighbouring stored units are grouped into one Dask block up to this size.
@@ -44,6 +47,10 @@ DEFAULTS: dict[str, Any] = {
     "retry-delay": 10,
 }
 
+#: The least values of settings that can't be 0.
+_LEAST = {"requests": 1}
+_SIZE = 'a number of bytes, or text such as "16 MiB"'
+
 
 @cache
 def _dask_config() -> Any:
@@ -57,13 +64,72 @@ def _dask_config() -> Any:
 def get(name: str) -> Any:
     """Return the setting ``zarrdask.<name>``; a size may be written as "16 MiB".
 
+    Raises
+    ------
+    MetadataError
+        If its value is none that it can have. The error names its key.
+
     Examples
     --------
     >>> get("block-size")
     16777216
     """
     # With the default again: leaving `with dask.config.set(...)` may take all of ours away.
-    found = _dask_config().get(f"zarrdask.{name}", DEFAULTS[name])
-    if isinstance(found, str) and isinstance(DEFAULTS[name], int):
-        return import_module("dask.utils").parse_bytes(found)
-    return found
+    default = DEFAULTS[name]
+    value = _dask_config().get(f"zarrdask.{name}", default)
+    if value is default:
+        return value
+    key = f"zarrdask.{name}"
+    if isinstance(default, bool):
+        return _flag(value, key)
+    if isinstance(default, int):
+        return _number(value, key, least=_LEAST.get(name, 0))
+    if name == "threads":
+        return None if value is None else _number(value, key, least=1)
+    if not isinstance(value, str | os.PathLike | None):
+        raise MetadataError(
+            "this setting has a value of another type", key=key, found=value, expected="text"
+        )
+    return value
+
+
+def _flag(value: Any, key: str) -> bool:
+    if isinstance(value, bool | int) and value in (0, 1):
+        return bool(value)
+    raise MetadataError(
+        "this setting is either on or off", key=key, found=value, expected="true or false"
+    )
+
+
+def _number(value: Any, key: str, *, least: int) -> int | float:
+    number = parse_size(value, key) if isinstance(value, str) else value
+    # Written so that NaN does not pass.
+    if isinstance(number, int | float) and least <= number < float("inf"):
+        return number
+    raise MetadataError(
+        "this setting is out of range", key=key, found=value, expected=f"a number from {least}"
+    )
+
+
+def parse_size(text: str, key: str) -> int:
+    """Return a number of bytes that is written as text, such as "16 MiB".
+
+    Raises
+    ------
+    MetadataError
+        If the text is no size. The error names the key.
+
+    Examples
+    --------
+    >>> parse_size("1 MB", "chunks"), parse_size("64 KiB", "chunks")
+    (1000000, 65536)
+    """
+    try:
+        size = int(import_module("dask.utils").parse_bytes(text))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise MetadataError(
+            "this text is not a size in bytes", key=key, found=text, expected=_SIZE
+        ) from error
+    if size < 0:
+        raise MetadataError("a size can't be negative", key=key, found=text, expected=_SIZE)
+    return size

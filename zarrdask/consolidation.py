@@ -50,7 +50,7 @@ def ancestors(path: str) -> list[str]:
 
 
 @contextmanager
-def changing(store: Store, path: str, *, whole: bool) -> Iterator[Store]:
+def changing(store: Store, path: str, *, whole: bool, is_array: bool = False) -> Iterator[Store]:
     """Keep consolidated metadata true while a node is changed.
 
     Those of the node and of the groups above it are dropped first: a reader who comes in between
@@ -60,6 +60,8 @@ def changing(store: Store, path: str, *, whole: bool) -> Iterator[Store]:
     ----------
     whole : bool
         Whether what is below the node goes, too.
+    is_array : bool
+        Whether the node is known to be an array, which has no consolidated metadata itself.
 
     Yields
     ------
@@ -83,7 +85,7 @@ def changing(store: Store, path: str, *, whole: bool) -> Iterator[Store]:
     # Of other writers' documents nothing is wanted but that they go: how they are is no matter.
     wide, below = _widened(store, path)
     with strictness(strict=False, quiet=True):
-        dropped = _drop(wide, below)
+        dropped = _drop(wide, [*ancestors(below), *([] if is_array else [below])])
     yield store
     if after == "update":
         for each in dropped:
@@ -112,9 +114,8 @@ def _read(store: Store, paths: list[str], names: tuple[str, ...]) -> list[Docume
     return [{name: next(found) for name in names} for _ in paths]
 
 
-def _drop(store: Store, path: str) -> list[_Dropped]:
-    """Drop the consolidated metadata at and above a path, and return them."""
-    groups = [*ancestors(path), path]
+def _drop(store: Store, groups: list[str]) -> list[_Dropped]:
+    """Drop the consolidated metadata of the groups at some paths, and return them."""
     dropped = []
     for group, documents in zip(groups, _read(store, groups, consolidated.NAMES), strict=True):
         prefix = f"{group}/" if group else ""

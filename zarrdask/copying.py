@@ -8,7 +8,7 @@ from typing import Any, Literal
 from zarrdask import drafts, hierarchy
 from zarrdask.chunkio import Chunks
 from zarrdask.conversion import convert, convert_group
-from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
+from zarrdask.errors import MetadataError, ZarrdaskError
 from zarrdask.losses import group_losses, losses
 from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.render import counted
@@ -200,19 +200,8 @@ def _walk(
             continue
         yield below, found
         if isinstance(found, GroupMetadata):
-            group = hierarchy.join(path, below)
-            names = hierarchy.member_names(store, group)
-            left += [
-                (hierarchy.join(below, n), _read(store, hierarchy.join(group, n))) for n in names
-            ]
-
-
-def _read(store: Store, path: str) -> Metadata | ZarrdaskError:
-    try:
-        found = hierarchy.read(store, path)
-    except ZarrdaskError as error:
-        return error
-    return found or UnsupportedError("not a node", key=hierarchy.location(store, path))
+            members = hierarchy.children(store, hierarchy.join(path, below))
+            left += [(hierarchy.join(below, name), member) for name, member in members]
 
 
 def converted(found: Metadata, **changes: Any) -> Metadata:

@@ -5,7 +5,7 @@ from typing import Any
 
 from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.grids import Shape
-from zarrdask.indexing import Region, basic, named, pick_size
+from zarrdask.indexing import Region, basic, beyond, named, pick_size
 from zarrdask.metadata import ArrayMetadata
 from zarrdask.plan.align import Chunks, even
 from zarrdask.sizes import GridLike
@@ -86,8 +86,8 @@ def find_region(region: Any, metadata: ArrayMetadata) -> Region:
     Raises
     ------
     SelectionError
-        If it is not made of slices without a step. So it is with ``"auto"``, all of it or along an
-        axis: a place is found by coordinates, and there are none here.
+        If it is not made of slices without a step, or goes beyond the array; also if it is
+        ``"auto"``, all of it or along an axis: that is found by coordinates, which arrays lack.
     """
     if _is_auto(region):
         raise SelectionError(
@@ -107,6 +107,15 @@ def find_region(region: Any, metadata: ArrayMetadata) -> Region:
     if not selection.plain or any(pick.step != 1 for pick in picks):
         raise SelectionError(
             "a region is made of slices without a step", key="region", found=region
+        )
+    outside = beyond(() if region is None else region, metadata.shape)
+    if outside is not None:
+        axis, pick = outside
+        raise SelectionError(
+            f"the region goes beyond the array along axis {axis}; resize or append makes it longer",
+            key="region",
+            found=pick,
+            expected=f"a slice within 0 to {metadata.shape[axis]}",
         )
     return picks
 

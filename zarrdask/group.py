@@ -1,20 +1,75 @@
 """Groups: nodes that hold nodes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import replace
-from typing import Any
+from typing import Any, Generic, TypeVar
+from weakref import ReferenceType, ref
 
 from zarrdask import hierarchy, nodes
+from zarrdask.arguments import suggests_arguments
 from zarrdask.array import Array
 from zarrdask.attributes import Attributes
 from zarrdask.creation import ArrayOptions, given_attributes, plan_array
-from zarrdask.errors import MetadataError, NodeNotFoundError, NodeTypeError, ReadOnlyError
+from zarrdask.errors import (
+    MetadataError,
+    NodeNotFoundError,
+    NodeTypeError,
+    ReadOnlyError,
+    ZarrdaskError,
+)
+from zarrdask.formats.detect import Search
+from zarrdask.info import Info, group_info
 from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.opening import check_mode, create_array
 from zarrdask.storage.base import Store
 from zarrdask.tolerance import strictness
+from zarrdask.tree import Tree
 
 MODES = ("r", "r+", "a", "w", "w-")
+T = TypeVar("T")
+#: Characters that lengths of chunks may take in a line of a tree.
+_LONGEST_LENGTHS = 60
+
+
+class _Listing(Iterator[T], Generic[T]):
+    """An iterator over what a listing found, which knows their number before the first one.
+
+    ``list(group)`` asks for an iterator and then for the length of the group: both come from one
+    listing of the store.
+    """
+
+    def __init__(self, items: Iterable[T]) -> None:
+        self._items = list(items)
+        self._next = 0
+
+    @property
+    def count(self) -> int | None:
+        """The number of items, or None after the first one was taken."""
+        return len(self._items) if self._next == 0 else None
+
+    def __next__(self) -> T:
+        self._next += 1
+        if self._next > len(self._items):
+            raise StopIteration
+        return self._items[self._next - 1]
+
+
+class _Items(ItemsView[str, "Array | Group"]):
+    """The members of a group by name, each document read once."""
+
+    _mapping: "Group"
+
+    def __iter__(self) -> Iterator[tuple[str, "Array | Group"]]:
+        return self._mapping._listed(self._mapping._members())
+
+
+class _Values(ValuesView["Array | Group"]):
+    """The members of a group, each document read once."""
+
+    _mapping: "Group"
+
+    def __iter__(self) -> Iterator["Array | Group"]:
+        return self._mapping._listed(member for _, member in self._mapping._members())
 
 
 class Group(Mapping[str, "Array | Group"]):
@@ -32,7 +87,13 @@ class Group(Mapping[str, "Array | Group"]):
         Whether it and its members may be changed.
     strict : bool, optional
         As in `open_group`; it holds for what is read below, too.
+    search : Search, optional
+        Which formats its members may have: by default they are expected to be of its own, and
+        documents of others are requested only where there are none of it.
     """
+
+    #: The iterator that was made last, while it is in use.
+    _latest: "ReferenceType[_Listing[Any]] | None" = None
 
     def __init__(
         self,
@@ -42,12 +103,17 @@ class Group(Mapping[str, "Array | Group"]):
         mode: str = "r",
         *,
         strict: bool | None = None,
+        search: Search | None = None,
     ) -> None:
         self.store = store
         self.path = path
         self.metadata = metadata
         self.mode = mode
         self.strict = strict
+        self.search = search or Search(metadata.zarr_format)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_latest"}
 
     @property
     def name(self) -> str:
@@ -68,7 +134,9 @@ class Group(Mapping[str, "Array | Group"]):
         self.check_writable()
         # What there was to allow, or to say, was where it was opened.
         with strictness(strict=False, quiet=True):
-            before = open_group(self.store, self.path, consolidated=False).metadata
+            before = open_group(
+                self.store, self.path, zarr_format=self.zarr_format, consolidated=False
+            ).metadata
         metadata = replace(before, attributes=dict(attributes))
         hierarchy.write(self.store, self.path, metadata, before=before)
         self.metadata = metadata
@@ -91,12 +159,13 @@ class Group(Mapping[str, "Array | Group"]):
     # ---- members
 
     def _node(self, path: str, metadata: Metadata) -> "Array | Group":
-        return node(self.store, path, metadata, self.mode, strict=self.strict)
+        search = self.search if self.search.only else None
+        return node(self.store, path, metadata, self.mode, strict=self.strict, search=search)
 
     def __getitem__(self, name: str) -> "Array | Group":
         path = self._below(name)
         with strictness(self.strict):
-            metadata = None if path is None else hierarchy.read(self.store, path)
+            metadata = None if path is None else hierarchy.read(self.store, path, self.search)
         if path is None or metadata is None:
             raise self._missing(name)
         return self._node(path, metadata)
@@ -118,20 +187,46 @@ class Group(Mapping[str, "Array | Group"]):
     def __contains__(self, name: object) -> bool:
         path = self._below(name)
         return path is not None and (
-            hierarchy.exists(self.store, path) or hierarchy.is_implied(self.store, path)
+            hierarchy.exists(self.store, path, self.search)
+            or (self.search.accepts(3) and hierarchy.is_implied(self.store, path))
         )
 
-    def _members(self) -> Iterator[tuple[str, "Array | Group"]]:
+    def _children(self) -> list[tuple[str, Metadata | ZarrdaskError]]:
+        """Return the metadata of the members by name; for one that is not valid, the error."""
         with strictness(self.strict):
-            found = list(hierarchy.children(self.store, self.path))
-        for name, metadata in found:
-            yield name, self._node(hierarchy.join(self.path, name), metadata)
+            return list(hierarchy.children(self.store, self.path, self.search))
+
+    def _members(self) -> list[tuple[str, "Array | Group"]]:
+        members = []
+        for name, metadata in self._children():
+            if isinstance(metadata, ZarrdaskError):
+                raise metadata
+            members.append((name, self._node(hierarchy.join(self.path, name), metadata)))
+        return members
+
+    def _listed(self, items: Iterable[T]) -> _Listing[T]:
+        listing = _Listing(items)
+        self._latest = ref(listing)
+        return listing
 
     def __iter__(self) -> Iterator[str]:
-        return iter(hierarchy.member_names(self.store, self.path))
+        return self._listed(hierarchy.member_names(self.store, self.path, self.search))
 
     def __len__(self) -> int:
-        return len(hierarchy.member_names(self.store, self.path))
+        latest = self._latest and self._latest()
+        self._latest = None
+        count = latest.count if latest else None
+        if count is None:
+            count = len(hierarchy.member_names(self.store, self.path, self.search))
+        return count
+
+    def items(self) -> ItemsView[str, "Array | Group"]:
+        """Return a view of name and node of each member."""
+        return _Items(self)
+
+    def values(self) -> ValuesView["Array | Group"]:
+        """Return a view of the members."""
+        return _Values(self)
 
     def arrays(self) -> Iterator[tuple[str, Array]]:
         """Yield name and array of each array right below."""
@@ -148,12 +243,45 @@ class Group(Mapping[str, "Array | Group"]):
             if isinstance(found, Group):
                 yield from ((f"{name}/{path}", below) for path, below in found.walk())
 
-    def tree(self) -> str:
-        """Return a drawing of everything below."""
-        return "\n".join([self.path or "/", *_branches(self)])
+    @property
+    def info(self) -> Info:
+        """The properties of the group as a table, which prints: it lists the members."""
+        return group_info(hierarchy.location(self.store, self.path), self.metadata, self)
+
+    def tree(self, depth: int | None = None) -> Tree:
+        """Return a drawing of everything below, which prints; notebooks show it, too.
+
+        Parameters
+        ----------
+        depth : int, optional
+            How many levels are drawn; all by default.
+
+        Returns
+        -------
+        Tree
+            A line for each node: arrays with shape, data type, chunks and shards; nodes that
+            can't be opened with the reason.
+        """
+        return Tree(self.path or "/", self._branches(depth))
+
+    def _branches(self, depth: int | None) -> tuple[Tree, ...]:
+        if depth == 0:
+            return ()
+        branches = []
+        for name, metadata in self._children():
+            if isinstance(metadata, ZarrdaskError):
+                branches.append(Tree(f"{name}  can't be opened: {metadata}"))
+                continue
+            member = self._node(hierarchy.join(self.path, name), metadata)
+            if isinstance(member, Group):
+                branches.append(Tree(name, member._branches(depth and depth - 1)))
+            else:
+                branches.append(array_tree(name, member))
+        return tuple(branches)
 
     def __delitem__(self, name: str) -> None:
         self.check_writable()
+        self._latest = None
         if name not in self:
             raise self._missing(name)
         hierarchy.erase(self.store, hierarchy.join(self.path, name))
@@ -163,6 +291,7 @@ class Group(Mapping[str, "Array | Group"]):
     def create_array(self, name: str, **options: Any) -> Array:
         """Create an array below; options as in `zarrdask.create_array`."""
         self.check_writable()
+        self._latest = None
         options.setdefault("zarr_format", self.zarr_format)
         return create_array(self.store, hierarchy.join(self.path, name), **options)
 
@@ -171,6 +300,7 @@ class Group(Mapping[str, "Array | Group"]):
     ) -> "Group":
         """Create a group below."""
         self.check_writable()
+        self._latest = None
         metadata = GroupMetadata(self.zarr_format, given_attributes(attributes))
         path = hierarchy.join(self.path, name)
         return _create(self.store, path, metadata, overwrite=overwrite, strict=self.strict)
@@ -183,9 +313,9 @@ class Group(Mapping[str, "Array | Group"]):
         NodeTypeError
             If it is an array.
         """
-        if name not in self:
+        found = self.get(name)
+        if found is None:
             return self.create_group(name)
-        found = self[name]
         if isinstance(found, Array):
             raise NodeTypeError("an array is here", key=found.path, found="array", expected="group")
         return found
@@ -200,9 +330,9 @@ class Group(Mapping[str, "Array | Group"]):
         MetadataError
             If its shape or data type are others.
         """
-        if name not in self:
+        found = self.get(name)
+        if found is None:
             return self.create_array(name, shape=shape, dtype=dtype, **options)
-        found = self[name]
         if isinstance(found, Group):
             raise NodeTypeError("a group is here", key=found.path, found="group", expected="array")
         wanted = plan_array(
@@ -226,37 +356,45 @@ class Group(Mapping[str, "Array | Group"]):
     __hash__ = None  # type: ignore[assignment]
 
 
-def _branches(group: Group) -> list[str]:
-    members = list(group._members())
-    lines = []
-    for position, (name, found) in enumerate(members):
-        last = position == len(members) - 1
-        text = name if isinstance(found, Group) else f"{name} {found.shape} {found.dtype}"
-        lines.append(f"{'└── ' if last else '├── '}{text}")
-        if isinstance(found, Group):
-            lines += [f"{'    ' if last else '│   '}{line}" for line in _branches(found)]
-    return lines
+def array_tree(name: str, array: Array) -> Tree:
+    """Return the tree of an array: one line with its shape, data type, chunks and shards."""
+    shards = f" in shards {_shortened(array.shards)}" if array.shards else ""
+    chunks = _shortened(array.chunks)
+    return Tree(f"{name} {array.shape} {array.dtype}, chunks {chunks}{shards}")
+
+
+def _shortened(lengths: Any) -> str:
+    text = str(lengths)
+    return text if len(text) <= _LONGEST_LENGTHS else f"{text[:_LONGEST_LENGTHS]}..."
 
 
 def node(
-    store: Store, path: str, metadata: Metadata, mode: str, *, strict: bool | None = None
+    store: Store,
+    path: str,
+    metadata: Metadata,
+    mode: str,
+    *,
+    strict: bool | None = None,
+    search: Search | None = None,
 ) -> Array | Group:
     """Return the array or group that metadata describes."""
     if isinstance(metadata, ArrayMetadata):
         return Array(store, path, metadata, mode)
-    return Group(store, path, metadata, mode, strict=strict)
+    return Group(store, path, metadata, mode, strict=strict, search=search)
 
 
 # --------------------------------------------------------------------------------------------
 # Verbs
 
 
+@suggests_arguments
 def open(  # noqa: A001
     url: Any,
     component: str | None = None,
     mode: str = "r",
     storage_options: dict[str, Any] | None = None,
     *,
+    zarr_format: ZarrFormat | None = None,
     strict: bool | None = None,
     consolidated: bool | None = None,
 ) -> Array | Group:
@@ -272,6 +410,9 @@ def open(  # noqa: A001
         Whether it may be changed.
     storage_options : dict, optional
         For fsspec.
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
+        The only format whose documents are requested, of the node and of all below it; by
+        default any.
     strict : bool, optional
         As in `open_array`.
     consolidated : bool, optional
@@ -287,20 +428,22 @@ def open(  # noqa: A001
         If its metadata is wrong, or needs what isn't there.
     """
     check_mode(mode, ("r", "r+"))
-    strict = hierarchy.strict_below(url, strict)
+    strict, search = hierarchy.strict_below(url, strict), hierarchy.search_below(url, zarr_format)
     store, path = hierarchy.locate(url, component, storage_options)
     with strictness(strict):
-        store, metadata = hierarchy.find(store, path, consolidated=consolidated)
-    return node(store, path, metadata, mode, strict=strict)
+        store, metadata = hierarchy.find(store, path, consolidated=consolidated, search=search)
+    own = search if search.only else None
+    return node(store, path, metadata, mode, strict=strict, search=own)
 
 
+@suggests_arguments
 def open_group(
     url: Any,
     component: str | None = None,
     mode: str = "r",
     storage_options: dict[str, Any] | None = None,
     *,
-    zarr_format: ZarrFormat = 3,
+    zarr_format: ZarrFormat | None = None,
     strict: bool | None = None,
     consolidated: bool | None = None,
 ) -> Group:
@@ -312,8 +455,8 @@ def open_group(
         As in `open`.
     mode : {"r", "r+", "a", "w", "w-"}
         Read; change; create if there is none; replace; create, or fail if there is one.
-    zarr_format : {3, 2, "v3-draft", "v3-draft-protocol"}
-        Of a group that is created.
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
+        As in `open`; a group that is created has this format, or 3 by default.
     strict : bool, optional
         As in `open_array`.
     consolidated : bool, optional
@@ -327,13 +470,14 @@ def open_group(
         If it is an array.
     """
     check_mode(mode, MODES)
-    strict, new = hierarchy.strict_below(url, strict), GroupMetadata(zarr_format)
+    strict, search = hierarchy.strict_below(url, strict), hierarchy.search_below(url, zarr_format)
+    new = GroupMetadata(3 if zarr_format is None else zarr_format)
     store, path = hierarchy.locate(url, component, storage_options)
     if mode in ("w", "w-"):
         return _create(store, path, new, overwrite=mode == "w", strict=strict)
     try:
         with strictness(strict):
-            store, metadata = hierarchy.find(store, path, consolidated=consolidated)
+            store, metadata = hierarchy.find(store, path, consolidated=consolidated, search=search)
     except NodeNotFoundError:
         if mode != "a":
             raise
@@ -342,9 +486,11 @@ def open_group(
         raise NodeTypeError(
             "an array is here", key=hierarchy.location(store, path), found="array", expected="group"
         )
-    return Group(store, path, metadata, "r" if mode == "r" else "r+", strict=strict)
+    own = search if search.only else None
+    return Group(store, path, metadata, "r" if mode == "r" else "r+", strict=strict, search=own)
 
 
+@suggests_arguments
 def create_group(
     url: Any,
     component: str | None = None,

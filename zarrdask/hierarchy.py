@@ -9,8 +9,9 @@ from zarrdask.errors import LinkError, MetadataError, NodeNotFoundError, Zarrdas
 from zarrdask.formats import consolidated as forms
 from zarrdask.formats import detect, v2
 from zarrdask.formats.base import Documents
+from zarrdask.formats.detect import ANY, Search
 from zarrdask.implicit import implied
-from zarrdask.metadata import Metadata, ZarrFormat
+from zarrdask.metadata import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.consolidated import ConsolidatedStore, Held, plain
 from zarrdask.storage.draft import DraftStore
@@ -99,7 +100,28 @@ def join(path: str, name: str) -> str:
     return f"{path}/{below}" if path and below else path or below
 
 
-def read(store: Store, path: str) -> Metadata | None:
+def search_below(url: Any, zarr_format: ZarrFormat | None) -> Search:
+    """Return which formats a node may have that is opened by a URL, store or opened node.
+
+    Parameters
+    ----------
+    url : object
+        As the user gives it. Members of an opened group are expected to be of its format.
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
+        The only format, if the user asks for one.
+
+    Raises
+    ------
+    MetadataError
+        If there is no such format.
+    """
+    above = getattr(url, "search", None)
+    if zarr_format is None and isinstance(above, Search):
+        return above
+    return detect.search(zarr_format)
+
+
+def read(store: Store, path: str, search: Search = ANY) -> Metadata | None:
     """Return the node at a path, or None if there is none.
 
     Raises
@@ -107,8 +129,10 @@ def read(store: Store, path: str) -> Metadata | None:
     MetadataError, UnsupportedError
         If its documents are wrong; the error names the path.
     """
-    found = _parse(store, path, _documents(store, [path])[0])
-    return implied(store, prefix_of(path)) if found is None else found
+    metadata = _parse(store, path, _documents(store, [path], search.rounds(store))[0])
+    if metadata is None and search.accepts(3):
+        metadata = implied(store, prefix_of(path))
+    return metadata if metadata is None or search.accepts(metadata.zarr_format) else None
 
 
 def read_each(store: Store, paths: list[str]) -> list[Metadata | None]:
@@ -119,22 +143,34 @@ def read_each(store: Store, paths: list[str]) -> list[Metadata | None]:
     MetadataError, UnsupportedError
         As `read`.
     """
-    found = zip(paths, _documents(store, paths), strict=True)
+    found = zip(paths, _documents(store, paths, ANY.rounds(store)), strict=True)
     return [_parse(store, path, documents) for path, documents in found]
 
 
 def _documents(
-    store: Store, paths: list[str], names: tuple[str, ...] | None = None
+    store: Store, paths: list[str], rounds: tuple[tuple[str, ...], ...]
 ) -> list[Documents]:
-    """Return what documents there are of several nodes, asked for at once."""
-    names = names or detect.names(store)
-    keys = [prefix_of(path) + name for path in paths for name in names]
-    # Each value is valid until the next is asked for: keep them by value.
-    found = [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
-    step = len(names)
-    return [
-        dict(zip(names, found[at : at + step], strict=True)) for at in range(0, len(found), step)
-    ]
+    """Return the documents of several nodes.
+
+    Parameters
+    ----------
+    rounds : tuple of (tuple of str)
+        The names of the documents. Those of a round are requested together, for the nodes of
+        which no earlier round has found any that makes a node.
+    """
+    documents: list[dict[str, bytes | None]] = [{} for _ in paths]
+    left = list(range(len(paths)))
+    for names in rounds:
+        keys = [prefix_of(paths[at]) + name for at in left for name in names]
+        # Each value is valid until the next is requested: keep them by value.
+        values = [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
+        for number, at in enumerate(left):
+            own = values[number * len(names) : (number + 1) * len(names)]
+            documents[at].update(zip(names, own, strict=True))
+        left = [at for at in left if not detect.is_node(documents[at])]
+        if not left:
+            break
+    return [*documents]
 
 
 def _parse(store: Store, path: str, documents: Documents) -> Metadata | None:
@@ -157,11 +193,11 @@ def _parse(store: Store, path: str, documents: Documents) -> Metadata | None:
     return found
 
 
-def exists(store: Store, path: str) -> bool:
+def exists(store: Store, path: str, search: Search = ANY) -> bool:
     """Whether there is a node at a path, be it valid or not."""
-    prefix = prefix_of(path)
-    keys = [prefix + name for form in detect.formats_of(store) for name in form.CHILD_NAMES]
-    return any(value is not None for value in store.get_many(keys, Scratch()))
+    makes = [name for form in detect.formats_of(store) for name in form.CHILD_NAMES]
+    rounds = tuple(tuple(name for name in r if name in makes) for r in search.rounds(store))
+    return detect.is_node(_documents(store, [path], rounds)[0])
 
 
 def has_document(store: Store, path: str) -> bool:
@@ -177,7 +213,12 @@ def is_implied(store: Store, path: str) -> bool:
 
 
 def find(
-    store: Store, path: str, *, consolidated: bool | None = False, group: bool = True
+    store: Store,
+    path: str,
+    *,
+    consolidated: bool | None = False,
+    group: bool = True,
+    search: Search = ANY,
 ) -> tuple[Store, Metadata]:
     """Return the node at a path, and the store as the hierarchy that the node is in sees it.
 
@@ -188,6 +229,8 @@ def find(
         (None), or else those of a group above it; then it is an error if there are none.
     group : bool
         Whether a group is looked for.
+    search : Search
+        Which formats the node may have.
 
     Raises
     ------
@@ -198,33 +241,40 @@ def find(
     """
     if consolidated is False or isinstance(store, DraftStore):
         store = plain(store)
+    enters = search.zarr_format is None or search.zarr_format not in (2, 3) or not search.only
     try:
         if consolidated or (group and consolidated is None and not isinstance(store, DraftStore)):
-            store, found = _find_consolidated(store, path, above=bool(consolidated))
+            store, found = _find_consolidated(store, path, search, above=bool(consolidated))
         else:
-            found = read(store, path)
-        if found is None and (view := drafts.around(plain(store), ancestors(path))):
-            store, found = view, read(view, path)
+            found = read(store, path, search)
+        if found is None and enters and (view := drafts.around(plain(store), ancestors(path))):
+            store, found = view, read(view, path, search)
     except drafts.EntryPointError as entry:
+        if not enters:
+            raise
         store = drafts.enter(plain(store), path, entry.data)
-        found = read(store, path)
-    if found is None:
+        found = read(store, path, search)
+    if found is None or not search.accepts(found.zarr_format):
+        of_format = f" of zarr_format={search.zarr_format!r}" if search.only else ""
         raise NodeNotFoundError(
-            hints.missing(store, path),
+            hints.missing(store, path, f"there is no array or group{of_format} here"),
             key=location(store, path),
-            expected=f"one of {', '.join(_looked_for(store, path))}",
+            expected=f"one of {', '.join(_looked_for(store, path, search))}",
         )
     return store, found
 
 
-def _looked_for(store: Store, path: str) -> Iterable[str]:
+def _looked_for(store: Store, path: str, search: Search) -> Iterable[str]:
     """Return the documents of which there is none: by name, or by key in the draft."""
     if not isinstance(store, DraftStore):
-        return detect.NAMES
+        requested = {name for names in search.rounds(store) for name in names}
+        return [name for name in detect.NAMES if name in requested]
     return [store.real(prefix_of(path) + name) for name in detect.names(store)]
 
 
-def _find_consolidated(store: Store, path: str, *, above: bool) -> tuple[Store, Metadata | None]:
+def _find_consolidated(
+    store: Store, path: str, search: Search, *, above: bool
+) -> tuple[Store, Metadata | None]:
     """Return the node at a path, if there is one, and the store as consolidated metadata show it.
 
     Parameters
@@ -233,18 +283,25 @@ def _find_consolidated(store: Store, path: str, *, above: bool) -> tuple[Store, 
         Whether there must be some, of the node or of a group above it.
     """
     if isinstance(store, ConsolidatedStore) and store.holds(path):
-        return store, read(store, path)
+        return store, read(store, path, search)
     store = plain(store)
     groups = [path, *reversed(ancestors(path))] if above else [path]
-    asked = _documents(store, groups, (*detect.NAMES, forms.KEY))
+    rounds = tuple(
+        (*names, forms.KEY) if set(v2.NAMES) <= set(names) else names
+        for names in search.rounds(store)
+    )
+    asked = _documents(store, groups, rounds)
     for group, documents in zip(groups, asked, strict=True):
         own, held = _taken(store, group, documents)
         # One that tells of no members says nothing: they may be there all the same.
         view = ConsolidatedStore(store, group, held) if held and any(held.documents) else store
         if group == path and (held is not None or not above):
-            return view, _parse(store, path, own) or implied(store, prefix_of(path))
+            metadata = _parse(store, path, own)
+            if metadata is None and search.accepts(3):
+                metadata = implied(store, prefix_of(path))
+            return view, metadata
         if held is not None:
-            return view, read(view, path)
+            return view, read(view, path, search)
     raise MetadataError(
         "there are no consolidated metadata here",
         key=location(store, path),
@@ -259,10 +316,11 @@ def _taken(store: Store, path: str, documents: Documents) -> tuple[Documents, He
         raise error.within(location(store, path)) from error.__cause__
 
 
-def stamp(store: Store, path: str) -> str:
+def stamp(store: Store, path: str, search: Search = ANY) -> str:
     """Return what changes when the node's documents are written again, or "" if that costs."""
     prefix = prefix_of(path)
-    return "".join(store.stamp(prefix + name) for name in detect.names(store))
+    names = [name for names in search.rounds(store) for name in names]
+    return "".join(store.stamp(prefix + name) for name in names)
 
 
 def write(store: Store, path: str, metadata: Metadata, *, before: Metadata | None = None) -> None:
@@ -281,7 +339,8 @@ def write(store: Store, path: str, metadata: Metadata, *, before: Metadata | Non
         documents = {n: value for n, value in documents.items() if old.get(n) != value}
     if not documents:
         return
-    with changing(store, path, whole=False) as real:
+    is_array = isinstance(metadata, ArrayMetadata)
+    with changing(store, path, whole=False, is_array=is_array) as real:
         for name, value in documents.items():
             if value is None:
                 real.erase(prefix + name)
@@ -311,14 +370,15 @@ def remove(store: Store, path: str) -> None:
     store.erase_prefix(prefix)
 
 
-def _members(store: Store, path: str) -> list[tuple[str, Documents]]:
+def _members(store: Store, path: str, search: Search = ANY) -> list[tuple[str, Documents]]:
     _, below = store.list_dir(prefix_of(path))
     names = list(filter(_is_name, below))
-    documents = _documents(store, [join(path, name) for name in names])
+    documents = _documents(store, [join(path, name) for name in names], search.rounds(store))
     return [
         (name, found)
         for name, found in zip(names, documents, strict=True)
-        if _is_member(store, name, found) or _is_implied_member(store, path, name)
+        if _is_member(store, name, found)
+        or (search.accepts(3) and _is_implied_member(store, path, name))
     ]
 
 
@@ -332,7 +392,7 @@ def _is_member(store: Store, name: str, documents: Documents) -> bool:
     keys = [key for form in detect.formats_of(store) for key in form.CHILD_NAMES]
     if _is_reserved(name) and not isinstance(store, DraftStore):
         keys = [*v2.CHILD_NAMES]
-    return any(documents[key] is not None for key in keys)
+    return any(documents.get(key) is not None for key in keys)
 
 
 def _is_reserved(name: str) -> bool:
@@ -356,7 +416,7 @@ def entries(store: Store, path: str) -> forms.Entries:
         If the store can't be listed.
     """
     start = len(prefix_of(path))
-    found = {"": forms.parsed("", _documents(store, [path])[0])}
+    found = {"": forms.parsed("", _documents(store, [path], ANY.rounds(store))[0])}
     groups = [path]
     while groups:
         group = groups.pop(0)
@@ -369,7 +429,7 @@ def entries(store: Store, path: str) -> forms.Entries:
     return found
 
 
-def member_names(store: Store, path: str) -> list[str]:
+def member_names(store: Store, path: str, search: Search = ANY) -> list[str]:
     """Return the names of the nodes right below a group, be they valid or not.
 
     Raises
@@ -378,21 +438,29 @@ def member_names(store: Store, path: str) -> list[str]:
         If the store can't be listed.
     """
     held = store.members(path) if isinstance(store, ConsolidatedStore) else None
-    return [name for name, _ in _members(store, path)] if held is None else held
+    return [name for name, _ in _members(store, path, search)] if held is None else held
 
 
-def children(store: Store, path: str) -> Iterator[tuple[str, Metadata]]:
-    """Yield the nodes right below a group, by name.
+def children(
+    store: Store, path: str, search: Search = ANY
+) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
+    """Yield the nodes right below a group, by name; for one that is not valid, the error.
+
+    The store is listed once, and each document is read once.
 
     Raises
     ------
     UnsupportedError
         If the store can't be listed.
-    MetadataError
-        If one is not valid.
     """
-    for name, documents in _members(store, path):
+    for name, documents in _members(store, path, search):
         below = join(path, name)
-        found = _parse(store, below, documents) or implied(store, prefix_of(below))
-        if found is not None:
-            yield name, found
+        try:
+            metadata = _parse(store, below, documents)
+            if metadata is None and search.accepts(3):
+                metadata = implied(store, prefix_of(below))
+        except ZarrdaskError as error:
+            yield name, error
+            continue
+        if metadata is not None:
+            yield name, metadata

@@ -17,9 +17,8 @@ _UP, _UP_ELSEWHERE = 8, 4
 _FOLDERS = ("meta", "data")
 
 
-def missing(store: Store, path: str) -> str:
-    """Return what is to be said of a place where there is no node."""
-    text = "there is no array or group here"
+def missing(store: Store, path: str, text: str = "there is no array or group here") -> str:
+    """Return a text for a place where there is no node, with a hint at the usual mistakes."""
     inner = store
     while isinstance(inner, WrappedStore):
         inner = inner.inner

@@ -113,6 +113,28 @@ def expand(index: Any, ndim: int, *, new_axes: bool = True) -> tuple[Any, ...]:
     return (*entries[:at], *missing, *entries[at + 1 :])
 
 
+def beyond(index: Any, shape: tuple[int, ...]) -> tuple[int, slice] | None:
+    """Return the first slice of an index that reaches beyond its axis, where NumPy cuts it.
+
+    Returns
+    -------
+    (int, slice) or None
+        The axis and the slice as it is given; None if all slices lie within the array.
+
+    Examples
+    --------
+    >>> beyond((slice(2, 4), slice(0, 9)), (4, 8))
+    (1, slice(0, 9, None))
+    """
+    entries = [entry for entry in expand(index, len(shape)) if entry is not None]
+    for axis, (entry, size) in enumerate(zip(entries, shape, strict=True)):
+        if isinstance(entry, slice):
+            ends = [end for end in (entry.start, entry.stop) if end is not None]
+            if any(not -size <= end <= size for end in ends):
+                return axis, entry
+    return None
+
+
 def is_integer(entry: Any) -> bool:
     """Whether an index entry is one integer: of Python or NumPy (also 0-d), not a bool."""
     if isinstance(entry, np.ndarray):

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from zarrdask import hierarchy, nodes
+from zarrdask.arguments import suggests_arguments
 from zarrdask.array import Array
 from zarrdask.creation import ArrayOptions, CodecsLike, KeysLike, plan_array
 from zarrdask.errors import MetadataError, NodeTypeError
@@ -12,14 +13,17 @@ from zarrdask.sizes import ChunksLike, GridLike
 from zarrdask.tolerance import strictness
 
 MODES = ("r", "r+")
+_CREATING = ("w", "w-", "a", "x")
 
 
+@suggests_arguments
 def open_array(
     url: Any,
     component: str | None = None,
     mode: str = "r",
     storage_options: dict[str, Any] | None = None,
     *,
+    zarr_format: ZarrFormat | None = None,
     strict: bool | None = None,
     consolidated: bool | None = None,
 ) -> Array:
@@ -35,6 +39,9 @@ def open_array(
         Whether it may be changed.
     storage_options : dict, optional
         For fsspec.
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
+        The only format whose documents are requested; by default any. It saves requests, and
+        opens arrays in stores that deny access to documents that are not there.
     strict : bool, optional
         Whether metadata that break a rule, but whose meaning is known, are an error that names
         the rule. If not given, as the group that is given as `url` was opened, or else
@@ -53,12 +60,15 @@ def open_array(
         If its metadata is wrong, or needs what isn't there.
     """
     check_mode(mode, MODES)
-    strict = hierarchy.strict_below(url, strict)
-    if isinstance(url, Array) and not component and not strict:
+    strict, search = hierarchy.strict_below(url, strict), hierarchy.search_below(url, zarr_format)
+    known = isinstance(url, Array) and not component and search.accepts(url.zarr_format)
+    if known and not strict:
         return url if mode in ("r", url.mode) else Array(url.store, url.path, url.metadata, mode)
     store, path = hierarchy.locate(url, component, storage_options)
     with strictness(strict):
-        store, metadata = hierarchy.find(store, path, consolidated=consolidated, group=False)
+        store, metadata = hierarchy.find(
+            store, path, consolidated=consolidated, group=False, search=search
+        )
     if not isinstance(metadata, ArrayMetadata):
         raise NodeTypeError(
             "a group is here; give the path of an array in it as component",
@@ -77,10 +87,19 @@ def check_mode(mode: str, known: tuple[str, ...]) -> None:
     MetadataError
         If it is none of the known.
     """
-    if mode not in known:
-        raise MetadataError("unknown mode", key="mode", found=mode, expected=", ".join(known))
+    if mode in known:
+        return
+    message = "unknown mode"
+    if mode in _CREATING:
+        message = (
+            "this function opens what exists; create_array and create_group create a node, with "
+            "overwrite=True in the place of another"
+        )
+    expected = " or ".join(map(repr, known))
+    raise MetadataError(message, key="mode", found=mode, expected=expected)
 
 
+@suggests_arguments
 def create_array(
     url: Any,
     component: str | None = None,
@@ -116,13 +135,15 @@ def create_array(
     dtype : dtype_like, str or mapping
         What NumPy takes for one, or a data type of v3, by its name (``"bfloat16"``,
         ``"string"``) or as an object, ``{"name": ..., "configuration": ...}``.
-    chunks : "auto", int or sequence of (int or sequence of int)
+    chunks : "auto", str, int or sequence of (int or sequence of int)
         The shape of the chunks; -1 means the whole axis. ``"auto"`` (the default) halves the
-        array's longest axis until a chunk is at most ``zarrdask.chunk-size`` (1 MiB). For an
+        array's longest axis until a chunk is at most ``zarrdask.chunk-size`` (1 MiB); a size,
+        such as ``"4 MiB"``, is the limit instead of that setting. For an
         axis there may be the length of each chunk, as in Dask: v3's rectilinear grid.
-    shards : None, "auto", int or sequence of (int or sequence of int)
+    shards : None, "auto", str, int or sequence of (int or sequence of int)
         The shape of the shards: multiples of the chunks, stored as one object each. ``"auto"``
-        doubles the chunks until a shard is ``zarrdask.shard-size`` (64 MiB).
+        doubles the chunks until a shard is ``zarrdask.shard-size`` (64 MiB), or a size that is
+        given, such as ``"256 MiB"``.
     grid : dict or ChunkGrid, optional
         The chunk grid, instead of `chunks` and `shards`: as v3's ``chunk_grid``, or itself.
     compressors : codec or sequence, optional

@@ -15,10 +15,11 @@ import numpy as np
 from zarrdask import hierarchy
 from zarrdask.chunkio import Chunks
 from zarrdask.errors import MetadataError, SelectionError, StoreError, ZarrdaskError
+from zarrdask.formats.detect import Search
 from zarrdask.grids import Shape
 from zarrdask.indexing import Region, is_integer, whole_region
 from zarrdask.locks import Lock, UnitLocks, place_of
-from zarrdask.metadata import ArrayMetadata, Metadata
+from zarrdask.metadata import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 from zarrdask.stored import trim
@@ -67,29 +68,41 @@ def _lock(
 
 
 def change(
-    store: Store, path: str, to: Callable[[Metadata | None], ArrayMetadata]
+    store: Store,
+    path: str,
+    zarr_format: ZarrFormat,
+    to: Callable[[Metadata | None], ArrayMetadata],
 ) -> ArrayMetadata:
     """Read the documents of an array, change and write them, while nobody else does.
 
     Parameters
     ----------
+    store, path, zarr_format
+        As in `now`.
     to : callable
         Returns the new metadata, given those that are there; or raises an error.
     """
     with _lock(store, path, "documents"):
-        found = now(store, path)
+        found = now(store, path, zarr_format)
         metadata = to(found)
         hierarchy.write(store, path, metadata, before=found)
         return metadata
 
 
-def now(store: Store, path: str) -> Metadata | None:
-    """Return what is stored of a node now.
+def now(store: Store, path: str, zarr_format: ZarrFormat) -> Metadata | None:
+    """Return the metadata of an opened node as they are stored now, or None if it is gone.
 
-    What there was to allow, or to say, of it was where it was opened.
+    No warnings are given, as they were when the node was opened.
+
+    Parameters
+    ----------
+    store : Store
+    path : str
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}
+        The format of the node: only the documents of this one are read.
     """
     with strictness(strict=False, quiet=True):
-        return hierarchy.read(plain(store), path)
+        return hierarchy.read(plain(store), path, Search(zarr_format, only=True))
 
 
 def check_shape(
@@ -127,7 +140,7 @@ def check_shape(
     return found
 
 
-def grow(store: Store, path: str, old: Shape, new: Shape) -> ArrayMetadata:
+def grow(store: Store, path: str, zarr_format: ZarrFormat, old: Shape, new: Shape) -> ArrayMetadata:
     """Give an array its new shape, if that is not done already.
 
     Raises
@@ -141,7 +154,7 @@ def grow(store: Store, path: str, old: Shape, new: Shape) -> ArrayMetadata:
     def to(found: Metadata | None) -> ArrayMetadata:
         return check_shape(found, (old, new), place, otherwise).resized(new)
 
-    return change(store, path, to)
+    return change(store, path, zarr_format, to)
 
 
 def parse_lengths(shape: Any, ndim: int) -> Shape:
@@ -215,7 +228,7 @@ def take_back(store: Store, path: str, grown: Chunks, shape: Shape) -> str:
     """
     # As far as that is possible now: what made the append fail may be in the way of this, too.
     try:
-        found = now(store, path)
+        found = now(store, path, grown.metadata.zarr_format)
     except ZarrdaskError:
         return "what is there now can't be told"
     if not isinstance(found, ArrayMetadata):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from zarrdask.grids import ChunkGrid, RegularGrid, Shape, parse_grid
 from zarrdask.rectilinear import make_grid
 from zarrdask.runs import Lengths
 
-ChunksLike = Literal["auto"] | int | Sequence[int | Sequence[int]] | None
+#: "auto", a size such as "1 MB", one length for all axes, or one or all lengths for each axis.
+ChunksLike = str | int | Sequence[int | Sequence[int]] | None
 GridLike = str | Mapping[str, Any] | ChunkGrid | None
 
 
@@ -58,7 +59,7 @@ def plan_grid(shape: Shape, itemsize: int, sizes: Sizes) -> tuple[ChunkGrid, Sha
     """
     chunks, shards, grid = sizes
     if grid is not None:
-        if shards is not None or not (chunks is None or isinstance(chunks, str)):
+        if shards is not None or not (chunks is None or _is_auto(chunks)):
             raise MetadataError(
                 "a grid tells the chunks; chunks and shards can't be given beside it", key="grid"
             )
@@ -118,7 +119,8 @@ def plan_shapes(
 
     ``"auto"`` chunks: halve the longest length of the array's shape until a chunk has at most
     ``zarrdask.chunk-size`` bytes (1 MiB). ``"auto"`` shards: double the shortest length, counted
-    in chunks, until a shard has ``zarrdask.shard-size`` bytes (64 MiB) or holds the array.
+    in chunks, until a shard has ``zarrdask.shard-size`` bytes (64 MiB) or holds the array. A size,
+    such as ``"1 MB"``, means the same with this limit.
 
     Raises
     ------
@@ -129,17 +131,18 @@ def plan_shapes(
     --------
     >>> plan_shapes((1000, 1000, 1000), 4, "auto", "auto")
     ((63, 63, 63), (252, 252, 252))
+    >>> plan_shapes((1000, 1000), 8, "1 MB", None)
+    ((250, 500), None)
     """
     if chunks is None or isinstance(chunks, str):
-        _must_be_auto(chunks or "auto", "chunks")
-        chunk = _auto_chunk(shape, itemsize)
+        chunk = _auto_chunk(shape, itemsize, _limit(chunks or "auto", "chunks", "chunk-size"))
     else:
         chunk = _spread(chunks, shape, "chunks")
     if shards is None:
         return chunk, None
     if isinstance(shards, str):
-        _must_be_auto(shards, "shards")
-        return chunk, _auto_shard(shape, itemsize, chunk)
+        limit = _limit(shards, "shards", "shard-size")
+        return chunk, _auto_shard(shape, itemsize, chunk, limit)
     shard = _spread(shards, shape, "shards")
     if any(s % c for s, c in zip(shard, chunk, strict=True)):
         raise MetadataError(
@@ -151,9 +154,23 @@ def plan_shapes(
     return chunk, shard
 
 
-def _must_be_auto(found: str, key: str) -> None:
-    if found != "auto":
-        raise MetadataError("not a size", key=key, found=found, expected="'auto', or lengths")
+def _is_auto(lengths: Any) -> bool:
+    return isinstance(lengths, str) and lengths == "auto"
+
+
+def _limit(text: str, key: str, setting: str) -> int:
+    """Return the most bytes that a chunk or shard may have: "auto" takes the setting."""
+    if text == "auto":
+        return int(config.get(setting))
+    try:
+        return config.parse_size(text, key)
+    except MetadataError as error:
+        raise MetadataError(
+            "this text is not a size",
+            key=key,
+            found=text,
+            expected="'auto', a size such as '1 MB', or lengths",
+        ) from error
 
 
 def _spread(found: Any, shape: Shape, key: str) -> Shape:
@@ -170,8 +187,7 @@ def _spread(found: Any, shape: Shape, key: str) -> Shape:
     return _lengths(filled, key, 1)
 
 
-def _auto_chunk(shape: Shape, itemsize: int) -> Shape:
-    limit = config.get("chunk-size")
+def _auto_chunk(shape: Shape, itemsize: int, limit: int) -> Shape:
     chunk = [max(n, 1) for n in shape]
     while prod(chunk) * itemsize > limit and max(chunk) > 1:
         longest = chunk.index(max(chunk))
@@ -179,8 +195,7 @@ def _auto_chunk(shape: Shape, itemsize: int) -> Shape:
     return tuple(chunk)
 
 
-def _auto_shard(shape: Shape, itemsize: int, chunk: Shape) -> Shape:
-    limit = config.get("shard-size")
+def _auto_shard(shape: Shape, itemsize: int, chunk: Shape, limit: int) -> Shape:
     counts = [1] * len(chunk)
     most = [max(-(-n // c), 1) for n, c in zip(shape, chunk, strict=True)]
     while prod(counts) * prod(chunk) * itemsize * 2 <= limit:

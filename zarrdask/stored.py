@@ -1,8 +1,10 @@
 """What is stored of an array: counted, and erased where a smaller shape leaves it outside."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
+from zarrdask.checks import real_key
 from zarrdask.chunkio import Chunks, StoredValue
 from zarrdask.chunkwrite import filled
 from zarrdask.codecs.sharding import shard_of
@@ -166,6 +168,27 @@ def _clear_outside(chunks: Chunks, locks: UnitLocks, index: Index, shape: Shape)
         except ZarrdaskError as error:
             raise error.within(key) from error.__cause__
         chunks.units.set(key, encoded)
+
+
+def stored_sizes(chunks: Chunks) -> tuple[int, int]:
+    """Return how many units of an array are stored, and how many bytes they take together."""
+    sizes = [_size(chunks.store, chunks.key(index)) for index in stored_units(chunks)]
+    return len(sizes), sum(sizes)
+
+
+def _size(store: Store, key: str) -> int:
+    """Return the size of a value, without reading it where the store knows it."""
+    key, inner = real_key(store, key), store
+    while isinstance(inner, WrappedStore):
+        inner = inner.inner
+    try:
+        if isinstance(inner, LocalStore):
+            return os.path.getsize(inner.path(key))
+        if hasattr(inner, "fs") and hasattr(inner, "path"):
+            return int(inner.fs.size(inner.path(key)))
+    except OSError:
+        return 0  # it was erased meanwhile
+    return len(inner.get(key) or b"")
 
 
 def count_stored(chunks: Chunks) -> int:

@@ -60,7 +60,7 @@ def test_b47_without_dimensions_it_is_c():
     z[...] = 513
     assert store["data/a/c"] == b"\1\2"
     assert "data/a/c0" not in store
-    assert z.nchunks_stored == 1
+    assert z.nchunks_stored() == 1
 
 
 @pytest.mark.parametrize("key", ["c", "c0"])

@@ -91,7 +91,7 @@ def test_c37_the_examples_of_the_text():
         encoding = {"name": "default", "configuration": {"separator": separator}}
         z = zarrdask.open_array(stored(grid | {"chunk_key_encoding": encoding}, {key: b"\7"}))
         assert z[1, 23, 45] == 7
-        assert z.nchunks_stored == 1
+        assert z.nchunks_stored() == 1
 
 
 def test_c37_the_chunk_of_an_array_without_dimensions_is_c():
@@ -149,7 +149,7 @@ def test_c39_the_example_of_the_text_as_an_array():
     values = (np.arange(6**5) % 251 + 1).astype("u1").reshape((6,) * 5)
     z = zarrdask.open_array(store, mode="r+")
     z[...] = values
-    assert z.nchunks == z.nchunks_stored == 2 * 3 * 2 * 4 * 2
+    assert z.nchunks == z.nchunks_stored() == 2 * 3 * 2 * 4 * 2
     assert len(store["c/1/2/0/3/1"]) == 4 * 3 * 4 * 3 * 4
     same(zarrdask.open_array(store)[...], values)
     same(zarrdask.from_zarr(store, chunks="stored").compute(scheduler="sync"), values)

@@ -357,7 +357,7 @@ def test_what_is_stored_is_counted(zarr_format):
     for shards, stored_ in ((None, 3), ((2, 2), 3)):
         z = zarrdask.create_array({}, "a", shards=shards, **options)
         z[0, :3] = 1
-        assert (z.nchunks, z.nchunks_stored) == (16, stored_)
+        assert (z.nchunks, z.nchunks_stored()) == (16, stored_)
 
 
 def test_over_http_like_stores_all_goes_by_path(zarr_format, tmp_path):

@@ -255,7 +255,7 @@ def select(case: Case, random: Random, expected: np.ndarray | None) -> None:
         z.blocks[(0,) * z.ndim],
     ):
         np.asarray(found)
-    if z.nchunks_stored < 0:
+    if z.nchunks_stored() < 0:
         raise WrongError("fewer than no chunks")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.counting import CountingStore
 from tests.graph.writes import WritesStore, append_elsewhere
 from zarrdask import hierarchy, resizing
 from zarrdask.resizing import grow
@@ -95,6 +96,25 @@ def test_the_shape_comes_last(compute):
     assert zarrdask.open_array(z.store, "a").shape == (22, 7)
 
 
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_documents_are_read_when_it_begins_before_each_block_and_at_the_end(zarr_format):
+    store = CountingStore(MemoryStore({}))
+    group = zarrdask.create_group(store, zarr_format=zarr_format)
+    z = group.create_array("a", shape=(4, 4), dtype="i4", chunks=4)
+    documents = ["zarr.json"] if zarr_format == 3 else [".zarray", ".zattrs", ".zgroup"]
+    store.clear()
+    zarrdask.append(da.ones((12, 4), chunks=4), z)
+    assert _of_documents(store) == {f"a/{name}": 5 for name in documents}
+    store.clear()
+    z.append(np.ones((4, 4)))
+    assert _of_documents(store) == {f"a/{name}": 2 for name in documents}
+
+
+def _of_documents(store):
+    """Return how often each document below the root was read."""
+    return {key: n for key, n in store.reads.items() if key.startswith("a/") and "z" in key}
+
+
 def test_a_numpy_array_is_taken_by_both():
     z = old({})
     zarrdask.append(np.ones((2, 7)), z)
@@ -119,7 +139,7 @@ def test_values_are_cast():
 def test_units_of_the_fill_value_are_not_stored():
     z = old({})
     z.append(da.zeros((12, 7), chunks=4))
-    assert z.nchunks_stored == 9
+    assert z.nchunks_stored() == 9
     assert z.shape == (25, 7)
 
 
@@ -221,7 +241,7 @@ def test_one_that_fails_leaves_the_array_as_it_was(kind, layout, monkeypatch):
 
 def test_one_that_is_done_again_after_another_does_not_say_that_it_was_not_done():
     z = old({})
-    change = partial(grow, z.store, "a", (13, 7), (15, 7))
+    change = partial(grow, z.store, "a", 3, (13, 7), (15, 7))
     change()
     change()
     z = zarrdask.open_array(z.store, "a", mode="r+")

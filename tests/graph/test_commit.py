@@ -170,7 +170,7 @@ def test_the_stored_array_is_returned(place, compute, there):
 
 def test_an_array_of_the_fill_value_only_appears(place):
     zarrdask.to_zarr(da.zeros((4, 4)), place, "g/a", commit="last", fill_value=0)
-    assert zarrdask.open_array(place, "g/a").nchunks_stored == 0
+    assert zarrdask.open_array(place, "g/a").nchunks_stored() == 0
     np.testing.assert_array_equal(read(place), np.zeros((4, 4)))
     zarrdask.to_zarr(da.zeros((2, 2)), place, "g/a", commit="last", overwrite=True)
     assert zarrdask.open_array(place, "g/a").shape == (2, 2)

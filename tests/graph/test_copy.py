@@ -161,7 +161,7 @@ class TestArrays:
         report = zarrdask.copy(z, tmp_path / "b", **changes)
         found = zarrdask.open_array(tmp_path / "b")
         assert report.arrays[0].way == "recoded"
-        assert report.units == found.nchunks_stored
+        assert report.units == found.nchunks_stored()
         np.testing.assert_array_equal(found[...], VALUES)
 
     @pytest.mark.parametrize("verb", [zarrdask.copy, zarrdask.rechunk])

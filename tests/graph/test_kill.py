@@ -78,7 +78,7 @@ def check_listing(place, array):
     documents = {"a/zarr.json", "a/.zarray", "a/.zattrs"}
     assert set(LocalStore(str(place)).list_prefix("a/")) <= units | documents
     assert list(zarrdask.open_group(place)) == ["a"]
-    assert array.nchunks_stored <= array.nchunks
+    assert array.nchunks_stored() <= array.nchunks
 
 
 def check_units(array, *states):

@@ -255,7 +255,7 @@ def test_what_was_never_written_is_the_fill_value(way):
     array = quietly(columns(source, way=way))
     same(array[...], source[...])
     assert array.fill_value == 7
-    assert array.nchunks_stored == 1
+    assert array.nchunks_stored() == 1
 
 
 def test_another_fill_value_changes_no_element():

@@ -198,4 +198,4 @@ def test_a_new_array_of_the_draft_shows_nothing_of_what_was_cut_short(source, mo
     array = zarrdask.create_array(
         target, shape=(64, 64), dtype="i4", chunks=(64, 8), zarr_format="v3-draft"
     )
-    assert array.nchunks_stored == 0
+    assert array.nchunks_stored() == 0

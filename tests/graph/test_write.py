@@ -138,7 +138,7 @@ def test_a_grid_that_can_not_be_is_an_error_and_writes_nothing():
         with pytest.raises(zarrdask.ZarrdaskError):
             zarrdask.to_zarr(x, target, **options)
     assert store == {}
-    assert z.nchunks_stored == 0
+    assert z.nchunks_stored() == 0
 
 
 def test_empty_blocks_are_no_chunks():
@@ -175,6 +175,22 @@ def test_receipts_are_small_and_count_units():
     found = receipts.compute()
     assert found.shape == (4, 3)
     assert found.sum() == 21
+
+
+@pytest.mark.parametrize("region", [np.s_[0:9], np.s_[-9:8], (slice(9, 20),), {"x": slice(0, 9)}])
+def test_a_region_beyond_the_array_is_refused(region):
+    options = {"shape": 8, "dtype": "i4", "chunks": 4, "dimension_names": ["x"]}
+    z = zarrdask.create_array({}, **options)
+    z[...] = 7
+    for shape in (8, 9, 0, 11):
+        with pytest.raises(
+            zarrdask.SelectionError, match="beyond the array along axis 0"
+        ) as caught:
+            zarrdask.to_zarr(da.zeros(shape, chunks=4), z, region=region)
+        assert "0 to 8" in str(caught.value)
+    assert (z[...] == 7).all()
+    with pytest.raises(zarrdask.SelectionError, match="beyond the array"):
+        zarrdask.rechunk(z, {}, chunks=2, source_region=region)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
@@ -410,7 +426,7 @@ def test_other_regions_are_errors_that_say_so(region, message):
     z = zarrdask.create_array({}, **NAMED)
     with pytest.raises(zarrdask.SelectionError, match=message):
         zarrdask.to_zarr(da.ones((10, 6)), z, region=region)
-    assert z.nchunks_stored == 0
+    assert z.nchunks_stored() == 0
 
 
 @pytest.mark.parametrize(
@@ -435,7 +451,7 @@ def test_no_place_is_found_by_coordinates(region, verb):
     assert error.value.key == "region"
     assert error.value.found == region
     assert error.value.expected.startswith("slices")
-    assert z.nchunks_stored == 0
+    assert z.nchunks_stored() == 0
 
 
 def test_names_of_dimensions_that_there_are_not():

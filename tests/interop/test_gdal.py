@@ -177,14 +177,14 @@ class TestFillValues:
         z = zarrdask.open_array(place, "x")
         same(np.asarray(z.fill_value), np.array(fill, dtype))
         # GDAL stores only what isn't all fill value.
-        assert z.nchunks_stored == 1
+        assert z.nchunks_stored() == 1
         same(z[...], values)
 
     def test_gdal_reads(self, pair, dtype, fill):
         values = np.full((6, 4), fill, dtype)
         values[2:4, :2] = 1
         facts = pair.check_out(values, chunks=(2, 2), fill_value=fill)
-        assert zarrdask.open_array(pair.place, "g/x").nchunks_stored == 1
+        assert zarrdask.open_array(pair.place, "g/x").nchunks_stored() == 1
         np.testing.assert_equal(facts["fill"], float(np.array(fill, dtype)))
 
 

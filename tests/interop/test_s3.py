@@ -182,7 +182,7 @@ class TestHierarchies:
         found = zarrdask.open_group(bucket.url, **options)
         assert dict(found.attrs) == {"n": 1}
         assert [path for path, _ in found.walk()] == ["empty", "sub", "sub/x"]
-        assert found["sub/x"].nchunks_stored == 1
+        assert found["sub/x"].nchunks_stored() == 1
 
     def test_what_others_add_is_seen(self, bucket):
         options = {"storage_options": bucket.options}
@@ -240,8 +240,19 @@ class TestErrors:
 
     @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)
     def test_a_missing_bucket(self, bucket, verb):
-        with pytest.raises((zarrdask.NodeNotFoundError, zarrdask.StoreError), match="no-bucket"):
+        with pytest.raises(zarrdask.StoreError, match="no bucket 'no-bucket'"):
             verb("s3://no-bucket/x", storage_options=bucket.options)
+
+    def test_an_unknown_option(self, bucket):
+        options = bucket.options | {"anonn": True}
+        with pytest.raises(zarrdask.StoreError, match=r"storage_options.* 'anon'.*'anonn'"):
+            zarrdask.open(bucket.url, storage_options=options)
+
+    def test_a_copy_between_buckets(self, bucket):
+        write(bucket, "x", chunks=(2, 4))
+        place = f"{bucket.url}/x", f"{bucket.url}/copy"
+        zarrdask.copy(*place, storage_options=bucket.options)
+        assert zarrdask.verify(*place, storage_options=bucket.options).ok
 
     def test_writing_to_a_missing_bucket(self, bucket):
         options = {"shape": (1,), "dtype": "i4", "storage_options": bucket.options}

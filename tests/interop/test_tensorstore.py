@@ -335,7 +335,7 @@ class TestV3FillValues:
         values = self.values(dtype, fill)
         ours.write(values, tmp_path, chunks=(2,), shards=shards, fill_value=fill)
         same(read(tmp_path), values)
-        assert zarrdask.open_array(tmp_path).nchunks_stored == 2
+        assert zarrdask.open_array(tmp_path).nchunks_stored() == 2
 
 
 @pytest.mark.parametrize("fill", ["NaN", "Infinity", "-Infinity", -0.0, 0.1, "0x7fc12345"])
@@ -440,7 +440,7 @@ def test_tensorstore_reads_v2_fill_values(tmp_path, ours, dtype, fill):
     values[3:5] = np.zeros((), dtype)
     ours.write(values, tmp_path, chunks=(2,), zarr_format=2, fill_value=values[0])
     same(read(tmp_path, "zarr"), typed(values))
-    assert zarrdask.open_array(tmp_path).nchunks_stored == 2
+    assert zarrdask.open_array(tmp_path).nchunks_stored() == 2
 
 
 @pytest.mark.parametrize(

@@ -268,13 +268,13 @@ class TestFillValues:
         values = self.values(dtype, fill)
         zarr2.write(values, tmp_path, chunks=[2], fill=values[0], rows=[3, 5])
         same(ours.read(tmp_path), values)
-        assert zarrdask.open_array(tmp_path).nchunks_stored == 2
+        assert zarrdask.open_array(tmp_path).nchunks_stored() == 2
 
     def test_zarr2_reads(self, tmp_path, ours, zarr2, dtype, fill):
         values = self.values(dtype, fill)
         ours.write(values, tmp_path, chunks=(2,), zarr_format=2, fill_value=values[0])
         same(zarr2.read(tmp_path), values)
-        assert zarrdask.open_array(tmp_path).nchunks_stored == 2
+        assert zarrdask.open_array(tmp_path).nchunks_stored() == 2
 
 
 def test_zarr2_reads_a_signed_zero_as_fill_value(tmp_path, ours, zarr2):

@@ -33,7 +33,7 @@ from zarrdask.graph.copy import copy
 )
 @options.progress
 @options.scheduler
-@options.storage_options
+@options.options_of_each
 def command(
     source: str,
     target: str | None,
@@ -49,6 +49,8 @@ def command(
     progress: bool,
     scheduler: str | None,
     storage_options: dict[str, Any] | None,
+    source_options: dict[str, Any] | None,
+    target_options: dict[str, Any] | None,
     **changes: Any,
 ) -> None:
     """Copy the array or hierarchy at SOURCE to TARGET, into another format if that is wanted.
@@ -60,7 +62,11 @@ def command(
         raise click.UsageError("give TARGET, or --in-place")
     changes |= {"chunks": options.one_or_all(chunks), "shards": options.one_or_all(shards)}
     report = copy(
-        *options.places(storage_options, source, target),
+        source,
+        target,
+        storage_options=storage_options,
+        source_options=source_options,
+        target_options=target_options,
         zarr_format=zarr_format,
         overwrite=overwrite,
         in_place=in_place,

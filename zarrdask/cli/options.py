@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import click
 
 from zarrdask.dtypes.fill import NO_FILL_VALUE
-from zarrdask.storage.resolve import resolve
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -86,14 +85,32 @@ def component(function: F) -> F:
 
 def storage_options(function: F) -> F:
     """Give a command the option ``--storage-option``; its parameter is a dict, or None."""
+    return _pairs("storage", "Passed to fsspec; may be given several times: {} anon=true")(function)
+
+
+def options_of_each(function: F) -> F:
+    """Give a command with two URLs options for both, and for one of them."""
+    function = _pairs("target", "Passed to fsspec for the second URL, instead of those for both.")(
+        function
+    )
+    function = _pairs("source", "Passed to fsspec for the first URL, instead of those for both.")(
+        function
+    )
+    return _pairs("storage", "Passed to fsspec for all URLs; may be repeated: {} anon=true")(
+        function
+    )
+
+
+def _pairs(kind: str, text: str) -> Callable[[F], F]:
+    name = f"--{kind}-option"
     return click.option(
-        "--storage-option",
-        "storage_options",
+        name,
+        f"{kind}_options",
         type=KeyValue(),
         multiple=True,
         callback=lambda ctx, param, pairs: dict(pairs) or None,
-        help="Passed to fsspec; may be given several times: --storage-option anon=true",
-    )(function)
+        help=text.format(name),
+    )
 
 
 def scheduler(function: F) -> F:
@@ -154,26 +171,6 @@ def given(found: dict[str, Any]) -> dict[str, Any]:
 def one_or_all(lengths: tuple[int, ...] | None) -> int | tuple[int, ...] | None:
     """Return lengths of chunks: one that stands alone is meant for all axes."""
     return lengths[0] if lengths is not None and len(lengths) == 1 else lengths
-
-
-def is_remote(url: str) -> bool:
-    """Whether a URL takes storage options: a local path takes none."""
-    return ("://" in url or "::" in url) and not url.startswith(("file://", "local://"))
-
-
-def places(storage_options: dict[str, Any] | None, *urls: str | None) -> list[Any]:
-    """Return URLs as the package takes them: those that take storage options as stores.
-
-    Raises
-    ------
-    StoreError
-        If there are options, and none takes them.
-    """
-    if storage_options is None:
-        return [*urls]
-    given = [url for url in urls if url]
-    remote = [url for url in given if is_remote(url)] or given
-    return [resolve(url, storage_options) if url in remote else url for url in urls]
 
 
 def examples(*lines: str) -> str:

@@ -29,7 +29,7 @@ from zarrdask.graph.rechunk import rechunk
 @click.option("--dry-run", is_flag=True, help="Print the plan, and do nothing.")
 @options.progress
 @options.scheduler
-@options.storage_options
+@options.options_of_each
 def command(
     source: str,
     target: str,
@@ -44,6 +44,8 @@ def command(
     progress: bool,
     scheduler: str | None,
     storage_options: dict[str, Any] | None,
+    source_options: dict[str, Any] | None,
+    target_options: dict[str, Any] | None,
     **changes: Any,
 ) -> None:
     """Rewrite the array at SOURCE to TARGET with other chunks, shards, codecs, type or format.
@@ -51,14 +53,16 @@ def command(
     The plan is printed, then executed. What isn't given stays as it is in SOURCE. A run that was
     interrupted goes on where it was when the same command is given again.
     """
-    origin, place, between = options.places(storage_options, source, target, temp)
     plan = rechunk(
-        origin,
-        place,
+        source,
+        target,
+        storage_options=storage_options,
+        source_options=source_options,
+        target_options=target_options,
         chunks=options.one_or_all(chunks),
         shards=options.one_or_all(shards),
         max_mem=max_mem,
-        temp=between,
+        temp=temp,
         overwrite=overwrite,
         scheduler=scheduler,
         **options.given(changes),

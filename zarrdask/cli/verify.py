@@ -8,6 +8,7 @@ import click
 import zarrdask
 from zarrdask.cli import options
 from zarrdask.graph.verify import verify
+from zarrdask.storage.resolve import options_of_each
 
 
 @click.command(
@@ -39,7 +40,7 @@ from zarrdask.graph.verify import verify
 @options.as_json
 @options.progress
 @options.scheduler
-@options.storage_options
+@options.options_of_each
 def command(
     url: str,
     other: str | None,
@@ -54,6 +55,8 @@ def command(
     progress: bool,
     scheduler: str | None,
     storage_options: dict[str, Any] | None,
+    source_options: dict[str, Any] | None,
+    target_options: dict[str, Any] | None,
 ) -> int:
     """Check that all that is stored at URL can be read; or, with OTHER, that both hold the same.
 
@@ -67,14 +70,20 @@ def command(
     if (values_only and not other) or (missing and not repair_from):
         raise click.UsageError("--values-only needs OTHER, and --missing needs --repair-from")
     how: dict[str, Any] = {"scheduler": scheduler, "progress": progress}
-    here, against, source = options.places(storage_options, url, other, repair_from)
-    # What isn't there is no reason to read all of the other one first.
-    there = zarrdask.open(source) if repair_from else None
+    of_url, of_other = options_of_each(
+        storage_options, (url, source_options), (other or repair_from, target_options)
+    )
+    # Opened first: if it is not there, nothing has to be verified.
+    there = zarrdask.open(repair_from, storage_options=of_other) if repair_from else None
     if other:
-        compared = verify(here, against, component=component, **how)
+        compared = verify(
+            url, other, component=component, source_options=of_url, target_options=of_other, **how
+        )
         _show(compared, as_json=as_json)
         return int(not (compared.same_elements if values_only else compared.ok))
-    report = verify(here, component=component, strict=strict, every=every, **how)
+    report = verify(
+        url, component=component, source_options=of_url, strict=strict, every=every, **how
+    )
     if there is not None and (missing or not report.ok):
         if not as_json:
             click.echo(f"{report}\n")

@@ -1,5 +1,6 @@
-"""Which format a node is in: every format's documents are asked for at once."""
+"""Which format a node is in, and which documents have to be requested to know it."""
 
+from dataclasses import dataclass
 from types import ModuleType
 from typing import cast
 
@@ -34,6 +35,65 @@ def formats_of(store: Store) -> tuple[Format, ...]:
 def names(store: Store) -> tuple[str, ...]:
     """Return the documents to ask for in a store."""
     return v3_draft.DraftFormat.NAMES if isinstance(store, DraftStore) else NAMES
+
+
+@dataclass(frozen=True)
+class Search:
+    """Which formats a node may have, and in which order their documents are requested.
+
+    Attributes
+    ----------
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
+        The format whose documents are requested first, such as that of the group above the node.
+        Those of the other formats are requested only where there are none of it. By default the
+        documents of all formats are requested together.
+    only : bool
+        Whether the documents of other formats are never requested.
+    """
+
+    zarr_format: ZarrFormat | None = None
+    only: bool = False
+
+    def rounds(self, store: Store) -> tuple[tuple[str, ...], ...]:
+        """Return the names of the documents to request: those of a round together.
+
+        A later round is for nodes of which the earlier ones found no document.
+
+        >>> from zarrdask.storage.memory import MemoryStore
+        >>> Search(3).rounds(MemoryStore())
+        (('zarr.json',), ('.zarray', '.zgroup', '.zattrs'))
+        """
+        if self.zarr_format is None or isinstance(store, DraftStore):
+            return (names(store),)
+        # The entry point of a hierarchy of the draft is called as a node of v3.
+        first = (v2 if self.zarr_format == 2 else v3).NAMES
+        if self.only:
+            return (first,)
+        return first, tuple(name for name in NAMES if name not in first)
+
+    def accepts(self, zarr_format: ZarrFormat) -> bool:
+        """Whether a node of a format is one that is searched for."""
+        return not self.only or self.zarr_format == zarr_format
+
+
+#: All formats at once: nothing is known of the node.
+ANY = Search()
+
+
+def search(zarr_format: ZarrFormat | None) -> Search:
+    """Return the search for nodes of one format only, or of any if it is None.
+
+    Raises
+    ------
+    MetadataError
+        If there is no such format.
+    """
+    return ANY if zarr_format is None else Search(find(zarr_format).VERSION, only=True)
+
+
+def is_node(documents: Documents) -> bool:
+    """Whether a document is among some that makes a node."""
+    return any(documents.get(name) is not None for form in _ALL for name in form.CHILD_NAMES)
 
 
 def parse(documents: Documents, formats: tuple[Format, ...] = _PLAIN) -> Metadata | None:

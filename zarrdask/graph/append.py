@@ -8,18 +8,22 @@ import dask.array as da
 from dask.delayed import delayed
 
 from zarrdask import hierarchy
+from zarrdask.arguments import suggests_arguments
 from zarrdask.array import Array
+from zarrdask.chunkio import Chunks
 from zarrdask.graph.client import check_visible, scheduler_in_task
 from zarrdask.graph.destination import Destination
 from zarrdask.graph.jobs import begin, do, known
 from zarrdask.graph.locks import shape_lock
 from zarrdask.graph.source import Handle
 from zarrdask.grids import Shape
+from zarrdask.metadata import ZarrFormat
 from zarrdask.opening import open_array
 from zarrdask.resizing import appended, check_shape, grow, now, take_back
 from zarrdask.storage.base import Store
 
 
+@suggests_arguments
 def append(
     x: Any,
     url: Any,
@@ -85,31 +89,33 @@ def append(
             dask_key_name=f"append-zarr-{uuid4().hex}"
         )
     with shape_lock(array.store, path):
-        _append(x, array, axis, array.refreshed().metadata.shape)
+        _append(x, array, axis, array.refreshed())
     return None
 
 
-def _append(x: da.Array, array: Array, axis: int, shape: Shape, **compute_options: Any) -> None:
-    """Append to an array of this shape, while holding its shape lock."""
-    chunks = array.refreshed()
+def _append(x: da.Array, array: Array, axis: int, chunks: Chunks, **compute_options: Any) -> None:
+    """Append to an array as it is now, while holding its shape lock."""
     grown, region = appended(chunks, x.shape, axis)
-    store, path, new = array.store, array.path, grown.metadata.shape
+    store, path, zarr_format = array.store, array.path, array.zarr_format
+    shape = chunks.metadata.shape
     to = Destination(
         Array(store, path, grown.metadata, "r+"),
         region,
         grown,
         "the array is as it was",
-        commit=partial(grow, store, path, shape, new),
+        commit=partial(grow, store, path, zarr_format, shape, grown.metadata.shape),
         give_up=partial(take_back, store, path, grown, shape),
     )
     # The lock does not exclude other machines: no block is written where they have appended.
-    check = partial(_unless_changed, store, path, shape)
+    check = partial(_unless_changed, store, path, zarr_format, shape)
     do(begin([(x.map_blocks(check, dtype=x.dtype, meta=x._meta), to)]), **compute_options)
 
 
-def _unless_changed(store: Store, path: str, shape: Shape, block: Any) -> Any:
+def _unless_changed(
+    store: Store, path: str, zarr_format: ZarrFormat, shape: Shape, block: Any
+) -> Any:
     """Return a block, if the array that it is appended to still has its shape."""
-    check_shape(now(store, path), (shape,), hierarchy.location(store, path))
+    check_shape(now(store, path, zarr_format), (shape,), hierarchy.location(store, path))
     return block
 
 
@@ -148,8 +154,9 @@ class LaterAppend:
         shape = chunks.metadata.shape
         location = hierarchy.location(array.store, self.path)
         with shape_lock(array.store, self.path), scheduler_in_task() as options:
-            check_shape(now(array.store, self.path), (shape,), location)
-            _append(self.x, array, self.axis, shape, **options)
+            current = array.refreshed()
+            check_shape(current.metadata, (shape,), location)
+            _append(self.x, array, self.axis, current, **options)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return LaterAppend, (self.handle, self.path, self.x, self.axis)

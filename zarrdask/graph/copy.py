@@ -34,6 +34,7 @@ from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
 from zarrdask.storage.draft import DraftStore
+from zarrdask.storage.resolve import options_of_each
 from zarrdask.tolerance import strictness
 from zarrdask.upgrade import upgrade
 
@@ -51,6 +52,8 @@ def copy(
     exclude: str | Iterable[str] | None = None,
     on_unsupported: Literal["raise", "skip"] = "raise",
     storage_options: dict[str, Any] | None = None,
+    source_options: dict[str, Any] | None = None,
+    target_options: dict[str, Any] | None = None,
     scheduler: Any = None,
     progress: Any = False,
     **changes: Any,
@@ -65,7 +68,7 @@ def copy(
     Parameters
     ----------
     source : Array, Group, str, os.PathLike, MutableMapping or Store
-        What is copied. One that needs options of its store is opened first.
+        What is copied.
     target : str, os.PathLike, MutableMapping, Store or Group
         Where to.
     component : str, optional
@@ -84,7 +87,10 @@ def copy(
     on_unsupported : {"raise", "skip"}
         What is done with nodes that can't be read, or that the format can't hold.
     storage_options : dict, optional
-        For fsspec: of the target.
+        Options of fsspec for the source and the target; a local path, which takes none, is left
+        out.
+    source_options, target_options : dict, optional
+        Options of fsspec for one of the two, instead of `storage_options`.
     scheduler : str or distributed.Client, optional
         What the tasks run on: "threads", "processes", "sync", a client, or an address; what is
         current for Dask, if absent.
@@ -125,7 +131,10 @@ def copy(
             "unknown", key="on_unsupported", found=on_unsupported, expected="'raise' or 'skip'"
         )
     select = Selection(patterns(include, "include"), patterns(exclude, "exclude") or ())
-    origin, skip = _find(source), on_unsupported == "skip"
+    of_source, of_target = options_of_each(
+        storage_options, (source, source_options), (target, target_options)
+    )
+    origin, skip = _find(source, of_source), on_unsupported == "skip"
     if in_place:
         _check_in_place(target, zarr_format, overwrite=overwrite, changes=sorted(changes))
         return upgrade(*origin[:3], select=select, skip=skip, remove=remove_v2)
@@ -137,7 +146,7 @@ def copy(
         )
     if isinstance(target, Array | Group):
         target.check_writable()
-    store, path = hierarchy.locate(target, component, storage_options)
+    store, path = hierarchy.locate(target, component, of_target)
     if zarr_format is None and isinstance(target, Group):
         zarr_format = target.zarr_format
     job = _Copy(origin, plain(store), path, overwrite)
@@ -170,10 +179,10 @@ class Origin(NamedTuple):
     consolidated: bool
 
 
-def _find(source: Any) -> Origin:
+def _find(source: Any, options: dict[str, Any] | None) -> Origin:
     """Return what a user wants to have copied."""
     strict = hierarchy.strict_below(source, None)
-    store, path = hierarchy.locate(source, None, None)
+    store, path = hierarchy.locate(source, None, options)
     with strictness(strict):
         view, metadata = hierarchy.find(plain(store), path, consolidated=None)
     return Origin(view, path, metadata, isinstance(view, ConsolidatedStore))

@@ -1,5 +1,6 @@
 """``from_zarr``: stored arrays as Dask arrays."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from dask.array.core import normalize_chunks
 from dask.base import tokenize
 
 from zarrdask import config
+from zarrdask.arguments import suggests_arguments
 from zarrdask.array import Array
 from zarrdask.dtypes.base import DataType
 from zarrdask.errors import MetadataError, SelectionError
@@ -16,8 +18,8 @@ from zarrdask.graph.client import check_visible
 from zarrdask.graph.expressions import EXPRESSIONS
 from zarrdask.graph.source import Handle, Source, compose_axis, identity
 from zarrdask.grids import Axis, Shape
-from zarrdask.indexing import Region, basic, is_basic, pick_size
-from zarrdask.metadata import ArrayMetadata
+from zarrdask.indexing import Region, basic, beyond, is_basic, pick_size
+from zarrdask.metadata import ArrayMetadata, ZarrFormat
 from zarrdask.opening import open_array
 from zarrdask.plan.align import Chunks, auto_block, blocks_of, join
 
@@ -29,6 +31,7 @@ _NARROW = 0.5
 _MOST = 2**26
 
 
+@suggests_arguments
 def from_zarr(
     url: Any,
     component: str | None = None,
@@ -38,6 +41,7 @@ def from_zarr(
     region: Any = None,
     *,
     inline_array: bool = True,
+    zarr_format: ZarrFormat | None = None,
     consolidated: bool | None = None,
     strict: bool | None = None,
 ) -> da.Array:
@@ -61,9 +65,11 @@ def from_zarr(
         Of the Dask array. By default it tells location, metadata and, where that costs nothing,
         the time of the last rewrite.
     region : basic index, optional
-        What of the array is wanted; the rest has no part in the graph.
+        What of the array is wanted; the rest has no part in the graph. A slice that goes beyond
+        the array is cut at its end, as in NumPy, with a warning.
     inline_array : bool
         Taken for compatibility; the array is in the tasks where it is small there.
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
     consolidated, strict : bool, optional
         As in `zarrdask.open_array`.
 
@@ -93,11 +99,19 @@ def from_zarr(
         url,
         component,
         storage_options=storage_options,
+        zarr_format=zarr_format,
         consolidated=consolidated,
         strict=strict,
     )
     check_visible(array.store)
     selection = basic(() if region is None else region, array.shape)
+    outside = None if region is None else beyond(region, array.shape)
+    if outside is not None:
+        warnings.warn(
+            f"region={region!r} goes beyond the array along axis {outside[0]}, which has "
+            f"{array.shape[outside[0]]} elements: it was cut there, as NumPy does",
+            stacklevel=3,
+        )
     region = selection.slices
     handle = Handle(array.stored)
     source = Source(handle, region, tokenize(identity(array), handle.documents))

@@ -36,6 +36,7 @@ from zarrdask.plan.scheme import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, Grid
 from zarrdask.plan.write import plan_writes
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
+from zarrdask.storage.resolve import options_of_each
 from zarrdask.tiles import cut_axis
 
 
@@ -51,6 +52,7 @@ def rechunk(
     source_region: Any = None,
     append: int | str | None = None,
     scheduler: Any = None,
+    storage_options: dict[str, Any] | None = None,
     source_options: dict[str, Any] | None = None,
     target_options: dict[str, Any] | None = None,
     temp_options: dict[str, Any] | None = None,
@@ -84,8 +86,11 @@ def rechunk(
         `source_region`, or else by what the source has beyond the target's end.
     scheduler : optional
         What the plan will be executed on, as in `RechunkPlan.execute`.
+    storage_options : dict, optional
+        Options of fsspec for `source`, `target` and `temp`; a local path, which takes none, is
+        left out.
     source_options, target_options, temp_options : dict, optional
-        For fsspec.
+        Options of fsspec for one of the three, instead of `storage_options`.
     **changes
         Other options of the new array: zarr_format, dtype, fill_value, codecs, compressors,
         filters, attributes, dimension_names, chunk_key_encoding.
@@ -116,6 +121,9 @@ def rechunk(
     """
     kind = ArrayOptions if isinstance(source, da.Array) else Changes
     check_options(changes, rechunk, kind)
+    source_options, target_options, temp_options = options_of_each(
+        storage_options, (source, source_options), (target, target_options), (temp, temp_options)
+    )
     wanted = _Wanted(
         chunks,
         shards,

@@ -227,7 +227,8 @@ class RechunkPlan(Report):
         """
         self._check_source()
         if self.grows:
-            check_shape(now(self.store, self.path), (self._old,), self.place)
+            metadata = now(self.store, self.path, self.metadata.zarr_format)
+            check_shape(metadata, (self._old,), self.place)
         elif begun and hierarchy.has_document(plain(self.view), self.path):
             raise nodes.taken(self.view, self.path)
 
@@ -236,7 +237,7 @@ class RechunkPlan(Report):
         if self.blocks is not None:
             return
         source = self.source
-        found = now(source.store, source.path)
+        found = now(source.store, source.path, source.zarr_format)
         if found is None or _as_read(found) != _as_read(source.metadata):
             raise StoreError(
                 "the source was changed after this was planned; plan it again",
@@ -323,7 +324,7 @@ class RechunkPlan(Report):
     def _commit(self) -> None:
         """Let the new array be there."""
         if self.grows:
-            grow(self.store, self.path, self._old, self.metadata.shape)
+            grow(self.store, self.path, self.metadata.zarr_format, self._old, self.metadata.shape)
         else:
             nodes.create(self.store, self.path, self.metadata, overwrite=False)
 

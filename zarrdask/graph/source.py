@@ -264,4 +264,5 @@ def _target(
 
 def identity(array: Array) -> tuple[str, str, str]:
     """Return what tells this stored array, as it is now, from all others."""
-    return array.store.token, array.path, hierarchy.stamp(array.store, array.path)
+    search = detect.Search(array.zarr_format, only=True)
+    return array.store.token, array.path, hierarchy.stamp(array.store, array.path, search)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from zarrdask import hierarchy
+from zarrdask.arguments import suggests_arguments
 from zarrdask.census import Census, take_census
 from zarrdask.checks import Tally, check_units
 from zarrdask.chunkio import Chunks
@@ -18,6 +19,7 @@ from zarrdask.graph.run import run, workers
 from zarrdask.graph.source import Handle
 from zarrdask.metadata import ArrayMetadata
 from zarrdask.storage.consolidated import plain
+from zarrdask.storage.resolve import options_of_each
 
 #: A task looks at so many bytes, decoded, or so many units at most.
 _BYTES, _UNITS = 2**26, 512
@@ -34,6 +36,8 @@ def verify(
     *,
     component: str | None = ...,
     storage_options: dict[str, Any] | None = ...,
+    source_options: dict[str, Any] | None = ...,
+    target_options: dict[str, Any] | None = ...,
     strict: bool = ...,
     every: bool = ...,
     scheduler: Any = ...,
@@ -48,17 +52,22 @@ def verify(
     *,
     component: str | None = ...,
     storage_options: dict[str, Any] | None = ...,
+    source_options: dict[str, Any] | None = ...,
+    target_options: dict[str, Any] | None = ...,
     scheduler: Any = ...,
     progress: bool = ...,
 ) -> Comparison: ...
 
 
+@suggests_arguments
 def verify(
     url: Any,
     other: Any = None,
     *,
     component: str | None = None,
     storage_options: dict[str, Any] | None = None,
+    source_options: dict[str, Any] | None = None,
+    target_options: dict[str, Any] | None = None,
     strict: bool = False,
     every: bool = False,
     scheduler: Any = None,
@@ -74,10 +83,14 @@ def verify(
 
     Parameters
     ----------
-    url, component, storage_options
-        As in `zarrdask.open`; the options are for both.
+    url, component
+        As in `zarrdask.open`.
     other : str, os.PathLike, MutableMapping, Store, Array or Group, optional
         What it is compared with.
+    storage_options : dict, optional
+        Options of fsspec for `url` and `other`; a local path, which takes none, is left out.
+    source_options, target_options : dict, optional
+        Options of fsspec for `url`, or for `other`, instead of `storage_options`.
     strict : bool
         Whether metadata that are read though a rule forbids them, and chunks of a shard that
         share bytes, make the check fail.
@@ -113,9 +126,12 @@ def verify(
     >>> report.ok, report.problems[0].kind, report.problems[0].key
     (False, 'truncated', 'c/0/1')
     """
-    store, path = hierarchy.locate(url, component, storage_options)
+    of_url, of_other = options_of_each(
+        storage_options, (url, source_options), (other, target_options)
+    )
+    store, path = hierarchy.locate(url, component, of_url)
     if other is not None:
-        there = hierarchy.locate(other, None, storage_options)
+        there = hierarchy.locate(other, None, of_other)
         return compare((store, path), there, scheduler=scheduler, progress=progress)
     census = take_census(plain(store), path)
     works = _plan(census, every=every)

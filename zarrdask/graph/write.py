@@ -48,7 +48,8 @@ def to_zarr(
         disk that `x` is computed from, or is to be replaced at last (see `commit`), stays until
         the new one is complete.
     region : tuple of slice, or dict of names to slices, optional
-        Write to this region of an array that exists; a dict has names of its dimensions. Stored
+        Write to this region of an array that exists, within its shape; a dict has names of its
+        dimensions. Stored
         units that it covers in part are read, changed and written, by one writer at a time.
     compute : bool
         Whether to do it now. If not, nothing but metadata is written yet. Of writes of the same

@@ -1,12 +1,16 @@
 """Any fsspec file system: s3, http, gcs, zip, memory ..."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from glob import has_magic
+from inspect import signature
 from typing import Any
 from urllib.parse import quote, unquote
 
 import fsspec
+from fsspec import get_filesystem_class
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 from toolz import partition_all
@@ -23,6 +27,7 @@ _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 _JOIN_LIMIT = 2**24
 #: What S3 says if there is a value, and what it, or an old botocore, says if it can't tell.
 _TAKEN = {"412", "PreconditionFailed"}
+_NO_BUCKET = "NoSuchBucket"
 _UNKNOWN = {"NotImplemented", "ParamValidationError"}
 
 
@@ -57,6 +62,10 @@ class FsspecStore(Store):
         try:
             fs, root = url_to_fs(url, **(storage_options or {}))
         except Exception as error:
+            unknown = _unknown_option(error, storage_options or {})
+            if unknown is not None:
+                protocol = url.partition("://")[0].rpartition("::")[2]
+                raise _not_an_option(unknown, url, get_filesystem_class(protocol)) from error
             raise StoreError(f"can't open this URL: {error}", key=url) from error
         return cls(fs, root)
 
@@ -90,7 +99,8 @@ class FsspecStore(Store):
     def get(self, key: str) -> bytes | None:  # noqa: D102
         try:
             return bytes(self.fs.cat_file(self.path(key), **self._options))
-        except _ABSENT:
+        except _ABSENT as error:
+            self._check_bucket(error)
             return None
         except Exception as error:
             raise self._failed(key, error) from error
@@ -129,7 +139,8 @@ class FsspecStore(Store):
             end = None
         try:
             found = self.fs.cat_file(self.path(key), start=start, end=end)
-        except _ABSENT:
+        except _ABSENT as error:
+            self._check_bucket(error)
             return None
         except Exception as error:
             raise self._failed(key, error) from error
@@ -238,6 +249,7 @@ class FsspecStore(Store):
             if "http" in _protocols(self.fs):
                 # No index page: not an empty directory, but one that can't be looked into.
                 raise not_listable(self.url, error) from error
+            self._check_bucket(error)
             return [], []
         except NotImplementedError as error:
             raise not_listable(self.url, error) from error
@@ -251,13 +263,33 @@ class FsspecStore(Store):
         return sorted(keys), sorted(prefixes)
 
     def _value(self, key: str, found: Any) -> Buffer | None:
-        if found is None or isinstance(found, _ABSENT):
+        if found is None:
+            return None
+        if isinstance(found, _ABSENT):
+            self._check_bucket(found)
             return None
         if isinstance(found, BaseException):
             raise self._failed(key, found) from found
         return bytes(found)
 
+    def _check_bucket(self, error: BaseException) -> None:
+        """Check that a value is not there because the whole bucket is not there.
+
+        Raises
+        ------
+        StoreError
+            If the bucket is not there.
+        """
+        if _NO_BUCKET in _codes(error):
+            bucket = self.root.partition("/")[0]
+            raise StoreError(
+                f"there is no bucket {bucket!r}; create it first, or correct the URL", key=self.url
+            ) from error
+
     def _failed(self, key: str, error: BaseException) -> StoreError:
+        unknown = _unknown_option(error, self.fs.storage_options)
+        if unknown is not None:
+            return _not_an_option(unknown, self.url, type(self.fs))
         place, text = f"{self.url}/{key}", str(error) or type(error).__name__
         return StoreError(text, key=place, found=type(error).__name__)
 
@@ -287,6 +319,32 @@ def _codes(error: BaseException | None) -> set[str]:
         found.add(type(error).__name__)
         error = error.__cause__
     return found
+
+
+def _unknown_option(error: BaseException, options: Mapping[str, Any]) -> str | None:
+    """Return which of the options of a file system it does not know, if an error says so.
+
+    Some file systems pass them on, so that the error comes with the first request.
+    """
+    unexpected = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+    known = isinstance(error, TypeError) and unexpected is not None and unexpected[1] in options
+    return unexpected[1] if unexpected is not None and known else None
+
+
+def _not_an_option(name: str, place: str, kind: type) -> StoreError:
+    """Return the error for an option that a class of file systems does not know."""
+    options = {
+        option
+        for each in kind.__mro__
+        if each is not object and "__init__" in vars(each)
+        for option in signature(vars(each)["__init__"]).parameters
+    }
+    meant = get_close_matches(name, options - {"self", "args", "kwargs"}, 1)
+    return StoreError(
+        "an unknown option in storage_options" + (f"; did you mean {meant[0]!r}?" if meant else ""),
+        key=place,
+        found=name,
+    )
 
 
 def _protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:

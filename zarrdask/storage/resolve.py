@@ -11,6 +11,8 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MappingStore, MemoryStore
 
+_LOCAL = ("file://", "local://")
+
 
 def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
     """Return the store for a URL, path, mapping or store.
@@ -41,7 +43,7 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
     if not text:
         # It would be the current directory: a variable of a shell that was not set.
         raise StoreError("an empty text is no place to store arrays", expected="a URL or a path")
-    if text.startswith(("file://", "local://")):
+    if text.startswith(_LOCAL):
         text = unquote(text.partition("://")[2])
     if "://" in text or "::" in text:
         return _fsspec(text, storage_options)
@@ -53,6 +55,45 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
     if path.endswith(".zip") and os.path.isfile(path):
         return _fsspec(f"zip://::{path}")
     return LocalStore(path)
+
+
+def takes_options(url: Any) -> bool:
+    """Whether a place takes options of fsspec: a URL does, but not a local path, nor a store.
+
+    >>> takes_options("s3://bucket/x"), takes_options("file:///x"), takes_options("x.zarr")
+    (True, False, False)
+    """
+    if not isinstance(url, str | os.PathLike):
+        return False
+    text = os.fsdecode(url)
+    return ("://" in text or "::" in text) and not text.startswith(_LOCAL)
+
+
+def options_of_each(
+    storage_options: dict[str, Any] | None, *places: tuple[Any, dict[str, Any] | None]
+) -> list[dict[str, Any] | None]:
+    """Return the options of fsspec for each place of a verb that has several.
+
+    Parameters
+    ----------
+    storage_options : dict, optional
+        For all places that take options and have none of their own. If no place takes options,
+        they are for all, so that opening one says that it takes none.
+    *places : (object, dict or None)
+        A URL, path, store or node, and its own options.
+
+    Examples
+    --------
+    >>> options_of_each({"anon": True}, ("a.zarr", None), ("s3://bucket/a", None))
+    [None, {'anon': True}]
+    >>> options_of_each({"anon": True}, ("s3://bucket/a", None), ("s3://mine/a", {"key": "k"}))
+    [{'anon': True}, {'key': 'k'}]
+    """
+    takes = [takes_options(url) for url, _ in places]
+    return [
+        own if own is not None else storage_options if takes_them or not any(takes) else None
+        for (_, own), takes_them in zip(places, takes, strict=True)
+    ]
 
 
 def _mapping(values: MutableMapping[str, Any]) -> Store:
