@@ -17,6 +17,9 @@ DEFAULTS: dict[str, Any] = {
     "lock-directory": None,
     # Whether what the specifications forbid, but real writers make, is refused.
     "strict": False,
+    # What becomes of NaN and infinities in new attributes, which JSON can't express: "write", as
+    # zarr-python and xarray do, or "refuse".
+    "non-finite-attributes": "write",
     # Whether a v2 array that does not name its separator is looked at, whether it is nested.
     "v2-nested-legacy": False,
     # What becomes of consolidated metadata when a node that they tell of is changed: "drop" or

@@ -21,6 +21,7 @@ from zarrdask.formats.base import (
     Documents,
     parse_json,
     parse_lengths,
+    render_attributes,
     render_json,
     required,
 )
@@ -299,7 +300,7 @@ def render(metadata: Metadata) -> dict[str, bytes | None]:
     UnsupportedError
         If v2 can't express it.
     """
-    attributes = dict(metadata.attributes)
+    attributes = render_attributes(metadata.attributes)
     if isinstance(metadata, GroupMetadata):
         document: Json = {"zarr_format": VERSION}
         name = ".zgroup"

@@ -15,6 +15,7 @@ from zarrdask.formats.base import (
     parse_attributes,
     parse_json,
     parse_lengths,
+    render_attributes,
     render_json,
     required,
 )
@@ -159,7 +160,7 @@ def render(metadata: Metadata) -> dict[str, bytes | None]:
     """
     document: Json = {"zarr_format": VERSION}
     if isinstance(metadata, GroupMetadata):
-        document |= {"node_type": "group", "attributes": dict(metadata.attributes)}
+        document |= {"node_type": "group", "attributes": render_attributes(metadata.attributes)}
     else:
         document |= _render_array(metadata)
     if metadata.extensions:
@@ -176,7 +177,7 @@ def _render_array(metadata: ArrayMetadata) -> Json:
         "chunk_key_encoding": metadata.keys.to_json(),
         "fill_value": metadata.data_type.render_fill(metadata.fill),
         "codecs": [codec.to_json() for codec in metadata.codecs],
-        "attributes": dict(metadata.attributes),
+        "attributes": render_attributes(metadata.attributes),
     }
     if metadata.dimension_names is not None:
         document["dimension_names"] = list(metadata.dimension_names)

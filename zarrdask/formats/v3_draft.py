@@ -20,6 +20,7 @@ from zarrdask.formats.base import (
     parse_attributes,
     parse_json,
     parse_lengths,
+    render_attributes,
     render_json,
     required,
 )
@@ -168,7 +169,8 @@ class DraftFormat:
         """
         if isinstance(metadata, GroupMetadata):
             _no_extensions(metadata)
-            return {GROUP: render_json({"attributes": dict(metadata.attributes)}, GROUP)}
+            attributes = render_attributes(metadata.attributes)
+            return {GROUP: render_json({"attributes": attributes}, GROUP)}
         return {ARRAY: render_json(self._render_array(metadata), ARRAY)}
 
     def _render_array(self, metadata: ArrayMetadata) -> Json:
@@ -176,7 +178,7 @@ class DraftFormat:
         layout, codecs = split_layout(codecs, len(metadata.shape))
         stored = stored_type(metadata.dtype, codecs)
         data_type = metadata.data_type
-        attributes = dict(metadata.attributes)
+        attributes = render_attributes(metadata.attributes)
         if metadata.dimension_names is not None:
             attributes.setdefault(_DIMENSIONS, list(metadata.dimension_names))
         fill = metadata.fill_value if self.older else metadata.fill

@@ -16,6 +16,7 @@ from zarrdask.conversion import Changes, convert, convert_group
 from zarrdask.creation import ArrayOptions, plan_array
 from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
 from zarrdask.fit import chunk_options, find_region
+from zarrdask.formats import detect
 from zarrdask.graph.group_plan import GroupPlan
 from zarrdask.graph.jobs import known
 from zarrdask.graph.read import stored_type
@@ -34,6 +35,7 @@ from zarrdask.opening import open_array
 from zarrdask.plan.rechunk import as_blocks, schemes
 from zarrdask.plan.scheme import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, Grids
 from zarrdask.plan.write import plan_writes
+from zarrdask.resizing import resized
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
 from zarrdask.tiles import cut_axis
@@ -209,6 +211,7 @@ def _of_array(
         shards = False
     sized = array.metadata.resized(region_shape(region))
     metadata = convert(sized, chunks=wanted.chunks, shards=shards, **wanted.changes)
+    detect.render(metadata)  # what can't be written must fail before anything is erased
     _check_apart(array, store, path)
     view = wanted.view or _prepared(store, path, metadata, overwrite=wanted.overwrite)
     return _plan(array, region, (store, view, path, metadata), (0,) * len(region), wanted)
@@ -278,7 +281,8 @@ def _longer(
         )
     shape = (*old[:at], old[at] + added[at], *old[at + 1 :])
     start = tuple(old[at] if i == at else 0 for i in range(len(old)))
-    grown = target.store, target.store, path, target.metadata.resized(shape)
+    metadata = resized(target.stored, shape).metadata
+    grown = target.store, target.store, path, metadata
     return replace(_plan(array, picks, grown, start, wanted), along=at)
 
 
@@ -388,6 +392,7 @@ def _of_group(group: Group, store: Store, path: str, wanted: _Wanted) -> GroupPl
     for name, node in found.items():
         if isinstance(node, Group):
             groups[name] = convert_group(node.metadata, root.zarr_format)
+            detect.render(groups[name])
         else:
             region = find_region(None, node.metadata)
             plans[name] = _of_array(
