@@ -27,9 +27,10 @@ def foreign(zarr_format, *, group=False):
         zarrdask.create_group(store, attributes=attributes, zarr_format=zarr_format)
     z = zarrdask.create_array(store, "z", attributes=attributes, zarr_format=zarr_format, **options)
     z[...] = np.arange(24).reshape(4, 6)
-    for key in store:
+    for key, value in store.items():
         for name, text in TEXTS.items():
-            store[key] = store[key].replace(f'"@{name}"'.encode(), text.encode())
+            value = value.replace(f'"@{name}"'.encode(), text.encode())
+        store[key] = value
     return store
 
 

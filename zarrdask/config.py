@@ -2,7 +2,13 @@
 
 from functools import cache
 from importlib import import_module
+from numbers import Integral
 from typing import Any
+
+from zarrdask.errors import MetadataError
+
+#: Sizes are less than this: no memory is larger, and libraries take 64 bits.
+MAX_SIZE = 2**63
 
 DEFAULTS: dict[str, Any] = {
     # Bytes: neighbouring stored units are grouped into one Dask block up to this size.
@@ -64,7 +70,48 @@ def get(name: str) -> Any:
     16777216
     """
     # With the default again: leaving `with dask.config.set(...)` may take all of ours away.
-    found = _dask_config().get(f"zarrdask.{name}", DEFAULTS[name])
-    if isinstance(found, str) and isinstance(DEFAULTS[name], int):
-        return import_module("dask.utils").parse_bytes(found)
-    return found
+    value = _dask_config().get(f"zarrdask.{name}", DEFAULTS[name])
+    if type(DEFAULTS[name]) is int and not (type(value) is int and 0 <= value < MAX_SIZE):
+        return parse_size(value, f"zarrdask.{name}")
+    return value
+
+
+def parse_size(value: Any, key: str) -> int:
+    """Return a number of bytes that a user wrote as a number, or as text with a unit.
+
+    Parameters
+    ----------
+    value : int, float or str
+    key : str
+        The option or setting, for errors.
+
+    Raises
+    ------
+    MetadataError
+        If it is not a finite number, is negative, or is larger than any memory.
+
+    Examples
+    --------
+    >>> parse_size("256 MiB", "max_mem")
+    268435456
+    """
+    try:
+        size = int(value if isinstance(value, Integral) else _parse_bytes(value))
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:
+        raise _no_size(value, key) from error
+    if isinstance(value, bool) or not 0 <= size < MAX_SIZE:
+        raise _no_size(value, key)
+    return size
+
+
+def _parse_bytes(value: Any) -> Any:
+    return import_module("dask.utils").parse_bytes(value)
+
+
+def _no_size(value: Any, key: str) -> MetadataError:
+    return MetadataError(
+        "not a size in bytes",
+        key=key,
+        found=value,
+        expected=f'a number of bytes from 0 to {MAX_SIZE - 1}, or a text such as "256 MiB"',
+    )

@@ -13,6 +13,7 @@ from zarrdask.definitions import is_uri
 from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.core import NAMES, Raw
 from zarrdask.dtypes.registry import DATA_TYPES, of_dtype
+from zarrdask.dtypes.size import check_item_size
 from zarrdask.dtypes.v2 import parse_dtype, render_dtype
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError, quoted
 from zarrdask.tolerance import is_quiet, note, tolerate
@@ -108,8 +109,15 @@ def parse_type(found: Any, *, older: bool) -> Element:
     MetadataError
         If it is neither an identifier nor an extension type.
     UnsupportedError
-        If it is unknown, and fallbacks are not allowed or unknown, too.
+        If it is unknown, and fallbacks are not allowed or unknown, too; or its elements are too
+        large.
     """
+    element = _parse_element(found, older=older)
+    check_item_size(element.stored.itemsize, "data_type")
+    return element
+
+
+def _parse_element(found: Any, *, older: bool) -> Element:
     if isinstance(found, str):
         return _parse_name(found, older=older)
     if not isinstance(found, dict) or not is_uri(found.get("extension")):

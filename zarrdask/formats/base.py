@@ -6,7 +6,8 @@ from math import isfinite
 from typing import Any, Protocol
 
 from zarrdask import config
-from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.codecs.base import check_dimensions
+from zarrdask.errors import MetadataError
 from zarrdask.metadata import Metadata, ZarrFormat
 from zarrdask.tolerance import is_strict, tolerate
 
@@ -17,8 +18,6 @@ Documents = Mapping[str, bytes | None]
 MAX_DEPTH = 128
 #: The levels that consolidated metadata put around the documents that they hold.
 CONSOLIDATED_LEVELS = 4
-#: The most axes that an array of NumPy can have.
-MAX_DIMENSIONS = 64
 #: What ``zarrdask.non-finite-attributes`` may be.
 NON_FINITE_CHOICES = ("write", "refuse")
 
@@ -91,7 +90,7 @@ def parse_json(data: bytes, key: str) -> dict[str, Any]:
     except MetadataError:
         raise
     except RecursionError as error:
-        raise _too_deep(key, MAX_DEPTH) from error
+        raise _too_deep(key, MAX_DEPTH + CONSOLIDATED_LEVELS) from error
     except ValueError as error:
         raise MetadataError(f"not a JSON document: {error}", key=key) from error
     if not isinstance(document, dict):
@@ -270,13 +269,8 @@ def parse_lengths(found: Any, key: str, least: int) -> tuple[int, ...]:
     UnsupportedError
         If it has more axes than NumPy has.
     """
-    if isinstance(found, list) and len(found) > MAX_DIMENSIONS:
-        raise UnsupportedError(
-            "NumPy has no arrays of so many dimensions",
-            key=key,
-            found=f"{len(found)} dimensions",
-            expected=f"at most {MAX_DIMENSIONS}",
-        )
+    if isinstance(found, list):
+        check_dimensions(len(found), key)
     if not isinstance(found, list) or any(
         type(n) is not int or not least <= n < 2**63 for n in found
     ):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.codecs.base import Codec, Json
+from zarrdask.codecs.base import Codec, Json, check_count
 from zarrdask.codecs.blosc import BloscCodec
 from zarrdask.codecs.bytes_ import NATIVE, BytesCodec, Endian, has_byte_order
 from zarrdask.codecs.gzip import GzipCodec, ZlibCodec
@@ -170,6 +170,7 @@ def chain(
     MetadataError, UnsupportedError
         If a codec is unknown, refused or misconfigured.
     """
+    check_count(filters, "filters")
     codecs: list[Codec] = []
     if order == "F" and ndim > 1:
         codecs.append(TransposeCodec(tuple(reversed(range(ndim)))))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.codecs.base import Codec, Json
+from zarrdask.codecs.base import Codec, Json, check_count
 from zarrdask.codecs.bytes_ import BytesCodec
 from zarrdask.codecs.sharding import ShardingCodec
 from zarrdask.definitions import is_uri
@@ -311,6 +311,7 @@ def parse_transformers(found: Any, ndim: int) -> tuple[StorageTransformer, ...]:
         raise MetadataError(
             "not storage transformers", key="storage_transformers", found=found, expected="a list"
         )
+    check_count(found, "storage_transformers")
     layers = tuple(map(_parse_transformer, found))
     for layer in layers:
         if isinstance(layer, ShardingTransformer):

@@ -7,7 +7,6 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from dask.utils import parse_bytes
 
 from zarrdask import config, hierarchy, nodes
 from zarrdask.arguments import check_options
@@ -121,7 +120,7 @@ def rechunk(
     wanted = _Wanted(
         chunks,
         shards,
-        _memory(max_mem),
+        config.parse_size(max_mem, "max_mem"),
         None if temp is None else hierarchy.locate(temp, None, temp_options),
         overwrite,
         scheduler,
@@ -151,15 +150,6 @@ def rechunk(
         return _longer(found, store, path, wanted, append, source_region)
     region = find_region(source_region, found.metadata)
     return _of_array(found, region, store, path, wanted)
-
-
-def _memory(max_mem: int | str) -> int:
-    try:
-        return int(parse_bytes(max_mem))
-    except (ValueError, TypeError, AttributeError) as error:
-        raise MetadataError(
-            "not a size", key="max_mem", found=max_mem, expected='bytes, or "256 MiB"'
-        ) from error
 
 
 @dataclass(frozen=True)
