@@ -259,6 +259,21 @@ def required(document: Mapping[str, Any], names: tuple[str, ...], key: str) -> N
             )
 
 
+def parse_array_shape(shape: Any, key: str = "shape") -> tuple[int, ...]:
+    """Return the shape of an array.
+
+    Raises
+    ------
+    MetadataError
+        If it is not a list of lengths.
+    UnsupportedError
+        If it has more dimensions than NumPy has.
+    """
+    if isinstance(shape, list):
+        check_dimensions(len(shape), key)
+    return parse_lengths(shape, key, 0)
+
+
 def parse_lengths(found: Any, key: str, least: int) -> tuple[int, ...]:
     """Return a shape or chunk shape.
 
@@ -266,11 +281,7 @@ def parse_lengths(found: Any, key: str, least: int) -> tuple[int, ...]:
     ------
     MetadataError
         If it is not a list of integers of at least `least`.
-    UnsupportedError
-        If it has more axes than NumPy has.
     """
-    if isinstance(found, list):
-        check_dimensions(len(found), key)
     if not isinstance(found, list) or any(
         type(n) is not int or not least <= n < 2**63 for n in found
     ):

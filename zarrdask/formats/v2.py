@@ -19,6 +19,7 @@ from zarrdask.dtypes.v2 import parse_dtype, render_dtype
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.base import (
     Documents,
+    parse_array_shape,
     parse_json,
     parse_lengths,
     render_attributes,
@@ -100,7 +101,7 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
     _check_version(document, ".zarray")
     dtype = parse_dtype(document["dtype"])
     fill = parse_v2(document["fill_value"], dtype)
-    shape = parse_lengths(document["shape"], "shape", 0)
+    shape = parse_array_shape(document["shape"])
     separator = document.get("dimension_separator", ".")
     if separator not in (".", "/"):
         raise MetadataError(

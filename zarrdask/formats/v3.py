@@ -12,9 +12,9 @@ from zarrdask.dtypes.struct_ import Structured
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.base import (
     Documents,
+    parse_array_shape,
     parse_attributes,
     parse_json,
-    parse_lengths,
     render_attributes,
     render_json,
     required,
@@ -107,7 +107,7 @@ def _parse_array(document: Json) -> ArrayMetadata:
         tolerate("X-C7", "no codecs", key="codecs", expected="exactly one array->bytes codec")
         document = {**document, "codecs": []}
     required(document, _ARRAY, _KEY)
-    shape = parse_lengths(document["shape"], "shape", 0)
+    shape = parse_array_shape(document["shape"])
     data_type = parse_data_type(document["data_type"])
     return ArrayMetadata(
         zarr_format=VERSION,

@@ -17,6 +17,7 @@ from zarrdask.dtypes.draft_fill import parse_fill, render_fill, with_fill
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.base import (
     Documents,
+    parse_array_shape,
     parse_attributes,
     parse_json,
     parse_lengths,
@@ -108,7 +109,7 @@ class DraftFormat:
     def _parse_array(self, document: Json) -> ArrayMetadata:
         required(document, _REQUIRED, ARRAY)
         self._check_members(document)
-        shape = parse_lengths(document["shape"], "shape", 0)
+        shape = parse_array_shape(document["shape"])
         data_type, stored = parse_type(document["data_type"], older=self.older)
         attributes = dict(parse_attributes(document["attributes"], "attributes"))
         filters = self._take_filters(attributes)
