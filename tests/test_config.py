@@ -1,6 +1,9 @@
-"""Settings."""
+"""Settings, and the sizes that users write."""
+
+import math
 
 import dask
+import numpy as np
 import pytest
 
 import zarrdask
@@ -63,3 +66,55 @@ def test_every_default_is_a_good_value():
     for name, default in config.DEFAULTS.items():
         with dask.config.set({f"zarrdask.{name}": default}):
             assert config.get(name) == default
+
+
+NO_SIZES = [
+    "1e400",
+    "inf",
+    "nan",
+    "-1",
+    "lots",
+    math.inf,
+    math.nan,
+    -1,
+    2**63,
+    10**400,
+    True,
+    None,
+    [1],
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        (0, 0),
+        (1.5e3, 1500),
+        ("1e9", 10**9),
+        ("256 MiB", 2**28),
+        ("1 GB", 10**9),
+        (np.int64(7), 7),
+        (2**63 - 1, 2**63 - 1),
+    ],
+)
+def test_a_size_is_a_number_or_a_text_with_a_unit(text, size):
+    assert config.parse_size(text, "max_mem") == size
+    with dask.config.set({"zarrdask.block-size": text}):
+        assert config.get("block-size") == size
+
+
+@pytest.mark.parametrize("value", NO_SIZES, ids=lambda value: str(value)[:9])
+def test_what_is_no_size_is_an_error_that_names_the_option(value):
+    z = zarrdask.create_array({}, shape=(4, 4), dtype="f8", chunks=(1, 4))
+    with pytest.raises(MetadataError, match="max_mem: not a size in bytes") as caught:
+        zarrdask.rechunk(z, {}, chunks=(4, 1), max_mem=value)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("value", NO_SIZES, ids=lambda value: str(value)[:9])
+def test_what_is_no_size_is_an_error_that_names_the_setting(value):
+    with (
+        dask.config.set({"zarrdask.chunk-size": value}),
+        pytest.raises(MetadataError, match=r"zarrdask\.chunk-size: not a size in bytes"),
+    ):
+        zarrdask.create_array({}, shape=4, dtype="f8")

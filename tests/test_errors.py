@@ -52,6 +52,23 @@ def test_the_text_names_key_found_and_expected(kind):
     assert (error.key, error.found, error.expected) == ("a/zarr.json", "K", "'C' or 'F'")
 
 
+def test_the_text_cuts_what_it_quotes():
+    long = "x" * 10**6
+    error = errors.MetadataError(long, key=f"a/{long}/z", found=[long, "end"], expected=long)
+    assert len(str(error)) < 5000
+    assert str(error).startswith("a/xxx")
+    assert "x...<" in str(error)
+    assert "xx', 'end']" in str(error)
+    assert error.found == [long, "end"]
+
+
+def test_the_text_quotes_what_is_nested_without_end():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert "found <a deeply nested list>" in str(errors.MetadataError("is wrong", found=deep))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_text_leaves_out_what_is_not_known(kind):
     assert str(kind("is wrong")) == "is wrong"

@@ -33,6 +33,7 @@ from zarrdask.resizing import (
     grow,
     now,
     parse_lengths,
+    resized,
     take_back,
 )
 from zarrdask.storage.base import Store
@@ -345,7 +346,7 @@ class Array:
         lengths = parse_lengths(shape, self.ndim)
         with changing_shape(self.store, self.path):
             old = self.refreshed()
-            old.metadata.resized(lengths)  # if that can't be, nothing is erased
+            resized(old, lengths)  # if that can't be, nothing is erased
             if outside == "erase" and any(map(lt, lengths, old.metadata.shape)):
                 # First, so that what was begun can be done again: by the old shape.
                 trim(old, lengths)

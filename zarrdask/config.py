@@ -3,9 +3,13 @@
 import os
 from functools import cache
 from importlib import import_module
+from numbers import Integral
 from typing import Any
 
 from zarrdask.errors import MetadataError
+
+#: Sizes are less than this: no memory is larger, and libraries take 64 bits.
+MAX_SIZE = 2**63
 
 DEFAULTS: dict[str, Any] = {
     # Bytes: neighbouring stored units are grouped into one Dask block up to this size.
@@ -22,6 +26,9 @@ DEFAULTS: dict[str, Any] = {
     "follow-links": True,
     # Whether what the specifications forbid, but real writers make, is refused.
     "strict": False,
+    # What becomes of NaN and infinities in new attributes, which JSON can't express: "write", as
+    # zarr-python and xarray do, or "refuse".
+    "non-finite-attributes": "write",
     # Whether a v2 array that does not name its separator is looked at, whether it is nested.
     "v2-nested-legacy": False,
     # What becomes of consolidated metadata when a node that they tell of is changed: "drop" or
@@ -49,7 +56,6 @@ DEFAULTS: dict[str, Any] = {
 
 #: The least values of settings that can't be 0.
 _LEAST = {"requests": 1}
-_SIZE = 'a number of bytes, or text such as "16 MiB"'
 
 
 @cache
@@ -82,10 +88,12 @@ def get(name: str) -> Any:
     key = f"zarrdask.{name}"
     if isinstance(default, bool):
         return _flag(value, key)
+    if name == "retry-delay":
+        return _seconds(value, key)
     if isinstance(default, int):
-        return _number(value, key, least=_LEAST.get(name, 0))
+        return _count(value, key, least=_LEAST.get(name, 0))
     if name == "threads":
-        return None if value is None else _number(value, key, least=1)
+        return None if value is None else _count(value, key, least=1)
     if not isinstance(value, str | os.PathLike | None):
         raise MetadataError(
             "this setting has a value of another type", key=key, found=value, expected="text"
@@ -101,35 +109,60 @@ def _flag(value: Any, key: str) -> bool:
     )
 
 
-def _number(value: Any, key: str, *, least: int) -> int | float:
-    number = parse_size(value, key) if isinstance(value, str) else value
+def _count(value: Any, key: str, *, least: int = 0) -> int:
+    number = parse_size(value, key)
+    if number < least:
+        raise MetadataError(
+            "this setting is too small", key=key, found=value, expected=f"at least {least}"
+        )
+    return number
+
+
+def _seconds(value: Any, key: str) -> float:
     # Written so that NaN does not pass.
-    if isinstance(number, int | float) and least <= number < float("inf"):
-        return number
+    if isinstance(value, int | float) and 0 <= value < float("inf"):
+        return value
     raise MetadataError(
-        "this setting is out of range", key=key, found=value, expected=f"a number from {least}"
+        "this setting is a time", key=key, found=value, expected="a number of seconds from 0"
     )
 
 
-def parse_size(text: str, key: str) -> int:
-    """Return a number of bytes that is written as text, such as "16 MiB".
+def parse_size(value: Any, key: str) -> int:
+    """Return a number of bytes that a user wrote as a number, or as text with a unit.
+
+    Parameters
+    ----------
+    value : int, float or str
+    key : str
+        The option or setting, for errors.
 
     Raises
     ------
     MetadataError
-        If the text is no size. The error names the key.
+        If it is not a finite number, is negative, or is larger than any memory.
 
     Examples
     --------
-    >>> parse_size("1 MB", "chunks"), parse_size("64 KiB", "chunks")
-    (1000000, 65536)
+    >>> parse_size("256 MiB", "max_mem")
+    268435456
     """
     try:
-        size = int(import_module("dask.utils").parse_bytes(text))
-    except (ValueError, TypeError, OverflowError) as error:
-        raise MetadataError(
-            "this text is not a size in bytes", key=key, found=text, expected=_SIZE
-        ) from error
-    if size < 0:
-        raise MetadataError("a size can't be negative", key=key, found=text, expected=_SIZE)
+        size = int(value if isinstance(value, Integral) else _parse_bytes(value))
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:
+        raise _no_size(value, key) from error
+    if isinstance(value, bool) or not 0 <= size < MAX_SIZE:
+        raise _no_size(value, key)
     return size
+
+
+def _parse_bytes(value: Any) -> Any:
+    return import_module("dask.utils").parse_bytes(value)
+
+
+def _no_size(value: Any, key: str) -> MetadataError:
+    return MetadataError(
+        "not a size in bytes",
+        key=key,
+        found=value,
+        expected=f'a number of bytes from 0 to {MAX_SIZE - 1}, or a text such as "256 MiB"',
+    )

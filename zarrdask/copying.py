@@ -9,6 +9,7 @@ from zarrdask import drafts, hierarchy
 from zarrdask.chunkio import Chunks
 from zarrdask.conversion import convert, convert_group
 from zarrdask.errors import MetadataError, ZarrdaskError
+from zarrdask.formats import detect
 from zarrdask.losses import group_losses, losses
 from zarrdask.metadata import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.render import counted
@@ -219,6 +220,7 @@ def converted(found: Metadata, **changes: Any) -> Metadata:
 
 def _node(path: str, before: Metadata, after: Metadata) -> Node:
     _check_path(path, after.zarr_format)
+    detect.render(after)  # what can't be written must fail before anything is erased
     if isinstance(before, ArrayMetadata) and isinstance(after, ArrayMetadata):
         return Node(path, before, after, losses(before, after))
     notes = group_losses(before, after)  # type: ignore[arg-type]

@@ -2,6 +2,34 @@
 
 from typing import Any, Self
 
+#: The most characters of a value that a message quotes.
+MAX_QUOTED = 200
+#: The most characters of the other parts of a message, which may contain names from documents.
+MAX_WORDS = 1000
+
+
+def cut(text: str, length: int) -> str:
+    """Return a text, its middle left out if it is longer than some length.
+
+    Examples
+    --------
+    >>> cut("0123456789" * 3, 12)
+    '012345...<18 characters left out>...456789'
+    """
+    if len(text) <= length:
+        return text
+    head, tail = length - length // 2, length // 2
+    return f"{text[:head]}...<{len(text) - length} characters left out>...{text[-tail:]}"
+
+
+def quoted(value: object) -> str:
+    """Return how a message quotes a value: its representation, cut if that is long."""
+    try:
+        text = repr(value)
+    except RecursionError:
+        text = f"<a deeply nested {type(value).__name__}>"
+    return cut(text, MAX_QUOTED)
+
 
 class ZarrdaskError(Exception):
     """Root of all errors that zarrdask raises on purpose.
@@ -26,11 +54,14 @@ class ZarrdaskError(Exception):
         self.expected = expected
 
     def __str__(self) -> str:
-        text = self.message if self.key is None else f"{self.key}: {self.message}"
+        # Values, and names in keys, may come from hostile documents and be as long as these.
+        text = cut(self.message, MAX_WORDS)
+        if self.key is not None:
+            text = f"{cut(self.key, MAX_WORDS)}: {text}"
         if self.found is not None:
-            text += f"; found {self.found!r}"
+            text += f"; found {quoted(self.found)}"
         if self.expected is not None:
-            text += f"; expected {self.expected}"
+            text += f"; expected {cut(str(self.expected), MAX_WORDS)}"
         return text
 
     def within(self, place: str) -> Self:

@@ -184,6 +184,12 @@ def _parse(store: Store, path: str, documents: Documents) -> Metadata | None:
             found = nested.as_stored(store, prefix_of(path), documents, found)
     except ZarrdaskError as error:
         raise error.within(location(store, path)) from error.__cause__
+    except RecursionError as error:
+        # `parse_json` limits the depth of documents; this is for callers with little stack left.
+        raise MetadataError(
+            "the metadata are nested too deeply for what is left of Python's stack",
+            key=location(store, path),
+        ) from error
     others = [] if found is None else detect.passed_over(documents, found)
     if found is not None and others:
         note(

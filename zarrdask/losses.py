@@ -4,6 +4,7 @@ from typing import Any
 
 from zarrdask.casting import lost
 from zarrdask.conversion import flat_codecs
+from zarrdask.errors import quoted
 from zarrdask.formats.draft_codecs import endian_of, stored_type
 from zarrdask.grids import extents
 from zarrdask.metadata import ArrayMetadata, GroupMetadata
@@ -21,7 +22,8 @@ def losses(before: ArrayMetadata, after: ArrayMetadata) -> tuple[str, ...]:
     if before.fill_value is None and after.fill_value is not None:
         found.append(f"the fill value, which was left open, is {after.fill_value} now")
     elif before.dtype.hasobject and type(before.fill_value) is not type(after.fill_value):
-        found.append(f"the fill value {before.fill_value!r} is {after.fill_value!r} now")
+        old, new = quoted(before.fill_value), quoted(after.fill_value)
+        found.append(f"the fill value {old} is {new} now")
     if before.dimension_names and not after.dimension_names:
         found.append("the dimensions, which had no names, are not named one by one any more")
     gone = [item.name for item in before.extensions if item not in after.extensions]

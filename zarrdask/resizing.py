@@ -15,6 +15,7 @@ import numpy as np
 from zarrdask import hierarchy
 from zarrdask.chunkio import Chunks
 from zarrdask.errors import MetadataError, SelectionError, StoreError, ZarrdaskError
+from zarrdask.formats import detect
 from zarrdask.formats.detect import Search
 from zarrdask.grids import Shape
 from zarrdask.indexing import Region, is_integer, whole_region
@@ -173,6 +174,22 @@ def parse_lengths(shape: Any, ndim: int) -> Shape:
     return tuple(map(int, lengths))
 
 
+def resized(chunks: Chunks, shape: Shape) -> Chunks:
+    """Return an array as it will be with another shape.
+
+    Its documents are rendered: what can't be written must fail before any chunk is changed.
+
+    Raises
+    ------
+    ZarrdaskError
+        If the array can't have the shape, or its documents can't be written.
+    """
+    metadata = chunks.metadata.resized(shape)
+    detect.render(chunks.metadata)
+    detect.render(metadata)
+    return replace(chunks, metadata=metadata)
+
+
 def appended(chunks: Chunks, added: Sequence[int], axis: Any) -> tuple[Chunks, Region]:
     """Return an array to which values are to be appended, as it will be, and where these go.
 
@@ -189,6 +206,8 @@ def appended(chunks: Chunks, added: Sequence[int], axis: Any) -> tuple[Chunks, R
     ------
     SelectionError
         If they don't fit.
+    ZarrdaskError
+        As `resized`.
     """
     shape = chunks.metadata.shape
     ndim = len(shape)
@@ -203,7 +222,7 @@ def appended(chunks: Chunks, added: Sequence[int], axis: Any) -> tuple[Chunks, R
         )
     longer = list(shape)
     longer[axis] += added[axis]
-    grown = replace(chunks, metadata=chunks.metadata.resized(tuple(longer)))
+    grown = resized(chunks, tuple(longer))
     region = list(whole_region(tuple(longer)))
     region[axis] = slice(shape[axis], longer[axis], 1)
     return grown, tuple(region)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zarrdask import config
+from zarrdask.codecs.base import check_dimensions
 from zarrdask.errors import MetadataError
 from zarrdask.formats.base import parse_lengths
 from zarrdask.grids import ChunkGrid, RegularGrid, Shape, parse_grid
@@ -25,8 +26,12 @@ def parse_shape(found: Any) -> Shape:
     ------
     MetadataError
         If it is neither a length nor several.
+    UnsupportedError
+        If it has more dimensions than NumPy has.
     """
-    return _lengths(found, "shape", 0)
+    shape = _lengths(found, "shape", 0)
+    check_dimensions(len(shape), "shape")
+    return shape
 
 
 def _lengths(found: Any, key: str, least: int) -> Shape:

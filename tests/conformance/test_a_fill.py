@@ -5,6 +5,7 @@ import json
 import math
 import struct
 
+import dask
 import numpy as np
 import pytest
 
@@ -54,15 +55,20 @@ def test_a29_bare_tokens_are_read_unless_strict(token, value):
         zarrdask.open_array(store, strict=True)
 
 
-def test_a29_bare_tokens_are_never_written():
+def test_a29_bare_tokens_are_written_into_attributes_only_and_never_in_strict_mode():
     store = stored(v2(), attributes={"missing": math.nan, "a": 1})
     z = zarrdask.open_array(store, mode="r+")
     assert math.isnan(z.attrs["missing"])
     with refused("A-29"):
         zarrdask.open_array(store, strict=True)
     before = dict(store)
-    with pytest.raises(zarrdask.MetadataError, match="JSON"):
+    with dask.config.set({"zarrdask.strict": True}), refused("A-29"):
         z.attrs["a"] = math.inf
+    assert store == before
+    with pytest.raises(zarrdask.MetadataError, match="fill_value"):
+        zarrdask.create_array(
+            store, shape=3, dtype=object, zarr_format=2, fill_value=math.nan, overwrite=True
+        )
     assert store == before
 
 

@@ -239,9 +239,9 @@ def test_wrong_fields_of_the_older_form_are_an_error(fields):
 
 
 def test_fields_that_no_element_could_hold_together_are_an_error():
-    wide = {"name": "raw_bytes", "configuration": {"length_bytes": 2**31 - 1}}
+    wide = {"name": "raw_bytes", "configuration": {"length_bytes": 2**26}}
     fields = [{"name": name, "data_type": wide} for name in "ab"]
-    with pytest.raises(MetadataError, match="too many bytes"):
+    with pytest.raises(UnsupportedError, match=f"data_type struct.*{2**27} bytes.*{2**26}"):
         parse_data_type({"name": "struct", "configuration": {"fields": fields}})
 
 

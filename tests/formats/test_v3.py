@@ -357,9 +357,7 @@ def test_any_json_as_a_codecs_configuration_is_read_or_an_error_of_ours(value, n
             parse(v3(codecs=codecs))
 
 
-@pytest.mark.parametrize(
-    "value", [float("nan"), float("inf"), {1, 2}, b"bytes", object(), "\ud800"]
-)
+@pytest.mark.parametrize("value", [{1, 2}, b"bytes", object()])
 def test_attributes_that_are_no_json_are_an_error(value):
     with pytest.raises(MetadataError):
         form.render(GroupMetadata(3, {"a": value}))

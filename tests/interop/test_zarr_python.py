@@ -610,3 +610,38 @@ class TestTakingTurns:
         before, after = z.metadata.to_dict(), found.metadata.to_dict()
         assert {**before, "attributes": None} == {**after, "attributes": None}
         same(found[...], values)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+class TestAttributesThatAreNotJson:
+    """NaN, infinities and lone surrogates: each writes them as the other does."""
+
+    attributes: ClassVar = {
+        "missing": float("nan"),
+        "range": [float("-inf"), float("inf")],
+        "half": "\ud800",
+    }
+
+    def test_zarrdask_changes_what_zarr_python_wrote(self, tmp_path, zarr_format):
+        theirs = zarr.create_array(
+            tmp_path / "z",
+            shape=(4,),
+            dtype="i4",
+            zarr_format=zarr_format,
+            attributes=self.attributes,
+        )
+        theirs[...] = np.arange(4)
+        z = zarrdask.open_array(tmp_path, "z", mode="r+")
+        z.resize(3)
+        z.append([7])
+        z.attrs["new"] = float("nan")
+        again = zarr.open_array(tmp_path / "z", mode="r")
+        assert again[...].tolist() == [0, 1, 2, 7]
+        assert repr(again.attrs.asdict()) == repr(self.attributes | {"new": float("nan")})
+
+    def test_zarr_python_reads_what_zarrdask_wrote(self, tmp_path, zarr_format):
+        zarrdask.create_array(
+            tmp_path, shape=4, dtype="i4", zarr_format=zarr_format, attributes=self.attributes
+        )
+        again = zarr.open_array(tmp_path, mode="r")
+        assert repr(again.attrs.asdict()) == repr(self.attributes)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, Self, cast
 
 import numpy as np
 
-from zarrdask.errors import MetadataError
+from zarrdask.errors import MetadataError, UnsupportedError
 
 Buffer = bytes | bytearray | memoryview
 Json = dict[str, Any]
@@ -19,6 +19,11 @@ SLACK = 2**16
 MOST = 2**62
 #: The bound where the metadata gives none (elements of variable length).
 UNBOUNDED = 2**40
+#: The most codecs, filters or storage transformers in one list. Each is work for every chunk, and
+#: real arrays have a handful.
+MAX_CODECS = 64
+#: The most dimensions that an array of NumPy can have.
+MAX_DIMENSIONS = 64
 
 
 class Kind(Enum):
@@ -182,6 +187,40 @@ def configuration(found: Any, name: str, known: dict[str, Any]) -> dict[str, Any
                 )
             members[key] = default
     return members
+
+
+def check_count(codecs: Sequence[Any], key: str) -> None:
+    """Check that a list of codecs, filters or storage transformers is not too long.
+
+    Raises
+    ------
+    MetadataError
+        If it has more than `MAX_CODECS` items.
+    """
+    if len(codecs) > MAX_CODECS:
+        raise MetadataError(
+            "there are too many items in this list",
+            key=key,
+            found=len(codecs),
+            expected=f"at most {MAX_CODECS}",
+        )
+
+
+def check_dimensions(count: int, key: str) -> None:
+    """Check that NumPy can have arrays of so many dimensions.
+
+    Raises
+    ------
+    UnsupportedError
+        If it can't.
+    """
+    if count > MAX_DIMENSIONS:
+        raise UnsupportedError(
+            "NumPy has no arrays of so many dimensions",
+            key=key,
+            found=count,
+            expected=f"at most {MAX_DIMENSIONS}",
+        )
 
 
 def integer(value: Any, key: str, low: int, high: int) -> int:

@@ -14,13 +14,15 @@ from zarrdask.errors import CodecError, TruncatedError
 
 # What a decompressor of LZMA may take beside what it gives: more than any preset asks for.
 _DICTIONARY = 2**28
+# The bytes that the decompressor of a second or later stream is handed at first.
+_STEP = 2**12
 
 
-def _bz2(data: Buffer, codec: Any, limit: int) -> bytes:
+def _bz2(data: Buffer, codec: Any, limit: int) -> Buffer:
     return _streams(bz2.BZ2Decompressor, data, limit)
 
 
-def _lzma(data: Buffer, codec: Any, limit: int) -> bytes:
+def _lzma(data: Buffer, codec: Any, limit: int) -> Buffer:
     memory = None if codec.format == lzma.FORMAT_RAW else _DICTIONARY + limit
     return _streams(lambda: lzma.LZMADecompressor(codec.format, memory, codec.filters), data, limit)
 
@@ -55,21 +57,28 @@ BOUNDED: dict[str, Callable[[Buffer, Any, int], Any]] = {
 }
 
 
-def _streams(make: Callable[[], Any], data: Buffer, limit: int) -> bytes:
+def _streams(make: Callable[[], Any], data: Buffer, limit: int) -> Buffer:
     """Decompress one stream, or several after each other."""
-    found, rest = b"", bytes(data)
+    view = memoryview(data).cast("B")
+    decoded: bytes | bytearray = b""
+    at, step = 0, len(view)
     while True:
         stream = make()
-        # One byte more than may come, so that a value that is too long is seen.
-        more: bytes = stream.decompress(rest, limit + 1 - len(found))
-        found += more
-        if len(found) > limit:
-            raise too_long(len(found), limit)
+        while not stream.eof and at < len(view):
+            # One byte more than may come, so that a value that is too long is seen.
+            decoded += stream.decompress(view[at : at + step], limit + 1 - len(decoded))
+            if len(decoded) > limit:
+                raise too_long(len(decoded), limit)
+            at, step = at + step, 2 * step
         if not stream.eof:
-            raise TruncatedError("the value ends early", found=f"{len(found)} bytes")
-        rest = stream.unused_data
-        if not rest:
-            return found
+            raise TruncatedError("the value ends early", found=f"{len(decoded)} bytes")
+        at = min(at, len(view)) - len(stream.unused_data)
+        if at == len(view):
+            return decoded
+        # Nearly all values are one stream. A decompressor copies what follows its stream in the
+        # bytes that it is handed, so the others are handed a few at a time: many small streams must
+        # not take quadratic time.
+        decoded, step = bytearray(decoded), _STEP
 
 
 def too_long(found: int, limit: int) -> CodecError:

@@ -153,8 +153,11 @@ def find_padding(dtype: np.dtype[Any], at: int = 0) -> list[Padding]:
     """
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
-        starts = range(at, at + prod(shape) * base.itemsize, base.itemsize)
-        return [place for start in starts for place in find_padding(base, start)]
+        within = find_padding(base, at)
+        if not within:
+            return []  # so a field of many elements costs nothing here
+        offsets = range(0, prod(shape) * base.itemsize, base.itemsize)
+        return [replace(place, at=place.at + offset) for offset in offsets for place in within]
     if dtype.names is not None:
         fields = [dtype.fields[name] for name in dtype.names]  # type: ignore[index]
         return [place for field in fields for place in find_padding(field[0], at + field[1])]

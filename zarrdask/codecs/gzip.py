@@ -15,6 +15,9 @@ except ImportError:
     _inflate = zlib
     _FAILURES = (zlib.error,)
 
+#: The bytes that a decompressor of a further member is handed at first.
+_STEP = 2**12
+
 
 @dataclass(frozen=True)
 class GzipCodec:
@@ -50,20 +53,37 @@ class GzipCodec:
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:  # noqa: D102
         try:
+            decoded, rest = self._inflate(data, limit)
             # A stream may have several members (RFC 1952); nearly all have one.
-            found, rest = self._member(data, limit)
-            while rest and self.wbits == 31 and rest.strip(b"\0"):
-                more, rest = self._member(rest, limit - len(found))
-                found += more
+            return self._inflate_members(decoded, rest, limit) if rest else decoded
         except _FAILURES as error:
             raise CodecError(f"can't inflate: {error}", key=f"codec {self.name}") from error
-        return found
 
-    def _member(self, data: Buffer, limit: int) -> tuple[bytes, bytes]:
+    def _inflate(self, data: Buffer, limit: int) -> tuple[bytes, bytes]:
+        """Return what the first member holds, and what follows it if that may be a member."""
         inflate = _inflate.decompressobj(self.wbits)
         # One byte more than may come, so that a value that is too long is seen.
-        found = inflate.decompress(data, limit + 1)
-        if len(found) > limit:
+        decoded = inflate.decompress(data, limit + 1)
+        self._check(inflate, len(decoded), limit)
+        return decoded, inflate.unused_data if self.wbits == 31 else b""
+
+    def _inflate_members(self, first: bytes, rest: bytes, limit: int) -> Buffer:
+        """Inflate the members that follow the first one, up to a padding with zeros."""
+        decoded, view = bytearray(first), memoryview(rest)
+        at, padding = 0, len(rest.rstrip(b"\0"))
+        while at < padding:
+            # A decompressor copies what follows the member in the bytes that it is handed, so it is
+            # handed a few at a time: many small members must not take quadratic time.
+            inflate, step = _inflate.decompressobj(self.wbits), _STEP
+            while not inflate.eof and at < len(rest) and len(decoded) <= limit:
+                decoded += inflate.decompress(view[at : at + step], limit + 1 - len(decoded))
+                at, step = at + step, 2 * step
+            self._check(inflate, len(decoded), limit)
+            at = min(at, len(rest)) - len(inflate.unused_data)
+        return decoded
+
+    def _check(self, inflate: Any, size: int, limit: int) -> None:
+        if size > limit:
             raise CodecError(
                 "the value inflates to too many bytes",
                 key=f"codec {self.name}",
@@ -71,9 +91,8 @@ class GzipCodec:
             )
         if not inflate.eof:
             raise TruncatedError(
-                "the value ends early", key=f"codec {self.name}", found=f"{len(found)} bytes"
+                "the value ends early", key=f"codec {self.name}", found=f"{size} bytes"
             )
-        return found, inflate.unused_data
 
     def encoded_size(self, size: int) -> int | None:  # noqa: D102
         return None

@@ -17,6 +17,8 @@ from zarrdask.codecs.base import (
     ChunkSpec,
     Codec,
     Kind,
+    check_count,
+    check_dimensions,
 )
 from zarrdask.codecs.transpose import TransposeCodec
 from zarrdask.errors import MetadataError
@@ -65,7 +67,7 @@ class Pipeline:
     MetadataError
         If the order is wrong, or a chunk larger than any memory.
     ZarrdaskError
-        If a codec can't take its input.
+        If a codec can't take its input, or NumPy has no arrays of so many dimensions.
     """
 
     __slots__ = (
@@ -84,6 +86,7 @@ class Pipeline:
 
     def __init__(self, codecs: Sequence[Codec], spec: ChunkSpec) -> None:
         before, serializer, after = split(codecs)
+        check_dimensions(len(spec.shape), "chunk_shape")
         if spec.nbytes >= MOST:
             raise MetadataError(
                 "a chunk that no memory could hold",
@@ -175,8 +178,10 @@ def split(
     Raises
     ------
     MetadataError
-        If they don't stand in the one order that is possible (conformance C-9, C-42).
+        If there are too many, or they don't stand in the one order that is possible (conformance
+        C-9, C-42).
     """
+    check_count(codecs, "codecs")
     names = [codec.name for codec in codecs]
     ranks = [_ORDER.index(codec.kind) for codec in codecs]
     if ranks != sorted(ranks) or ranks.count(1) != 1:
@@ -202,6 +207,7 @@ def _fold(
     stages: list[Stage] = []
     for codec in codecs:
         following = codec.resolve(spec)
+        check_dimensions(len(following.shape), f"the output of the codec {codec.name}")
         if isinstance(codec, TransposeCodec) and not stages:
             axes = tuple(axes[i] for i in codec.order)
         else:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from zarrdask.codecs.aliases import is_alias, renamed, with_axes
-from zarrdask.codecs.base import Codec, Configurable, Kind
+from zarrdask.codecs.base import Codec, Configurable, Kind, check_count
 from zarrdask.codecs.bytes_ import BytesCodec
 from zarrdask.codecs.skipped import SkippedCodec
 from zarrdask.definitions import Definition, parse_definition
@@ -100,12 +100,13 @@ def parse_codecs(found: Any, ndim: int | None = None) -> tuple[Codec, ...]:
     Raises
     ------
     MetadataError
-        If it is not a list, or an item is wrong.
+        If it is not a list, or too long a one, or an item is wrong.
     UnsupportedError
         If a name is unknown.
     """
     if not isinstance(found, list):
         raise MetadataError("not a list of codecs", key="codecs", found=found, expected="a list")
+    check_count(found, "codecs")
     codecs: list[Codec] = []
     kind = Kind.ARRAY_ARRAY
     for item in found:

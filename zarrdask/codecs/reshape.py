@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, configuration
+from zarrdask.codecs.base import ChunkSpec, Json, Kind, check_dimensions, configuration
 from zarrdask.errors import MetadataError
 
 Shape = tuple[int, ...]
@@ -29,6 +29,7 @@ class ReshapeCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_ARRAY
 
     def __post_init__(self) -> None:
+        check_dimensions(len(self.shape), "reshape.shape")
         axes = [axis for item in self.shape if isinstance(item, tuple) for axis in item]
         lengths = [item for item in self.shape if not isinstance(item, tuple)]
         if any(type(n) is not int or (n < 1 and n != -1) for n in lengths):

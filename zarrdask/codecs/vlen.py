@@ -7,7 +7,7 @@ import numpy as np
 
 from zarrdask.codecs.base import Buffer, ChunkSpec, Json, configuration
 from zarrdask.codecs.numcodecs_ import ObjectCodec, Objects, python_objects
-from zarrdask.errors import CodecError, MetadataError
+from zarrdask.errors import CodecError, MetadataError, quoted
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class VlenUtf8Codec(ObjectCodec):
             raise MetadataError(
                 "this codec stores elements of one type only",
                 key=f"codec {self.name}",
-                found=f"{spec.dtype}, with the fill value {spec.fill_value!r}",
+                found=f"{spec.dtype}, with the fill value {quoted(spec.fill_value)}",
                 expected=f"the data type {'string' if self.item is str else 'bytes'}",
             )
         return Items(self, spec)

@@ -155,14 +155,17 @@ def _decode_frame(data: Buffer, frame: Frame, limit: int, out: Any) -> Buffer:
     size = frame.size
     if size is not None and size > min(limit, frame.most):
         raise _too_long(size, min(limit, frame.most))
+    if size == 0:
+        return b""  # numcodecs takes a frame that says it is empty for a damaged one
     if out is not None and size in (limit, None):
         _library().decompress(data, out)
         return out  # type: ignore[no-any-return]
     if size is not None:
         return _library().decompress(data)  # type: ignore[no-any-return]
     # The library takes what memory a frame needs that doesn't say how much that is; so first
-    # try whether it is just what may come.
-    if limit <= _ROOM:
+    # try whether it is just what may come, if its blocks can hold as much: of many small frames
+    # each would ask for that memory otherwise.
+    if limit <= min(_ROOM, frame.most):
         room = np.empty(limit, np.uint8)
         with suppress(RuntimeError):
             _library().decompress(data, room)

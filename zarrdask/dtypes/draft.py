@@ -13,8 +13,9 @@ from zarrdask.definitions import is_uri
 from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.core import NAMES, Raw
 from zarrdask.dtypes.registry import DATA_TYPES, of_dtype
+from zarrdask.dtypes.size import check_item_size
 from zarrdask.dtypes.v2 import parse_dtype, render_dtype
-from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
+from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError, quoted
 from zarrdask.tolerance import is_quiet, note, tolerate
 
 _RAW = re.compile(r"r\d+")
@@ -108,8 +109,15 @@ def parse_type(found: Any, *, older: bool) -> Element:
     MetadataError
         If it is neither an identifier nor an extension type.
     UnsupportedError
-        If it is unknown, and fallbacks are not allowed or unknown, too.
+        If it is unknown, and fallbacks are not allowed or unknown, too; or its elements are too
+        large.
     """
+    element = _parse_element(found, older=older)
+    check_item_size(element.stored.itemsize, "data_type")
+    return element
+
+
+def _parse_element(found: Any, *, older: bool) -> Element:
     if isinstance(found, str):
         return _parse_name(found, older=older)
     if not isinstance(found, dict) or not is_uri(found.get("extension")):
@@ -241,16 +249,17 @@ def _fall_back(found: Mapping[str, Any], error: ZarrdaskError, *, older: bool) -
             break
     if known is None:
         raise error
+    read_as = f"read as {quoted(name)}"
     # Where a task opens what was opened before, it was allowed there.
     if not config.get("draft-fallback") and not is_quiet():
         raise UnsupportedError(
-            f"unknown data type; with the setting zarrdask.draft-fallback it is read as {name!r}",
+            f"unknown data type; with the setting zarrdask.draft-fallback it is {read_as}",
             key="data_type",
             found=found["extension"],
         )
-    note(f"data_type: {found['extension']} is unknown, the elements are read as {name!r} (B-25)")
-    read_as = FallbackType(known.data_type.dtype, (), json.dumps(found))
-    return Element(read_as, known.stored)
+    note(f"data_type: {found['extension']} is unknown, the elements are {read_as} (B-25)")
+    fallback = FallbackType(known.data_type.dtype, (), json.dumps(found))
+    return Element(fallback, known.stored)
 
 
 # --------------------------------------------------------------------------------------------

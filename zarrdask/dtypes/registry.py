@@ -11,6 +11,7 @@ from zarrdask.dtypes.base import DataType, DataTypeClass
 from zarrdask.dtypes.core import ALIASES, NAMES
 from zarrdask.dtypes.ml import BITS
 from zarrdask.dtypes.pairs import NAMES as PAIRS
+from zarrdask.dtypes.size import check_item_size
 from zarrdask.errors import MetadataError
 from zarrdask.registry import Registry
 from zarrdask.tolerance import tolerate
@@ -60,7 +61,8 @@ def parse_data_type(found: Any) -> DataType:
     MetadataError
         If it is neither, or its configuration is wrong.
     UnsupportedError
-        If the name is unknown: ``must_understand`` makes no difference here (C-14).
+        If the name is unknown: ``must_understand`` makes no difference here (C-14); or if the
+        elements are too large.
     """
     if isinstance(found, dict) and "fallback" in found:
         return _parse_either(found)
@@ -69,7 +71,9 @@ def parse_data_type(found: Any) -> DataType:
     kind = _find(name)
     if kind is None:
         raise DATA_TYPES.unknown(name)
-    return kind.from_configuration(name, definition.configuration)
+    data_type = kind.from_configuration(name, definition.configuration)
+    check_item_size(data_type.dtype.itemsize, f"data_type {name}")
+    return data_type
 
 
 def _find(name: str) -> type[DataTypeClass] | None:
@@ -130,6 +134,8 @@ def find_data_type(wanted: Any) -> DataType:
     ------
     MetadataError
         If it is none of that, or its configuration is wrong.
+    UnsupportedError
+        If the elements are too large, or have no bytes.
 
     Examples
     --------
@@ -148,6 +154,8 @@ def find_data_type(wanted: Any) -> DataType:
         dtype = np.dtype(wanted)
     except (TypeError, ValueError) as error:
         raise MetadataError("not a data type", key="dtype", found=wanted) from error
+    if dtype.itemsize or dtype.kind == "V":
+        check_item_size(dtype.itemsize, "dtype")
     any_text = dtype.kind in "OT" or (dtype.kind == "U" and not dtype.itemsize)
     return parse_data_type("string") if any_text else of_dtype(dtype)
 

@@ -9,7 +9,8 @@ import numpy as np
 from zarrdask.dtypes.base import DataType, check_configuration
 from zarrdask.dtypes.fill import bad_fill, element
 from zarrdask.dtypes.registry import of_dtype, packed, parse_data_type
-from zarrdask.dtypes.text import MOST_BYTES, parse_base64
+from zarrdask.dtypes.size import check_item_size
+from zarrdask.dtypes.text import parse_base64
 from zarrdask.errors import MetadataError
 
 Fields = tuple[tuple[str, DataType], ...]
@@ -56,7 +57,8 @@ class Struct(DataType):
 
     @classmethod
     def _of(cls, found: list[tuple[Any, Any]]) -> Self:
-        fields = tuple((_check_name(name, found), parse_data_type(kind)) for name, kind in found)
+        _check_names([name for name, _ in found])
+        fields = tuple((name, parse_data_type(kind)) for name, kind in found)
         for name, kind in fields:
             if kind.dtype.hasobject:
                 raise MetadataError(
@@ -65,12 +67,8 @@ class Struct(DataType):
                     found=kind.to_json(),
                     expected="a data type of fixed size",
                 )
-        if sum(kind.dtype.itemsize for _, kind in fields) > MOST_BYTES:
-            raise MetadataError(
-                "the fields take too many bytes together",
-                key=f"data_type {cls.__name__.lower()}",
-                expected=f"at most {MOST_BYTES}",
-            )
+        size = sum(kind.dtype.itemsize for _, kind in fields)
+        check_item_size(size, f"data_type {cls.__name__.lower()}")
         return cls(np.dtype([(name, kind.dtype) for name, kind in fields]), fields)
 
     @classmethod
@@ -116,8 +114,9 @@ def _bad_field(found: Any, expected: str) -> MetadataError:
     return MetadataError("not a field", key="data_type field", found=found, expected=expected)
 
 
-def _check_name(name: Any, fields: list[tuple[Any, Any]]) -> str:
-    names = [other for other, _ in fields]
-    if not isinstance(name, str) or not name or names.count(name) > 1:
-        raise _bad_field(name, "a name that is not empty and that no other field has")
-    return name
+def _check_names(names: list[Any]) -> None:
+    known: set[str] = set()
+    for name in names:
+        if not isinstance(name, str) or not name or name in known:
+            raise _bad_field(name, "a name that is not empty and that no other field has")
+        known.add(name)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from zarrdask.dtypes.size import check_item_size
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.tolerance import tolerate
 
@@ -22,15 +23,14 @@ def parse_dtype(found: Any, key: str = "dtype") -> np.dtype[Any]:
     MetadataError
         If it is no typestr or field list, or its byte order or unit is missing.
     UnsupportedError
-        If NumPy has no such type.
+        If NumPy has no such type, or its elements are too large.
     """
     if isinstance(found, str):
         return _parse_typestr(found, key)
     if isinstance(found, list) and found:
         fields = [_parse_field(field, key) for field in found]
         try:
-            if sum(np.dtype([field]).itemsize for field in fields) >= 2**31:
-                raise ValueError("NumPy has no elements of so many bytes")
+            check_item_size(sum(np.dtype([field]).itemsize for field in fields), key)
             return np.dtype(fields)
         except (TypeError, ValueError) as error:
             raise MetadataError(f"not a data type: {error}", key=key, found=found) from error
@@ -61,9 +61,11 @@ def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
     if not size.strip("0"):
         raise MetadataError("the item size is missing", key=key, found=text, expected=_EXPECTED)
     try:
-        return np.dtype(plain)
+        dtype = np.dtype(plain)
     except (TypeError, ValueError) as error:
         raise UnsupportedError("NumPy has no such data type", key=key, found=text) from error
+    check_item_size(dtype.itemsize, key)
+    return dtype
 
 
 def _parse_field(field: Any, key: str) -> tuple[Any, ...]:

@@ -11,7 +11,13 @@ from typing import Any
 from zarrdask.codecs.base import Json
 from zarrdask.errors import MetadataError
 from zarrdask.formats import detect, v2, v3
-from zarrdask.formats.base import Documents, parse_json, render_json
+from zarrdask.formats.base import (
+    CONSOLIDATED_LEVELS,
+    MAX_DEPTH,
+    Documents,
+    parse_json,
+    render_json,
+)
 from zarrdask.metadata import ZarrFormat
 from zarrdask.storage.consolidated import Held
 from zarrdask.tolerance import tolerate
@@ -257,7 +263,7 @@ def _render_v2(entries: Entries) -> dict[str, bytes]:
         for name in v2.NAMES
         if name in documents
     }
-    return {KEY: render_json({"metadata": found, _FORMAT: 1}, KEY, indent=None)}
+    return {KEY: _render({"metadata": found, _FORMAT: 1}, KEY)}
 
 
 def _render_v3(entries: Entries) -> dict[str, bytes]:
@@ -266,7 +272,11 @@ def _render_v3(entries: Entries) -> dict[str, bytes]:
         for path, documents in entries.items()
         if path
     }
-    return {_V3: render_json(entries[""][_V3] | _inline(found), _V3, indent=None)}
+    return {_V3: _render(entries[""][_V3] | _inline(found), _V3)}
+
+
+def _render(document: Json, key: str) -> bytes:
+    return render_json(document, key, indent=None, limit=MAX_DEPTH + CONSOLIDATED_LEVELS)
 
 
 def _inline(found: Json) -> Json:

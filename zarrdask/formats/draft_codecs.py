@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.codecs.base import Codec, Json, Kind, configuration, integer
+from zarrdask.codecs.base import Codec, Json, Kind, check_count, configuration, integer
 from zarrdask.codecs.bytes_ import BytesCodec, Endian, has_byte_order
 from zarrdask.codecs.registry import CODECS
 from zarrdask.codecs.transpose import TransposeCodec
@@ -77,6 +77,7 @@ def parse_codecs(found: Any, stored: np.dtype[Any]) -> list[Codec]:
     """
     if not isinstance(found, list):
         raise MetadataError("not a list of codecs", key="codecs", found=found, expected="a list")
+    check_count(found, "codecs")
     codecs: list[Codec] = []
     plain = True
     for item in found:

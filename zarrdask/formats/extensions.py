@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from zarrdask.codecs.base import Json
+from zarrdask.codecs.base import Json, check_count
 from zarrdask.definitions import Definition, parse_definition
 from zarrdask.errors import MetadataError
 from zarrdask.registry import Registry
@@ -68,6 +68,7 @@ def parse_transformers(found: Any) -> tuple[StorageTransformer, ...]:
         raise MetadataError(
             "not storage transformers", key="storage_transformers", found=found, expected="a list"
         )
+    check_count(found, "storage_transformers")
     definitions = [parse_definition(item, "storage_transformers") for item in found]
     return tuple(
         TRANSFORMERS.find(d.name).from_configuration(d.configuration)  # type: ignore[misc]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.codecs.base import Codec, Json
+from zarrdask.codecs.base import Codec, Json, check_count
 from zarrdask.codecs.blosc import BloscCodec
 from zarrdask.codecs.bytes_ import NATIVE, BytesCodec, Endian, has_byte_order
 from zarrdask.codecs.gzip import GzipCodec, ZlibCodec
@@ -19,8 +19,10 @@ from zarrdask.dtypes.v2 import parse_dtype, render_dtype
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.base import (
     Documents,
+    parse_array_shape,
     parse_json,
     parse_lengths,
+    render_attributes,
     render_json,
     required,
 )
@@ -99,7 +101,7 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
     _check_version(document, ".zarray")
     dtype = parse_dtype(document["dtype"])
     fill = parse_v2(document["fill_value"], dtype)
-    shape = parse_lengths(document["shape"], "shape", 0)
+    shape = parse_array_shape(document["shape"])
     separator = document.get("dimension_separator", ".")
     if separator not in (".", "/"):
         raise MetadataError(
@@ -180,6 +182,7 @@ def chain(
     MetadataError, UnsupportedError
         If a codec is unknown, refused or misconfigured.
     """
+    check_count(filters, "filters")
     codecs: list[Codec] = []
     if order == "F" and ndim > 1:
         codecs.append(TransposeCodec(tuple(reversed(range(ndim)))))
@@ -312,7 +315,7 @@ def render(metadata: Metadata) -> dict[str, bytes | None]:
     UnsupportedError
         If v2 can't express it.
     """
-    attributes = dict(metadata.attributes)
+    attributes = render_attributes(metadata.attributes)
     if isinstance(metadata, GroupMetadata):
         document: Json = {"zarr_format": VERSION}
         name = ".zgroup"

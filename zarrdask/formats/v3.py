@@ -12,9 +12,10 @@ from zarrdask.dtypes.struct_ import Structured
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.base import (
     Documents,
+    parse_array_shape,
     parse_attributes,
     parse_json,
-    parse_lengths,
+    render_attributes,
     render_json,
     required,
 )
@@ -106,7 +107,7 @@ def _parse_array(document: Json) -> ArrayMetadata:
         tolerate("X-C7", "no codecs", key="codecs", expected="exactly one array->bytes codec")
         document = {**document, "codecs": []}
     required(document, _ARRAY, _KEY)
-    shape = parse_lengths(document["shape"], "shape", 0)
+    shape = parse_array_shape(document["shape"])
     data_type = parse_data_type(document["data_type"])
     return ArrayMetadata(
         zarr_format=VERSION,
@@ -159,7 +160,7 @@ def render(metadata: Metadata) -> dict[str, bytes | None]:
     """
     document: Json = {"zarr_format": VERSION}
     if isinstance(metadata, GroupMetadata):
-        document |= {"node_type": "group", "attributes": dict(metadata.attributes)}
+        document |= {"node_type": "group", "attributes": render_attributes(metadata.attributes)}
     else:
         document |= _render_array(metadata)
     if metadata.extensions:
@@ -176,7 +177,7 @@ def _render_array(metadata: ArrayMetadata) -> Json:
         "chunk_key_encoding": metadata.keys.to_json(),
         "fill_value": metadata.data_type.render_fill(metadata.fill),
         "codecs": [codec.to_json() for codec in metadata.codecs],
-        "attributes": dict(metadata.attributes),
+        "attributes": render_attributes(metadata.attributes),
     }
     if metadata.dimension_names is not None:
         document["dimension_names"] = list(metadata.dimension_names)

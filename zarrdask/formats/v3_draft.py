@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.codecs.base import Codec, Json
+from zarrdask.codecs.base import Codec, Json, check_count
 from zarrdask.codecs.bytes_ import BytesCodec
 from zarrdask.codecs.sharding import ShardingCodec
 from zarrdask.definitions import is_uri
@@ -17,9 +17,11 @@ from zarrdask.dtypes.draft_fill import parse_fill, render_fill, with_fill
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.base import (
     Documents,
+    parse_array_shape,
     parse_attributes,
     parse_json,
     parse_lengths,
+    render_attributes,
     render_json,
     required,
 )
@@ -107,7 +109,7 @@ class DraftFormat:
     def _parse_array(self, document: Json) -> ArrayMetadata:
         required(document, _REQUIRED, ARRAY)
         self._check_members(document)
-        shape = parse_lengths(document["shape"], "shape", 0)
+        shape = parse_array_shape(document["shape"])
         data_type, stored = parse_type(document["data_type"], older=self.older)
         attributes = dict(parse_attributes(document["attributes"], "attributes"))
         filters = self._take_filters(attributes)
@@ -168,7 +170,8 @@ class DraftFormat:
         """
         if isinstance(metadata, GroupMetadata):
             _no_extensions(metadata)
-            return {GROUP: render_json({"attributes": dict(metadata.attributes)}, GROUP)}
+            attributes = render_attributes(metadata.attributes)
+            return {GROUP: render_json({"attributes": attributes}, GROUP)}
         return {ARRAY: render_json(self._render_array(metadata), ARRAY)}
 
     def _render_array(self, metadata: ArrayMetadata) -> Json:
@@ -176,7 +179,7 @@ class DraftFormat:
         layout, codecs = split_layout(codecs, len(metadata.shape))
         stored = stored_type(metadata.dtype, codecs)
         data_type = metadata.data_type
-        attributes = dict(metadata.attributes)
+        attributes = render_attributes(metadata.attributes)
         if metadata.dimension_names is not None:
             attributes.setdefault(_DIMENSIONS, list(metadata.dimension_names))
         fill = metadata.fill_value if self.older else metadata.fill
@@ -309,6 +312,7 @@ def parse_transformers(found: Any, ndim: int) -> tuple[StorageTransformer, ...]:
         raise MetadataError(
             "not storage transformers", key="storage_transformers", found=found, expected="a list"
         )
+    check_count(found, "storage_transformers")
     layers = tuple(map(_parse_transformer, found))
     for layer in layers:
         if isinstance(layer, ShardingTransformer):

@@ -7,7 +7,6 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from dask.utils import parse_bytes
 
 from zarrdask import config, hierarchy, nodes
 from zarrdask.arguments import check_options
@@ -16,6 +15,7 @@ from zarrdask.conversion import Changes, convert, convert_group
 from zarrdask.creation import ArrayOptions, plan_array
 from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
 from zarrdask.fit import chunk_options, find_region
+from zarrdask.formats import detect
 from zarrdask.graph.group_plan import GroupPlan
 from zarrdask.graph.jobs import known
 from zarrdask.graph.read import stored_type
@@ -34,6 +34,7 @@ from zarrdask.opening import open_array
 from zarrdask.plan.rechunk import as_blocks, schemes
 from zarrdask.plan.scheme import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, Grids
 from zarrdask.plan.write import plan_writes
+from zarrdask.resizing import resized
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
 from zarrdask.storage.resolve import options_of_each
@@ -127,7 +128,7 @@ def rechunk(
     wanted = _Wanted(
         chunks,
         shards,
-        _memory(max_mem),
+        config.parse_size(max_mem, "max_mem"),
         None if temp is None else hierarchy.locate(temp, None, temp_options),
         overwrite,
         scheduler,
@@ -157,15 +158,6 @@ def rechunk(
         return _longer(found, store, path, wanted, append, source_region)
     region = find_region(source_region, found.metadata)
     return _of_array(found, region, store, path, wanted)
-
-
-def _memory(max_mem: int | str) -> int:
-    try:
-        return int(parse_bytes(max_mem))
-    except (ValueError, TypeError, AttributeError) as error:
-        raise MetadataError(
-            "not a size", key="max_mem", found=max_mem, expected='bytes, or "256 MiB"'
-        ) from error
 
 
 @dataclass(frozen=True)
@@ -217,6 +209,7 @@ def _of_array(
         shards = False
     sized = array.metadata.resized(region_shape(region))
     metadata = convert(sized, chunks=wanted.chunks, shards=shards, **wanted.changes)
+    detect.render(metadata)  # what can't be written must fail before anything is erased
     _check_apart(array, store, path)
     view = wanted.view or _prepared(store, path, metadata, overwrite=wanted.overwrite)
     return _plan(array, region, (store, view, path, metadata), (0,) * len(region), wanted)
@@ -286,7 +279,8 @@ def _longer(
         )
     shape = (*old[:at], old[at] + added[at], *old[at + 1 :])
     start = tuple(old[at] if i == at else 0 for i in range(len(old)))
-    grown = target.store, target.store, path, target.metadata.resized(shape)
+    metadata = resized(target.stored, shape).metadata
+    grown = target.store, target.store, path, metadata
     return replace(_plan(array, picks, grown, start, wanted), along=at)
 
 
@@ -396,6 +390,7 @@ def _of_group(group: Group, store: Store, path: str, wanted: _Wanted) -> GroupPl
     for name, node in found.items():
         if isinstance(node, Group):
             groups[name] = convert_group(node.metadata, root.zarr_format)
+            detect.render(groups[name])
         else:
             region = find_region(None, node.metadata)
             plans[name] = _of_array(
