@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import ClassVar
 
 from zarrdask.errors import UnsupportedError
@@ -84,6 +85,13 @@ class Store(ABC):
     def stamp(self, key: str) -> str:
         """Return what changes when the key is written again, if that costs nothing, or ""."""
         return ""
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Have all that is written in the block appear at once, where the store can do that.
+
+        By default each value appears when it is written.
+        """
+        return nullcontext()
 
     # ---- reading
 
