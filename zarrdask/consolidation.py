@@ -65,6 +65,11 @@ def changing(store: Store, path: str, *, whole: bool) -> Iterator[Store]:
     Store
         The store itself, to write to.
     """
+    with store.batch():
+        yield from _changing(store, path, whole=whole)
+
+
+def _changing(store: Store, path: str, *, whole: bool) -> Iterator[Store]:
     if isinstance(store, DraftStore):
         yield store  # of other formats' consolidated metadata none can tell of it
         return

@@ -17,7 +17,7 @@ from zarrdask.chunkio import Chunks
 from zarrdask.errors import StoreError
 from zarrdask.graph.client import check_visible
 from zarrdask.graph.destination import Destination
-from zarrdask.graph.jobs import begin, do, known
+from zarrdask.graph.jobs import batches, begin, check_deferrable, do, known
 from zarrdask.graph.locks import shape_lock
 from zarrdask.graph.tasks import gather
 from zarrdask.grids import Shape
@@ -84,6 +84,7 @@ def append(
     else:
         array = open_array(store, path, mode="r+", consolidated=False)
     if not compute:
+        check_deferrable([array])
         return _later(x, array, axis)
     with shape_lock(array.store, path):
         shape = array.refreshed().metadata.shape
@@ -91,7 +92,9 @@ def append(
         new = to.array.shape
         commit = partial(grow, array.store, path, shape, new)
         give_up = partial(take_back, array.store, path, to.chunks, shape)
-        do(begin([(x, replace(to, commit=commit, give_up=give_up))]))
+        to = replace(to, commit=commit, give_up=give_up)
+        with batches([to]):
+            do(begin([(x, to)]))
     return None
 
 

@@ -86,6 +86,18 @@ class Store(ABC):
         """Return what changes when the key is written again, if that costs nothing, or ""."""
         return ""
 
+    @property
+    def deferrable(self) -> bool:
+        """Whether values may be written after the call that prepared the write has returned."""
+        return True
+
+    def beside(self, prefix: str) -> "tuple[Store, str]":
+        """Return where to keep values that are needed only while others are written.
+
+        By default that is here, below the prefix.
+        """
+        return self, prefix
+
     def batch(self) -> AbstractContextManager[None]:
         """Have all that is written in the block appear at once, where the store can do that.
 

@@ -71,6 +71,13 @@ class WrappedStore(Store):
     def stamp(self, key: str) -> str:  # noqa: D102
         return self.inner.stamp(key)
 
+    @property
+    def deferrable(self) -> bool:  # noqa: D102
+        return self.inner.deferrable
+
+    def beside(self, prefix: str) -> tuple[Store, str]:  # noqa: D102
+        return self.inner.beside(prefix)
+
     def batch(self) -> AbstractContextManager[None]:  # noqa: D102
         return self.inner.batch()
 

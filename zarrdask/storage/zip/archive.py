@@ -171,10 +171,10 @@ class Archive:
                 values.append(found[at])
                 continue
             skip = self._header(member, found[at])
-            data = found[at][skip : skip + member.packed]
-            if len(data) < member.packed:
-                data = memoryview(self.source.read(member.offset + skip, member.packed))
-            values.append(data)
+            value = found[at][skip : skip + member.packed]
+            if len(value) < member.packed:
+                value = memoryview(self.source.read(member.offset + skip, member.packed))
+            values.append(value)
         return values
 
     # ---- parts of values
@@ -184,7 +184,7 @@ class Archive:
         member = self.members.get(key)
         if member is None:
             return None
-        if member.method != STORED or member.is_encrypted:
+        if not _is_plain(member):
             return cut(cast("bytes", self.get(key)), start, length)
         begin = max(member.size + start, 0) if start < 0 else min(start, member.size)
         left = member.size - begin
@@ -200,7 +200,7 @@ class Archive:
         if member is None:
             yield from (None for _ in ranges)
             return
-        if member.method != STORED or member.is_encrypted:
+        if not _is_plain(member):
             value = cast("bytes", self.get(key))
             yield from (cut(value, *each) for each in ranges)
             return
@@ -242,10 +242,10 @@ class Archive:
             # The header lies before the value: what lies between is seldom much for one request.
             length = LOCAL_SIZE + len(member.encoded_name) + _EXTRA + begin + size
             if begin + size <= config.get("coalesce-gap"):
-                data = self.source.read(member.offset, min(length, member.limit - member.offset))
-                skip = self._header(member, data) + begin
-                if len(data) >= skip + size:
-                    return data[skip : skip + size]
+                both = self.source.read(member.offset, min(length, member.limit - member.offset))
+                skip = self._header(member, both) + begin
+                if len(both) >= skip + size:
+                    return both[skip : skip + size]
         data = self.source.read(self._start(member) + begin, size) if size else b""
         if len(data) != size:
             raise self._failed(member, "the zip archive is truncated", found=f"{len(data)} bytes")
@@ -284,10 +284,7 @@ class Archive:
                 found=f"{len(data)} bytes",
                 expected=f"{member.packed}",
             )
-        if member.method == STORED:
-            value = data
-        else:
-            value = self._unpacked(member, data)
+        value = data if member.method == STORED else self._unpacked(member, data)
         if len(value) != member.size:
             raise self._failed(
                 member,
@@ -321,6 +318,11 @@ class Archive:
     ) -> StoreError:
         key = f"{self.source.name}/{member.name}"
         return StoreError(message, key=key, found=found, expected=expected)
+
+
+def _is_plain(member: Member) -> bool:
+    """Whether parts of a value can be read without the rest."""
+    return member.method == STORED and member.packed == member.size and not member.is_encrypted
 
 
 def unpack(method: int, data: Buffer, size: int) -> Buffer:

@@ -92,8 +92,8 @@ class Directory(NamedTuple):
 def is_name(name: str) -> bool:
     """Whether a key may be the name of a member.
 
-    >>> is_name("a/.zarray"), is_name("../a"), is_name("/a"), is_name("a//b"), is_name("a\\\\b")
-    (True, False, False, False, False)
+    >>> is_name("a/.zarray"), is_name("../a"), is_name("/a"), is_name("a//b")
+    (True, False, False, False)
     """
     return _BAD_NAME.search(name) is None
 
@@ -214,7 +214,7 @@ def _wide(extra: bytes, *numbers: int) -> Iterator[int]:
         at += 4 + length
     for number in numbers:
         if number == _MAX_32:
-            (number,) = struct.unpack_from("<Q", found)  # noqa: PLW2901
+            (number,) = struct.unpack_from("<Q", found)
             found = found[8:]
         yield number
 
@@ -257,7 +257,7 @@ def local_length(header: bytes | memoryview, member: Member, archive: str) -> in
     name = member.encoded_name
     if len(header) >= LOCAL_SIZE + len(name):
         magic, _, _, method, _, _, _, _, _, name_length, extra = _LOCAL.unpack_from(header)
-        length = LOCAL_SIZE + name_length + extra
+        length: int = LOCAL_SIZE + name_length + extra
         if (
             (magic, method, name_length) == (_LOCAL_MAGIC, member.method, len(name))
             and header[LOCAL_SIZE : LOCAL_SIZE + name_length] == name
@@ -333,13 +333,20 @@ def render_directory(members: Iterable[Member], start: int) -> Iterator[bytes]:
         version = _UNIX | _VERSION_64
         end = start + length
         yield _END_64.pack(
-            _END_64_MAGIC, _END_64.size - 12, version, _VERSION_64, 0, 0, count, count, length, start
+            _END_64_MAGIC,
+            _END_64.size - 12,
+            version,
+            _VERSION_64,
+            0,
+            0,
+            count,
+            count,
+            length,
+            start,
         )
         yield _LOCATOR_64.pack(_LOCATOR_64_MAGIC, 0, end, 1)
     short = min(count, _MAX_16)
-    yield _END.pack(
-        _END_MAGIC, 0, 0, short, short, min(length, _MAX_32), min(start, _MAX_32), 0
-    )
+    yield _END.pack(_END_MAGIC, 0, 0, short, short, min(length, _MAX_32), min(start, _MAX_32), 0)
 
 
 def _render_central(member: Member) -> bytes:

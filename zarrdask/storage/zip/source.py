@@ -1,4 +1,4 @@
-"""The files that hold archives: bytes by position, on a local disk or in a file system of fsspec."""
+"""The files that hold archives, read by position: on a local disk, or elsewhere by fsspec."""
 
 import os
 import threading

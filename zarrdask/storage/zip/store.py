@@ -4,7 +4,7 @@ import os
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 from zarrdask.errors import ReadOnlyError, StoreError
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.keys import Names, check_key, check_prefix
+from zarrdask.storage.local import LocalStore
 from zarrdask.storage.parts import Buffer, Range
 from zarrdask.storage.zip.archive import Archive
 from zarrdask.storage.zip.source import LocalFile, RemoteFile, stamp_of
@@ -40,26 +41,26 @@ class _ZipReader(Store):
             )
         return archive
 
-    def stamp(self, key: str) -> str:  # noqa: D102
+    def stamp(self, key: str) -> str:
         archive = self._archive()
         member = archive.members.get(self.prefix + key) if archive else None
         return f"{member.crc:x}-{member.size:x}-{member.offset:x}" if member else ""
 
-    def get(self, key: str) -> bytes | None:  # noqa: D102
+    def get(self, key: str) -> bytes | None:
         archive = self._archive()
         return archive.get(self.prefix + key) if archive else None
 
-    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         archive = self._archive()
         if archive is None:
             return (None for _ in keys)
         return archive.get_many((self.prefix + key for key in keys), scratch)
 
-    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         archive = self._archive()
         return archive.get_range(self.prefix + key, start, length) if archive else None
 
-    def get_ranges(  # noqa: D102
+    def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         archive = self._archive()
@@ -67,13 +68,15 @@ class _ZipReader(Store):
             return (None for _ in ranges)
         return archive.get_ranges(self.prefix + key, ranges, scratch)
 
-    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+    def list_dir(self, prefix: str) -> Names:
         prefix = check_prefix(prefix)
         archive = self._archive()
-        keys, prefixes = archive.folders.get(self.prefix + prefix, ([], [])) if archive else ([], [])
+        keys, prefixes = (
+            archive.folders.get(self.prefix + prefix, ([], [])) if archive else ([], [])
+        )
         return [*keys], [*prefixes]
 
-    def list_prefix(self, prefix: str) -> Iterator[str]:  # noqa: D102
+    def list_prefix(self, prefix: str) -> Iterator[str]:
         start, skip = self.prefix + check_prefix(prefix), len(self.prefix)
         archive = self._archive()
         names = sorted(archive.members) if archive else []
@@ -89,8 +92,12 @@ class _Shared:
 
     Attributes
     ----------
+    archive : Archive or None
+        The one that is there, if it was opened.
     writer : ZipWriter or None
         Of the batch that is open, if something was written in it.
+    part : PartWriter or None
+        The same in a process that was forked in a batch.
     depth : int
         How many blocks of batches are open.
     """
@@ -101,25 +108,25 @@ class _Shared:
         self.writer: ZipWriter | None = None
         self.part: PartWriter | None = None
         self.depth = 0
-        self._archive: Archive | None = None
+        self.archive: Archive | None = None
 
     def refresh(self) -> None:
         """Open the archive again if another one took its place."""
-        if self._archive is None:
+        if self.archive is None:
             return
         try:
             stamp = stamp_of(os.stat(self.path))
         except OSError:
             stamp = ""
-        if stamp != getattr(self._archive.source, "stamp", None):
-            self._archive = None
+        if stamp != getattr(self.archive.source, "stamp", None):
+            self.archive = None
 
     def opened(self) -> Archive | None:
         """Return the archive that is there, or None if there is none."""
-        archive = self._archive
+        archive = self.archive
         if archive is None:
             try:
-                archive = self._archive = Archive(LocalFile(self.path))
+                archive = self.archive = Archive(LocalFile(self.path))
             except FileNotFoundError:
                 return None
             except OSError as error:
@@ -145,7 +152,7 @@ class _Shared:
                     self.depth, self.writer, self.part = 0, None, None
                     if writer is not None:
                         writer.commit()
-                        self._archive = None
+                        self.archive = None
 
     def write(self) -> ZipWriter | PartWriter:
         """Return what writes in the batch that is open."""
@@ -155,6 +162,13 @@ class _Shared:
             if self.writer is None:
                 self.writer = ZipWriter(self.path)
             return self.writer
+
+    def hand_out(self) -> str:
+        """Return the folder to which other processes may write in the batch that is open."""
+        writer = self.write()
+        if isinstance(writer, ZipWriter):
+            writer.is_shared = True
+        return writer.folder
 
 
 _MUTEX = threading.Lock()
@@ -214,7 +228,7 @@ class ZipStore(_ZipReader):
         if self._folder or self._shared.part is not None:
             raise StoreError(
                 "a task in another process can't read from a zip archive that is being written; "
-                'compute with threads, write whole chunks only, or write a directory and '
+                "compute with threads, write whole chunks only, or write a directory and "
                 "zarrdask.copy it",
                 key=self.url,
             )
@@ -228,6 +242,16 @@ class ZipStore(_ZipReader):
         killed, the archive is as it was.
         """
         return self._shared.batch()
+
+    @property
+    def deferrable(self) -> bool:
+        """Whether a batch is open: a value that is written outside one costs a new archive."""
+        return self._shared.depth > 0
+
+    def beside(self, prefix: str) -> tuple[Store, str]:
+        """Return a place in the directory of the archive: what is erased here takes up space."""
+        folder, name = os.path.split(self.path)
+        return LocalStore(folder), f".{name}/{self.prefix}{prefix}"
 
     def _do(self, action: Callable[[ZipWriter | PartWriter], None]) -> None:
         if self._folder is not None and self._shared.writer is None:
@@ -269,20 +293,18 @@ class ZipStore(_ZipReader):
         return hash((self.path, self.prefix))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        folder, expected, process = self._folder, self._expected, None
-        writer, archive = self._shared.writer, self._shared._archive
-        if folder is None:
-            process = os.getpid()
-            folder = "" if writer is None else writer.folder
-            if self._shared.depth and writer is None and self._shared.part is None:
-                # Whoever gets this may be the first to write.
-                writer = self._shared.write()  # type: ignore[assignment]
-                folder = writer.folder  # type: ignore[union-attr]
-            if writer is not None:
-                writer.is_shared = True
-            elif archive is not None:
-                expected = archive.stamp
-        return _reopen, (self.path, self.prefix, folder, expected, process)
+        if self._folder is not None:  # this process got it from another one
+            return _reopen, (self.path, self.prefix, self._folder, self._expected, None)
+        folder, expected = "", ""
+        if self._shared.depth:
+            # Whoever gets this may be the first to write.
+            folder = self._shared.hand_out()
+        else:
+            # If the archive is damaged, whoever reads it says so.
+            with suppress(StoreError):
+                archive = self._shared.opened()
+                expected = archive.stamp if archive else ""
+        return _reopen, (self.path, self.prefix, folder, expected, os.getpid())
 
 
 def _reopen(path: str, prefix: str, folder: str, expected: str, process: int | None) -> ZipStore:

@@ -217,6 +217,8 @@ class ZipWriter:
         """
         try:
             self.absorb()
+            if self._before is None and not self._archive.members:
+                return  # nothing was written, so there is no archive
             self._write_directory()
             if self._before is not None:
                 os.rename(self._file, self.path)
@@ -272,6 +274,7 @@ class PartWriter:
     """
 
     def __init__(self, folder: str, archive: str) -> None:
+        self.folder = folder
         self._path = f"{folder}/{_PART}{os.getpid():x}-{token_hex(6)}"
         self._archive = archive
         self._lock = threading.Lock()
