@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from weakref import WeakValueDictionary
 
 from zarrdask.errors import ReadOnlyError, StoreError
@@ -251,7 +252,8 @@ class ZipStore(_ZipReader):
     def beside(self, prefix: str) -> tuple[Store, str]:
         """Return a place in the directory of the archive: what is erased here takes up space."""
         folder, name = os.path.split(self.path)
-        return LocalStore(folder), f".{name}/{self.prefix}{prefix}"
+        # One folder, so that nothing is left of it when the prefix is erased.
+        return LocalStore(folder), f".{name}-{quote(self.prefix + prefix, safe='')}/"
 
     def _do(self, action: Callable[[ZipWriter | PartWriter], None]) -> None:
         if self._folder is not None and self._shared.writer is None:
