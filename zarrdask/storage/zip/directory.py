@@ -3,6 +3,7 @@
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from typing import NamedTuple
 from zlib import crc32
 
@@ -168,6 +169,7 @@ def _read_end_64(
 
 
 def _members(data: bytes, count: int, shift: int, archive: str) -> list[Member]:
+    """Return the members in the order of the directory; each limit is the least there can be."""
     members = []
     at, step = 0, _CENTRAL.size
     try:
@@ -223,7 +225,7 @@ def _checked(members: list[Member], start: int, archive: str) -> Directory:
     """Return a directory whose members have proper names and do not overlap."""
     limits = {}
     following = start
-    for member in sorted(members, key=lambda member: member.offset, reverse=True):
+    for member in sorted(members, key=attrgetter("offset"), reverse=True):
         if member.limit > following:
             raise StoreError(
                 "members of the zip archive overlap, or reach beyond its end",
@@ -242,7 +244,7 @@ def _checked(members: list[Member], start: int, archive: str) -> Directory:
                 expected='names joined by "/", none of them "", "." or ".."',
             )
         if not member.name.endswith("/"):
-            by_name[member.name] = member._replace(limit=limits[member.offset])
+            by_name[member.name] = Member(*member[:-1], limits[member.offset])
     return Directory(by_name, start)
 
 

@@ -148,12 +148,17 @@ class _Shared:
         finally:
             with self.lock:
                 self.depth -= 1
-                writer = self.writer
                 if self.depth <= 0:
-                    self.depth, self.writer, self.part = 0, None, None
-                    if writer is not None:
-                        writer.commit()
-                        self.archive = None
+                    self._end()
+
+    def _end(self) -> None:
+        """Let what was written in a batch appear. Meanwhile it is read from the writer."""
+        try:
+            if self.writer is not None:
+                self.writer.commit()
+                self.archive = None
+        finally:
+            self.depth, self.writer, self.part = 0, None, None
 
     def write(self) -> ZipWriter | PartWriter:
         """Return what writes in the batch that is open."""

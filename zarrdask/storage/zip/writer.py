@@ -68,6 +68,7 @@ class ZipWriter:
         self.path = path
         self._lock = threading.RLock()
         self._busy = 0
+        self._is_closed = False
         #: Whether other processes may have written values.
         self.is_shared = False
         self._taken: dict[str, int] = {}
@@ -165,6 +166,8 @@ class ZipWriter:
         """
         try:
             with self._lock:
+                if self._is_closed:
+                    return
                 for name in sorted(os.listdir(self.folder)):
                     if name.startswith(_PART):
                         self._absorb(name)
@@ -247,6 +250,8 @@ class ZipWriter:
 
     def _close(self) -> None:
         """Remove what was made for the write."""
+        with self._lock:
+            self._is_closed = True
         with suppress(AttributeError):
             os.close(self._fd)
             del self._fd
