@@ -311,7 +311,8 @@ class Array:
         """
         self.check_writable()
         empty = config.get("write-empty-chunks")
-        chunkwrite.write_region(self.stored, request, values, empty=empty, threads=threads)
+        with self.store.batch():
+            chunkwrite.write_region(self.stored, request, values, empty=empty, threads=threads)
 
     def check_writable(self) -> None:
         """Check that the array may be changed.
@@ -344,7 +345,7 @@ class Array:
             raise MetadataError("unknown", key="outside", found=outside, expected="erase or keep")
         self.check_writable()
         lengths = parse_lengths(shape, self.ndim)
-        with changing_shape(self.store, self.path):
+        with changing_shape(self.store, self.path), self.store.batch():
             old = self.refreshed()
             resized(old, lengths)  # if that can't be, nothing is erased
             if outside == "erase" and any(map(lt, lengths, old.metadata.shape)):
@@ -373,7 +374,7 @@ class Array:
             self.stored = self.refreshed()
             return self.shape
         values, empty = np.asarray(values), config.get("write-empty-chunks")
-        with changing_shape(self.store, self.path):
+        with changing_shape(self.store, self.path), self.store.batch():
             old = self.refreshed()
             shape = old.metadata.shape
             grown, region = appended(old, values.shape, axis)

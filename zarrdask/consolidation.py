@@ -68,6 +68,11 @@ def changing(store: Store, path: str, *, whole: bool, is_array: bool = False) ->
     Store
         The store itself, to write to.
     """
+    with store.batch():
+        yield from _changing(store, path, whole=whole, is_array=is_array)
+
+
+def _changing(store: Store, path: str, *, whole: bool, is_array: bool) -> Iterator[Store]:
     if isinstance(store, DraftStore):
         yield store  # of other formats' consolidated metadata none can tell of it
         return

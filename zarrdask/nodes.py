@@ -53,6 +53,11 @@ def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> S
     NodeExistsError
         If there is a node and `overwrite` is false, or an array stands above.
     """
+    with store.batch():
+        return _create(store, path, metadata, overwrite=overwrite)
+
+
+def _create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Store:
     if is_draft(store, metadata):
         if isinstance(metadata, ArrayMetadata) and is_begun(plain(store), prefix_of(path)):
             view = prepare(store, path, metadata, overwrite=overwrite)
@@ -163,5 +168,6 @@ def consolidate(store: Store, path: str, zarr_format: ZarrFormat) -> None:
         documents = consolidated.render(zarr_format, entries)
     except ZarrdaskError as error:
         raise error.within(location(store, path)) from error.__cause__
-    for name, value in documents.items():
-        store.set(prefix_of(path) + name, value)
+    with store.batch():
+        for name, value in documents.items():
+            store.set(prefix_of(path) + name, value)

@@ -36,16 +36,17 @@ def upgrade(
     """
     found, skipped = plan_copy(store, path, metadata, _beside, select=select, skip=skip)
     real = plain(store)
-    for node in reversed(found):
-        if node.before.zarr_format == 2:
-            below = hierarchy.join(path, node.path)
-            nodes.put(real, below, detect.render(node.after))
     arrays = [node for node in found if isinstance(node.after, ArrayMetadata)]
-    if isinstance(store, ConsolidatedStore) and not isinstance(metadata, ArrayMetadata):
-        nodes.consolidate(real, path, 3)
-    if remove:
-        for node in found:
-            _remove(real, hierarchy.join(path, node.path))
+    with real.batch():
+        for node in reversed(found):
+            if node.before.zarr_format == 2:
+                below = hierarchy.join(path, node.path)
+                nodes.put(real, below, detect.render(node.after))
+        if isinstance(store, ConsolidatedStore) and not isinstance(metadata, ArrayMetadata):
+            nodes.consolidate(real, path, 3)
+        if remove:
+            for node in found:
+                _remove(real, hierarchy.join(path, node.path))
     place = hierarchy.location(real, path)
     notes = [note for node in found if node not in arrays for note in node.notes]
     copied = tuple(CopiedArray(n.path, "metadata only", notes=n.notes) for n in arrays)

@@ -9,7 +9,6 @@ import pytest
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.fsspec_ import FsspecStore
-from zarrdask.storage.resolve import resolve
 from zarrdask.testing import VALUES, ReadOnlyStoreContract, StoreContract
 
 
@@ -30,13 +29,13 @@ class TestFsspecStoreOnDisk(StoreContract):
         return FsspecStore(fsspec.filesystem("file", auto_mkdir=True), str(tmp_path / "root"))
 
 
-class TestZip(ReadOnlyStoreContract):
+class TestZipFileSystem(ReadOnlyStoreContract):
     @pytest.fixture
     def store(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "values.zip", "w") as archive:
             for key, value in VALUES.items():
                 archive.writestr(key, value)
-        return resolve(tmp_path / "values.zip")
+        return FsspecStore.from_url(f"zip://::{tmp_path}/values.zip")
 
 
 def test_the_url_tells_stores_apart(store):

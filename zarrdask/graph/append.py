@@ -13,7 +13,7 @@ from zarrdask.array import Array
 from zarrdask.chunkio import Chunks
 from zarrdask.graph.client import check_visible, scheduler_in_task
 from zarrdask.graph.destination import Destination
-from zarrdask.graph.jobs import begin, do, known
+from zarrdask.graph.jobs import batches, begin, check_deferrable, do, known
 from zarrdask.graph.locks import shape_lock
 from zarrdask.graph.source import Handle
 from zarrdask.grids import Shape
@@ -82,6 +82,7 @@ def append(
     else:
         array = open_array(store, path, mode="r+", consolidated=False)
     if not compute:
+        check_deferrable([array])
         chunks = array.refreshed()
         appended(chunks, x.shape, axis)  # the errors of what does not fit
         later = LaterAppend(Handle(chunks), path, x, axis)
@@ -108,7 +109,8 @@ def _append(x: da.Array, array: Array, axis: int, chunks: Chunks, **compute_opti
     )
     # The lock does not exclude other machines: no block is written where they have appended.
     check = partial(_unless_changed, store, path, zarr_format, shape)
-    do(begin([(x.map_blocks(check, dtype=x.dtype, meta=x._meta), to)]), **compute_options)
+    with batches([to]):
+        do(begin([(x.map_blocks(check, dtype=x.dtype, meta=x._meta), to)]), **compute_options)
 
 
 def _unless_changed(

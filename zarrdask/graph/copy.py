@@ -153,7 +153,7 @@ def copy(
     job.check()
     become = partial(converted, zarr_format=zarr_format, **changes)
     found, skipped = plan_copy(*origin[:3], become, select=select, skip=skip)
-    with workers(scheduler) as on:
+    with workers(scheduler) as on, store.batch():
         job.check_visible(on)
         return job.do(found, skipped, on, progress)
 

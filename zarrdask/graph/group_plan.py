@@ -90,7 +90,7 @@ class GroupPlan:
             The new group.
         """
         prefix = hierarchy.prefix_of(self.path)
-        with rewrite_lock(self.store, self.path):
+        with rewrite_lock(self.store, self.path), self.store.batch():
             journal = journal_of(self.store, prefix, self.fingerprint)
             where = hierarchy.location(self.store, self.path)
             again = resumes(journal, where, restart=restart)

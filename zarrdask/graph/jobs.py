@@ -1,7 +1,8 @@
 """Writes that are begun, done and finished together."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import dask
@@ -9,7 +10,9 @@ import dask.array as da
 import numpy as np
 from dask.delayed import Delayed
 
-from zarrdask.errors import MetadataError
+from zarrdask import hierarchy
+from zarrdask.array import Array
+from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.graph.destination import Destination
 from zarrdask.graph.source import Handle, Target
 from zarrdask.graph.tasks import gather, read_blocks, write_blocks
@@ -83,6 +86,33 @@ def begin(writes: Sequence[tuple[da.Array, Destination]]) -> list[Job]:
         _failed(begun, error)
         raise
     return [Job(to, *write_blocks(x, to.chunks, to.place, to.beyond)) for x, to in writes]
+
+
+@contextmanager
+def batches(destinations: Iterable[Destination]) -> Iterator[None]:
+    """Have all that is written in the block appear at once, in stores that can do that."""
+    with ExitStack() as stack:
+        for to in destinations:
+            stack.enter_context(to.array.store.batch())
+        yield
+
+
+def check_deferrable(arrays: Iterable[Array]) -> None:
+    """Check that writes may be computed later.
+
+    Raises
+    ------
+    UnsupportedError
+        If each value that is written later would cost as much as all of them.
+    """
+    for array in arrays:
+        if not array.store.deferrable:
+            raise UnsupportedError(
+                "a write to a zip archive can't be computed later, unless both the call and the "
+                "computation are within `with store.batch():`; omit compute=False, or write a "
+                "directory and zarrdask.copy it",
+                key=hierarchy.location(array.store, array.path),
+            )
 
 
 def _check_distinct(destinations: Sequence[Destination]) -> None:

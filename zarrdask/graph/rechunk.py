@@ -183,7 +183,7 @@ class _Wanted:
         """Return where passes leave what the next one reads."""
         if self.temp is None:
             where, prefix = beside(store, hierarchy.prefix_of(path))
-            return where, f"{prefix}packed/"
+            return where.beside(f"{prefix}packed/")
         where, above = self.temp
         # Others may have theirs there, too.
         name = sha256(_place(store, path).encode(errors="surrogateescape")).hexdigest()[:16]

@@ -1,6 +1,7 @@
 """Mend stored units in parallel: what is to be copied, and the tasks that do it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from zarrdask import hierarchy
@@ -80,7 +81,8 @@ def _missing(chunks: Chunks, other: Chunks) -> list[Index]:
 def mend(works: Sequence[MendingWork], *, scheduler: Any, progress: bool) -> list[Mended]:
     """Mend what was planned, as a task for each work."""
     total = sum(len(work.indices) for work in works)
-    with workers(scheduler) as on, show_progress(total, "repair", progress) as told:
+    batch = works[0].handle.chunks.store.batch() if works else nullcontext()
+    with batch, workers(scheduler) as on, show_progress(total, "repair", progress) as told:
         for handle in [handle for work in works[:1] for handle in (work.handle, work.other)]:
             check_reached(handle.chunks.store, on)
         return run(

@@ -185,7 +185,7 @@ class RechunkPlan(Report):
         finished : callable, optional
             Called when all is done but the last step.
         """
-        with self._alone(), workers(scheduler) as on:
+        with self._alone(), workers(scheduler) as on, self.store.batch():
             self.check_workers(on)
             for store in (self.source.store, self.store, self.temp[0]):
                 check_reached(store, on)

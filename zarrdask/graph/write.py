@@ -10,7 +10,7 @@ from zarrdask.array import Array
 from zarrdask.creation import ArrayOptions
 from zarrdask.errors import MetadataError, NodeNotFoundError
 from zarrdask.graph.destination import Destination, How, find_destination
-from zarrdask.graph.jobs import begin, do, known, later
+from zarrdask.graph.jobs import batches, begin, check_deferrable, do, known, later
 from zarrdask.graph.read import from_zarr
 from zarrdask.group import open_group
 from zarrdask.sizes import GridLike
@@ -96,10 +96,12 @@ def to_zarr(
     x = known(x)
     how = How(region, mode, overwrite, grid, commit)
     to = find_destination(x, url, component, storage_options, how, create_kwargs, [x])
-    jobs = begin([(x, to)])
     if not compute:
+        check_deferrable([to.array])
+        jobs = begin([(x, to)])
         return jobs[0].stored() if return_stored else later(jobs)
-    do(jobs)
+    with batches([to]):
+        do(begin([(x, to)]))
     return from_zarr(to.array, region=to.place) if return_stored else None
 
 
@@ -153,10 +155,13 @@ def store(
     given = [(target, known(x)) for target, x in pairs]
     together = [x for _, x in given]
     inside = (group, storage_options, How(**how), _of_group(group, storage_options, options))
-    jobs = begin([(x, _member(target, x, inside, together)) for target, x in given])
+    writes = [(x, _member(target, x, inside, together)) for target, x in given]
+    destinations = [to for _, to in writes]
     if not compute:
-        return later(jobs)
-    do(jobs)
+        check_deferrable([to.array for to in destinations])
+        return later(begin(writes))
+    with batches(destinations):
+        do(begin(writes))
     return None
 
 

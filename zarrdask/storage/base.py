@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import ClassVar
 
 from zarrdask.errors import UnsupportedError
@@ -92,6 +93,25 @@ class Store(ABC):
         something else stands in its place. By default it is the store itself.
         """
         return self
+
+    @property
+    def deferrable(self) -> bool:
+        """Whether values may be written after the call that prepared the write has returned."""
+        return True
+
+    def beside(self, prefix: str) -> "tuple[Store, str]":
+        """Return where to keep values that are needed only while others are written.
+
+        By default that is here, below the prefix.
+        """
+        return self, prefix
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Have all that is written in the block appear at once, where the store can do that.
+
+        By default each value appears when it is written.
+        """
+        return nullcontext()
 
     # ---- reading
 

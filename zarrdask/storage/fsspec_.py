@@ -92,6 +92,16 @@ class FsspecStore(Store):
     def token(self) -> str:  # noqa: D102
         return f"{self.url}#{self.fs._fs_token}"
 
+    def is_directory(self) -> bool:
+        """Whether the root is a directory that is there, as far as the file system tells."""
+        try:
+            if "http" in _protocols(self.fs):
+                # To look into a directory would fetch a file whole; there is nothing else to see.
+                return not self.fs.exists(self.root)
+            return bool(self.fs.isdir(self.root))
+        except Exception as error:
+            raise self._failed("", error) from error
+
     def path(self, key: str) -> str:
         """Return the path of a key in the file system."""
         return f"{self.root}/{key}" if self.root else key

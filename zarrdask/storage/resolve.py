@@ -13,6 +13,8 @@ from zarrdask.storage.memory import MappingStore, MemoryStore
 
 _LOCAL = ("file://", "local://")
 
+_ZIP, _ZIP_SCHEME = ".zip", "zip://"
+
 
 def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
     """Return the store for a URL, path, mapping or store.
@@ -20,7 +22,8 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
     Parameters
     ----------
     url : str, os.PathLike, MutableMapping or Store
-        Without a scheme, or with ``file://``, it is a local directory (or a local ``.zip``).
+        Without a scheme, or with ``file://``, it is a local directory, or a zip archive if its name
+        ends with ``.zip`` and there is no directory of that name.
     storage_options : dict, optional
         Passed to fsspec.
 
@@ -46,14 +49,14 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
     if text.startswith(_LOCAL):
         text = unquote(text.partition("://")[2])
     if "://" in text or "::" in text:
-        return _fsspec(text, storage_options)
+        return _remote(text, storage_options)
     if storage_options:
         raise StoreError(
             "a local path takes no storage_options", key=text, found=sorted(storage_options)
         )
     path = os.path.abspath(os.path.expanduser(text))
-    if path.endswith(".zip") and os.path.isfile(path):
-        return _fsspec(f"zip://::{path}")
+    if path.endswith(_ZIP) and not os.path.isdir(path):
+        return _zip(path, "")
     return LocalStore(path)
 
 
@@ -96,6 +99,26 @@ def options_of_each(
     ]
 
 
+def _zip(path: str, prefix: str) -> Store:
+    # Loaded on demand, as other stores are.
+    module = import_module("zarrdask.storage.zip.store")
+    return module.ZipStore(path, prefix)  # type: ignore[no-any-return]
+
+
+def _remote(url: str, storage_options: dict[str, Any] | None) -> Store:
+    """Return the store at a URL: an archive, if it is one, or has the name of one."""
+    prefix, chained, archive = url.partition("::")
+    if not (chained and prefix.startswith(_ZIP_SCHEME)):
+        return _fsspec(url, storage_options, as_archive=url.endswith(_ZIP))
+    prefix = prefix.removeprefix(_ZIP_SCHEME).strip("/")
+    prefix = f"{prefix}/" if prefix else ""
+    if archive.startswith("file://") or not ("://" in archive or "::" in archive):
+        return _zip(os.path.expanduser(archive.removeprefix("file://")), prefix)
+    # What is left says nothing of the archive.
+    options = {name: value for name, value in (storage_options or {}).items() if name != "zip"}
+    return _fsspec(archive, options, as_archive=True, prefix=prefix)
+
+
 def _mapping(values: MutableMapping[str, Any]) -> Store:
     if hasattr(values, "fs") and hasattr(values, "root"):
         # An FSMap of fsspec: its file system can do more than the mapping.
@@ -104,7 +127,16 @@ def _mapping(values: MutableMapping[str, Any]) -> Store:
     return MemoryStore(values) if isinstance(values, dict) else MappingStore(values)
 
 
-def _fsspec(url: str, storage_options: dict[str, Any] | None = None) -> Store:
+def _fsspec(
+    url: str,
+    storage_options: dict[str, Any] | None,
+    *,
+    as_archive: bool = False,
+    prefix: str = "",
+) -> Store:
     # Loaded on demand: a local array is open sooner than fsspec is imported.
-    module = import_module("zarrdask.storage.fsspec_")
-    return module.FsspecStore.from_url(url, storage_options)  # type: ignore[no-any-return]
+    store = import_module("zarrdask.storage.fsspec_").FsspecStore.from_url(url, storage_options)
+    if not as_archive or (not prefix and store.is_directory()):
+        return store  # type: ignore[no-any-return]
+    module = import_module("zarrdask.storage.zip.store")
+    return module.RemoteZipStore(store.fs, store.root, prefix)  # type: ignore[no-any-return]

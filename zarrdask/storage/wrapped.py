@@ -1,6 +1,7 @@
 """A store around another one: everything passes, and a subclass changes what it is there for."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from zarrdask.storage.base import Scratch, Store
@@ -69,6 +70,16 @@ class WrappedStore(Store):
 
     def stamp(self, key: str) -> str:  # noqa: D102
         return self.inner.stamp(key)
+
+    @property
+    def deferrable(self) -> bool:  # noqa: D102
+        return self.inner.deferrable
+
+    def beside(self, prefix: str) -> tuple[Store, str]:  # noqa: D102
+        return self.inner.beside(prefix)
+
+    def batch(self) -> AbstractContextManager[None]:  # noqa: D102
+        return self.inner.batch()
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self.inner == other.inner

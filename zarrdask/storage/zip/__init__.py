@@ -1,0 +1,1 @@
+"""Zip archives as stores: the central directory, positioned reads, and one writer."""

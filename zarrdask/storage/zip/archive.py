@@ -1,0 +1,410 @@
+"""The values of a zip archive: found in its directory, read by position, inflated and checked."""
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from typing import Any, cast
+
+from zarrdask import config
+from zarrdask.errors import StoreError, ZarrdaskError
+from zarrdask.storage.base import Scratch
+from zarrdask.storage.keys import Names
+from zarrdask.storage.parts import Buffer, Range, coalesce, cut
+from zarrdask.storage.zip.directory import (
+    LOCAL_SIZE,
+    STORED,
+    Directory,
+    Member,
+    local_length,
+    read_directory,
+)
+from zarrdask.storage.zip.source import ByteSource, LocalFile
+
+try:
+    _fast: Any = import_module("isal.isal_zlib")
+except ImportError:
+    _fast = zlib
+
+_FAILURES: tuple[type[Exception], ...] = (
+    OSError, EOFError, ValueError, MemoryError, lzma.LZMAError, zlib.error, _fast.error
+)  # fmt: skip
+_DEFLATED, _BZIP2, _LZMA, _ZSTD = 8, 12, 14, 93
+#: Deflate makes no more of a byte; other methods may, of values up to the size below.
+_MAX_RATIO = 1032
+_MAX_SIZE_BEYOND_RATIO = 2**30
+#: An extra field of a local header that is read with the value at once, if it is no longer.
+_EXTRA = 64
+#: A value of a local file up to this size is read together with its header.
+_SMALL = 2**16
+# Joining neighbours saves calls; past this size the buffer would leave the CPU's cache.
+_JOIN_GAP, _JOIN_LIMIT = 2**12, 2**20
+_REMOTE_LIMIT = 2**24
+
+
+class Archive:
+    """An archive that is read. Threads and forked processes may share it.
+
+    Parameters
+    ----------
+    source : ByteSource
+    directory : Directory, optional
+        What is in it, if that is known; it is read otherwise.
+
+    Raises
+    ------
+    StoreError
+        If it is not a zip archive, or a damaged or hostile one.
+    """
+
+    def __init__(self, source: ByteSource, directory: Directory | None = None) -> None:
+        self.source = source
+        if directory is None:
+            directory = read_directory(source.read, source.size, source.name)
+        self.directory = directory
+        self.members = directory.members
+        #: Where the stored bytes of a member begin, by where its header does.
+        self._starts: dict[int, int] = {}
+        self._changes = 0
+        self._folders: tuple[int, dict[str, Names]] | None = None
+        self._local = source if isinstance(source, LocalFile) else None
+
+    @property
+    def stamp(self) -> str:
+        """What tells the archive from others: the same wherever a copy of it is."""
+        return self.directory.stamp
+
+    @property
+    def folders(self) -> dict[str, Names]:
+        """The names right below each prefix that has any, sorted."""
+        # Members that are added meanwhile make the number another one: what is kept is then old.
+        number = self._changes
+        if self._folders is None or self._folders[0] != number:
+            self._folders = number, list_folders(list(self.members))
+        return self._folders[1]
+
+    def forget(self) -> None:
+        """Forget what was derived from the members, as these were changed."""
+        self._changes += 1
+
+    def forget_places(self) -> None:
+        """Forget where values are, as the file was emptied."""
+        self._starts.clear()
+
+    # ---- whole values
+
+    def get(self, key: str) -> bytes | None:
+        """Return a value, or None if there is none."""
+        member = self.members.get(key)
+        if member is None:
+            return None
+        if self._local is None:
+            (data,) = self._fetch([member])
+        else:
+            self._local.check()
+            data = self._local.read(self._start(member), member.packed)
+        return bytes(self._decoded(member, data))
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
+        """Yield each key's value in turn; one is valid until the next is asked for."""
+        if self._local is None:
+            yield from self._get_remote(list(keys))
+            return
+        self._local.check()
+        for key in keys:
+            member = self.members.get(key)
+            if member is None:
+                yield None
+                continue
+            data = self._read_into(self._local, member, scratch)
+            yield data if member.method == STORED else self._decoded(member, data)
+
+    def _read_into(self, source: LocalFile, member: Member, scratch: Scratch) -> memoryview:
+        """Return the stored bytes of a member, checked if they are the value, in a buffer."""
+        start = self._starts.get(member.offset)
+        if start is None and member.packed > _SMALL:
+            start = self._start(member)
+        if start is None:
+            # Header and value by one call: how long the header is stands in it.
+            length = LOCAL_SIZE + len(member.encoded_name) + _EXTRA + member.packed
+            length = min(length, member.limit - member.offset)
+            view = scratch.reserve(length)[:length]
+            view = view[: source.read_into(view, member.offset)]
+            skip = self._header(member, view)
+            view = view[skip : skip + member.packed]
+            if len(view) == member.packed:
+                return self._decoded(member, view) if member.method == STORED else view
+            start = member.offset + skip
+        view = scratch.reserve(member.packed)[: member.packed]
+        view = view[: source.read_into(view, start)]
+        return self._decoded(member, view) if member.method == STORED else view
+
+    def _get_remote(self, keys: list[str]) -> Iterator[Buffer | None]:
+        step = config.get("requests")
+        for at in range(0, len(keys), step):
+            members = [self.members.get(key) for key in keys[at : at + step]]
+            present = [member for member in members if member is not None]
+            values = iter(self._fetch(present) if present else [])
+            for member in members:
+                yield None if member is None else self._decoded(member, next(values))
+
+    def _fetch(self, members: Sequence[Member]) -> list[Buffer]:
+        """Return the stored bytes of members, asked for at once with their headers."""
+        ranges = []
+        for member in members:
+            start = self._starts.get(member.offset)
+            if start is None:
+                length = LOCAL_SIZE + len(member.encoded_name) + _EXTRA + member.packed
+                ranges.append((member.offset, min(length, member.limit - member.offset)))
+            else:
+                ranges.append((start, member.packed))
+        values: list[Buffer] = []
+        groups = coalesce_any(ranges, config.get("coalesce-gap"), _REMOTE_LIMIT)
+        parts = self.source.read_all([whole for whole, _ in groups])
+        found = dict[int, memoryview]()
+        for data, (_, pieces) in zip(parts, groups, strict=True):
+            for at, offset, length in pieces:
+                found[at] = memoryview(data)[offset : offset + length]
+        for at, member in enumerate(members):
+            if ranges[at][0] != member.offset:
+                values.append(found[at])
+                continue
+            skip = self._header(member, found[at])
+            value = found[at][skip : skip + member.packed]
+            if len(value) < member.packed:
+                value = memoryview(self.source.read(member.offset + skip, member.packed))
+            values.append(value)
+        return values
+
+    # ---- parts of values
+
+    def get_range(self, key: str, start: int, length: int | None) -> Buffer | None:
+        """Return part of a value; a negative start counts from the end."""
+        member = self.members.get(key)
+        if member is None:
+            return None
+        if not _is_plain(member):
+            return cut(cast("bytes", self.get(key)), start, length)
+        begin = max(member.size + start, 0) if start < 0 else min(start, member.size)
+        left = member.size - begin
+        size = left if length is None else min(length, left)
+        self._check()
+        return self._part(member, begin, size)
+
+    def get_ranges(
+        self, key: str, ranges: Sequence[Range], scratch: Scratch
+    ) -> Iterator[Buffer | None]:
+        """Yield the parts (start, length) of one value, given by rising start."""
+        member = self.members.get(key)
+        if member is None:
+            yield from (None for _ in ranges)
+            return
+        if not _is_plain(member):
+            value = cast("bytes", self.get(key))
+            yield from (cut(value, *each) for each in ranges)
+            return
+        self._check()
+        first = self._start(member)
+        gap, limit = (
+            (config.get("coalesce-gap"), _REMOTE_LIMIT)
+            if self._local is None
+            else (_JOIN_GAP, _JOIN_LIMIT)
+        )
+        groups = [
+            ((start, max(min(length, member.size - start), 0)), parts)
+            for (start, length), parts in coalesce(ranges, gap, limit)
+        ]
+        if self._local is None:
+            step = config.get("requests")
+            for at in range(0, len(groups), step):
+                some = groups[at : at + step]
+                wholes = self.source.read_all([(first + start, n) for (start, n), _ in some])
+                for data, ((_, length), parts) in zip(wholes, some, strict=True):
+                    yield from self._cut(member, memoryview(data), length, parts)
+            return
+        for (start, length), parts in groups:
+            view = scratch.reserve(length)[:length]
+            view = view[: self._local.read_into(view, first + start)]
+            yield from self._cut(member, view, length, parts)
+
+    def _cut(
+        self, member: Member, data: memoryview, length: int, parts: Sequence[Range]
+    ) -> Iterator[memoryview]:
+        if len(data) != length:
+            raise self._failed(member, "the zip archive is truncated", found=f"{len(data)} bytes")
+        for offset, size in parts:
+            yield data[offset : offset + size]
+
+    def _part(self, member: Member, begin: int, size: int) -> bytes:
+        """Return part of a stored member."""
+        if self._local is None and member.offset not in self._starts:
+            # The header lies before the value: what lies between is seldom much for one request.
+            length = LOCAL_SIZE + len(member.encoded_name) + _EXTRA + begin + size
+            if begin + size <= config.get("coalesce-gap"):
+                both = self.source.read(member.offset, min(length, member.limit - member.offset))
+                skip = self._header(member, both) + begin
+                if len(both) >= skip + size:
+                    return both[skip : skip + size]
+        data = self.source.read(self._start(member) + begin, size) if size else b""
+        if len(data) != size:
+            raise self._failed(member, "the zip archive is truncated", found=f"{len(data)} bytes")
+        return data
+
+    # ---- members
+
+    def _check(self) -> None:
+        if self._local is not None:
+            self._local.check()
+
+    def _start(self, member: Member) -> int:
+        """Return where the stored bytes of a member begin in the file."""
+        start = self._starts.get(member.offset)
+        if start is None:
+            length = LOCAL_SIZE + len(member.encoded_name)
+            start = member.offset + self._header(member, self.source.read(member.offset, length))
+        return start
+
+    def _header(self, member: Member, data: bytes | memoryview) -> int:
+        """Return how long a member's header is, and remember where its bytes begin."""
+        length = local_length(data, member, self.source.name)
+        self._starts[member.offset] = member.offset + length
+        return length
+
+    def _decoded(self, member: Member, data: Buffer) -> Any:
+        """Return the value of which these are the stored bytes."""
+        if member.is_encrypted:
+            raise self._failed(
+                member, "the zip archive is encrypted, which is not supported; decrypt it first"
+            )
+        if len(data) != member.packed:
+            raise self._failed(
+                member,
+                "the zip archive is truncated",
+                found=f"{len(data)} bytes",
+                expected=f"{member.packed}",
+            )
+        value = data if member.method == STORED else self._unpacked(member, data)
+        if len(value) != member.size:
+            raise self._failed(
+                member,
+                "the member does not have the size that the zip archive's directory says",
+                found=f"{len(value)} bytes or more",
+                expected=f"{member.size}",
+            )
+        if _fast.crc32(value) != member.crc:
+            raise self._failed(member, "the CRC-32 of the member does not match its value")
+        return value
+
+    def _unpacked(self, member: Member, data: Buffer) -> Buffer:
+        size, packed = member.size, max(member.packed, 1)
+        if size > packed * _MAX_RATIO and (
+            member.method == _DEFLATED or size > _MAX_SIZE_BEYOND_RATIO
+        ):
+            raise self._failed(
+                member,
+                "the member claims to unpack to too many bytes",
+                found=f"{member.packed} bytes that hold {size}",
+                expected=f"at most {_MAX_RATIO} times as many",
+            )
+        try:
+            return unpack(member.method, data, size)
+        except _FAILURES as error:
+            reason = error.message if isinstance(error, ZarrdaskError) else str(error)
+            raise self._failed(member, f"the member can't be unpacked: {reason}") from error
+
+    def _failed(
+        self, member: Member, message: str, *, found: Any = None, expected: Any = None
+    ) -> StoreError:
+        key = f"{self.source.name}/{member.name}"
+        return StoreError(message, key=key, found=found, expected=expected)
+
+
+def _is_plain(member: Member) -> bool:
+    """Whether parts of a value can be read without the rest."""
+    return member.method == STORED and member.packed == member.size and not member.is_encrypted
+
+
+def unpack(method: int, data: Buffer, size: int) -> Buffer:
+    """Return what a member's bytes hold, at most one byte more than it should be."""
+    if method == _DEFLATED:
+        inflate = _fast.decompressobj(-15)
+        value: Buffer = inflate.decompress(data, size + 1)
+        if not inflate.eof and len(value) <= size:
+            # The end of the stream may come after the last byte.
+            value += inflate.decompress(inflate.unconsumed_tail, 1)
+        if not inflate.eof and len(value) <= size:
+            raise ValueError("the compressed bytes end early")
+        return value
+    if method == _BZIP2:
+        return bz2.BZ2Decompressor().decompress(data, size + 1)
+    if method == _LZMA:
+        return _unpack_lzma(bytes(data), size)
+    if method == _ZSTD:
+        codec = import_module("zarrdask.codecs.zstd").ZstdCodec()
+        return cast("Buffer", codec.decode(data, size))
+    raise ValueError(f"the method {method} is not supported (only 0, 8, 12, 14 and 93 are)")
+
+
+def _unpack_lzma(data: bytes, size: int) -> bytes:
+    """Return what LZMA bytes hold, which begin with the properties of the stream."""
+    length = int.from_bytes(data[2:4], "little")
+    properties = data[4 : 4 + length]
+    if len(properties) != 5 or properties[0] >= 9 * 5 * 5:
+        raise ValueError("the properties of LZMA are missing")
+    rest, lc = divmod(properties[0], 9)
+    pb, lp = divmod(rest, 5)
+    # No match can lie further back than the value is long.
+    dictionary = min(int.from_bytes(properties[1:], "little"), max(size, 2**12))
+    filters = [
+        {"id": lzma.FILTER_LZMA1, "dict_size": max(dictionary, 2**12), "lc": lc, "lp": lp, "pb": pb}
+    ]
+    decompressor = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters)
+    return decompressor.decompress(data[4 + length :], size + 1)
+
+
+def coalesce_any(
+    ranges: Sequence[Range], gap: int, limit: int
+) -> list[tuple[Range, list[tuple[int, int, int]]]]:
+    """Join ranges in any order that are close to each other.
+
+    Returns
+    -------
+    list of ((start, length), list of (number of the range, offset in the joined one, length))
+
+    Examples
+    --------
+    >>> coalesce_any([(90, 5), (0, 4)], gap=2, limit=100)
+    [((0, 4), [(1, 0, 4)]), ((90, 5), [(0, 0, 5)])]
+    """
+    order = sorted(range(len(ranges)), key=ranges.__getitem__)
+    numbers = iter(order)
+    return [
+        (whole, [(next(numbers), offset, length) for offset, length in parts])
+        for whole, parts in coalesce([ranges[at] for at in order], gap, limit)
+    ]
+
+
+def list_folders(names: Iterable[str]) -> dict[str, Names]:
+    """Return the names of keys, and of prefixes, right below each prefix, sorted.
+
+    >>> list_folders(["a/b", "c"])
+    {'': (['c'], ['a']), 'a/': (['b'], [])}
+    """
+    folders: dict[str, Names] = {"": ([], [])}
+    for full in names:
+        above, slash, name = full.rpartition("/")
+        parent = prefix = above + slash
+        below: list[tuple[str, str]] = []
+        while prefix not in folders:
+            folders[prefix] = [], []
+            above, slash, folder = prefix[:-1].rpartition("/")
+            prefix = above + slash
+            below.append((prefix, folder))
+        for outer, folder in below:
+            folders[outer][1].append(folder)
+        folders[parent][0].append(name)
+    for keys, prefixes in folders.values():
+        keys.sort()
+        prefixes.sort()
+    return folders

@@ -1,0 +1,188 @@
+"""The files that hold archives, read by position: on a local disk, or elsewhere by fsspec."""
+
+import os
+import threading
+from collections.abc import Sequence
+from typing import Any, Protocol
+from weakref import finalize
+
+from zarrdask.errors import StoreError
+from zarrdask.storage.parts import Range
+
+_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_POSITIONED = hasattr(os, "preadv")
+
+
+class ByteSource(Protocol):
+    """A file that is read by position. Threads may read at the same time.
+
+    Attributes
+    ----------
+    name : str
+        What errors call it.
+    size : int
+        Its length in bytes.
+    """
+
+    name: str
+    size: int
+
+    def read(self, start: int, length: int) -> bytes:
+        """Return a number of bytes from an offset; fewer where the file ends."""
+        ...
+
+    def read_all(self, ranges: Sequence[Range]) -> list[bytes]:
+        """Return several parts (start, length)."""
+        ...
+
+
+class LocalFile:
+    """A file on a local disk, whose position no two threads or processes share.
+
+    Parameters
+    ----------
+    path : str
+
+    Raises
+    ------
+    OSError
+        If it can't be opened, or is no regular file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.name = path
+        self.fd = os.open(path, _FLAGS)
+        finalize(self, os.close, self.fd)
+        self.size, self.stamp = self._now()
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    def _now(self) -> tuple[int, str]:
+        status = os.fstat(self.fd)
+        return status.st_size, stamp_of(status)
+
+    def check(self) -> None:
+        """Check that nobody changed the file since it was opened.
+
+        Raises
+        ------
+        StoreError
+            If somebody did. A file that took its place is no change of this one.
+        """
+        if self._now()[1] != self.stamp:
+            raise StoreError(
+                "the zip archive was changed while it was read; open it again", key=self.name
+            )
+
+    def read(self, start: int, length: int) -> bytes:  # noqa: D102
+        if not _POSITIONED:
+            return self._read_by_seeking(start, length)
+        data = os.pread(self.fd, length, start)
+        while len(data) < length:
+            # Linux hands out at most 2 GiB a call.
+            more = os.pread(self.fd, length - len(data), start + len(data))
+            if not more:
+                break
+            data += more
+        return data
+
+    def read_into(self, view: memoryview, start: int) -> int:
+        """Fill a buffer from an offset, and return how many bytes there were."""
+        if not _POSITIONED:
+            data = self._read_by_seeking(start, len(view))
+            view[: len(data)] = data
+            return len(data)
+        count = os.preadv(self.fd, (view,), start)
+        while count < len(view):
+            more = os.preadv(self.fd, (view[count:],), start + count)
+            if not more:
+                break
+            count += more
+        return count
+
+    def _read_by_seeking(self, start: int, length: int) -> bytes:
+        # Where the system has no positioned read, each use of the position is alone. It is also
+        # shared with a forked process: that opens the file again.
+        with self._lock:
+            if os.getpid() != self._process:
+                os.dup2(os.open(self.name, _FLAGS), self.fd)
+                self._process = os.getpid()
+            os.lseek(self.fd, start, os.SEEK_SET)
+            data = b""
+            while len(data) < length and (more := os.read(self.fd, length - len(data))):
+                data += more
+            return data
+
+    def read_all(self, ranges: Sequence[Range]) -> list[bytes]:  # noqa: D102
+        return [self.read(start, length) for start, length in ranges]
+
+
+def stamp_of(status: os.stat_result) -> str:
+    """Return what tells a file from what it is after a change, and from others of its name."""
+    return f"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"
+
+
+class RemoteFile:
+    """A file in a file system of fsspec, read by ranges.
+
+    Parameters
+    ----------
+    fs : fsspec.AbstractFileSystem
+    path : str
+        In the file system, without the protocol.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    StoreError
+        If the file system can't say how long it is.
+    """
+
+    def __init__(self, fs: Any, path: str) -> None:
+        self.name = str(fs.unstrip_protocol(path))
+        self.fs = fs
+        self.path = path
+        info = fs.info(path)
+        if info.get("type") == "directory":
+            raise IsADirectoryError(path)
+        if not isinstance(info.get("size"), int):
+            raise StoreError(
+                "a zip archive is read from its end, and this server does not say how long it is; "
+                "download it first (simplecache:: does)",
+                key=self.name,
+            )
+        self.size = info["size"]
+
+    def read(self, start: int, length: int) -> bytes:  # noqa: D102
+        return self.read_all([(start, length)])[0]
+
+    def read_all(self, ranges: Sequence[Range]) -> list[bytes]:  # noqa: D102
+        ends = [min(start + length, self.size) for start, length in ranges]
+        # An empty range is none that can be asked for.
+        asked = [(start, end) for (start, _), end in zip(ranges, ends, strict=True) if start < end]
+        try:
+            if len(asked) == 1:
+                ((first, last),) = asked
+                values = [self.fs.cat_file(self.path, start=first, end=last)]
+            else:
+                paths = [self.path] * len(asked)
+                values = self.fs.cat_ranges(
+                    paths, [first for first, _ in asked], [last for _, last in asked],
+                    on_error="raise",
+                )  # fmt: skip
+        except Exception as error:
+            raise StoreError(
+                str(error) or type(error).__name__, key=self.name, found=type(error).__name__
+            ) from error
+        answers = iter(zip(asked, values, strict=True))
+        return [
+            _trimmed(*next(answers)) if start < end else b""
+            for (start, _), end in zip(ranges, ends, strict=True)
+        ]
+
+
+def _trimmed(asked: tuple[int, int], value: Any) -> bytes:
+    """Return the part that was asked for, also of a server that knows no ranges."""
+    start, end = asked
+    return bytes(value[start:end] if len(value) > end - start else value)

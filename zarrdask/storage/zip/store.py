@@ -1,0 +1,430 @@
+"""Zip archives as stores: local ones are read and written, those elsewhere are read."""
+
+import os
+import threading
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from weakref import WeakValueDictionary
+
+from zarrdask.errors import ReadOnlyError, StoreError
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.keys import Names, check_key, check_prefix
+from zarrdask.storage.local import LocalStore
+from zarrdask.storage.parts import Buffer, Range
+from zarrdask.storage.zip.archive import Archive
+from zarrdask.storage.zip.source import LocalFile, RemoteFile, stamp_of
+from zarrdask.storage.zip.writer import PartWriter, ZipWriter
+
+
+class _ZipReader(Store):
+    """The values below a prefix of an archive."""
+
+    prefix: str
+    #: What the archive was when this store was sent here from another process, if that is known.
+    _expected: str = ""
+
+    @abstractmethod
+    def _opened(self) -> Archive | None:
+        """Return the archive as it is now, or None if there is none."""
+
+    def _archive(self) -> Archive | None:
+        archive = self._opened()
+        if self._expected and (archive is None or archive.stamp != self._expected):
+            raise StoreError(
+                "the zip archive is not the one that this task was made for; it was changed "
+                "meanwhile: open it again",
+                key=self.url,
+            )
+        return archive
+
+    def stamp(self, key: str) -> str:
+        archive = self._archive()
+        member = archive.members.get(self.prefix + key) if archive else None
+        return f"{member.crc:x}-{member.size:x}-{member.offset:x}" if member else ""
+
+    def get(self, key: str) -> bytes | None:
+        archive = self._archive()
+        return archive.get(self.prefix + key) if archive else None
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
+        archive = self._archive()
+        if archive is None:
+            return (None for _ in keys)
+        return archive.get_many((self.prefix + key for key in keys), scratch)
+
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
+        archive = self._archive()
+        return archive.get_range(self.prefix + key, start, length) if archive else None
+
+    def get_ranges(
+        self, key: str, ranges: Sequence[Range], scratch: Scratch
+    ) -> Iterator[Buffer | None]:
+        archive = self._archive()
+        if archive is None:
+            return (None for _ in ranges)
+        return archive.get_ranges(self.prefix + key, ranges, scratch)
+
+    def list_dir(self, prefix: str) -> Names:
+        prefix = check_prefix(prefix)
+        archive = self._archive()
+        keys, prefixes = (
+            archive.folders.get(self.prefix + prefix, ([], [])) if archive else ([], [])
+        )
+        return [*keys], [*prefixes]
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        start, skip = self.prefix + check_prefix(prefix), len(self.prefix)
+        archive = self._archive()
+        names = sorted(archive.members) if archive else []
+        return (name[skip:] for name in names if name.startswith(start))
+
+
+# --------------------------------------------------------------------------------------------
+# Local archives
+
+
+class _Shared:
+    """What all stores of one local archive have in common in this process.
+
+    Attributes
+    ----------
+    archive : Archive or None
+        The one that is there, if it was opened.
+    writer : ZipWriter or None
+        Of the batch that is open, if something was written in it.
+    part : PartWriter or None
+        The same in a process that was forked in a batch.
+    depth : int
+        How many blocks of batches are open.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.lock = threading.RLock()
+        self.writer: ZipWriter | None = None
+        self.part: PartWriter | None = None
+        self.depth = 0
+        self.archive: Archive | None = None
+
+    def refresh(self) -> None:
+        """Open the archive again if another one took its place."""
+        if self.archive is None:
+            return
+        try:
+            stamp = stamp_of(os.stat(self.path))
+        except OSError:
+            stamp = ""
+        if stamp != getattr(self.archive.source, "stamp", None):
+            self.archive = None
+
+    def opened(self) -> Archive | None:
+        """Return the archive that is there, or None if there is none."""
+        archive = self.archive
+        if archive is None:
+            try:
+                archive = self.archive = Archive(LocalFile(self.path))
+            except FileNotFoundError:
+                return None
+            except OSError as error:
+                if isinstance(error, StoreError):
+                    raise
+                raise StoreError(
+                    error.strerror or str(error), key=self.path, found=type(error).__name__
+                ) from error
+        return archive
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Have what is written appear when the outermost block ends."""
+        with self.lock:
+            self.depth += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.depth -= 1
+                if self.depth <= 0:
+                    self._end()
+
+    def _end(self) -> None:
+        """Let what was written in a batch appear. Meanwhile it is read from the writer."""
+        try:
+            if self.writer is not None:
+                self.writer.commit()
+                self.archive = None
+        finally:
+            self.depth, self.writer, self.part = 0, None, None
+
+    def write(self) -> ZipWriter | PartWriter:
+        """Return what writes in the batch that is open."""
+        with self.lock:
+            if self.part is not None:
+                return self.part
+            if self.writer is None:
+                self.writer = ZipWriter(self.path)
+            return self.writer
+
+    def hand_out(self) -> str:
+        """Return the folder to which other processes may write in the batch that is open."""
+        writer = self.write()
+        if isinstance(writer, ZipWriter):
+            writer.is_shared = True
+        return writer.folder
+
+
+_MUTEX = threading.Lock()
+_SHARED: "WeakValueDictionary[str, _Shared]" = WeakValueDictionary()
+
+
+def _shared(path: str) -> _Shared:
+    path = os.path.realpath(path)
+    with _MUTEX:
+        shared = _SHARED.get(path)
+        if shared is None:
+            shared = _SHARED[path] = _Shared(path)
+    return shared
+
+
+@lru_cache(maxsize=16)
+def _part(folder: str, archive: str, process: int) -> PartWriter:
+    """Return what this process writes to of an archive that another one makes."""
+    return PartWriter(folder, archive)
+
+
+class ZipStore(_ZipReader):
+    """Values in a zip archive on a local disk.
+
+    The archive is never changed where it is: each change writes it anew, beside, and puts it in
+    its place. Many changes are one in ``with store.batch():``. Tasks in other processes can write
+    in a batch, and hand what they write to this process, but they can't read what is written.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        Of the archive. It need not exist before the first write.
+    prefix : str
+        Where in the archive the keys are: "" or ends with "/".
+    """
+
+    seekable = True
+
+    def __init__(self, path: "str | os.PathLike[str]", prefix: str = "") -> None:
+        self.path = os.path.abspath(os.path.expanduser(os.fsdecode(path)))
+        self.prefix = check_prefix(prefix)
+        self._shared = _shared(self.path)
+        self._shared.refresh()
+        #: In another process: the folder of the writer, or "" if there was none.
+        self._folder: str | None = None
+
+    @property
+    def url(self) -> str:
+        """The path of the archive, and that within."""
+        return f"{self.path}/{self.prefix}".rstrip("/")
+
+    @property
+    def uri(self) -> str:  # noqa: D102
+        return Path(self.url).as_uri()
+
+    def _opened(self) -> Archive | None:
+        if self._folder or self._shared.part is not None:
+            raise StoreError(
+                "a task in another process can't read from a zip archive that is being written; "
+                "compute with threads, write whole chunks only, or write a directory and "
+                "zarrdask.copy it",
+                key=self.url,
+            )
+        writer = self._shared.writer
+        return self._shared.opened() if writer is None else writer.archive
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Have all that is written in the block appear at once, when it ends.
+
+        Also after an error: what was written before it is in the archive then. If the process is
+        killed, the archive is as it was.
+        """
+        return self._shared.batch()
+
+    @property
+    def deferrable(self) -> bool:
+        """Whether a batch is open: a value that is written outside one costs a new archive."""
+        return self._shared.depth > 0
+
+    def beside(self, prefix: str) -> tuple[Store, str]:
+        """Return a place in the directory of the archive: what is erased here takes up space."""
+        folder, name = os.path.split(self.path)
+        # One folder, so that nothing is left of it when the prefix is erased.
+        return LocalStore(folder), f".{name}-{quote(self.prefix + prefix, safe='')}/"
+
+    def _do(self, action: Callable[[ZipWriter | PartWriter], None]) -> None:
+        if self._folder is not None and self._shared.writer is None:
+            if not self._folder:
+                raise StoreError(
+                    "a zip archive is written by one process, which is another one; begin the "
+                    "write within store.batch() there, or open the archive by its path here",
+                    key=self.url,
+                )
+            action(_part(self._folder, self.path, os.getpid()))
+            return
+        with self.batch():
+            action(self._shared.write())
+
+    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+        self._do(lambda writer: writer.set(self.prefix + key, value))
+
+    def erase(self, key: str) -> None:  # noqa: D102
+        self.erase_values([key])
+
+    def erase_values(self, keys: Iterable[str]) -> None:  # noqa: D102
+        names = [self.prefix + check_key(key) for key in keys]
+        if self._folder is None and self._shared.part is None:
+            # What is not there need not be written anew.
+            with self.batch():
+                archive = self._opened()
+                names = [name for name in names if archive and name in archive.members]
+                if names:
+                    self._do(lambda writer: writer.erase(names))
+        else:
+            self._do(lambda writer: writer.erase(names))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ZipStore):
+            return NotImplemented
+        return (self.path, self.prefix) == (other.path, other.prefix)
+
+    def __hash__(self) -> int:
+        return hash((self.path, self.prefix))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._folder is not None:  # this process got it from another one
+            return _reopen, (self.path, self.prefix, self._folder, self._expected, None)
+        folder, expected = "", ""
+        if self._shared.depth:
+            # Whoever gets this may be the first to write.
+            folder = self._shared.hand_out()
+        else:
+            # If the archive is damaged, whoever reads it says so.
+            with suppress(StoreError):
+                archive = self._shared.opened()
+                expected = archive.stamp if archive else ""
+        return _reopen, (self.path, self.prefix, folder, expected, os.getpid())
+
+
+def _reopen(path: str, prefix: str, folder: str, expected: str, process: int | None) -> ZipStore:
+    store = ZipStore(path, prefix)
+    if process != os.getpid():
+        store._folder, store._expected = folder, expected if not folder else ""
+    return store
+
+
+def _after_fork() -> None:
+    # A forked process does not write to the file of its parent, nor wait for its threads.
+    global _MUTEX  # noqa: PLW0603
+    _MUTEX = threading.Lock()
+    for shared in list(_SHARED.values()):
+        shared.lock = threading.RLock()
+        if shared.writer is not None:
+            shared.part = PartWriter(shared.writer.folder, shared.path)
+            shared.writer = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+# --------------------------------------------------------------------------------------------
+# Archives elsewhere
+
+
+_REMOTE: "WeakValueDictionary[tuple[Any, ...], Archive]" = WeakValueDictionary()
+
+
+class RemoteZipStore(_ZipReader):
+    """Values in a zip archive in a file system that fsspec knows, read by ranges.
+
+    Parameters
+    ----------
+    fs : fsspec.AbstractFileSystem
+    path : str
+        Of the archive in the file system, without the protocol.
+    prefix : str
+        Where in the archive the keys are: "" or ends with "/".
+    """
+
+    def __init__(self, fs: Any, path: str, prefix: str = "") -> None:
+        self.fs = fs
+        self.path = path
+        self.prefix = check_prefix(prefix)
+        self._held: Archive | None = None
+
+    @property
+    def shared(self) -> bool:  # type: ignore[override]
+        """Whether other processes see the same values: not those of fsspec's own memory."""
+        protocol = self.fs.protocol
+        return "memory" not in ((protocol,) if isinstance(protocol, str) else protocol)
+
+    @property
+    def url(self) -> str:  # noqa: D102
+        return f"{self.fs.unstrip_protocol(self.path)}/{self.prefix}".rstrip("/")
+
+    @property
+    def token(self) -> str:  # noqa: D102
+        return f"{self.url}#{self.fs._fs_token}"
+
+    def _opened(self) -> Archive | None:
+        if self._held is None:
+            key = self.fs, self.path, self._expected
+            held = _REMOTE.get(key) if self._expected else None
+            if held is None:
+                try:
+                    held = Archive(RemoteFile(self.fs, self.path))
+                except FileNotFoundError:
+                    return None
+                except Exception as error:
+                    if isinstance(error, StoreError):
+                        raise
+                    raise StoreError(
+                        str(error) or type(error).__name__, key=self.url, found=type(error).__name__
+                    ) from error
+                _REMOTE[self.fs, self.path, held.stamp] = held
+            self._held = held
+        return self._held
+
+    @property
+    def writeable(self) -> bool:
+        """Whether values can be stored: no."""
+        return False
+
+    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+        raise self._read_only()
+
+    def erase(self, key: str) -> None:  # noqa: D102
+        raise self._read_only()
+
+    def _read_only(self) -> ReadOnlyError:
+        return ReadOnlyError(
+            "a zip archive can be written on a local disk only; write it there and upload it",
+            key=self.url,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RemoteZipStore):
+            return NotImplemented
+        return bool((self.fs, self.path, self.prefix) == (other.fs, other.path, other.prefix))
+
+    def __hash__(self) -> int:
+        return hash((self.fs, self.path, self.prefix))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        expected = self._expected if self._held is None else self._held.stamp
+        return _reopen_remote, (self.fs, self.path, self.prefix, expected)
+
+
+def _reopen_remote(fs: Any, path: str, prefix: str, expected: str) -> RemoteZipStore:
+    store = RemoteZipStore(fs, path, prefix)
+    store._expected = expected
+    return store
