@@ -76,7 +76,8 @@ class WrappedStore(Store):
         return self.inner.deferrable
 
     def beside(self, prefix: str) -> tuple[Store, str]:  # noqa: D102
-        return self.inner.beside(prefix)
+        place, name = self.inner.beside(prefix)
+        return (self, prefix) if place is self.inner else (place, name)
 
     def batch(self) -> AbstractContextManager[None]:  # noqa: D102
         return self.inner.batch()

@@ -162,16 +162,16 @@ class Archive:
         values: list[Buffer] = []
         groups = coalesce_any(ranges, config.get("coalesce-gap"), _REMOTE_LIMIT)
         parts = self.source.read_all([whole for whole, _ in groups])
-        found = dict[int, memoryview]()
+        pieces_of = dict[int, memoryview]()
         for data, (_, pieces) in zip(parts, groups, strict=True):
             for at, offset, length in pieces:
-                found[at] = memoryview(data)[offset : offset + length]
+                pieces_of[at] = memoryview(data)[offset : offset + length]
         for at, member in enumerate(members):
             if ranges[at][0] != member.offset:
-                values.append(found[at])
+                values.append(pieces_of[at])
                 continue
-            skip = self._header(member, found[at])
-            value = found[at][skip : skip + member.packed]
+            skip = self._header(member, pieces_of[at])
+            value = pieces_of[at][skip : skip + member.packed]
             if len(value) < member.packed:
                 value = memoryview(self.source.read(member.offset + skip, member.packed))
             values.append(value)

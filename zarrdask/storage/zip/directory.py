@@ -206,18 +206,18 @@ def _members(data: bytes, count: int, shift: int, archive: str) -> list[Member]:
 
 def _wide(extra: bytes, *numbers: int) -> Iterator[int]:
     """Yield the numbers of a member: those that do not fit into 32 bits stand in an extra field."""
-    found = b""
+    field = b""
     at = 0
     while at + 4 <= len(extra):
         kind, length = struct.unpack_from("<2H", extra, at)
         if kind == _ZIP64:
-            found = extra[at + 4 : at + 4 + length]
+            field = extra[at + 4 : at + 4 + length]
             break
         at += 4 + length
     for number in numbers:
         if number == _MAX_32:
-            (number,) = struct.unpack_from("<Q", found)
-            found = found[8:]
+            (number,) = struct.unpack_from("<Q", field)
+            field = field[8:]
         yield number
 
 
