@@ -12,10 +12,10 @@ import numpy as np
 
 from benchmarks.rechunkers import Copy, Counted, TooLittleMemoryError, Work, count, cubed, rechunker
 from benchmarks.rows import Shape
+from zarrdask.display.words import byte_size, counted
 from zarrdask.plan.rechunk import schemes
 from zarrdask.plan.regions import edges_within
-from zarrdask.plan.scheme import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, Grids, Scheme
-from zarrdask.render import counted, size
+from zarrdask.plan.strategies import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, Grids, Scheme
 
 MIB, GIB = 2**20, 2**30
 THREADS = 2
@@ -142,10 +142,10 @@ def _markdown(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
 def _row(case: Case) -> Iterator[str]:
     work, plan = case.work, ours(case)
     shards = f" in shards of {_shape(case.source)}" if case.inner else ""
-    yield f"{case.title}: {_shape(work.shape)}, {size(work.nbytes)}"
+    yield f"{case.title}: {_shape(work.shape)}, {byte_size(work.nbytes)}"
     yield _shape(work.source) + shards
     yield _shape(work.target)
-    yield size(work.memory)
+    yield byte_size(work.memory)
     found = Counted(plan.moved, plan.requests, plan.tasks, again(work, plan))
     yield f"{plan.name}: {_facts(work, found)}"
     yield _others(work, rechunker)
@@ -160,10 +160,10 @@ def clusters(cases: Sequence[Case] = CLUSTERS) -> str:
 
 def _cluster_row(case: Case) -> Iterator[str]:
     found = plans(case)
-    yield f"{case.title}: {_shape(case.shape)}, {size(case.work.nbytes)}"
+    yield f"{case.title}: {_shape(case.shape)}, {byte_size(case.work.nbytes)}"
     yield _shape(case.source)
     yield _shape(case.target)
-    yield f"{case.processes} of {size(case.memory)}"
+    yield f"{case.processes} of {byte_size(case.memory)}"
     yield _way(case, found[0])
     yield _way(case, found[1]) if found[0].exchange else "-"
 
@@ -218,7 +218,7 @@ def scaling() -> Iterator[str]:
         start = perf_counter()
         plan = ours(case)
         time = f"{perf_counter() - start:.2f} s"
-        facts = size(case.work.nbytes), _number(plan.requests), _number(plan.tasks), time
+        facts = byte_size(case.work.nbytes), _number(plan.requests), _number(plan.tasks), time
         yield f"| {' | '.join(facts)} |"
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from zarrdask.storage.wrapped import WrappedStore
+from zarrdask.storage.wrapper import WrappedStore
 
 
 class CountingStore(WrappedStore):

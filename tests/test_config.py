@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import zarrdask
-from zarrdask import MetadataError, config
+from zarrdask import config
+from zarrdask.errors import MetadataError
 
 BAD = [
     ("block-size", "lots"),

@@ -20,9 +20,9 @@ import pytest
 from zarrdask import config, errors
 from zarrdask.codecs.registry import CODECS
 from zarrdask.dtypes.registry import DATA_TYPES
-from zarrdask.formats.extensions import EXTENSIONS
-from zarrdask.grids import GRIDS
-from zarrdask.keys import KEY_ENCODINGS
+from zarrdask.grids.base import GRIDS
+from zarrdask.grids.keys import KEY_ENCODINGS
+from zarrdask.metadata.extensions import EXTENSIONS
 from zarrdask.storage.transformers import TRANSFORMERS
 
 REGISTRIES = [CODECS, DATA_TYPES, EXTENSIONS, GRIDS, KEY_ENCODINGS, TRANSFORMERS]

@@ -10,24 +10,10 @@ import zarrdask
 
 PUBLIC = [
     "Array",
-    "ChecksumError",
-    "CodecError",
     "Group",
-    "LinkError",
-    "LocalStore",
-    "MemoryStore",
-    "MetadataError",
     "NO_FILL_VALUE",
-    "NodeExistsError",
-    "NodeNotFoundError",
-    "NodeTypeError",
-    "ReadOnlyError",
-    "SelectionError",
-    "StoreError",
-    "ToleranceWarning",
-    "TruncatedError",
-    "UnsupportedError",
     "ZarrdaskError",
+    "__version__",
     "append",
     "consolidate_metadata",
     "copy",
@@ -39,16 +25,10 @@ PUBLIC = [
     "open_group",
     "plan_write",
     "rechunk",
-    "register_chunk_grid",
-    "register_chunk_key_encoding",
-    "register_codec",
-    "register_data_type",
-    "register_extension",
-    "register_storage_transformer",
-    "store",
     "to_zarr",
     "verify",
 ]
+SUBMODULES = ["conventions", "errors", "register", "storage", "testing"]
 HEAVY = ["dask", "distributed", "fsspec", "zarr", "dask.array", "tensorstore"]
 
 
@@ -66,10 +46,15 @@ def test_public_names():
     assert sorted(zarrdask.__all__) == PUBLIC
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@pytest.mark.parametrize("name", [*PUBLIC, *SUBMODULES])
 def test_each_public_name_is_there_and_listed(name):
     assert getattr(zarrdask, name).__doc__
     assert name in dir(zarrdask)
+
+
+@pytest.mark.parametrize("name", zarrdask.storage.__all__)
+def test_each_store_is_there(name):
+    assert getattr(zarrdask.storage, name).__doc__
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -1,112 +1,64 @@
-"""Zarr arrays for Dask: each task reads, decodes or writes whole stored chunks."""
+"""Zarr arrays for Dask: read, write and rewrite chunked arrays in parallel.
+
+The names below are the public interface. Errors are in `zarrdask.errors`, stores in
+`zarrdask.storage`, and the functions that make codecs, data types and other extensions known in
+`zarrdask.register`.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from zarrdask.api import consolidate_metadata, plan_write
-    from zarrdask.array import Array
-    from zarrdask.dtypes.fill import NO_FILL_VALUE
-    from zarrdask.errors import (
-        ChecksumError,
-        CodecError,
-        LinkError,
-        MetadataError,
-        NodeExistsError,
-        NodeNotFoundError,
-        NodeTypeError,
-        ReadOnlyError,
-        SelectionError,
-        StoreError,
-        TruncatedError,
-        UnsupportedError,
-        ZarrdaskError,
-    )
-    from zarrdask.extend import (
-        register_chunk_grid,
-        register_chunk_key_encoding,
-        register_codec,
-        register_data_type,
-        register_extension,
-        register_storage_transformer,
-    )
+    from zarrdask import conventions as conventions
+    from zarrdask import errors as errors
+    from zarrdask import register as register
+    from zarrdask import storage as storage
+    from zarrdask import testing as testing
+    from zarrdask.dtypes.fill_values import NO_FILL_VALUE
+    from zarrdask.errors import ZarrdaskError
     from zarrdask.graph.append import append
-    from zarrdask.graph.copy import copy
+    from zarrdask.graph.plan_write import plan_write
     from zarrdask.graph.read import from_zarr
-    from zarrdask.graph.rechunk import rechunk
-    from zarrdask.graph.verify import verify
-    from zarrdask.graph.write import store, to_zarr
-    from zarrdask.group import Group, create_group, open, open_group
-    from zarrdask.opening import create_array, open_array
-    from zarrdask.storage.local import LocalStore
-    from zarrdask.storage.memory import MemoryStore
-    from zarrdask.tolerance import ToleranceWarning
+    from zarrdask.graph.write import to_zarr
+    from zarrdask.nodes.array import Array
+    from zarrdask.nodes.consolidate import consolidate_metadata
+    from zarrdask.nodes.group import Group, create_group, open, open_group
+    from zarrdask.nodes.open import create_array, open_array
+    from zarrdask.rewrite.copy import copy
+    from zarrdask.rewrite.rechunk import rechunk
+    from zarrdask.verification.verify import verify
 
-__version__ = "0.1.0"
+__version__ = "0.1.0.dev0"
 
-# Loaded when first asked for: to look into a store must not cost the import of Dask.
-_HOMES = {
-    "Array": "array",
-    "ChecksumError": "errors",
-    "CodecError": "errors",
-    "Group": "group",
-    "LinkError": "errors",
-    "LocalStore": "storage.local",
-    "MemoryStore": "storage.memory",
-    "MetadataError": "errors",
-    "NO_FILL_VALUE": "dtypes.fill",
-    "NodeExistsError": "errors",
-    "NodeNotFoundError": "errors",
-    "NodeTypeError": "errors",
-    "ReadOnlyError": "errors",
-    "SelectionError": "errors",
-    "StoreError": "errors",
-    "ToleranceWarning": "tolerance",
-    "TruncatedError": "errors",
-    "UnsupportedError": "errors",
+# The modules of the names above are imported when a name is first used: the package then loads in
+# milliseconds, and a process that only opens arrays never imports Dask.
+_MODULES = {
+    "Array": "nodes.array",
+    "Group": "nodes.group",
+    "NO_FILL_VALUE": "dtypes.fill_values",
     "ZarrdaskError": "errors",
     "append": "graph.append",
-    "consolidate_metadata": "api",
-    "copy": "graph.copy",
-    "create_array": "opening",
-    "create_group": "group",
+    "consolidate_metadata": "nodes.consolidate",
+    "copy": "rewrite.copy",
+    "create_array": "nodes.open",
+    "create_group": "nodes.group",
     "from_zarr": "graph.read",
-    "open": "group",
-    "open_array": "opening",
-    "open_group": "group",
-    "plan_write": "api",
-    "rechunk": "graph.rechunk",
-    "register_chunk_grid": "extend",
-    "register_chunk_key_encoding": "extend",
-    "register_codec": "extend",
-    "register_data_type": "extend",
-    "register_extension": "extend",
-    "register_storage_transformer": "extend",
-    "store": "graph.write",
+    "open": "nodes.group",
+    "open_array": "nodes.open",
+    "open_group": "nodes.group",
+    "plan_write": "graph.plan_write",
+    "rechunk": "rewrite.rechunk",
     "to_zarr": "graph.write",
-    "verify": "graph.verify",
+    "verify": "verification.verify",
 }
+_SUBMODULES = frozenset({"conventions", "errors", "register", "storage", "testing", "xarray"})
 
 __all__ = [
     "NO_FILL_VALUE",
     "Array",
-    "ChecksumError",
-    "CodecError",
     "Group",
-    "LinkError",
-    "LocalStore",
-    "MemoryStore",
-    "MetadataError",
-    "NodeExistsError",
-    "NodeNotFoundError",
-    "NodeTypeError",
-    "ReadOnlyError",
-    "SelectionError",
-    "StoreError",
-    "ToleranceWarning",
-    "TruncatedError",
-    "UnsupportedError",
     "ZarrdaskError",
+    "__version__",
     "append",
     "consolidate_metadata",
     "copy",
@@ -118,25 +70,20 @@ __all__ = [
     "open_group",
     "plan_write",
     "rechunk",
-    "register_chunk_grid",
-    "register_chunk_key_encoding",
-    "register_codec",
-    "register_data_type",
-    "register_extension",
-    "register_storage_transformer",
-    "store",
     "to_zarr",
     "verify",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name in _SUBMODULES:
+        return import_module(f"zarrdask.{name}")
+    if name not in _MODULES:
         raise AttributeError(f"module 'zarrdask' has no attribute {name!r}")
-    found = getattr(import_module(f"zarrdask.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+    value = getattr(import_module(f"zarrdask.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_SUBMODULES})

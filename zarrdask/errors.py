@@ -4,6 +4,7 @@ from typing import Any, Self
 
 #: The most characters of a value that a message quotes.
 MAX_QUOTED = 200
+
 #: The most characters of the other parts of a message, which may contain names from documents.
 MAX_WORDS = 1000
 
@@ -126,3 +127,7 @@ class LinkError(StoreError):
 
 class ReadOnlyError(StoreError, PermissionError):
     """Writing to something that was opened for reading."""
+
+
+class ComplianceWarning(UserWarning):
+    """Something was read in a way that may not be what its writer meant."""

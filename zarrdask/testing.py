@@ -22,7 +22,7 @@ import pytest
 
 from zarrdask.errors import MetadataError, ReadOnlyError, SelectionError, UnsupportedError
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.parts import Buffer
+from zarrdask.storage.byte_ranges import Buffer
 
 #: What a store that can't be written must hold for `ReadOnlyStoreContract`.
 VALUES = {

@@ -135,7 +135,7 @@ def test_work_goes_on_when_nobody_can_be_told_how_far_it_has_come(stored):
 
 def test_an_interrupt_exits_with_130(stored):
     code = (
-        "import time, zarrdask.hierarchy as h\n"
+        "import time, zarrdask.hierarchy.find as h\n"
         "def find(*a, **b):\n    print('there', flush=True); time.sleep(30)\n"
         "h.find = find\nfrom zarrdask.cli import main; main()"
     )
@@ -151,7 +151,7 @@ def test_an_interrupt_of_work_in_other_processes_is_one_line_too(stored):
     # As on a terminal it comes to all processes of the group: one works, another waits for work.
     zarrdask.open_array(stored, "g/s", mode="r+")[...] = 1
     code = (
-        "import os, signal, time, dask, zarrdask.graph.verify as v\n"
+        "import os, signal, time, dask, zarrdask.verification.verify as v\n"
         "look = v.verify_chunks\n"
         "def check(work):\n"
         "    if work.path == 'a':\n"

@@ -47,7 +47,7 @@ def test_each_exit_code_is_documented(code):
 
 
 def test_the_kinds_of_problems_are_documented():
-    from zarrdask.graph.report import FAILING, FAILING_STRICT
+    from zarrdask.verification.report import FAILING, FAILING_STRICT
 
     page = (ROOT / "docs" / "verifying.md").read_text()
     rows = dict(re.findall(r"^\| (`.*`) \| .* \| (.*) \|$", page, re.MULTILINE))

@@ -68,7 +68,7 @@ def test_errors_of_rechunk(capsys, source, tmp_path, options, code, text):
 
 
 def test_an_interrupt_tells_how_to_go_on(capsys, source, tmp_path, monkeypatch):
-    from zarrdask.graph.rechunk import RechunkPlan
+    from zarrdask.rewrite.rechunk import RechunkPlan
 
     def execute(self, *_, **__):
         raise KeyboardInterrupt

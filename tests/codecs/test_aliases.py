@@ -6,10 +6,10 @@ import pytest
 import zarrdask
 from tests.documents import LITTLE, stored, v3
 from zarrdask.codecs.aliases import full_name
+from zarrdask.codecs.array_to_array.transpose import TransposeCodec
 from zarrdask.codecs.registry import CODECS, parse_codec, parse_codecs
-from zarrdask.codecs.transpose import TransposeCodec
+from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.tolerance import strictness
 
 ZARRS = "https://codec.zarrs.dev/"
 NAMES = [

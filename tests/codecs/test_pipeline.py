@@ -12,14 +12,14 @@ from hypothesis.extra import numpy as hnp
 from tests import selections
 from tests.codecs.chains import COMPRESSORS, chains, endian
 from tests.documents import CRC32C, LITTLE, same, sharding
+from zarrdask.codecs.array_to_bytes.sharding import shard_of
 from zarrdask.codecs.base import ChunkSpec, Kind
+from zarrdask.codecs.byte_source import HeldValue
 from zarrdask.codecs.pipeline import Pipeline, inverse
 from zarrdask.codecs.registry import parse_codecs
-from zarrdask.codecs.sharding import shard_of
-from zarrdask.codecs.values import HeldValue
-from zarrdask.cuts import numpy_index
 from zarrdask.errors import ChecksumError, CodecError, MetadataError
-from zarrdask.indexing import basic
+from zarrdask.indexing.projection import numpy_index
+from zarrdask.indexing.selection import basic
 
 GZIP = COMPRESSORS[0]
 shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=1, max_side=6)

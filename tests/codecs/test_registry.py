@@ -88,7 +88,7 @@ class Invert:
 @pytest.fixture
 def invert(monkeypatch):
     monkeypatch.setattr(CODECS, "_registered", {})
-    zarrdask.register_codec(Invert)
+    zarrdask.register.codec(Invert)
 
 
 @pytest.mark.usefixtures("invert")

@@ -11,6 +11,6 @@ import zarrdask
 @contextmanager
 def refused(rule: str) -> Iterator[None]:
     """Check that what is done within is an error that names a rule, as strict mode gives it."""
-    with pytest.raises(zarrdask.MetadataError) as caught:
+    with pytest.raises(zarrdask.errors.MetadataError) as caught:
         yield
     assert f"({rule})" in str(caught.value)

@@ -15,7 +15,7 @@ import pytest
 import zarrdask
 from tests.conformance.refused import refused
 from tests.documents import blosc_frame, same, stored, v2, zstd_frame
-from zarrdask.codecs.numcodecs_ import make
+from zarrdask.codecs.numcodecs.adapter import make
 
 VALUES = np.array([[1, 2, 3], [4, 5, 6]], "<i2")
 RAW = VALUES.tobytes()
@@ -131,9 +131,9 @@ def test_a43_a_chunk_that_can_not_be_decoded_is_an_error(compressor):
     assert opened(good, **options)[299] == 299
     broken = (b"", good[:1], good[: len(good) // 2], good[:-1], b"\xff" * 40)
     for data in (*broken, encoded(299), encoded(301), encoded(600)):
-        with pytest.raises(zarrdask.CodecError, match="0: "):
+        with pytest.raises(zarrdask.errors.CodecError, match="0: "):
             opened(data, **options)[...]
-        with pytest.raises(zarrdask.CodecError):
+        with pytest.raises(zarrdask.errors.CodecError):
             opened(data, **options)[7]
 
 
@@ -143,14 +143,14 @@ def test_a43_a_chunk_that_can_not_be_decoded_is_an_error(compressor):
 def test_a43_a_wrong_length_behind_filters_is_an_error(filters):
     for size in (2, 6):
         data = make(filters[0]).encode(np.arange(size, dtype="u1"))
-        with pytest.raises(zarrdask.CodecError):
+        with pytest.raises(zarrdask.errors.CodecError):
             opened(bytes(data), shape=(4,), filters=filters)[...]
 
 
 def test_a43_another_number_of_objects_is_an_error():
     for count in (1, 3, 2**31):
         data = struct.pack("<II", count, 0) + bytes(8)
-        with pytest.raises(zarrdask.CodecError):
+        with pytest.raises(zarrdask.errors.CodecError):
             opened(data, shape=(2,), dtype="|O", filters=[{"id": "vlen-utf8"}])[...]
 
 
@@ -220,7 +220,7 @@ def test_a58_an_unknown_member_of_a_compressor_is_read_unless_strict(name):
 
 
 def test_a57_a_blosc_frame_of_snappy_is_not_written():
-    with pytest.raises(zarrdask.CodecError, match="snappy"):
+    with pytest.raises(zarrdask.errors.CodecError, match="snappy"):
         stored_as(np.arange(5000), compressors={**BLOSC, "cname": "snappy"})
 
 
@@ -449,10 +449,10 @@ def test_a64_a_checksum_that_does_not_match_is_an_error(config, text, checksum, 
     for at in range(len(good)):
         bad = bytearray(good)
         bad[at] ^= 0x10
-        with pytest.raises(zarrdask.ChecksumError, match=config["id"]):
+        with pytest.raises(zarrdask.errors.ChecksumError, match=config["id"]):
             opened(bytes(bad), shape=(len(text),), filters=[config])[...]
     for data in (b"", good[:3], good[:-1]):
-        with pytest.raises(zarrdask.CodecError):
+        with pytest.raises(zarrdask.errors.CodecError):
             opened(data, shape=(len(text),), filters=[config])[...]
 
 
@@ -491,7 +491,7 @@ def test_a65_base64_is_a_filter_on_bytes():
 def test_a65_pickle_is_refused(member):
     config = {"id": "pickle", "protocol": 5}
     others = {member: [config] if member == "filters" else config}
-    with pytest.raises(zarrdask.UnsupportedError, match="pickle"):
+    with pytest.raises(zarrdask.errors.UnsupportedError, match="pickle"):
         opened(b"", shape=(1,), **others)
 
 
@@ -499,10 +499,10 @@ def test_a65_pickle_is_refused(member):
 @pytest.mark.parametrize("name", ["lzw", "Blosc", "", "imagecodecs_jpegxl"])
 def test_a66_an_unknown_codec_is_named_at_open(member, name):
     config = {"id": name, "level": 1}
-    with pytest.raises(zarrdask.UnsupportedError) as caught:
+    with pytest.raises(zarrdask.errors.UnsupportedError) as caught:
         opened(b"", shape=(1,), **{member: [config] if member == "filters" else config})
     assert caught.value.found == name
-    with pytest.raises(zarrdask.UnsupportedError) as caught:
+    with pytest.raises(zarrdask.errors.UnsupportedError) as caught:
         zarrdask.create_array({}, shape=1, dtype="i1", compressors=config, zarr_format=2)
     assert caught.value.found == name
 
@@ -510,7 +510,7 @@ def test_a66_an_unknown_codec_is_named_at_open(member, name):
 @pytest.mark.parametrize("name", ["zfpy", "pcodec"])
 def test_a66_an_optional_codec_that_is_not_installed_is_named(name, monkeypatch):
     monkeypatch.delitem(numcodecs.registry.codec_registry, name, raising=False)
-    with pytest.raises(zarrdask.UnsupportedError, match="not installed") as caught:
+    with pytest.raises(zarrdask.errors.UnsupportedError, match="not installed") as caught:
         opened(b"", shape=(1,), compressor={"id": name, "never": "asked for before"})
     assert caught.value.found == name
 

@@ -34,7 +34,7 @@ def written(dtype, values):
     ["f8", "<|f8", "|f8", "|i4", "|M8[s]", "<f", "float64", "<f8 ", " <f8", "=f8", "<x4", "<"],
 )
 def test_a19_a_typestr_without_byte_order_kind_or_size_is_an_error(text):
-    with pytest.raises(zarrdask.MetadataError, match="dtype"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="dtype"):
         zarrdask.open(stored(v2(dtype=text)))
 
 
@@ -146,14 +146,14 @@ def test_a23_microseconds_may_have_their_greek_letter(micro):
     "text", ["<M8", ">m8", "<M8[]", "<M8[fortnight]", "<m8[generic]", "<f8[s]"]
 )
 def test_a23_a_missing_or_unknown_unit_is_an_error(text):
-    with pytest.raises(zarrdask.MetadataError, match="dtype"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="dtype"):
         zarrdask.open(stored(v2(dtype=text)))
 
 
 @pytest.mark.parametrize("dtype", ["M8", "m8", [("t", "M8")]])
 def test_a23_nothing_is_written_without_a_unit(dtype):
     store = {}
-    with pytest.raises(zarrdask.MetadataError, match="unit"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="unit"):
         zarrdask.create_array(store, shape=1, dtype=dtype, zarr_format=2)
     assert store == {}
 
@@ -182,7 +182,7 @@ def test_a24_fields_have_no_padding_and_their_own_byte_order():
 
 def test_a24_padded_types_are_not_written():
     store, padded = {}, np.dtype([("a", "i1"), ("b", "i4")], align=True)
-    with pytest.raises(zarrdask.UnsupportedError, match="packed"):
+    with pytest.raises(zarrdask.errors.UnsupportedError, match="packed"):
         zarrdask.create_array(store, shape=1, dtype=padded, zarr_format=2)
     assert store == {}
 
@@ -199,7 +199,7 @@ def test_a24_padded_types_are_not_written():
     ],
 )
 def test_a24_what_is_no_list_of_fields_is_an_error(fields):
-    with pytest.raises(zarrdask.MetadataError, match="dtype"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="dtype"):
         zarrdask.open(stored(v2(dtype=fields, fill_value=None)))
 
 
@@ -215,7 +215,7 @@ def test_a25_a_field_may_be_a_subarray():
 
 @pytest.mark.parametrize("shape", [[-1], [1.5], "2", [[2]], {}])
 def test_a25_another_shape_of_a_field_is_an_error(shape):
-    with pytest.raises(zarrdask.MetadataError, match="dtype"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="dtype"):
         zarrdask.open(stored(v2(dtype=[["z", "<f4", shape]], fill_value=None)))
 
 
@@ -287,9 +287,9 @@ def test_a27_objects_without_a_codec_that_stores_them_are_an_error(filters):
 def test_a27_pickle_is_refused():
     document = v2(dtype="|O", fill_value=None, filters=[{"id": "pickle", "protocol": 5}])
     # Would end the process, were it unpickled.
-    with pytest.raises(zarrdask.UnsupportedError, match="pickle"):
+    with pytest.raises(zarrdask.errors.UnsupportedError, match="pickle"):
         zarrdask.open_array(stored(document, {"0": b"cos\n_exit\n(I1\ntR."}))
-    with pytest.raises(zarrdask.UnsupportedError, match="pickle"):
+    with pytest.raises(zarrdask.errors.UnsupportedError, match="pickle"):
         zarrdask.create_array({}, shape=1, dtype="O", filters={"id": "pickle"}, zarr_format=2)
 
 
@@ -316,5 +316,5 @@ def test_a28_a_subarray_type_goes_with_any_other_option():
 
 
 def test_a28_no_document_has_a_subarray_type():
-    with pytest.raises(zarrdask.MetadataError, match="dtype"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="dtype"):
         zarrdask.open({".zarray": dump(v2(dtype="(2,3)<i2"))})

@@ -65,7 +65,7 @@ def test_a29_bare_tokens_are_written_into_attributes_only_and_never_in_strict_mo
     with dask.config.set({"zarrdask.strict": True}), refused("A-29"):
         z.attrs["a"] = math.inf
     assert store == before
-    with pytest.raises(zarrdask.MetadataError, match="fill_value"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="fill_value"):
         zarrdask.create_array(
             store, shape=3, dtype=object, zarr_format=2, fill_value=math.nan, overwrite=True
         )
@@ -76,7 +76,7 @@ def test_a29_bare_tokens_are_written_into_attributes_only_and_never_in_strict_mo
     "text", ["nan", "inf", "Inf", "1.5", "", "0x7fc00000", "0x7ff8000000000000"]
 )
 def test_a29_other_texts_are_errors(text):
-    with pytest.raises(zarrdask.MetadataError, match="fill_value"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="fill_value"):
         read("<f8", text)
 
 
@@ -103,7 +103,7 @@ def test_a30_null_is_permitted():
     "fill", ["hi", "aGk", "aGk=\n", "a Gk=", "_-==", base64.b64encode(bytes(13)).decode(), 1, True]
 )
 def test_a30_what_is_not_base64_or_too_long_is_an_error(fill):
-    with pytest.raises(zarrdask.MetadataError, match="fill_value"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="fill_value"):
         read("|S12", fill)
 
 
@@ -121,7 +121,7 @@ def test_a31_it_is_written_with_exactly_its_size():
 
 @pytest.mark.parametrize("size", [1, 11, 13, 24])
 def test_a31_another_length_is_an_error(size):
-    with pytest.raises(zarrdask.MetadataError, match="12 bytes"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="12 bytes"):
         read(NESTED, base64.b64encode(bytes(size)).decode())
 
 
@@ -148,7 +148,7 @@ def test_a32_an_empty_text_is_right_for_texts(dtype):
 @pytest.mark.parametrize("dtype", ["|S4", "<U4", "|V5", NESTED], ids=str)
 @pytest.mark.parametrize("fill", [1, False, 0.5, [], {}])
 def test_a32_nothing_else_is_taken_for_zeros(dtype, fill):
-    with pytest.raises(zarrdask.MetadataError, match="fill_value"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="fill_value"):
         read(dtype, fill)
 
 
@@ -218,7 +218,7 @@ def test_a33_other_spellings_are_read_unless_strict(dtype, fill, value):
     ],
 )
 def test_a33_what_does_not_fit_is_an_error(dtype, fill):
-    with pytest.raises(zarrdask.MetadataError, match="fill_value"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="fill_value"):
         read(dtype, fill)
 
 

@@ -56,9 +56,9 @@ def test_a45_a_segment_of_one_or_two_periods_is_an_error(path):
     store = {".zgroup": GROUP, "foo/.zgroup": GROUP, "bar/.zarray": ARRAY}
     before = dict(store)
     for verb in (zarrdask.open, zarrdask.open_array, zarrdask.open_group, array):
-        with pytest.raises(zarrdask.MetadataError, match="path"):
+        with pytest.raises(zarrdask.errors.MetadataError, match="path"):
             verb(store, path)
-    with pytest.raises(zarrdask.MetadataError, match="path"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="path"):
         zarrdask.create_group(store, path, **V2)
     assert store == before
 
@@ -85,7 +85,7 @@ def test_a47_a_group_is_where_its_document_is():
     store = {"foo/.zgroup": GROUP, "bar/baz/.zarray": ARRAY, "qux/.zattrs": b"{}"}
     assert zarrdask.open_group(store, "foo").path == "foo"
     for path in ("", "bar", "qux", "bar/none"):
-        with pytest.raises(zarrdask.NodeNotFoundError):
+        with pytest.raises(zarrdask.errors.NodeNotFoundError):
             zarrdask.open_group(store, path)
     assert zarrdask.open_array(store, "bar/baz").shape == (4,)
 
@@ -149,7 +149,7 @@ def test_a49_a_missing_group_in_between_is_made():
 
 @pytest.mark.parametrize("document", [{}, {"zarr_format": 3}, {"zarr_format": "2"}, [], None])
 def test_a50_a_group_needs_the_format_2(document):
-    with pytest.raises(zarrdask.MetadataError, match="zgroup"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="zgroup"):
         zarrdask.open_group({".zgroup": dump(document)})
 
 
@@ -200,7 +200,7 @@ def test_a52_nothing_is_made_below_an_array(above):
     array(store, above)
     before, below = dict(store), f"{above}/x/y".strip("/")
     for verb in (array, lambda store, path: zarrdask.create_group(store, path, **V2)):
-        with pytest.raises(zarrdask.NodeExistsError, match="array"):
+        with pytest.raises(zarrdask.errors.NodeExistsError, match="array"):
             verb(store, below)
     assert store == before
 
@@ -225,7 +225,7 @@ def test_a53_an_empty_document_is_not_written():
 @pytest.mark.parametrize("text", [b"", b"[]", b"null", b"1", b"{"])
 def test_a53_attributes_that_are_no_object_are_an_error(text):
     for store in ({".zgroup": GROUP, ".zattrs": text}, {".zarray": ARRAY, ".zattrs": text}):
-        with pytest.raises(zarrdask.MetadataError, match="zattrs"):
+        with pytest.raises(zarrdask.errors.MetadataError, match="zattrs"):
             zarrdask.open(store)
 
 

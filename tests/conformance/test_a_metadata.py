@@ -35,7 +35,7 @@ def rewritten(store):
 
 @pytest.mark.parametrize("member", MEMBERS)
 def test_a7_a_missing_member_is_named(member):
-    with pytest.raises(zarrdask.MetadataError, match=repr(member)):
+    with pytest.raises(zarrdask.errors.MetadataError, match=repr(member)):
         zarrdask.open({".zarray": dump(without(v2(), member))})
 
 
@@ -48,7 +48,7 @@ def test_a7_all_members_are_written(options):
 
 @pytest.mark.parametrize("version", [1, 3, "2", 2.5, 2.0, None, True, [2]])
 def test_a8_another_zarr_format_is_an_error(version):
-    with pytest.raises(zarrdask.MetadataError, match="zarr_format"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="zarr_format"):
         zarrdask.open({".zarray": dump({**v2(), "zarr_format": version})})
 
 
@@ -61,7 +61,7 @@ def test_a8_zarr_format_is_written_as_the_integer():
 
 @pytest.mark.parametrize("shape", [None, 4, "4", [-1], [4.0], [4.5], ["4"], [True], {"0": 4}])
 def test_a9_a_shape_that_is_no_list_of_lengths_is_an_error(shape):
-    with pytest.raises(zarrdask.MetadataError, match="shape"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="shape"):
         zarrdask.open(stored({**v2(), "shape": shape}))
 
 
@@ -84,7 +84,7 @@ def test_a9_an_empty_shape_has_one_element():
     "chunks", [[2], [2, 2, 2], [], None, 2, [2, 0], [2, -2], [2, 2.5], [[2, 2]]]
 )
 def test_a10_chunks_that_do_not_fit_the_shape_are_an_error(chunks):
-    with pytest.raises(zarrdask.MetadataError, match="chunk"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="chunk"):
         zarrdask.open(stored({**v2((4, 4), (2, 2)), "chunks": chunks}))
 
 
@@ -99,7 +99,7 @@ def test_a10_one_chunk_shape_serves_all_chunks():
 
 @pytest.mark.parametrize("dtype", [None, 2, True, {}, {"name": "uint16"}, [], "", ["<u2"]])
 def test_a11_a_dtype_is_a_text_or_a_list_of_fields(dtype):
-    with pytest.raises(zarrdask.MetadataError, match="dtype"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="dtype"):
         zarrdask.open(stored({**v2(), "dtype": dtype}))
 
 
@@ -114,7 +114,7 @@ def test_a11_both_forms_are_read_and_written(dtype):
 
 @pytest.mark.parametrize("compressor", ["zlib", 1, [], {}, {"level": 1}, {"id": None}, {"id": 5}])
 def test_a12_a_compressor_without_an_id_is_an_error(compressor):
-    with pytest.raises(zarrdask.MetadataError, match="id"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="id"):
         zarrdask.open(stored({**v2(), "compressor": compressor}))
 
 
@@ -131,7 +131,7 @@ def test_a12_a_compressor_is_an_object_with_its_id_or_null(compressors, expected
 
 @pytest.mark.parametrize("fill", [[], {}, [1], {"value": 1}])
 def test_a13_a_fill_value_that_is_no_scalar_is_an_error(fill):
-    with pytest.raises(zarrdask.MetadataError, match="fill_value"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="fill_value"):
         zarrdask.open(stored({**v2(), "fill_value": fill}))
 
 
@@ -146,7 +146,7 @@ def test_a13_a_fill_value_is_a_scalar_or_null_and_stays_so(fill, shown):
 
 @pytest.mark.parametrize("order", ["K", "A", "c", "f", "", None, 0, ["C"]])
 def test_a14_another_order_is_an_error(order):
-    with pytest.raises(zarrdask.MetadataError, match="order"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="order"):
         zarrdask.open(stored({**v2(), "order": order}))
 
 
@@ -163,7 +163,7 @@ def test_a14_the_last_or_the_first_dimension_is_the_fastest(order, data):
 
 @pytest.mark.parametrize("filters", [{}, "delta", {"id": "delta"}, [None], [{}], [{"name": "x"}]])
 def test_a15_filters_without_ids_are_an_error(filters):
-    with pytest.raises(zarrdask.MetadataError, match="filters"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="filters"):
         zarrdask.open(stored({**v2(), "filters": filters}))
 
 
@@ -223,7 +223,7 @@ def test_a17_any_order_and_spacing_is_read(text):
 
 def test_a17_what_is_no_json_object_is_an_error():
     for text in (b"", b"{", b"[]", b"null", b"\xff", json.dumps(v2()).encode() + b"}"):
-        with pytest.raises(zarrdask.MetadataError, match="zarray"):
+        with pytest.raises(zarrdask.errors.MetadataError, match="zarray"):
             zarrdask.open({".zarray": text})
 
 
@@ -249,7 +249,7 @@ def test_a18_chunk_keys_follow_the_separator(said, separator):
 
 @pytest.mark.parametrize("separator", ["", "-", None, "//", 0])
 def test_a18_another_separator_is_an_error(separator):
-    with pytest.raises(zarrdask.MetadataError, match="dimension_separator"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="dimension_separator"):
         zarrdask.open(stored(v2(dimension_separator=separator)))
 
 

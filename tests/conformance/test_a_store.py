@@ -203,10 +203,10 @@ def test_a5_an_http_store_is_read_by_key_relative_to_the_root_url(url):
 
 
 def test_a5_an_http_store_need_not_list_nor_be_written(url, tmp_path):
-    with pytest.raises(zarrdask.UnsupportedError, match="listed"):
+    with pytest.raises(zarrdask.errors.UnsupportedError, match="listed"):
         list(zarrdask.open_group(url))
     before = files(tmp_path)
-    with pytest.raises(zarrdask.StoreError):
+    with pytest.raises(zarrdask.errors.StoreError):
         zarrdask.open_array(url, "foo/bar", mode="r+")[...] = 0
     assert files(tmp_path) == before
 
@@ -233,5 +233,5 @@ def test_a6_documents_are_read_there_and_nowhere_else():
     store = {f"foo/bar/{key}": value for key, value in stored(v2(), attributes={"a": 1}).items()}
     assert dict(zarrdask.open(store, "foo/bar").attrs) == {"a": 1}
     for path in ("", "foo", "bar", "foo/bar/baz"):
-        with pytest.raises(zarrdask.NodeNotFoundError):
+        with pytest.raises(zarrdask.errors.NodeNotFoundError):
             zarrdask.open(store, path)

@@ -9,9 +9,8 @@ import pytest
 import zarrdask
 from tests.documents import without
 from tests.drafts import DATETIME, ENTRY, NOBODY, array, codec, hierarchy, sharding, stored
-from zarrdask.dtypes.draft import ExtensionType
-from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.tolerance import ToleranceWarning
+from zarrdask.errors import ComplianceWarning, MetadataError, UnsupportedError
+from zarrdask.metadata.draft.dtypes import ExtensionType
 
 DRAFT = {"zarr_format": "v3-draft"}
 MANDATORY = (
@@ -139,7 +138,7 @@ def test_b25_the_first_known_fallback_is_used_if_the_user_allows(fallback, dtype
         zarrdask.open_array(store, "a")
     assert caught.value.found == NOBODY
     allowed = dask.config.set({"zarrdask.draft-fallback": True})
-    with allowed, pytest.warns(ToleranceWarning, match=NOBODY):
+    with allowed, pytest.warns(ComplianceWarning, match=NOBODY):
         found = zarrdask.open_array(store, "a")
     assert found.dtype == np.dtype(dtype)
     assert found[:2].tobytes() == data
@@ -158,7 +157,7 @@ def test_b25_without_a_known_fallback_it_is_an_error(fallback):
 def test_b25_what_is_not_understood_stays_when_the_document_is_written_again():
     kind = {"extension": NOBODY, "type": {"of": "any"}, "fallback": "uint16"}
     store = stored(array(data_type=kind, fill_value=7))
-    with dask.config.set({"zarrdask.draft-fallback": True}), pytest.warns(ToleranceWarning):
+    with dask.config.set({"zarrdask.draft-fallback": True}), pytest.warns(ComplianceWarning):
         found = zarrdask.open_array(store, "a", mode="r+")
     # What was allowed, and said, where it was opened is so still.
     found.attrs["x"] = 1

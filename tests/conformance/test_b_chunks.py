@@ -346,7 +346,7 @@ def test_b62_codecs_that_the_draft_lacks_are_not_written():
 
 def test_b62_one_that_was_registered_is_known(monkeypatch):
     monkeypatch.setattr(CODECS, "_registered", {})
-    zarrdask.register_codec(Recorder)
+    zarrdask.register.codec(Recorder)
     found = opened(array(codecs=[{"type": NOBODY}]), {"c0": b"\1\0\2\0"})
     assert found[:2].tolist() == [1, 2]
 

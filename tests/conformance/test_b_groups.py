@@ -9,14 +9,9 @@ import pytest
 import zarrdask
 from tests.documents import dump
 from tests.drafts import ENTRY, NOBODY, array, hierarchy, stored
-from zarrdask.drafts import is_draft
-from zarrdask.errors import (
-    MetadataError,
-    NodeExistsError,
-    NodeNotFoundError,
-    UnsupportedError,
-)
-from zarrdask.formats.draft_entry import is_entry
+from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, UnsupportedError
+from zarrdask.hierarchy.draft import is_draft
+from zarrdask.metadata.draft.entry import is_entry
 from zarrdask.storage.base import Store
 from zarrdask.storage.memory import MemoryStore
 

@@ -10,13 +10,8 @@ import zarrdask
 from tests.conformance.refused import refused
 from tests.documents import dump, without
 from tests.drafts import CORE, ENTRY, JSON, NOBODY, array, hierarchy, stored
-from zarrdask.errors import (
-    MetadataError,
-    NodeExistsError,
-    NodeNotFoundError,
-    UnsupportedError,
-)
-from zarrdask.formats.extensions import EXTENSIONS
+from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, UnsupportedError
+from zarrdask.metadata.extensions import EXTENSIONS
 
 DRAFT = {"zarr_format": "v3-draft"}
 SMALL = {"shape": (4,), "dtype": "<u2", "chunks": 2, "compressors": [], **DRAFT}
@@ -332,7 +327,7 @@ def test_b16_the_examples_of_the_text_open():
 def test_b17_a_known_extension_is_given_its_configuration(monkeypatch):
     seen = []
     monkeypatch.setattr(EXTENSIONS, "_registered", {})
-    zarrdask.register_extension(NOBODY, seen.append)
+    zarrdask.register.extension(NOBODY, seen.append)
     item = {"extension": NOBODY, "must_understand": True, "configuration": {"foo": "bar"}}
     for make in PLACES.values():
         zarrdask.open(make(item), "a")

@@ -6,12 +6,12 @@ import pytest
 import zarrdask
 from zarrdask.errors import MetadataError, SelectionError, UnsupportedError
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.draft import DraftStore
-from zarrdask.storage.fsspec_ import FsspecStore
+from zarrdask.storage.fsspec import FsspecStore
 from zarrdask.storage.keys import check_key, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MappingStore, MemoryStore
-from zarrdask.storage.partial import StoreWithPartialAccess
+from zarrdask.storage.partial_access import StoreWithPartialAccess
+from zarrdask.storage.v3_draft import DraftStore
 
 STORES = {
     "local": lambda path: LocalStore(str(path / "root")),

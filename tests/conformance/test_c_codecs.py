@@ -72,7 +72,7 @@ RAW = VALUES.tobytes()
     ],
 )
 def test_c42_any_order_but_array_array_then_array_bytes_then_bytes_bytes_fails_at_open(codecs):
-    with pytest.raises(zarrdask.MetadataError, match="codecs"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="codecs"):
         opened(codecs)
 
 
@@ -94,7 +94,7 @@ def test_c42_the_one_order_opens():
     ],
 )
 def test_c43_a_codec_that_can_not_take_what_it_is_given_fails_at_open(codecs):
-    with pytest.raises(zarrdask.MetadataError):
+    with pytest.raises(zarrdask.errors.MetadataError):
         opened(codecs)
 
 
@@ -141,7 +141,7 @@ def test_c45_a_part_is_that_part_of_the_whole(codecs, part):
 
 @pytest.mark.parametrize("codecs", [[LITTLE, "nosuch"], [named("nosuch"), LITTLE], ["nosuch"]])
 def test_c46_an_unknown_codec_is_named_in_the_error(codecs):
-    with pytest.raises(zarrdask.UnsupportedError) as caught:
+    with pytest.raises(zarrdask.errors.UnsupportedError) as caught:
         opened(codecs)
     assert caught.value.found == "nosuch"
 
@@ -157,9 +157,9 @@ def test_c47_bytes_are_the_elements_in_c_order_and_the_given_byte_order():
 
 
 def test_c47_several_bytes_need_a_byte_order():
-    with pytest.raises(zarrdask.MetadataError, match=r"bytes\.endian"):
+    with pytest.raises(zarrdask.errors.MetadataError, match=r"bytes\.endian"):
         opened([{"name": "bytes"}], RAW)
-    with pytest.raises(zarrdask.MetadataError, match=r"bytes\.endian"):
+    with pytest.raises(zarrdask.errors.MetadataError, match=r"bytes\.endian"):
         opened([named("bytes", endian="middle")], RAW)
 
 
@@ -180,7 +180,7 @@ def test_c48_axis_i_of_the_result_is_axis_order_i_of_the_chunk():
 
 @pytest.mark.parametrize("order", [[0], [0, 0], [1, 2], [0, 1, 2], [-1, 0], [1.0, 0], None, "K"])
 def test_c48_what_is_no_permutation_of_the_axes_is_an_error(order):
-    with pytest.raises(zarrdask.MetadataError, match=r"transpose\.order"):
+    with pytest.raises(zarrdask.errors.MetadataError, match=r"transpose\.order"):
         opened([named("transpose", order=order), LITTLE], RAW)
 
 
@@ -204,7 +204,7 @@ def test_c49_gzip_is_written_as_rfc_1952_says(level):
 
 @pytest.mark.parametrize("level", [-1, 10, 5.0, "5", None, True])
 def test_c49_another_level_is_an_error(level):
-    with pytest.raises(zarrdask.MetadataError, match=r"gzip\.level"):
+    with pytest.raises(zarrdask.errors.MetadataError, match=r"gzip\.level"):
         opened([LITTLE, named("gzip", level=level)])
 
 
@@ -239,7 +239,7 @@ def test_c50_a_frame_is_read_whatever_the_metadata_say():
     ],
 )
 def test_c50_a_wrong_configuration_is_an_error(members):
-    with pytest.raises(zarrdask.MetadataError, match="blosc"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="blosc"):
         opened([LITTLE, named("blosc", **members)])
 
 
@@ -251,12 +251,12 @@ def test_c51_the_checksum_is_four_bytes_at_the_end():
 
 @pytest.mark.parametrize("data", [RAW + b"\0\0\0\0", crc32c(RAW) + RAW, b"", RAW[:3]])
 def test_c51_a_checksum_that_does_not_match_is_an_error(data):
-    with pytest.raises(zarrdask.CodecError, match="crc32c"):
+    with pytest.raises(zarrdask.errors.CodecError, match="crc32c"):
         opened([LITTLE, CRC32C], data)[...]
 
 
 def test_c51_there_is_no_configuration():
-    with pytest.raises(zarrdask.MetadataError, match="crc32c"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="crc32c"):
         opened([LITTLE, named("crc32c", location="end")])
 
 
@@ -284,7 +284,7 @@ def test_c53_zstd_has_these_levels_and_leaves_out_a_checksum_that_is_false(level
 
 @pytest.mark.parametrize("level", [-131073, 23, 1.5, None])
 def test_c53_another_level_is_an_error(level):
-    with pytest.raises(zarrdask.MetadataError, match=r"zstd\.level"):
+    with pytest.raises(zarrdask.errors.MetadataError, match=r"zstd\.level"):
         opened([LITTLE, named("zstd", level=level)])
 
 
@@ -301,9 +301,9 @@ def test_c54_texts_are_a_count_and_each_its_length_and_utf8():
 
 def test_c54_vlen_utf8_is_for_strings_only():
     for data_type, fill_value in (("bytes", ""), ("uint16", 0)):
-        with pytest.raises(zarrdask.MetadataError, match="vlen-utf8"):
+        with pytest.raises(zarrdask.errors.MetadataError, match="vlen-utf8"):
             opened(["vlen-utf8"], data_type=data_type, fill_value=fill_value)
-    with pytest.raises(zarrdask.MetadataError, match="vlen-utf8"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="vlen-utf8"):
         opened([named("vlen-utf8", level=1)], data_type="string", fill_value="")
 
 
@@ -316,7 +316,7 @@ def test_c55_bytes_are_laid_out_as_texts_are():
 
 
 def test_c55_vlen_bytes_is_for_bytes_only():
-    with pytest.raises(zarrdask.MetadataError, match="vlen-bytes"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="vlen-bytes"):
         opened(["vlen-bytes"], data_type="string", fill_value="")
 
 
@@ -379,13 +379,13 @@ def test_c57_rounding(rounding, expected):
 
 def test_c57_rounding_goes_before_the_range():
     assert cast([255.4, -0.4], "uint8") == [255, 0]
-    with pytest.raises(zarrdask.CodecError):
+    with pytest.raises(zarrdask.errors.CodecError):
         cast([255.5], "uint8")
 
 
 @pytest.mark.parametrize("value", [256.0, -1.0, math.inf, math.nan])
 def test_c57_a_number_that_no_rule_is_for_is_an_error(value):
-    with pytest.raises(zarrdask.CodecError, match="cast_value"):
+    with pytest.raises(zarrdask.errors.CodecError, match="cast_value"):
         cast([value], "uint8")
 
 
@@ -393,7 +393,7 @@ def test_c57_clamped_numbers_are_the_nearest_or_infinite_where_there_is_infinity
     assert cast([300.0, -300.0, math.inf], "int8", out_of_range="clamp") == [127, -128, 127]
     assert cast([1e300, -1e300], "float32", out_of_range="clamp") == [math.inf, -math.inf]
     assert cast([1e300, -1e300], "float4_e2m1fn", out_of_range="clamp") == [6, -6]
-    with pytest.raises(zarrdask.CodecError, match="NaN"):
+    with pytest.raises(zarrdask.errors.CodecError, match="NaN"):
         cast([math.nan], "int8", out_of_range="clamp")
 
 
@@ -401,7 +401,7 @@ def test_c57_wrapped_numbers_are_modulo_two_to_the_bits_and_integers_only():
     assert cast([256, -1, 511], "uint8", out_of_range="wrap") == [0, 255, 255]
     assert cast([128.0, -129.0, 2.0**70], "int8", out_of_range="wrap") == [-128, 127, 0]
     assert cast([8, 15], "int4", out_of_range="wrap") == [-8, -1]
-    with pytest.raises(zarrdask.MetadataError, match="out_of_range"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="out_of_range"):
         cast([1.0], "float32", out_of_range="wrap")
 
 
@@ -419,7 +419,7 @@ def test_c57_zeros_keep_their_signs_and_wide_integers_all_their_digits():
 
 @pytest.mark.parametrize("members", [{"kind": "x"}, {"rounding": "up"}, {"out_of_range": "error"}])
 def test_c57_other_keys_and_values_are_errors(members):
-    with pytest.raises(zarrdask.MetadataError, match="cast_value"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="cast_value"):
         opened([named("cast_value", data_type="uint8", **members), LITTLE])
 
 
@@ -442,9 +442,9 @@ def test_c58_the_fill_value_is_cast_through_the_chain():
 @pytest.mark.parametrize("fill_value", [0.5, 256, "NaN", "Infinity"])
 def test_c58_a_fill_value_that_does_not_come_back_is_an_error(fill_value):
     codecs = [named("cast_value", data_type="uint8", out_of_range="clamp"), {"name": "bytes"}]
-    with pytest.raises(zarrdask.MetadataError, match="fill value"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="fill value"):
         opened(codecs, data_type="float64", fill_value=fill_value)
-    with pytest.raises(zarrdask.MetadataError, match="fill value"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="fill value"):
         zarrdask.create_array({}, shape=3, dtype="f8", codecs=codecs, fill_value=float(fill_value))
 
 
@@ -499,13 +499,13 @@ def test_c59_what_can_not_be_represented_is_an_error(dtype, value, members):
         filters=named("scale_offset", **members),
         fill_value=members.get("offset", 0),
     )
-    with pytest.raises(zarrdask.CodecError, match="scale_offset"):
+    with pytest.raises(zarrdask.errors.CodecError, match="scale_offset"):
         z[...] = value
 
 
 def test_c59_the_configuration_is_optional_and_has_two_keys():
     same(opened(["scale_offset", LITTLE], RAW)[...], VALUES)
-    with pytest.raises(zarrdask.MetadataError, match="scale_offset"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="scale_offset"):
         opened([named("scale_offset", factor=2), LITTLE])
 
 
@@ -513,7 +513,7 @@ def test_c59_the_fill_value_is_transformed():
     z = opened([named("scale_offset", offset=1, scale=2), sharding((1, 3))], fill_value=4)
     assert z.metadata.pipeline.serializer.spec.fill_value == 6
     assert z[...].tolist() == [[4] * 3] * 2
-    with pytest.raises(zarrdask.MetadataError, match="fill value"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="fill value"):
         opened([named("scale_offset", offset=1), LITTLE], fill_value=0)
 
 
@@ -554,7 +554,7 @@ def test_c61_elements_keep_their_order_in_another_shape(shape, before, after):
     [[5], [-1, -1], [4, -1], [[1], [0]], [[1, 0]], [[0], [0]], [[1], 2], [[0, 2]], [0, 6], [6.0]],
 )
 def test_c61_other_shapes_are_errors(shape):
-    with pytest.raises(zarrdask.MetadataError, match=r"reshape\.shape"):
+    with pytest.raises(zarrdask.errors.MetadataError, match=r"reshape\.shape"):
         opened([named("reshape", shape=shape), LITTLE])
 
 
@@ -579,7 +579,7 @@ def test_c62_the_number_of_padding_bits_may_stand_before_or_after(padding, expec
         fill_value=False,
     )
     same(z[...], values)
-    with pytest.raises(zarrdask.CodecError, match="packbits"):
+    with pytest.raises(zarrdask.errors.CodecError, match="packbits"):
         opened(
             [named("packbits", padding_encoding=padding)],
             data + b"\0",
@@ -607,7 +607,7 @@ def test_c62_complex_numbers_are_two_components():
 
 
 def test_c62_the_last_bit_below_the_first_is_an_error():
-    with pytest.raises(zarrdask.MetadataError, match="last_bit"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="last_bit"):
         opened([named("packbits", first_bit=3, last_bit=2)])
 
 
@@ -640,9 +640,9 @@ def test_c63_the_modes_of_zfp(members, error):
 
 def test_c63_what_zfp_has_not_is_an_error():
     for members in ({}, {"mode": "fixed_rate"}, {"mode": "reversible", "rate": 8}):
-        with pytest.raises(zarrdask.MetadataError, match="zfp"):
+        with pytest.raises(zarrdask.errors.MetadataError, match="zfp"):
             opened([named("zfp", **members)])
-    with pytest.raises(zarrdask.MetadataError, match="four axes"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="four axes"):
         opened([named("zfp", mode="reversible")], shape=(1,) * 5, data_type="int32")
 
 
@@ -667,7 +667,7 @@ def test_c64_the_header_is_as_long_as_it_is_said_to_be_and_little_endian():
 
 def test_c64_reserved_bits_are_zero():
     codec = named("conditional", codecs=[CRC32C])
-    with pytest.raises(zarrdask.CodecError, match="conditional"):
+    with pytest.raises(zarrdask.errors.CodecError, match="conditional"):
         opened([LITTLE, codec], b"\2" + RAW)[...]
 
 
@@ -681,7 +681,7 @@ def test_c64_reserved_bits_are_zero():
     ],
 )
 def test_c64_a_wrong_configuration_is_an_error(members):
-    with pytest.raises(zarrdask.MetadataError):
+    with pytest.raises(zarrdask.errors.MetadataError):
         opened([LITTLE, named("conditional", **members)])
 
 
@@ -714,7 +714,7 @@ def test_c65_a_block_of_another_size_is_padded_or_cut_off(shape, values, expecte
 
 @pytest.mark.parametrize("data", [block((2, 3), [0] * 6, mode=1), block((2, 3, 1), [0] * 6), b"\0"])
 def test_c65_another_mode_or_number_of_dimensions_is_an_error(data):
-    with pytest.raises(zarrdask.CodecError, match="N5"):
+    with pytest.raises(zarrdask.errors.CodecError, match="N5"):
         opened([named("n5_default", codecs=N5)], data)[...]
 
 
@@ -722,7 +722,7 @@ def test_c65_another_mode_or_number_of_dimensions_is_an_error(data):
     "codecs", [[BIG], [TRANSPOSE, LITTLE], [TRANSPOSE, BIG, GZIP, CRC32C], [TRANSPOSE, "bytes"]]
 )
 def test_c65_other_codecs_within_are_errors(codecs):
-    with pytest.raises(zarrdask.MetadataError, match="n5_default"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="n5_default"):
         opened([named("n5_default", codecs=codecs)])
 
 
@@ -809,7 +809,7 @@ def test_c66_bytes_bytes_codecs_write_what_numcodecs_does(name):
 @pytest.mark.parametrize("name", ["delta", "zlib", "blosc", "crc32", "quantize", "zfpy", "pcodec"])
 def test_c66_the_configuration_has_no_id_and_no_other_members(name):
     for members in ({"id": name}, {"nosuch": 1}):
-        with pytest.raises(zarrdask.MetadataError, match=name):
+        with pytest.raises(zarrdask.errors.MetadataError, match=name):
             opened([LITTLE, named(f"numcodecs.{name}", **members)])
 
 
@@ -836,7 +836,7 @@ def test_c66_registered_equivalents_are_preferred_in_writing():
 )
 def test_c67_bare_names_of_zarrs_are_aliases(name, data):
     same(opened([LITTLE, {"name": name}], data)[...], VALUES)
-    with pytest.raises(zarrdask.MetadataError, match="C-67"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="C-67"):
         opened([LITTLE, {"name": name}], data, strict=True)
 
 
@@ -847,6 +847,6 @@ def test_c67_pcodec_by_its_bare_name():
 
 @pytest.mark.parametrize("name", ["vlen-array", "zarrs.squeeze", "zarrs.gdeflate", "zarrs.vlen"])
 def test_c67_others_are_an_error_that_names_them(name):
-    with pytest.raises(zarrdask.UnsupportedError) as caught:
+    with pytest.raises(zarrdask.errors.UnsupportedError) as caught:
         opened([name, LITTLE])
     assert caught.value.found == name

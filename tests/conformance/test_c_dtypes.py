@@ -9,10 +9,10 @@ import pytest
 import zarrdask
 from tests.documents import BIG, LITTLE, same, sharding, stored, v3
 from zarrdask.codecs.registry import CODECS
+from zarrdask.dtypes.complex_pairs import NAMES as PAIRS
 from zarrdask.dtypes.ml import BITS, dtype_named
-from zarrdask.dtypes.pairs import NAMES as PAIRS
 from zarrdask.dtypes.registry import DATA_TYPES
-from zarrdask.keys import KEY_ENCODINGS
+from zarrdask.grids.keys import KEY_ENCODINGS
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "float32", "float64")
@@ -161,7 +161,7 @@ def test_c31_an_integer_fill_value_is_exact(data_type, value):
     ],
 )
 def test_c31_other_fill_values_are_an_error(data_type, value):
-    with pytest.raises(zarrdask.MetadataError, match="fill_value"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="fill_value"):
         opened(data_type, value)
 
 
@@ -225,7 +225,7 @@ def test_c32_only_the_canonical_nan_is_written_as_nan(data_type, value, expected
     ],
 )
 def test_c32_other_fill_values_are_an_error(data_type, value):
-    with pytest.raises(zarrdask.MetadataError, match="fill_value"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="fill_value"):
         opened(data_type, value)
 
 
@@ -246,7 +246,7 @@ def test_c33_a_complex_fill_value_is_a_pair(data_type, value, expected):
 
 @pytest.mark.parametrize("value", [1, "NaN", [1], [1, 2, 3], [1, None], {"re": 1, "im": 2}])
 def test_c33_what_is_no_pair_is_an_error(value):
-    with pytest.raises(zarrdask.MetadataError, match="fill_value"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="fill_value"):
         opened("complex64", value)
 
 
@@ -258,7 +258,7 @@ def test_c34_a_raw_fill_value_is_a_list_of_its_bytes():
 
 @pytest.mark.parametrize("value", [[1, 2], [1, 2, 3, 4], [1, 2, 256], [1, 2, -1], "AQID", 0, None])
 def test_c34_other_raw_fill_values_are_an_error(value):
-    with pytest.raises(zarrdask.MetadataError, match="fill_value"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="fill_value"):
         opened("r24", value, codecs=[BYTES])
 
 
@@ -286,7 +286,9 @@ def test_c35_a_float16_fill_value_is_the_nearest_there_is(value):
     "data_type", ["optional", {"name": "optional", "configuration": {"name": "int8"}}, "zarrs.vlen"]
 )
 def test_c67_an_unregistered_data_type_is_an_error_that_names_it(data_type):
-    with pytest.raises(zarrdask.UnsupportedError, match="data_type: unknown data type") as caught:
+    with pytest.raises(
+        zarrdask.errors.UnsupportedError, match="data_type: unknown data type"
+    ) as caught:
         opened(data_type, None)
     assert caught.value.found in ("optional", "zarrs.vlen")
 
@@ -417,7 +419,7 @@ def test_c68_every_narrow_number_can_be_a_fill_value(name):
     ],
 )
 def test_c68_a_fill_value_that_the_type_does_not_have_is_an_error(name, value):
-    with pytest.raises(zarrdask.MetadataError, match="fill_value"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="fill_value"):
         opened(name, value)
 
 
@@ -441,7 +443,7 @@ def test_c68_the_byte_order_is_that_of_the_bytes_codec():
         assert z[...].astype("f8").tolist() == [1.0, -2.0]
         z = opened("complex_bfloat16", [0, 0], bytes.fromhex(data), [codec], size=1)
         assert (float(z[0]["re"]), float(z[0]["im"])) == (1.0, -2.0)
-    with pytest.raises(zarrdask.MetadataError, match="byte order"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="byte order"):
         opened("bfloat16", 0, codecs=[BYTES])
 
 
@@ -452,7 +454,7 @@ def test_c68_fixed_text_is_code_points_in_the_order_of_the_bytes_codec():
         same(opened(data_type, "x", data, [codec])[...], np.array(["é", "😀b"]))
     assert opened(data_type, "😀b")[...].tolist() == ["😀b"] * 2
     assert rewritten(data_type, "😀")["fill_value"] == "😀"
-    with pytest.raises(zarrdask.MetadataError, match="byte order"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="byte order"):
         opened(data_type, "", codecs=[BYTES])
 
 
@@ -514,7 +516,7 @@ def test_c68_a_struct_is_its_fields_one_after_another():
 def test_c68_a_struct_of_single_bytes_needs_no_byte_order_and_others_do():
     z = opened(struct_of(("a", "uint8"), ("b", "r16")), {"a": 1, "b": [2, 3]}, codecs=[BYTES])
     assert z[0].tobytes() == b"\1\2\3"
-    with pytest.raises(zarrdask.MetadataError, match="byte order"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="byte order"):
         opened(struct_of(("a", "uint16")), {"a": 1}, codecs=[BYTES])
 
 
@@ -541,7 +543,7 @@ def struct_of(*fields):
     ids=repr,
 )
 def test_c69_fields_are_named_and_of_a_fixed_size(fields):
-    with pytest.raises(zarrdask.MetadataError, match="data_type"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="data_type"):
         opened(struct_of(*fields), {"a": 0})
 
 
@@ -555,7 +557,7 @@ def test_c69_the_gaps_of_an_aligned_dtype_are_closed():
 
 
 def test_c69_fields_of_several_elements_are_refused():
-    with pytest.raises(zarrdask.UnsupportedError, match="Zarr v3 has no such data type"):
+    with pytest.raises(zarrdask.errors.UnsupportedError, match="Zarr v3 has no such data type"):
         zarrdask.create_array({}, shape=1, dtype=[("a", "i4", (2,))])
 
 
@@ -570,7 +572,7 @@ STRUCTURED = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::zarrdask.tolerance.ToleranceWarning")
+@pytest.mark.filterwarnings("ignore::zarrdask.errors.ComplianceWarning")
 def test_c70_structured_is_read_and_written_as_struct():
     # As zarr-python 3.1 stores it: the order of bytes left out.
     z = opened(STRUCTURED, "AQID", b"\4\5\0\7\0\1", [BYTES])
@@ -583,7 +585,7 @@ def test_c70_structured_is_read_and_written_as_struct():
     assert "structured" not in json.dumps(document)
 
 
-@pytest.mark.filterwarnings("ignore::zarrdask.tolerance.ToleranceWarning")
+@pytest.mark.filterwarnings("ignore::zarrdask.errors.ComplianceWarning")
 def test_c70_structured_is_not_written_into_a_new_array():
     z = opened(STRUCTURED, "AQID", b"\4\5\0\7\0\1", [BYTES])
     for dtype in (z.metadata.data_type, z.dtype, STRUCTURED):
@@ -636,7 +638,7 @@ def test_c71_both_spellings_of_the_microsecond_are_equal(unit):
     ],
 )
 def test_c71_other_settings_are_an_error(settings):
-    with pytest.raises(zarrdask.MetadataError, match=r"numpy\.datetime64"):
+    with pytest.raises(zarrdask.errors.MetadataError, match=r"numpy\.datetime64"):
         opened({"name": "numpy.datetime64", "configuration": settings}, 0)
 
 

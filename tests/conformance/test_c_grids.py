@@ -8,8 +8,9 @@ import pytest
 
 import zarrdask
 from tests.documents import LITTLE, rectilinear, same, sharding, stored, v3
-from zarrdask.grids import RegularGrid, parse_grid
-from zarrdask.rectilinear import RectilinearGrid
+from zarrdask.grids.base import parse_grid
+from zarrdask.grids.rectilinear import RectilinearGrid
+from zarrdask.grids.regular import RegularGrid
 
 
 def regular(*chunk_shape, **others):
@@ -49,7 +50,7 @@ def test_c36_chunks_at_the_edge_are_whole_and_filled_up():
 
 @pytest.mark.parametrize("chunk_shape", [[0, 3], [2, -3], [2], [2, 3, 1], [], [2, 3.0], [2, "3"]])
 def test_c36_lengths_are_positive_and_one_for_each_dimension(chunk_shape):
-    with pytest.raises(zarrdask.MetadataError, match="chunk_shape"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="chunk_shape"):
         zarrdask.open(stored(v3((5, 6), chunk_shape)))
 
 
@@ -184,7 +185,7 @@ def test_c39_lengths_may_reach_beyond_the_array_by_several_chunks():
 
 def test_c39_lengths_that_do_not_reach_the_end_are_an_error():
     for lengths in ([2, 3], [[2, 2], 1], []):
-        with pytest.raises(zarrdask.MetadataError, match="chunk_shapes"):
+        with pytest.raises(zarrdask.errors.MetadataError, match="chunk_shapes"):
             zarrdask.open(stored(v3((6,), chunk_grid=rectilinear([lengths]))))
 
 
@@ -192,24 +193,24 @@ def test_c39_lengths_that_do_not_reach_the_end_are_an_error():
     "lengths", [[[0, 3], 6], [6, 0], [[6, 0]], [-1, 7], [[6, -1]], [[6, 1, 1]], [[6]], [6.0], ["6"]]
 )
 def test_c39_every_length_and_every_count_is_positive(lengths):
-    with pytest.raises(zarrdask.MetadataError, match="chunk_shapes"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="chunk_shapes"):
         zarrdask.open(stored(v3((6,), chunk_grid=rectilinear([lengths]))))
 
 
 @pytest.mark.parametrize("lengths", [[[6]], [[6], [6], [6]], []])
 def test_c39_there_are_lengths_for_each_dimension(lengths):
-    with pytest.raises(zarrdask.MetadataError, match="chunk_shapes"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="chunk_shapes"):
         zarrdask.open(stored(v3((6, 6), chunk_grid=rectilinear(lengths))))
 
 
 def test_c39_another_kind_is_an_error():
     grid = rectilinear([[6]])
     grid["configuration"]["kind"] = "reference"
-    with pytest.raises(zarrdask.UnsupportedError) as caught:
+    with pytest.raises(zarrdask.errors.UnsupportedError) as caught:
         zarrdask.open(stored(v3((6,), chunk_grid=grid)))
     assert caught.value.found == "reference"
     del grid["configuration"]["kind"]
-    with pytest.raises(zarrdask.MetadataError, match="inline"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="inline"):
         zarrdask.open(stored(v3((6,), chunk_grid=grid)))
 
 
@@ -218,7 +219,7 @@ def test_c39_counts_of_any_size_are_no_danger():
     for lengths in endless:
         z = zarrdask.open_array(stored(v3((6,), chunk_grid=rectilinear([lengths]))))
         assert z[...].tolist() == [0] * 6
-    with pytest.raises(zarrdask.UnsupportedError, match="too many"):
+    with pytest.raises(zarrdask.errors.UnsupportedError, match="too many"):
         zarrdask.open(stored(v3((6,), chunk_grid=rectilinear([[[1, 10**12], 2]]))))
 
 
@@ -242,37 +243,37 @@ def test_c39_it_is_written_as_the_text_has_it():
 @pytest.mark.parametrize("name", ["default", "v2"])
 def test_c40_another_separator_is_an_error(name, separator):
     encoding = {"name": name, "configuration": {"separator": separator}}
-    with pytest.raises(zarrdask.MetadataError, match="chunk_key_encoding"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="chunk_key_encoding"):
         zarrdask.open(stored(v3(chunk_key_encoding=encoding)))
 
 
 @pytest.mark.parametrize("name", ["default", "v2"])
 def test_c40_another_member_is_an_error(name):
     encoding = {"name": name, "configuration": {"separator": "/", "suffix": "x"}}
-    with pytest.raises(zarrdask.MetadataError, match="chunk_key_encoding"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="chunk_key_encoding"):
         zarrdask.open(stored(v3(chunk_key_encoding=encoding)))
-    with pytest.raises(zarrdask.MetadataError, match="chunk_grid"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="chunk_grid"):
         zarrdask.open(stored(v3((4,), chunk_grid=regular(2, order="C"))))
 
 
 @pytest.mark.parametrize("size", [0, -1, -(2**31)])
 def test_c40_sizes_that_are_not_positive_are_an_error(size):
     for grid in (regular(size), rectilinear([[size]]), rectilinear([[4, size]])):
-        with pytest.raises(zarrdask.MetadataError, match="chunk_shape"):
+        with pytest.raises(zarrdask.errors.MetadataError, match="chunk_shape"):
             zarrdask.open(stored(v3((4,), chunk_grid=grid)))
-    with pytest.raises(zarrdask.MetadataError, match="chunk_shape"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="chunk_shape"):
         zarrdask.open(stored(v3((4,), codecs=[sharding([size])])))
 
 
 def test_c40_another_number_of_lengths_is_an_error():
     for grid in (regular(2, 2), regular(), rectilinear([[4], [4]]), rectilinear([])):
-        with pytest.raises(zarrdask.MetadataError, match="chunk_shape"):
+        with pytest.raises(zarrdask.errors.MetadataError, match="chunk_shape"):
             zarrdask.open(stored(v3((4,), chunk_grid=grid)))
 
 
 def test_c40_a_grid_or_an_encoding_that_is_unknown_is_an_error():
     for member in ("chunk_grid", "chunk_key_encoding"):
-        with pytest.raises(zarrdask.UnsupportedError) as caught:
+        with pytest.raises(zarrdask.errors.UnsupportedError) as caught:
             zarrdask.open(stored(v3(**{member: {"name": "hexagonal"}})))
         assert caught.value.found == "hexagonal"
 
@@ -307,7 +308,7 @@ def test_c41_what_is_stored_outside_the_array_never_shows():
 @pytest.mark.parametrize("data", [b"\1\2\3", b"\1"])
 def test_c41_a_chunk_of_another_size_is_an_error(data):
     document = v3((5,), data_type="uint8", chunk_grid=rectilinear([[2, 3]]))
-    with pytest.raises(zarrdask.CodecError, match="c/0"):
+    with pytest.raises(zarrdask.errors.CodecError, match="c/0"):
         zarrdask.open_array(stored(document, {"c/0": data}))[...]
 
 
@@ -333,5 +334,5 @@ def test_c41_shards_have_their_own_shapes_and_hold_chunks_of_one():
     assert z.chunks == (2,)
     same(zarrdask.open_array(store)[...], values)
     document["chunk_grid"] = rectilinear([[2, 5, 5]])
-    with pytest.raises(zarrdask.MetadataError, match="divide"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="divide"):
         zarrdask.open(stored(document))

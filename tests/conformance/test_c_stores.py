@@ -8,7 +8,7 @@ import pytest
 import zarrdask
 from tests.documents import dump, stored, v3
 from zarrdask.errors import MetadataError, NodeNotFoundError, SelectionError, UnsupportedError
-from zarrdask.storage.fsspec_ import FsspecStore
+from zarrdask.storage.fsspec import FsspecStore
 from zarrdask.storage.keys import check_key, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore

@@ -9,13 +9,12 @@ import pytest
 import zarrdask
 from tests.documents import LITTLE, dump, stored, v3
 from zarrdask.codecs.registry import CODECS, parse_codec
-from zarrdask.definitions import parse_definition
 from zarrdask.dtypes.registry import parse_data_type
-from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.extend import register_codec, register_extension
-from zarrdask.formats.extensions import EXTENSIONS
-from zarrdask.keys import parse_keys
-from zarrdask.tolerance import ToleranceWarning
+from zarrdask.errors import ComplianceWarning, MetadataError, UnsupportedError
+from zarrdask.extension import parse_definition
+from zarrdask.grids.keys import parse_keys
+from zarrdask.metadata.extensions import EXTENSIONS
+from zarrdask.register import register_codec, register_extension
 
 GROUP = {"zarr_format": 3, "node_type": "group"}
 OFFSET = {"name": "https://example.com/zarr/offset", "configuration": {"offset": [12]}}
@@ -91,7 +90,7 @@ def test_c14_known_ones_may_carry_the_member():
 
 @pytest.mark.parametrize("codecs", [[LITTLE, NO_VALUES], [NO_VALUES, LITTLE, NO_VALUES]])
 def test_c15_an_unknown_codec_may_be_passed_over_on_reading_only(codecs):
-    with pytest.warns(ToleranceWarning, match="C-15"):
+    with pytest.warns(ComplianceWarning, match="C-15"):
         z = zarrdask.open(stored(v3(codecs=codecs), {"c/0": b"\1\0\2\0"}), mode="r+")
     np.testing.assert_array_equal(z[...], [1, 2, 0, 0])
     with pytest.raises(UnsupportedError, match=r"acme\.nothing"):
@@ -101,7 +100,7 @@ def test_c15_an_unknown_codec_may_be_passed_over_on_reading_only(codecs):
 
 
 def test_c15_the_codec_that_makes_bytes_is_never_passed_over():
-    with pytest.warns(ToleranceWarning), pytest.raises(MetadataError):
+    with pytest.warns(ComplianceWarning), pytest.raises(MetadataError):
         zarrdask.open(stored(v3(codecs=[NO_VALUES])))
 
 

@@ -67,7 +67,7 @@ def test_s15_the_chunk_shape_of_the_grid_is_the_shards_and_that_of_the_codec_the
 
 @pytest.mark.parametrize("shape", [(3, 2), (8, 2), (2,), (2, 2, 1), (0, 2), (2.0, 2), (-2, 2)])
 def test_s15_chunks_that_do_not_divide_the_shard_are_an_error(shape):
-    with pytest.raises(zarrdask.MetadataError, match="chunk_shape"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="chunk_shape"):
         opened([sharding(shape)])
 
 
@@ -75,20 +75,20 @@ def test_s15_chunks_that_do_not_divide_the_shard_are_an_error(shape):
 def test_s16_the_members_are_required(member):
     codec = sharding((2, 2))
     codec["configuration"] = without(codec["configuration"], member)
-    with pytest.raises(zarrdask.MetadataError, match=member):
+    with pytest.raises(zarrdask.errors.MetadataError, match=member):
         opened([codec], strict=True)
 
 
 @pytest.mark.parametrize("codecs", [[], [GZIP], [LITTLE, LITTLE], [LITTLE, TRANSPOSE]])
 @pytest.mark.parametrize("member", ["codecs", "index_codecs"])
 def test_s16_both_lists_have_exactly_one_array_bytes_codec(member, codecs):
-    with pytest.raises(zarrdask.MetadataError):
+    with pytest.raises(zarrdask.errors.MetadataError):
         opened([sharding((2, 2), **{member: codecs})])
 
 
 @pytest.mark.parametrize("codec", [GZIP, ZSTD, named("numcodecs.bz2", level=1)])
 def test_s16_an_index_of_variable_size_is_an_error(codec):
-    with pytest.raises(zarrdask.MetadataError, match="index_codecs"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="index_codecs"):
         opened([sharding((2, 2), index_codecs=[LITTLE, codec])])
 
 
@@ -96,7 +96,7 @@ def test_s16_the_index_stands_at_the_end_unless_said_otherwise():
     same(opened([sharding((2, 2))], SHARD)[...], FIRST)
     same(opened([sharding((2, 2), index_location="end")], SHARD)[...], FIRST)
     for wrong in ("middle", None, 0):
-        with pytest.raises(zarrdask.MetadataError, match="index_location"):
+        with pytest.raises(zarrdask.errors.MetadataError, match="index_location"):
             opened([sharding((2, 2), index_location=wrong)])
 
 
@@ -145,7 +145,7 @@ def test_s19_a_wrong_checksum_of_the_index_is_an_error(location):
     codec = sharding((2, 2), index_location=location)
     data = bytearray(written(FIRST, codec)["c/0/0"])
     data[67 if location == "start" else -1] ^= 1
-    with pytest.raises(zarrdask.ChecksumError, match="shard index"):
+    with pytest.raises(zarrdask.errors.ChecksumError, match="shard index"):
         opened([codec], bytes(data))[...]
 
 
@@ -245,7 +245,7 @@ def test_s23_bytes_bytes_codecs_after():
 
 @pytest.mark.parametrize("data", [b"", SHARD[-67:], b"\0" * 20])
 def test_s24_a_value_shorter_than_the_index_is_an_error(data):
-    with pytest.raises(zarrdask.CodecError, match="shorter") as caught:
+    with pytest.raises(zarrdask.errors.CodecError, match="shorter") as caught:
         opened([sharding((2, 2))], data)[...]
     assert caught.value.expected == "68 bytes"
 
@@ -259,7 +259,7 @@ def test_s24_the_size_of_the_index_follows_from_its_codecs():
 @pytest.mark.parametrize("entry", [(93, 8), (0, 2**40), (2**63, 8), (2**64 - 1, 8), (0, 2**64 - 1)])
 def test_s24_an_entry_that_points_outside_is_an_error(entry):
     data = b"".join(INNER) + shard_index((0, 8), (8, 8), (16, 8), entry)
-    with pytest.raises(zarrdask.CodecError):
+    with pytest.raises(zarrdask.errors.CodecError):
         opened([sharding((2, 2))], data)[...]
 
 
@@ -326,11 +326,11 @@ def test_s27_such_shards_are_updated():
 
 
 def test_s27_a_strict_reader_wants_the_index_codecs():
-    with pytest.raises(zarrdask.MetadataError, match="S-27"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="S-27"):
         opened([variant("index_codecs")], strict=True)
 
 
 def test_s27_an_index_that_is_neither_is_an_error():
     for data in (b"", SHARD[-60:], b"\1" * 64):
-        with pytest.raises(zarrdask.CodecError):
+        with pytest.raises(zarrdask.errors.CodecError):
             opened([variant("index_codecs")], data)[...]

@@ -24,14 +24,14 @@ from tests.drafts import (
     sharding,
     stored,
 )
+from zarrdask.compliance import strictness
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
-from zarrdask.keys import DraftKeys
+from zarrdask.grids.keys import DraftKeys
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.sharding_transformer import EXAMPLE, TITLE, URI, ShardingTransformer
 from zarrdask.storage.transformers import TRANSFORMERS
-from zarrdask.tolerance import strictness
 
 DRAFT = {"zarr_format": "v3-draft"}
 VALUES = np.arange(36, dtype="<i2").reshape(6, 6)
@@ -444,7 +444,7 @@ XOR = {"extension": NOBODY, "type": "xor", "configuration": {"mask": 255}}
 @pytest.fixture
 def inverting(monkeypatch):
     monkeypatch.setattr(TRANSFORMERS, "_registered", {})
-    zarrdask.register_storage_transformer(NOBODY, Inverting)
+    zarrdask.register.storage_transformer(NOBODY, Inverting)
 
 
 @pytest.mark.usefixtures("inverting")

@@ -46,13 +46,13 @@ def test_xc5_an_ignored_codec_gives_back_what_it_is_given(codecs):
     with pytest.warns(zarrdask.ToleranceWarning, match="example"):
         z = opened(codecs, data)
     same(z[...], VALUES)
-    with pytest.raises(zarrdask.UnsupportedError, match="example"):
+    with pytest.raises(zarrdask.errors.UnsupportedError, match="example"):
         z[...] = 1
 
 
 @pytest.mark.parametrize("codecs", [[IGNORED], [IGNORED, GZIP], [GZIP, IGNORED]])
 def test_xc5_one_is_never_ignored_in_the_place_of_the_array_bytes_codec(codecs):
-    with pytest.warns(zarrdask.ToleranceWarning), pytest.raises(zarrdask.MetadataError):
+    with pytest.warns(zarrdask.ToleranceWarning), pytest.raises(zarrdask.errors.MetadataError):
         opened(codecs)
 
 
@@ -64,7 +64,7 @@ def test_xc7_endian_is_read_as_bytes(order, letter):
     z = opened([named("endian", endian=order)], VALUES.astype(f"{letter}u2").tobytes())
     same(z[...], VALUES)
     assert z.metadata.codecs[0].to_json() == named("bytes", endian=order)
-    with pytest.raises(zarrdask.MetadataError, match="X-C7"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="X-C7"):
         opened([named("endian", endian=order)], strict=True)
 
 
@@ -82,25 +82,25 @@ def test_xc7_without_an_array_bytes_codec_elements_are_little_endian(codecs, dat
     same(z[...], VALUES)
     names = [codec.name for codec in z.metadata.codecs]
     assert names.count("bytes") == 1
-    with pytest.raises(zarrdask.MetadataError, match="X-C7"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="X-C7"):
         opened(codecs, data, strict=True)
 
 
 def test_xc7_codecs_may_be_missing():
     store = stored(without(v3((2, 3), (2, 3)), "codecs"), {"c/0/0": RAW})
     same(zarrdask.open_array(store)[...], VALUES)
-    with pytest.raises(zarrdask.MetadataError, match="X-C7"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="X-C7"):
         zarrdask.open_array(store, strict=True)
 
 
 def test_xc7_texts_never_were_stored_without_a_codec():
     store = stored(v3((2,), (2,), "string", "", []))
-    with pytest.raises(zarrdask.MetadataError, match="codecs"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="codecs"):
         zarrdask.open_array(store)
 
 
 def test_xc7_bytes_without_a_byte_order_are_still_an_error():
-    with pytest.raises(zarrdask.MetadataError, match="endian"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="endian"):
         opened([{"name": "bytes"}])
 
 
@@ -125,7 +125,7 @@ def test_xc8_the_names_of_packbits_schema_are_read_and_those_of_its_text_written
     same(opened(codecs, bytes(store["c/0/0"]))[...], VALUES)
     found = opened(codecs).metadata.codecs[0].to_json()["configuration"]
     assert not set(found) & {"start_bit", "end_bit"}
-    with pytest.raises(zarrdask.MetadataError, match="X-C8"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="X-C8"):
         opened(codecs, strict=True)
 
 
@@ -146,9 +146,9 @@ def test_xc8_the_least_significant_bit_comes_first_and_numcodecs_has_its_own():
 def test_xc9_no_bit_to_keep_is_read_but_not_written():
     codecs = [named("bitround", keepbits=0), LITTLE]
     same(opened(codecs)[...], VALUES)
-    with pytest.raises(zarrdask.MetadataError, match="X-C9"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="X-C9"):
         opened(codecs, strict=True)
-    with pytest.raises(zarrdask.MetadataError, match="X-C9"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="X-C9"):
         zarrdask.create_array({}, shape=4, dtype="u2", codecs=codecs)
 
 
@@ -160,7 +160,7 @@ def test_xc9_signed_integers_are_rounded_by_their_bits():
 
 def test_xc9_a_compressor_before_bytes_is_an_error():
     codecs = [named("reshape", shape=[[0, 1]]), named("zstd", level=1), LITTLE]
-    with pytest.raises(zarrdask.MetadataError, match="codecs"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="codecs"):
         opened(codecs)
 
 
@@ -174,7 +174,7 @@ def test_xc11_the_order_of_a_transposition_may_be_a_letter(order, data):
     same(z[...], VALUES)
     axes = [0, 1] if order == "C" else [1, 0]
     assert z.metadata.codecs[0].to_json() == named("transpose", order=axes)
-    with pytest.raises(zarrdask.MetadataError, match="X-C11"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="X-C11"):
         opened(codecs, data, strict=True)
 
 

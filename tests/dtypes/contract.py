@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 
-from zarrdask.dtypes.fill import only_fill
+from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.dtypes.registry import parse_data_type
 
 

@@ -7,8 +7,8 @@ import pytest
 
 import zarrdask
 from tests.documents import same
+from zarrdask.dtypes.complex_pairs import NAMES as PAIRS
 from zarrdask.dtypes.ml import BITS, dtype_named
-from zarrdask.dtypes.pairs import NAMES as PAIRS
 from zarrdask.dtypes.registry import find_data_type
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
 

@@ -5,11 +5,11 @@ import warnings
 import numpy as np
 import pytest
 
+from zarrdask.compliance import strictness
 from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.ml import dtype_named
 from zarrdask.dtypes.registry import find_data_type, of_dtype, parse_data_type, portable
-from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.tolerance import ToleranceWarning, strictness
+from zarrdask.errors import ComplianceWarning, MetadataError, UnsupportedError
 
 DAYS = {"name": "numpy.datetime64", "configuration": {"unit": "D", "scale_factor": 1}}
 UTF32 = {"name": "fixed_length_utf32", "configuration": {"length_bytes": 12}}
@@ -114,7 +114,7 @@ def test_the_fallback_of_a_type_that_is_known_is_of_no_matter():
 @pytest.mark.parametrize("fallback", ["int64", ["nosuch", "int64"], {"name": "int64"}])
 def test_a_type_that_is_unknown_is_read_as_its_fallback_with_a_warning(fallback):
     document = {"name": "calendar", "configuration": {"of": 1}, "fallback": fallback}
-    with pytest.warns(ToleranceWarning, match="X-C11"):
+    with pytest.warns(ComplianceWarning, match="X-C11"):
         assert parse_data_type(document).to_json() == "int64"
 
 

@@ -29,19 +29,19 @@ def test_an_array_without_axes_is_written(dtype, value, index):
 class TestChunksBeyondMemory:
     def test_read(self, path):
         z = zarrdask.open_array(damaged(path, chunks=[10**12, 8]), path)
-        with pytest.raises(zarrdask.CodecError):
+        with pytest.raises(zarrdask.errors.CodecError):
             z[...]
 
     def test_written(self, path):
         place = damaged(path, chunks=[10**12, 8])
         z = zarrdask.open_array(place, path, mode="r+")
-        with pytest.raises(zarrdask.CodecError, match=r"fit into memory|size|bytes|early"):
+        with pytest.raises(zarrdask.errors.CodecError, match=r"fit into memory|size|bytes|early"):
             z[0, 0] = 1
-        with pytest.raises(zarrdask.CodecError, match="fit into memory"):
+        with pytest.raises(zarrdask.errors.CodecError, match="fit into memory"):
             z[...] = 1
 
     def test_beyond_any_memory(self, path):
-        with pytest.raises(zarrdask.MetadataError, match="no memory"):
+        with pytest.raises(zarrdask.errors.MetadataError, match="no memory"):
             zarrdask.open_array(damaged(path, chunks=[10**18, 8]), path)
 
 
@@ -58,13 +58,13 @@ def test_what_is_no_character(dtype, compressors):
     place["1"] = raw.store.values["1"]
     assert z[:2].tobytes() == bytes(2 * values.itemsize)
     for selection in (np.s_[...], 2, np.s_[1:3]):
-        with pytest.raises(zarrdask.CodecError, match="1: codec bytes: not a character"):
+        with pytest.raises(zarrdask.errors.CodecError, match="1: codec bytes: not a character"):
             z[selection]
 
 
 @pytest.mark.parametrize("dtype", ["|S0", "|V0", [["a", "|S0"]], [["a", "<U0"]]], ids=str)
 def test_elements_without_bytes(dtype):
-    with pytest.raises(zarrdask.MetadataError, match="item size"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="item size"):
         zarrdask.open_array(damaged("others/F", dtype=dtype, fill_value=""), "others/F")
     made = [tuple(field) for field in dtype] if isinstance(dtype, list) else dtype
     with pytest.raises(zarrdask.ZarrdaskError, match=r"item size|no bytes"):
@@ -74,7 +74,7 @@ def test_elements_without_bytes(dtype):
 @pytest.mark.parametrize("chunks", ["auto", "stored", 1])
 def test_more_blocks_than_dask_could_hold(chunks):
     z = zarrdask.create_array({}, shape=10**15, dtype="i4", chunks=2)
-    with pytest.raises(zarrdask.MetadataError, match="more blocks"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="more blocks"):
         zarrdask.from_zarr(z, chunks=chunks)
     part = zarrdask.from_zarr(z, region=np.s_[10**14 : 10**14 + 9])
     assert part.compute(scheduler="sync").tolist() == [0] * 9

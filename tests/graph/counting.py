@@ -2,8 +2,8 @@
 
 import threading
 
+from zarrdask.storage.byte_ranges import coalesce, cut
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.parts import coalesce, cut
 
 
 class CountingStore(MemoryStore):

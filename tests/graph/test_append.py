@@ -10,8 +10,9 @@ import pytest
 import zarrdask
 from tests.counting import CountingStore
 from tests.graph.writes import WritesStore, append_elsewhere
-from zarrdask import hierarchy, resizing
-from zarrdask.resizing import grow
+from zarrdask.hierarchy import resize
+from zarrdask.hierarchy.change import write_node
+from zarrdask.hierarchy.resize import grow
 from zarrdask.storage.memory import MemoryStore
 
 OLD = np.arange(1.0, 1 + 13 * 7).reshape(13, 7)
@@ -153,7 +154,7 @@ def test_doing_it_again_changes_nothing():
     z = old({})
     task = zarrdask.append(da.full((4, 7), 5.0, chunks=3), z, compute=False)
     task.compute()
-    with pytest.raises(zarrdask.StoreError, match="another shape"):
+    with pytest.raises(zarrdask.errors.StoreError, match="another shape"):
         task.compute()  # which could as well be another append of as many rows
     expected = np.concatenate([OLD, np.full((4, 7), 5.0)])
     np.testing.assert_array_equal(zarrdask.open_array(z.store, "a")[...], expected)
@@ -166,23 +167,23 @@ def test_doing_it_again_changes_nothing():
 def test_what_does_not_fit_is_an_error_and_changes_nothing(shape, axis):
     z = old({})
     before = dict(z.store.values)
-    with pytest.raises(zarrdask.SelectionError):
+    with pytest.raises(zarrdask.errors.SelectionError):
         zarrdask.append(da.ones(shape), z, axis=axis)
-    with pytest.raises(zarrdask.SelectionError):
+    with pytest.raises(zarrdask.errors.SelectionError):
         z.append(np.ones(shape), axis)
     assert z.store.values == before
 
 
 def test_other_errors():
     z = old({})
-    with pytest.raises(zarrdask.ReadOnlyError):
+    with pytest.raises(zarrdask.errors.ReadOnlyError):
         zarrdask.append(da.ones((2, 7)), zarrdask.open_array(z.store, "a"))
-    with pytest.raises(zarrdask.NodeNotFoundError):
+    with pytest.raises(zarrdask.errors.NodeNotFoundError):
         zarrdask.append(da.ones((2, 7)), z.store, "b")
-    with pytest.raises(zarrdask.NodeTypeError):
+    with pytest.raises(zarrdask.errors.NodeTypeError):
         zarrdask.append(da.ones((2, 7)), z.store)
     x = da.from_array(np.arange(10), chunks=5)
-    with pytest.raises(zarrdask.MetadataError, match="compute_chunk_sizes"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="compute_chunk_sizes"):
         zarrdask.append(x[x > 3], z)
 
 
@@ -190,11 +191,11 @@ def test_another_shape_meanwhile_is_an_error():
     z = old({})
     first = zarrdask.append(da.full((4, 7), 5.0), z, compute=False)
     z.append(np.full((3, 7), 6.0))
-    with pytest.raises(zarrdask.StoreError, match="another shape meanwhile"):
+    with pytest.raises(zarrdask.errors.StoreError, match="another shape meanwhile"):
         first.compute()
     assert zarrdask.open_array(z.store, "a").shape == (16, 7)
     del z.store.values["a/zarr.json"]
-    with pytest.raises(zarrdask.StoreError, match="another shape meanwhile"):
+    with pytest.raises(zarrdask.errors.StoreError, match="another shape meanwhile"):
         first.compute()
 
 
@@ -224,12 +225,12 @@ def test_one_that_fails_leaves_the_array_as_it_was(kind, layout, monkeypatch):
 
         def full(self, key, value):
             if len(self.values) > len(before) + 2 and key not in before:
-                raise zarrdask.StoreError("full", key=key)
+                raise zarrdask.errors.StoreError("full", key=key)
             real(self, key, value)
 
         with monkeypatch.context() as patch:
             patch.setattr(MemoryStore, "set", full)
-            with pytest.raises(zarrdask.StoreError, match="full"):
+            with pytest.raises(zarrdask.errors.StoreError, match="full"):
                 z.append(np.ones((17, 7)))
     assert z.shape == zarrdask.open_array(store, "a").shape == OLD.shape
     np.testing.assert_array_equal(z[...], OLD)
@@ -246,7 +247,7 @@ def test_one_that_is_done_again_after_another_does_not_say_that_it_was_not_done(
     change()
     z = zarrdask.open_array(z.store, "a", mode="r+")
     z.append(np.ones((2, 7)))
-    with pytest.raises(zarrdask.StoreError, match="that one stays, and what was to be"):
+    with pytest.raises(zarrdask.errors.StoreError, match="that one stays, and what was to be"):
         change()
     assert zarrdask.open_array(z.store, "a").shape == (17, 7)
 
@@ -280,7 +281,7 @@ def note_of(array, x):
 def test_the_note_of_one_that_fails_says_what_shape_there_is(length, told):
     z = old({})
     data = old({}).stored.metadata.resized((length, 7))
-    assert note_of(z, failing(lambda: hierarchy.write(z.store, "a", data))) == told
+    assert note_of(z, failing(lambda: write_node(z.store, "a", data))) == told
 
 
 def test_the_note_of_one_that_fails_says_if_the_array_is_gone_or_damaged():
@@ -293,9 +294,9 @@ def test_the_note_of_one_that_fails_says_if_the_array_is_gone_or_damaged():
 
 def test_the_note_of_one_that_fails_says_what_could_not_be_taken_back(monkeypatch):
     def fail(chunks, shape):
-        raise zarrdask.StoreError("no more")
+        raise zarrdask.errors.StoreError("no more")
 
-    monkeypatch.setattr(resizing, "trim", fail)
+    monkeypatch.setattr(resize, "trim", fail)
     found = note_of(old({}), failing(lambda: None))
     assert found == "the array is as it was, but values are left beyond its end"
 
@@ -321,7 +322,9 @@ def test_an_append_that_is_computed_too_late_overwrites_nothing(tmp_path, length
     zarrdask.create_array(tmp_path, shape=(4, 3), dtype="i4", chunks=(4, 3))
     late = zarrdask.append(da.full((length, 3), 2, chunks=2), tmp_path, compute=False)
     zarrdask.append(da.full((3, 3), 1, chunks=2), tmp_path)
-    with pytest.raises(zarrdask.StoreError, match="another shape meanwhile: nothing more is"):
+    with pytest.raises(
+        zarrdask.errors.StoreError, match="another shape meanwhile: nothing more is"
+    ):
         late.compute()
     assert zarrdask.open_array(tmp_path)[...].tolist() == [[0] * 3] * 4 + [[1] * 3] * 3
 

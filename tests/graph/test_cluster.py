@@ -7,7 +7,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import zarrdask
-from zarrdask.graph.source import unpack
+from zarrdask.execution.handle import unpack
 
 VALUES = np.arange(90 * 70, dtype="f8").reshape(90, 70)
 
@@ -49,7 +49,7 @@ def test_an_error_in_a_task_comes_back_with_its_key(client, place):
     key = "a/c/1/2"
     (place / key).write_bytes(b"rubbish")
     x = zarrdask.from_zarr(place, "a")
-    with pytest.raises(zarrdask.CodecError, match=key) as caught:
+    with pytest.raises(zarrdask.errors.CodecError, match=key) as caught:
         x.sum().compute()
     assert key in caught.value.key
 
@@ -68,12 +68,12 @@ def test_the_cache_of_opened_arrays_is_bounded():
 
 @pytest.mark.parametrize("place", [{}, "memory://somewhere"], ids=["dict", "memory"])
 def test_what_is_in_memory_fails_early_and_nothing_is_written(client, place):
-    with pytest.raises(zarrdask.StoreError, match="workers"):
+    with pytest.raises(zarrdask.errors.StoreError, match="workers"):
         zarrdask.to_zarr(da.ones(4), place)
-    with pytest.raises(zarrdask.NodeNotFoundError):
+    with pytest.raises(zarrdask.errors.NodeNotFoundError):
         zarrdask.open(place)
     zarrdask.create_array(place, shape=4, dtype="i4")
-    with pytest.raises(zarrdask.StoreError, match="workers"):
+    with pytest.raises(zarrdask.errors.StoreError, match="workers"):
         zarrdask.from_zarr(place)
 
 
@@ -129,7 +129,7 @@ def test_an_append_that_is_computed_later_is_computed_by_the_cluster(client, pla
     x = zarrdask.from_zarr(place, "a") * 2
     tasks = [zarrdask.append(part, place, "a", compute=False) for part in (x, x[:7].persist())]
     tasks[0].compute()
-    with pytest.raises(zarrdask.StoreError, match="another shape"):
+    with pytest.raises(zarrdask.errors.StoreError, match="another shape"):
         tasks[1].compute()
     later = zarrdask.append(x[:7].persist(), place, "a", compute=False)
     later.compute()

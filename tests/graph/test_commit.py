@@ -53,7 +53,7 @@ def read(place, name="g/a"):
 def is_there(place, name="g/a"):
     try:
         zarrdask.open(place, name)
-    except zarrdask.NodeNotFoundError:
+    except zarrdask.errors.NodeNotFoundError:
         return False
     return True
 
@@ -116,14 +116,14 @@ def test_a_commit_that_was_cut_short_is_done_when_it_is_done_again():
             def set(self, key, value):
                 self.count += 1
                 if self.count == left:  # noqa: B023 - used in this turn of the loop only
-                    raise zarrdask.StoreError("no", key=key)
+                    raise zarrdask.errors.StoreError("no", key=key)
                 super().set(key, value)
 
         store = Fails()
         later = zarrdask.to_zarr(
             x, store, "g/a", commit="last", compute=False, zarr_format=2, attributes={"a": 1}
         )
-        with pytest.raises(zarrdask.StoreError):
+        with pytest.raises(zarrdask.errors.StoreError):
             later.compute()
         assert not is_there(store)
         later.compute()
@@ -180,14 +180,14 @@ def test_what_stood_there_before_is_an_error_before_and_after(place):
     x = da.from_array(NEW, chunks=4)
     later = zarrdask.to_zarr(x, place, "g/a", commit="last", compute=False)
     zarrdask.to_zarr(da.from_array(OLD, chunks=5), place, "g/a")
-    with pytest.raises(zarrdask.NodeExistsError):
+    with pytest.raises(zarrdask.errors.NodeExistsError):
         zarrdask.to_zarr(x, place, "g/a", commit="last")
-    with pytest.raises(zarrdask.NodeExistsError):
+    with pytest.raises(zarrdask.errors.NodeExistsError):
         later.compute()
     zarrdask.to_zarr(x, place, "b")
-    with pytest.raises(zarrdask.NodeExistsError, match="can't hold other nodes"):
+    with pytest.raises(zarrdask.errors.NodeExistsError, match="can't hold other nodes"):
         zarrdask.to_zarr(x, place, "b/c", commit="last")
-    with pytest.raises(zarrdask.MetadataError, match="reserved"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="reserved"):
         zarrdask.to_zarr(x, place, "zarr.json", commit="last")
 
 
@@ -203,7 +203,7 @@ def test_what_stood_there_before_is_an_error_before_and_after(place):
 def test_where_it_makes_no_sense_it_is_an_error(options, message):
     store = {}
     zarrdask.to_zarr(da.from_array(OLD, chunks=5), store)
-    with pytest.raises(zarrdask.MetadataError, match=message):
+    with pytest.raises(zarrdask.errors.MetadataError, match=message):
         zarrdask.to_zarr(da.from_array(NEW, chunks=4), store, **options)
     np.testing.assert_array_equal(read(store, ""), OLD)
 
@@ -361,10 +361,10 @@ def test_a_store_that_fails_before_anything_is_computed_says_so_too():
     x = da.from_array(NEW, chunks=4)
 
     def denied(prefix):
-        raise zarrdask.StoreError("denied", key=prefix)
+        raise zarrdask.errors.StoreError("denied", key=prefix)
 
     faulty.erase_prefix = denied
-    with pytest.raises(zarrdask.StoreError, match="denied") as caught:
+    with pytest.raises(zarrdask.errors.StoreError, match="denied") as caught:
         zarrdask.to_zarr(x, faulty, "g/a", overwrite=True)
     assert "what was here before is gone" in caught.value.__notes__[0]
     # The chunks that were left are not seen under the new metadata.
@@ -414,7 +414,9 @@ def test_a_part_of_an_array_that_is_computed_from_that_part_is_refused(place):
     z = zarrdask.create_array(place, "g/a", shape=OLD.shape, dtype="f8", chunks=(5, 4))
     z[...] = OLD
     x = zarrdask.from_zarr(z, chunks="stored")
-    with pytest.raises(zarrdask.SelectionError, match=r"read less: from_zarr\(\.\.\., region="):
+    with pytest.raises(
+        zarrdask.errors.SelectionError, match=r"read less: from_zarr\(\.\.\., region="
+    ):
         zarrdask.to_zarr(x[:-5], z, region=np.s_[5:])
     np.testing.assert_array_equal(z[...], OLD)
 
@@ -466,6 +468,6 @@ def test_cleaning_up_that_fails_is_told(tmp_path, monkeypatch):
 def test_an_array_of_the_draft_is_not_replaced_by_what_is_computed_from_it(tmp_path, zarr_format):
     zarrdask.to_zarr(da.from_array(OLD, chunks=4), tmp_path, "g/a", zarr_format=zarr_format)
     x = zarrdask.from_zarr(tmp_path, "g/a")
-    with pytest.raises(zarrdask.NodeExistsError, match="computed from"):
+    with pytest.raises(zarrdask.errors.NodeExistsError, match="computed from"):
         zarrdask.to_zarr(x + 1, tmp_path, "g/a", overwrite=True, zarr_format=zarr_format)
     np.testing.assert_array_equal(read(tmp_path), OLD)

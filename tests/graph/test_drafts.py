@@ -10,8 +10,8 @@ from distributed import Client
 
 import zarrdask
 from tests.drafts import NOBODY, array, stored
-from zarrdask.graph.source import Handle
-from zarrdask.tolerance import ToleranceWarning
+from zarrdask.errors import ComplianceWarning
+from zarrdask.execution.handle import Handle
 
 VALUES = np.arange(60 * 70, dtype="i4").reshape(60, 70)
 FORMATS = ["v3-draft", "v3-draft-protocol"]
@@ -98,13 +98,13 @@ def test_a_group_of_the_draft_gives_its_format_to_new_arrays(place, zarr_format)
     zarrdask.to_zarr(x, group, "new")
     assert group["new"].zarr_format == zarr_format
     assert group["new"][...].tolist() == list(range(10))
-    with pytest.raises(zarrdask.NodeExistsError):
+    with pytest.raises(zarrdask.errors.NodeExistsError):
         zarrdask.to_zarr(x, group, "other", zarr_format=3)
 
 
 def test_an_array_is_not_replaced_by_what_is_computed_from_it(place, zarr_format):
     x = zarrdask.from_zarr(place, "g/a")
-    with pytest.raises(zarrdask.NodeExistsError, match="computed from"):
+    with pytest.raises(zarrdask.errors.NodeExistsError, match="computed from"):
         zarrdask.to_zarr(x + 1, place, "g/a", overwrite=True, zarr_format=zarr_format)
 
 
@@ -131,7 +131,7 @@ def test_a_fallback_type_that_was_allowed_is_so_in_tasks(tmp_path):
         (tmp_path / key).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / key).write_bytes(value)
     allowed = dask.config.set({"zarrdask.draft-fallback": True})
-    with allowed, pytest.warns(ToleranceWarning):
+    with allowed, pytest.warns(ComplianceWarning):
         x = zarrdask.from_zarr(tmp_path, "a")
     packed = pickle.dumps(x)
     assert pickle.loads(packed).compute(scheduler="sync").tolist() == [1, 2, 0, 0]

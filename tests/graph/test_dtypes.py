@@ -14,7 +14,7 @@ import zarrdask
 from tests.documents import same
 from zarrdask.dtypes.ml import BITS
 from zarrdask.dtypes.registry import find_data_type
-from zarrdask.graph.wire import prepare
+from zarrdask.execution.serialize import prepare
 
 SHAPE, CHUNKS = (13, 11), (5, 4)
 NAMES = [

@@ -94,7 +94,7 @@ class Job:
         """Check that each unit is as before or as afterwards."""
         try:
             array = zarrdask.open_array(inner)
-        except zarrdask.NodeNotFoundError:
+        except zarrdask.errors.NodeNotFoundError:
             assert self.absent
             return
         states = [
@@ -220,7 +220,7 @@ def test_failures_that_last_leave_the_old_or_the_new(kind):
             each.check_done(inner)
         else:
             failed += 1
-            assert isinstance(error, zarrdask.StoreError)
+            assert isinstance(error, zarrdask.errors.StoreError)
             assert error.key is not None
         each.check_between(inner)
         # It can be done again, and then it is done.
@@ -251,7 +251,7 @@ def test_what_was_cut_off_in_spite_of_failures_never_comes_back():
             try:
                 with dask.config.set({"zarrdask.retries": 0}):
                     opened(failing(inner, LASTING, 100 * seed + attempt)).resize((12, 7))
-            except zarrdask.StoreError:
+            except zarrdask.errors.StoreError:
                 continue
             break
         opened(inner).resize(SHAPE)
@@ -309,7 +309,7 @@ class Dying(Watched):
 
     def _change(self, change):
         if not self.left:
-            raise zarrdask.StoreError("dead")
+            raise zarrdask.errors.StoreError("dead")
         self.left -= 1
         change()
 

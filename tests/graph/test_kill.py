@@ -198,7 +198,7 @@ def check_killed(place, kind):
     """Check what a write left that was killed: the old, or part of the new, or nothing."""
     try:
         array = zarrdask.open_array(place, "a")
-    except zarrdask.NodeNotFoundError:
+    except zarrdask.errors.NodeNotFoundError:
         assert kind == "new"
         return
     if kind == "region":
@@ -288,7 +288,7 @@ def test_a_disk_that_is_full_keeps_the_old_values(tmp_path, monkeypatch, number,
     before = files(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(os, call, runs_out(call, after))
-        with pytest.raises(zarrdask.StoreError, match=r"/a/.*: No space left") as caught:
+        with pytest.raises(zarrdask.errors.StoreError, match=r"/a/.*: No space left") as caught:
             task.compute(scheduler="sync")
     assert caught.value.key.startswith(f"{tmp_path}/a/")
     assert files(tmp_path) == before

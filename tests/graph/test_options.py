@@ -5,7 +5,7 @@ import pytest
 
 import zarrdask
 from zarrdask.cli.app import run
-from zarrdask.storage.fsspec_ import FsspecStore
+from zarrdask.storage.fsspec import FsspecStore
 from zarrdask.storage.memory import MemoryStore
 
 SOURCE, TARGET, TEMP = "far://source", "far://target", "far://temp"
@@ -71,7 +71,7 @@ def test_a_local_end_takes_none(opened, verb, tmp_path):
 @VERBS
 def test_local_ends_say_that_they_take_none(verb, tmp_path):
     zarrdask.create_array(tmp_path / "a", shape=4, dtype="i4")
-    with pytest.raises(zarrdask.StoreError, match="a local path takes no storage_options"):
+    with pytest.raises(zarrdask.errors.StoreError, match="a local path takes no storage_options"):
         verb(tmp_path / "a", tmp_path / "b", storage_options=BOTH)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrdask
-from zarrdask.graph.together import Part, check_apart, overlapping
+from zarrdask.graph.conflicts import Part, check_apart, overlapping
 from zarrdask.storage.memory import MemoryStore
 
 SHAPE = (12, 10)
@@ -62,7 +62,7 @@ def test_writes_are_refused_if_and_only_if_they_have_elements_in_common(case, ch
     shape, places = case
     parts = [Part("a", "a", region) for region in places]
     if np.any(sum(covers(shape, region).astype(int) for region in places) > 1):
-        with pytest.raises(zarrdask.SelectionError, match=REFUSED):
+        with pytest.raises(zarrdask.errors.SelectionError, match=REFUSED):
             check_apart(parts)
         return
     check_apart(parts)
@@ -101,9 +101,9 @@ def test_all_pairs_are_found(case, data):
 
 def test_the_error_names_the_array_and_both_regions(z):
     same = zarrdask.open_array(z.store, "a", mode="r+")
-    with pytest.raises(zarrdask.SelectionError, match=REFUSED) as caught:
-        zarrdask.store([(z, da.ones(SHAPE)), (same, da.zeros(SHAPE))])
-    assert caught.value.key == zarrdask.hierarchy.location(z.store, "a")
+    with pytest.raises(zarrdask.errors.SelectionError, match=REFUSED) as caught:
+        zarrdask.to_zarr([(z, da.ones(SHAPE)), (same, da.zeros(SHAPE))])
+    assert caught.value.key == zarrdask.hierarchy.path.node_location(z.store, "a")
     assert caught.value.found == "[0:12, 0:10] and [0:12, 0:10]"
     assert caught.value.expected == "regions that do not overlap"
 
@@ -132,7 +132,7 @@ def test_of_two_that_are_computed_together_each_element_is_that_of_one(z, schedu
 
 def test_one_that_waits_for_another_is_refused_when_it_is_asked_for(z):
     values = dask.delayed(lambda _: np.ones((8, 10)))(later(z, TWO[0], 0))
-    with pytest.raises(zarrdask.SelectionError, match="computed from"):
+    with pytest.raises(zarrdask.errors.SelectionError, match="computed from"):
         zarrdask.to_zarr(da.from_delayed(values, (8, 10), "i4"), z, region=TWO[0], compute=False)
 
 
@@ -140,13 +140,13 @@ def test_one_that_waits_for_another_is_refused_when_it_is_asked_for(z):
 def test_targets_of_store(z, compute):
     x = da.ones(SHAPE, chunks=4)
     same = zarrdask.open_array(z.store, "a", mode="r+")
-    with pytest.raises(zarrdask.SelectionError, match=REFUSED):
-        zarrdask.store([(z, x), ("b", x), (same, x * 2)], z.store, compute=compute)
-    with pytest.raises(zarrdask.MetadataError, match="in one place"):
-        zarrdask.store([("a", x), (z, x)], z.store, overwrite=True, compute=compute)
+    with pytest.raises(zarrdask.errors.SelectionError, match=REFUSED):
+        zarrdask.to_zarr([(z, x), ("b", x), (same, x * 2)], z.store, compute=compute)
+    with pytest.raises(zarrdask.errors.MetadataError, match="in one place"):
+        zarrdask.to_zarr([("a", x), (z, x)], z.store, overwrite=True, compute=compute)
     assert (z[...] == -1).all()
     assert list(zarrdask.open_group(z.store)) == ["a"]
-    zarrdask.store([(z, x), ("b", x)], z.store, compute=compute)
+    zarrdask.to_zarr([(z, x), ("b", x)], z.store, compute=compute)
 
 
 def test_many_regions(z):

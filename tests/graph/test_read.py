@@ -121,7 +121,7 @@ def test_a_region_that_goes_beyond_the_array_is_cut_with_a_warning(region):
 
 
 def test_what_is_no_region_is_an_error():
-    with pytest.raises(zarrdask.SelectionError):
+    with pytest.raises(zarrdask.errors.SelectionError):
         zarrdask.from_zarr(stored(), region=[1, 2])
     with pytest.raises(IndexError):
         zarrdask.from_zarr(stored(), region=100)
@@ -129,7 +129,7 @@ def test_what_is_no_region_is_an_error():
 
 def test_what_is_no_array_is_an_error(tmp_path):
     zarrdask.create_group(tmp_path)
-    with pytest.raises(zarrdask.NodeTypeError, match="group"):
+    with pytest.raises(zarrdask.errors.NodeTypeError, match="group"):
         zarrdask.from_zarr(tmp_path)
     with pytest.raises(FileNotFoundError, match="nothing"):
         zarrdask.from_zarr(tmp_path / "nothing")
@@ -434,7 +434,7 @@ def test_fields_of_a_structured_array():
 def test_processes_cannot_see_what_is_in_memory_and_say_so():
     z = zarrdask.create_array({}, shape=4, dtype="i4", chunks=2)
     z[...] = 1
-    with pytest.raises(zarrdask.StoreError, match="in-memory store"):
+    with pytest.raises(zarrdask.errors.StoreError, match="in-memory store"):
         zarrdask.from_zarr(z).sum().compute(scheduler="processes")
 
 
@@ -442,7 +442,7 @@ def test_a_damaged_chunk_fails_the_task_and_names_its_key():
     store = stored(compressors="zstd")
     store.values["c/3/4"] = store.values["c/3/4"][:-3]
     x = zarrdask.from_zarr(store)
-    with pytest.raises(zarrdask.CodecError, match="c/3/4"):
+    with pytest.raises(zarrdask.errors.CodecError, match="c/3/4"):
         x.sum().compute()
     assert x[:30].sum().compute() == VALUES[:30].sum()
 
@@ -475,7 +475,7 @@ def test_fsspecs_memory_is_not_seen_by_other_processes_and_says_so():
     url = "memory://for-other-processes"
     z = zarrdask.create_array(url, shape=4, dtype="i4", chunks=2, overwrite=True)
     z[...] = 1
-    with pytest.raises(zarrdask.StoreError, match="in-memory store"):
+    with pytest.raises(zarrdask.errors.StoreError, match="in-memory store"):
         zarrdask.from_zarr(url).sum().compute(scheduler="processes")
 
 
@@ -485,7 +485,7 @@ def test_what_is_in_memory_is_not_written_by_other_processes(context):
     z = zarrdask.create_array({}, shape=4, dtype="i4", chunks=2)
     with (
         dask.config.set({"scheduler": "processes", "multiprocessing.context": context}),
-        pytest.raises(zarrdask.StoreError, match="in-memory store"),
+        pytest.raises(zarrdask.errors.StoreError, match="in-memory store"),
     ):
         zarrdask.to_zarr(da.ones(4, chunks=2), z)
 

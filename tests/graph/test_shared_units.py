@@ -14,7 +14,7 @@ from distributed import Client, LocalCluster
 
 import zarrdask
 from tests.graph.writes import SlowStore
-from zarrdask.graph import locks
+from zarrdask.execution import locks
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 

@@ -25,7 +25,9 @@ def x():
 
 
 def test_a_mapping_of_names(x, place):
-    assert zarrdask.store({"a": x, "g/b": x + 1}, place, chunks=3, attributes={"unit": "K"}) is None
+    assert (
+        zarrdask.to_zarr({"a": x, "g/b": x + 1}, place, chunks=3, attributes={"unit": "K"}) is None
+    )
     root = zarrdask.open_group(place)
     np.testing.assert_array_equal(root["a"][...], VALUES)
     np.testing.assert_array_equal(root["g/b"][...], VALUES + 1)
@@ -37,11 +39,11 @@ def test_a_mapping_of_names(x, place):
 def test_pairs_of_targets_and_arrays(x):
     root = zarrdask.create_group({})
     z = zarrdask.create_array({}, shape=VALUES.shape, dtype="f4", chunks=5)
-    zarrdask.store([("a", x), (z, x * 2), ("b", np.arange(3))], root)
+    zarrdask.to_zarr([("a", x), (z, x * 2), ("b", np.arange(3))], root)
     np.testing.assert_array_equal(root["a"][...], VALUES)
     np.testing.assert_array_equal(root["b"][...], np.arange(3))
     np.testing.assert_array_equal(z[...], VALUES * 2)
-    zarrdask.store((target, x) for target in [z])
+    zarrdask.to_zarr((target, x) for target in [z])
     np.testing.assert_array_equal(z[...], VALUES)
 
 
@@ -59,7 +61,7 @@ def test_what_they_have_in_common_is_computed_once(compute):
     x = zarrdask.from_zarr(z, chunks="stored")
     y = x.map_blocks(slowly, dtype="f8", meta=VALUES[:0])
     source.reads.clear()
-    task = zarrdask.store(
+    task = zarrdask.to_zarr(
         {"a": y, "b": y + 1, "c": y.T.rechunk(5), "d": y.mean(axis=0), "e": x},
         target := MemoryStore(),
         compute=compute,
@@ -85,27 +87,27 @@ def test_the_format_is_that_of_the_group(x):
     for zarr_format in (2, 3, "v3-draft"):
         store = MemoryStore()
         group = zarrdask.create_group(store, "g", zarr_format=zarr_format)
-        zarrdask.store({"a": x}, group)
+        zarrdask.to_zarr({"a": x}, group)
         assert zarrdask.open_array(store, "g/a").zarr_format == zarr_format
-        zarrdask.store({"b": x}, zarrdask.open_group(store, "g"))
+        zarrdask.to_zarr({"b": x}, zarrdask.open_group(store, "g"))
         assert zarrdask.open_array(store, "g/b").zarr_format == zarr_format
     store = MemoryStore()
     zarrdask.create_group(store, zarr_format=2)
-    zarrdask.store({"a": x}, store)
+    zarrdask.to_zarr({"a": x}, store)
     assert zarrdask.open_array(store, "a").zarr_format == 2
-    zarrdask.store({"a": x}, other := MemoryStore(), zarr_format=2)
+    zarrdask.to_zarr({"a": x}, other := MemoryStore(), zarr_format=2)
     assert zarrdask.open_array(other, "a").zarr_format == 2
 
 
 def test_options_are_those_of_to_zarr(x):
     store = MemoryStore()
-    zarrdask.store({"a": x, "b": x}, store, dimension_names=["t", "y"])
-    zarrdask.store({"a": x[:5] * 2, "b": x[:5] * 3}, store, region={"t": slice(2, 7)})
+    zarrdask.to_zarr({"a": x, "b": x}, store, dimension_names=["t", "y"])
+    zarrdask.to_zarr({"a": x[:5] * 2, "b": x[:5] * 3}, store, region={"t": slice(2, 7)})
     assert zarrdask.open_array(store, "b")[2:7].tolist() == (VALUES[:5] * 3).tolist()
-    zarrdask.store({"a": x[:3], "b": x[:3]}, store, overwrite=True, grid="rectilinear")
+    zarrdask.to_zarr({"a": x[:3], "b": x[:3]}, store, overwrite=True, grid="rectilinear")
     assert zarrdask.open_array(store, "a").shape == (3, 10)
-    with pytest.raises(zarrdask.NodeExistsError):
-        zarrdask.store({"b": x}, store, mode="w-")
+    with pytest.raises(zarrdask.errors.NodeExistsError):
+        zarrdask.to_zarr({"b": x}, store, mode="w-")
 
 
 def test_nothing_is_written_if_one_of_them_can_not_be(x, place):
@@ -122,23 +124,23 @@ def test_nothing_is_written_if_one_of_them_can_not_be(x, place):
         [("a", x), (zarrdask.open_array(z.store), x[0, :3])],
     ):
         with pytest.raises(zarrdask.ZarrdaskError):
-            zarrdask.store(arrays, store)
+            zarrdask.to_zarr(arrays, store)
     assert list(store.list()) == []
-    with pytest.raises(zarrdask.MetadataError, match="a path in the group"):
-        zarrdask.store({"a": x})
-    with pytest.raises(TypeError):
-        zarrdask.store({"a": x}, store, return_stored=True)
+    with pytest.raises(zarrdask.errors.MetadataError, match="a path in the group"):
+        zarrdask.to_zarr({"a": x})
+    with pytest.raises(zarrdask.errors.UnsupportedError, match="return_stored"):
+        zarrdask.to_zarr({"a": x}, store, return_stored=True)
     assert list(store.list()) == []
 
 
 def test_none_at_all():
-    assert zarrdask.store({}, {}) is None
-    assert zarrdask.store([], {}, compute=False).compute() is None
+    assert zarrdask.to_zarr({}, {}) is None
+    assert zarrdask.to_zarr({}, {}, compute=False).compute() is None
 
 
 def test_arrays_appear_when_they_are_complete(x):
     store = MemoryStore()
-    task = zarrdask.store({"a": x, "g/b": x + 1}, store, commit="last", compute=False)
+    task = zarrdask.to_zarr({"a": x, "g/b": x + 1}, store, commit="last", compute=False)
     assert list(store.list()) == []
     task.compute()
     task.compute()
@@ -148,9 +150,9 @@ def test_arrays_appear_when_they_are_complete(x):
 @pytest.mark.parametrize("compute", [True, False])
 def test_arrays_are_replaced_by_what_is_computed_from_both(tmp_path, compute):
     first, second = VALUES, VALUES * 10
-    zarrdask.store({"a": da.from_array(first), "b": da.from_array(second)}, tmp_path)
+    zarrdask.to_zarr({"a": da.from_array(first), "b": da.from_array(second)}, tmp_path)
     a, b = (zarrdask.from_zarr(tmp_path, name, chunks=5) for name in "ab")
-    task = zarrdask.store({"a": a + b, "b": a - b}, tmp_path, overwrite=True, compute=compute)
+    task = zarrdask.to_zarr({"a": a + b, "b": a - b}, tmp_path, overwrite=True, compute=compute)
     if not compute:
         task.compute()
     root = zarrdask.open_group(tmp_path)
@@ -161,10 +163,10 @@ def test_arrays_are_replaced_by_what_is_computed_from_both(tmp_path, compute):
 
 def test_an_array_that_another_one_is_computed_from_is_not_replaced(x):
     store = MemoryStore()
-    zarrdask.store({"a": x, "b": x}, store)
+    zarrdask.to_zarr({"a": x, "b": x}, store)
     arrays = {"a": x * 2, "b": zarrdask.from_zarr(store, "a") + 1}
-    with pytest.raises(zarrdask.NodeExistsError, match="computed from"):
-        zarrdask.store(arrays, store, overwrite=True)
+    with pytest.raises(zarrdask.errors.NodeExistsError, match="computed from"):
+        zarrdask.to_zarr(arrays, store, overwrite=True)
     np.testing.assert_array_equal(zarrdask.open_array(store, "b")[...], VALUES)
 
 
@@ -176,5 +178,5 @@ def test_errors_say_what_there_is(x):
 
     y = x.map_blocks(fail, dtype="f8", meta=VALUES[:0])
     with pytest.raises(RuntimeError) as caught:
-        zarrdask.store({"a": x, "b": y}, store)
+        zarrdask.to_zarr({"a": x, "b": y}, store)
     assert [note.split(": ")[0].rpartition("/")[2] for note in caught.value.__notes__] == ["a", "b"]

@@ -21,8 +21,8 @@ from tests.graph.test_regressions import (
     written,
 )
 from tests.graph.writes import append_elsewhere
-from zarrdask.graph import locks as graph_locks
-from zarrdask.resizing import changing_shape
+from zarrdask.execution import locks as graph_locks
+from zarrdask.hierarchy.resize import changing_shape
 
 pytestmark = pytest.mark.stress
 
@@ -146,7 +146,7 @@ def array(request, tmp_path):
 @pytest.mark.parametrize("scheduler", ["sync", "threads"])
 def test_of_appends_that_were_asked_for_together_one_is_done(array, scheduler):
     tasks = [asked(array, -1, 3), asked(array, -2, 3)]
-    with pytest.raises(zarrdask.StoreError, match="another shape"):
+    with pytest.raises(zarrdask.errors.StoreError, match="another shape"):
         dask.compute(*tasks, scheduler=scheduler)
     found = zarrdask.open_array(array.store)[...]
     assert found.shape == (15, 10)
@@ -158,7 +158,7 @@ def test_of_appends_that_are_computed_at_once_one_is_done(rows):
     def compute(task):
         try:
             task.compute(scheduler="threads")
-        except zarrdask.StoreError as error:
+        except zarrdask.errors.StoreError as error:
             errors.append(error)
 
     for seed in range(10):
@@ -202,7 +202,7 @@ def test_not_if_the_array_has_another_shape_by_then(array):
     first, second = asked(array, -1, 3), asked(array, -2, 3)
     first.compute()
     for late in (first, second):
-        with pytest.raises(zarrdask.StoreError, match="another shape meanwhile"):
+        with pytest.raises(zarrdask.errors.StoreError, match="another shape meanwhile"):
             late.compute()
     check_rows(array, (-1, 3))
     zarrdask.open_array(array.store, mode="r+").resize(OLD.shape)
@@ -214,7 +214,7 @@ def test_an_append_that_is_computed_too_late_leaves_what_another_appended():
     array = old(SlowStore(), chunks=(5, 4))
     late = asked(array, -2, 7)
     zarrdask.open_array(array.store, mode="r+").append(more(-1, 3))
-    with pytest.raises(zarrdask.StoreError, match="another shape meanwhile"):
+    with pytest.raises(zarrdask.errors.StoreError, match="another shape meanwhile"):
         late.compute()
     check_rows(array, (-1, 3))
 

@@ -125,5 +125,5 @@ def test_replacing_an_array_by_what_is_computed_from_it(tmp_path, compute):
 
 def test_several_arrays(place):
     x = da.from_array(NEW, chunks=(7, 5))
-    zarrdask.store({"a": x, "b": x + 1}, place, commit="last", compute=False).compute()
+    zarrdask.to_zarr({"a": x, "b": x + 1}, place, commit="last", compute=False).compute()
     check(place, NEW)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import zarrdask
 from zarrdask.graph.tasks import write_blocks
-from zarrdask.indexing import whole_region
+from zarrdask.indexing.selection import whole_region
 from zarrdask.storage.memory import MemoryStore
 
 VALUES = np.arange(1, 61 * 45 + 1, dtype="f4").reshape(61, 45)
@@ -184,12 +184,12 @@ def test_a_region_beyond_the_array_is_refused(region):
     z[...] = 7
     for shape in (8, 9, 0, 11):
         with pytest.raises(
-            zarrdask.SelectionError, match="beyond the array along axis 0"
+            zarrdask.errors.SelectionError, match="beyond the array along axis 0"
         ) as caught:
             zarrdask.to_zarr(da.zeros(shape, chunks=4), z, region=region)
         assert "0 to 8" in str(caught.value)
     assert (z[...] == 7).all()
-    with pytest.raises(zarrdask.SelectionError, match="beyond the array"):
+    with pytest.raises(zarrdask.errors.SelectionError, match="beyond the array"):
         zarrdask.rechunk(z, {}, chunks=2, source_region=region)
 
 
@@ -215,7 +215,7 @@ def test_a_region_that_does_not_fit_is_an_error_before_anything_is_written():
     zarrdask.create_array(store, shape=(10, 10), dtype="f4", chunks=5)
     before = dict(store)
     for region in (np.s_[:5], np.s_[::2], np.s_[::-1], 3, np.s_[2:12]):
-        with pytest.raises(zarrdask.SelectionError, match="region"):
+        with pytest.raises(zarrdask.errors.SelectionError, match="region"):
             zarrdask.to_zarr(da.ones((10, 9)), store, region=region)
     assert store == before
 
@@ -297,7 +297,7 @@ def test_units_that_hold_only_the_fill_value_are_not_stored(setting):
 
 def test_unknown_chunk_sizes_are_an_error():
     x = da.from_array(np.arange(10), chunks=5)
-    with pytest.raises(zarrdask.MetadataError, match="compute_chunk_sizes"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="compute_chunk_sizes"):
         zarrdask.to_zarr(x[x > 3], {})
 
 
@@ -327,7 +327,7 @@ def test_an_array_in_memory_that_the_graph_reads_is_not_replaced():
     zarrdask.to_zarr(da.ones((4, 4), chunks=2), store, "a")
     x = zarrdask.from_zarr(store, "a")
     for y in (x + 1, x[:2, :1] + 1, da.concatenate([x.sum(axis=0), x[0]])):
-        with pytest.raises(zarrdask.NodeExistsError, match="computed from"):
+        with pytest.raises(zarrdask.errors.NodeExistsError, match="computed from"):
             zarrdask.to_zarr(y, store, "a", overwrite=True)
     assert zarrdask.open_array(store, "a")[...].sum() == 16
     zarrdask.to_zarr(x + 1, store, "b", overwrite=True)
@@ -337,22 +337,22 @@ def test_an_array_in_memory_that_the_graph_reads_is_not_replaced():
 def test_options_of_a_new_array_for_one_that_is_there_are_an_error():
     z = zarrdask.create_array({}, shape=4, dtype="i4")
     for arguments in ({"url": z}, {"url": z.store, "region": np.s_[:]}):
-        with pytest.raises(zarrdask.MetadataError, match="chunks"):
+        with pytest.raises(zarrdask.errors.MetadataError, match="chunks"):
             zarrdask.to_zarr(da.zeros(4), **arguments, chunks=2)
 
 
 def test_modes_are_those_of_dask():
     store = {}
-    with pytest.raises(zarrdask.NodeNotFoundError):
+    with pytest.raises(zarrdask.errors.NodeNotFoundError):
         zarrdask.to_zarr(da.ones(4), store, mode="r+")
     zarrdask.to_zarr(da.ones(4), store, mode="w-")
     zarrdask.to_zarr(da.full(4, 2.0), store, mode="r+")
     assert zarrdask.open_array(store)[...].tolist() == [2] * 4
-    with pytest.raises(zarrdask.NodeExistsError):
+    with pytest.raises(zarrdask.errors.NodeExistsError):
         zarrdask.to_zarr(da.ones(4), store, mode="w-")
     zarrdask.to_zarr(da.ones(3), store, mode="w")
     assert zarrdask.open_array(store).shape == (3,)
-    with pytest.raises(zarrdask.MetadataError, match="mode"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="mode"):
         zarrdask.to_zarr(da.ones(3), store, mode="r")
 
 
@@ -424,7 +424,7 @@ def test_regions_are_slices_or_names_of_dimensions(region, index):
 )
 def test_other_regions_are_errors_that_say_so(region, message):
     z = zarrdask.create_array({}, **NAMED)
-    with pytest.raises(zarrdask.SelectionError, match=message):
+    with pytest.raises(zarrdask.errors.SelectionError, match=message):
         zarrdask.to_zarr(da.ones((10, 6)), z, region=region)
     assert z.nchunks_stored() == 0
 
@@ -439,14 +439,14 @@ def test_other_regions_are_errors_that_say_so(region, message):
     [
         lambda x, z, region: zarrdask.to_zarr(x, z, region=region),
         lambda x, z, region: zarrdask.to_zarr(x, z.store, region=region, compute=False),
-        lambda x, z, region: zarrdask.store([(z, x)], region=region),
+        lambda x, z, region: zarrdask.to_zarr([(z, x)], region=region),
         lambda x, z, region: zarrdask.plan_write(x, z, region=region),
     ],
     ids=["to_zarr", "later", "store", "plan_write"],
 )
 def test_no_place_is_found_by_coordinates(region, verb):
     z = zarrdask.create_array({}, **NAMED)
-    with pytest.raises(zarrdask.SelectionError, match="xarray, which has them") as error:
+    with pytest.raises(zarrdask.errors.SelectionError, match="xarray, which has them") as error:
         verb(da.ones((10, 6)), z, region)
     assert error.value.key == "region"
     assert error.value.found == region
@@ -456,10 +456,10 @@ def test_no_place_is_found_by_coordinates(region, verb):
 
 def test_names_of_dimensions_that_there_are_not():
     z = zarrdask.create_array({}, shape=4, dtype="f8")
-    with pytest.raises(zarrdask.SelectionError, match="the axes have no names"):
+    with pytest.raises(zarrdask.errors.SelectionError, match="the axes have no names"):
         zarrdask.to_zarr(da.ones(4), z, region={"x": slice(4)})
     z = zarrdask.create_array({}, shape=(4, 4), dtype="f8", dimension_names=["x", "x"])
-    with pytest.raises(zarrdask.SelectionError, match="several axes"):
+    with pytest.raises(zarrdask.errors.SelectionError, match="several axes"):
         zarrdask.to_zarr(da.ones((4, 4)), z, region={"x": slice(4)})
 
 
@@ -503,6 +503,6 @@ def test_an_array_in_a_group_has_its_format():
 
 def test_nothing_is_written_below_an_array():
     z = zarrdask.create_array({}, shape=4, dtype="f8")
-    with pytest.raises(zarrdask.NodeExistsError, match="can't hold other nodes"):
+    with pytest.raises(zarrdask.errors.NodeExistsError, match="can't hold other nodes"):
         zarrdask.to_zarr(da.ones(4), z, "below")
     assert z[...].tolist() == [0] * 4

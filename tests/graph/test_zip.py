@@ -50,7 +50,7 @@ def test_to_zarr(scheduler, x, tmp_path):
 
 def test_several_arrays(scheduler, x, tmp_path):
     path = tmp_path / "a.zarr.zip"
-    zarrdask.store({"a/b": x, "c": x * 2}, path)
+    zarrdask.to_zarr({"a/b": x, "c": x * 2}, path)
     check(path, "a/b")
     zarrdask.to_zarr(x * 3, path, "d", commit="last")
     check(path, "c", VALUES * 2)
@@ -110,7 +110,7 @@ def test_chunks_that_are_written_in_part(scheduler, x, tmp_path):
         write()
         expected[5:20] = VALUES[:15] * 2
     else:
-        with pytest.raises(zarrdask.StoreError, match="can't read from a zip archive"):
+        with pytest.raises(zarrdask.errors.StoreError, match="can't read from a zip archive"):
             write()
     check(path, values=expected)
 
@@ -119,9 +119,9 @@ def test_a_write_that_is_computed_later_needs_a_batch(scheduler, x, tmp_path):
     store = ZipStore(tmp_path / "a.zip")
     for write in (
         lambda: zarrdask.to_zarr(x, store, compute=False),
-        lambda: zarrdask.store({"a": x}, store, compute=False),
+        lambda: zarrdask.to_zarr({"a": x}, store, compute=False),
     ):
-        with pytest.raises(zarrdask.UnsupportedError, match=r"store\.batch"):
+        with pytest.raises(zarrdask.errors.UnsupportedError, match=r"store\.batch"):
             write()
     assert not os.path.exists(store.path)
     with store.batch():
@@ -131,7 +131,7 @@ def test_a_write_that_is_computed_later_needs_a_batch(scheduler, x, tmp_path):
 
 def test_appending_later_needs_a_batch(x, tmp_path):
     z = zarrdask.create_array(tmp_path / "a.zip", shape=VALUES.shape, dtype="i4")
-    with pytest.raises(zarrdask.UnsupportedError, match=r"store\.batch"):
+    with pytest.raises(zarrdask.errors.UnsupportedError, match=r"store\.batch"):
         zarrdask.append(x, z, compute=False)
     zarrdask.append(x, z)
     check(tmp_path / "a.zip", values=np.concatenate([np.zeros_like(VALUES), VALUES]))

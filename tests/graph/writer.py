@@ -64,7 +64,7 @@ def main(place, kind, number, how):
     sys.stdin.readline()
     try:
         zarrdask.to_zarr(x, place, "a", **options)
-    except zarrdask.StoreError as error:
+    except zarrdask.errors.StoreError as error:
         print(error, flush=True)  # noqa: T201
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from unittest import mock
 
 import zarrdask
-from zarrdask.locks import UnitLocks
+from zarrdask.runtime.locks import UnitLocks
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.wrapped import WrappedStore
+from zarrdask.storage.wrapper import WrappedStore
 
 
 class WritesStore(MemoryStore):

@@ -16,7 +16,7 @@ import zarr
 from moto.server import ThreadedMotoServer
 
 import zarrdask
-from zarrdask.storage.fsspec_ import FsspecStore
+from zarrdask.storage.fsspec import FsspecStore
 
 VALUES = np.arange(13 * 20, dtype="f4").reshape(13, 20)
 KEYS = {"key": "testing", "secret": "testing"}
@@ -209,7 +209,7 @@ class TestHierarchies:
     def test_overwriting_leaves_nothing_of_the_old(self, bucket):
         write(bucket, "x", chunks=(1, 20))
         options = {"storage_options": bucket.options}
-        with pytest.raises(zarrdask.NodeExistsError):
+        with pytest.raises(zarrdask.errors.NodeExistsError):
             zarrdask.create_array(bucket.url, "x", shape=(1,), dtype="i4", **options)
         zarrdask.to_zarr(da.zeros((2, 2), chunks=2), bucket.url, "x", overwrite=True, **options)
         assert [key for key in bucket.names() if key.startswith("x/")] == ["x/zarr.json"]
@@ -235,17 +235,17 @@ class TestErrors:
 
     @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)
     def test_a_missing_key(self, bucket, verb):
-        with pytest.raises(zarrdask.NodeNotFoundError, match="nowhere"):
+        with pytest.raises(zarrdask.errors.NodeNotFoundError, match="nowhere"):
             verb(bucket.url, "nowhere", storage_options=bucket.options)
 
     @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)
     def test_a_missing_bucket(self, bucket, verb):
-        with pytest.raises(zarrdask.StoreError, match="no bucket 'no-bucket'"):
+        with pytest.raises(zarrdask.errors.StoreError, match="no bucket 'no-bucket'"):
             verb("s3://no-bucket/x", storage_options=bucket.options)
 
     def test_an_unknown_option(self, bucket):
         options = bucket.options | {"anonn": True}
-        with pytest.raises(zarrdask.StoreError, match=r"storage_options.* 'anon'.*'anonn'"):
+        with pytest.raises(zarrdask.errors.StoreError, match=r"storage_options.* 'anon'.*'anonn'"):
             zarrdask.open(bucket.url, storage_options=options)
 
     def test_a_copy_between_buckets(self, bucket):
@@ -256,15 +256,15 @@ class TestErrors:
 
     def test_writing_to_a_missing_bucket(self, bucket):
         options = {"shape": (1,), "dtype": "i4", "storage_options": bucket.options}
-        with pytest.raises(zarrdask.StoreError):
+        with pytest.raises(zarrdask.errors.StoreError):
             zarrdask.create_array("s3://no-bucket/x", **options)
-        with pytest.raises(zarrdask.StoreError):
+        with pytest.raises(zarrdask.errors.StoreError):
             zarrdask.to_zarr(da.zeros(3), "s3://no-bucket/x", storage_options=bucket.options)
 
     def test_no_service(self):
         retries = {"retries": {"max_attempts": 1}, "connect_timeout": 1}
         options = {**KEYS, "endpoint_url": "http://127.0.0.1:1", "config_kwargs": retries}
-        with pytest.raises(zarrdask.StoreError):
+        with pytest.raises(zarrdask.errors.StoreError):
             zarrdask.open("s3://bucket/x", storage_options=options)
 
     def test_a_damaged_shard(self, bucket):
@@ -358,9 +358,11 @@ def test_a_node_is_created_where_there_is_none_by_a_condition(bucket, monkeypatc
     assert store.conditional
     assert [store.create("k", b"first"), store.create("k", b"second")] == [True, False]
     assert store.get("k") == b"first"
-    monkeypatch.setattr("zarrdask.hierarchy.exists", lambda *_: False)  # both looked before
+    monkeypatch.setattr(
+        "zarrdask.hierarchy.find.node_exists", lambda *_: False
+    )  # both looked before
     write(bucket, "a", VALUES)
-    with pytest.raises(zarrdask.NodeExistsError):
+    with pytest.raises(zarrdask.errors.NodeExistsError):
         write(bucket, "a", VALUES[:1])
     check(bucket, "a")
 

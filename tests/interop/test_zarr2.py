@@ -121,7 +121,7 @@ def test_zarrdask_reads_lists_of_numbers(tmp_path, ours, zarr2):
 
 def test_pickled_objects_are_refused(tmp_path, zarr2):
     zarr2.write(objects([{1}, {2}]), tmp_path, object_codec={"id": "pickle"})
-    with pytest.raises(zarrdask.UnsupportedError, match="pickle"):
+    with pytest.raises(zarrdask.errors.UnsupportedError, match="pickle"):
         zarrdask.open_array(tmp_path)
 
 

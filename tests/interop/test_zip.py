@@ -19,7 +19,7 @@ VALUES = np.arange(50 * 40, dtype="f4").reshape(50, 40)
 def archive(request, tmp_path):
     path = tmp_path / "a.zarr.zip"
     x = da.from_array(VALUES, chunks=(20, 20))
-    zarrdask.store({"a": x, "ü/b": x + 1} if request.param == 3 else {"a": x}, path)
+    zarrdask.to_zarr({"a": x, "ü/b": x + 1} if request.param == 3 else {"a": x}, path)
     root = zarrdask.open_group(path, mode="r+")
     root.attrs["n"] = 1
     root.attrs["n"] = 2

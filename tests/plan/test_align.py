@@ -8,15 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zarrdask.plan.align import (
-    auto_block,
-    blocks_of,
-    even,
-    join,
-    offset_blocks,
-    shorten,
-    snap,
-)
+from zarrdask.plan.align import auto_block, blocks_of, even, join, offset_blocks, shorten, snap
 
 
 def edges(start, lengths):

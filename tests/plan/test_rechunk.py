@@ -14,7 +14,7 @@ from zarrdask.errors import MetadataError
 from zarrdask.plan.rechunk import schemes
 from zarrdask.plan.regions import edges_within
 from zarrdask.plan.report import Report
-from zarrdask.plan.scheme import Costs, Grids
+from zarrdask.plan.strategies import Costs, Grids
 
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from zarrdask.plan.rechunk import schemes
 from zarrdask.plan.report import Report
-from zarrdask.plan.scheme import Costs, Grids
+from zarrdask.plan.strategies import Costs, Grids
 
 
 def test_a_pass_that_packs_is_drawn_with_its_pieces_each_owned_by_its_region():

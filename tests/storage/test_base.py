@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zarrdask.storage.base import Scratch
-from zarrdask.storage.parts import coalesce, cut
+from zarrdask.storage.byte_ranges import coalesce, cut
 
 ranges = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 30)), max_size=15).map(sorted)
 

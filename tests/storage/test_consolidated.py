@@ -12,12 +12,17 @@ import pytest
 import zarrdask
 from tests.documents import dump, v2, v3
 from zarrdask import config
-from zarrdask.errors import MetadataError, NodeNotFoundError, NodeTypeError, UnsupportedError
+from zarrdask.errors import (
+    ComplianceWarning,
+    MetadataError,
+    NodeNotFoundError,
+    NodeTypeError,
+    UnsupportedError,
+)
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.consolidated import ConsolidatedStore, Held, plain
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.testing import StoreContract
-from zarrdask.tolerance import ToleranceWarning
 
 formats = pytest.mark.parametrize("zarr_format", [2, 3])
 DOCUMENT = {2: ".zmetadata", 3: "zarr.json"}
@@ -685,9 +690,9 @@ def test_a_change_of_nothing_keeps_them(zarr_format):
 def test_a_failed_change_keeps_them(zarr_format):
     store = MemoryStore()
     hierarchy(store, zarr_format)
-    with pytest.raises(zarrdask.NodeExistsError):
+    with pytest.raises(zarrdask.errors.NodeExistsError):
         zarrdask.create_array(store, "z", shape=3, dtype="i4", zarr_format=zarr_format)
-    with pytest.raises(zarrdask.NodeExistsError):
+    with pytest.raises(zarrdask.errors.NodeExistsError):
         zarrdask.create_group(store, "z/below", zarr_format=zarr_format)
     assert is_consolidated(store, "", zarr_format)
 
@@ -696,12 +701,12 @@ def test_they_are_gone_before_the_node_changes(zarr_format):
     class Failing(MemoryStore):
         def set(self, key, value):
             if key.startswith("z/"):
-                raise zarrdask.StoreError("the disk is full", key=key)
+                raise zarrdask.errors.StoreError("the disk is full", key=key)
             super().set(key, value)
 
     store = Failing({})
     hierarchy(MemoryStore(store.values), zarr_format)
-    with pytest.raises(zarrdask.StoreError):
+    with pytest.raises(zarrdask.errors.StoreError):
         zarrdask.open_array(store, "z", mode="r+").attrs["n"] = 1
     assert not is_consolidated(store, "", zarr_format)
 
@@ -726,7 +731,7 @@ def test_those_that_cannot_be_read_are_dropped(found, after, setting, recwarn):
     store = {".zgroup": b'{"zarr_format": 2}', "x/.zarray": dump(v2()), ".zmetadata": found}
     zarrdask.open_array(store, "x", mode="r+").attrs["n"] = 1
     assert ".zmetadata" not in store
-    assert [w.category for w in recwarn] == ([ToleranceWarning] if after == "update" else [])
+    assert [w.category for w in recwarn] == ([ComplianceWarning] if after == "update" else [])
 
 
 def test_those_of_an_unknown_kind_are_dropped():
@@ -743,7 +748,7 @@ def test_a_node_of_the_other_format_drops_them_though_they_should_be_updated(set
     setting({"zarrdask.consolidated-after-change": "update"})
     store = MemoryStore()
     hierarchy(store, 3)
-    with pytest.warns(ToleranceWarning, match="of one format"):
+    with pytest.warns(ComplianceWarning, match="of one format"):
         zarrdask.create_group(store, "old", zarr_format=2)
     assert not is_consolidated(store)
     assert "old" in zarrdask.open_group(store)

@@ -8,7 +8,7 @@ import pytest
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Scratch
-from zarrdask.storage.fsspec_ import FsspecStore
+from zarrdask.storage.fsspec import FsspecStore
 from zarrdask.testing import VALUES, ReadOnlyStoreContract, StoreContract
 
 

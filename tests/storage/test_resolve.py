@@ -9,7 +9,7 @@ import pytest
 
 import zarrdask
 from zarrdask.errors import StoreError
-from zarrdask.storage.fsspec_ import FsspecStore
+from zarrdask.storage.fsspec import FsspecStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MappingStore, MemoryStore
 from zarrdask.storage.resolve import resolve

@@ -2,10 +2,10 @@
 
 import pytest
 
-from zarrdask.storage.draft import PROTOCOL, DraftStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.retry import RetryingStore
-from zarrdask.storage.wrapped import WrappedStore
+from zarrdask.storage.v3_draft import PROTOCOL, DraftStore
+from zarrdask.storage.wrapper import WrappedStore
 from zarrdask.testing import StoreContract
 
 

@@ -563,7 +563,7 @@ class TestRemote:
     def test_none_is_there(self, tmp_path):
         store = resolve(f"zip://::memory://{tmp_path.name}-absent.zip")
         assert (store.get("k"), list(store.list())) == (None, [])
-        with pytest.raises(zarrdask.NodeNotFoundError):
+        with pytest.raises(zarrdask.errors.NodeNotFoundError):
             zarrdask.open(f"memory://{tmp_path.name}-absent.zip/x.zip")
 
     def test_a_path_within_and_options_of_the_file_system(self, tmp_path):

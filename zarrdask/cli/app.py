@@ -13,8 +13,7 @@ from typing import Any
 import click
 
 from zarrdask import __version__
-from zarrdask.errors import ZarrdaskError
-from zarrdask.tolerance import ToleranceWarning
+from zarrdask.errors import ComplianceWarning, ZarrdaskError
 
 #: In the order in which they are listed. Each is a module with a `command`, loaded when it is
 #: asked for: to look into a store must not cost the import of Dask.
@@ -115,6 +114,6 @@ def _one_line_warnings() -> Iterator[None]:
         _say(f"warning: {_line(message) if isinstance(message, Warning) else message}")
 
     with warnings.catch_warnings():
-        warnings.filterwarnings("always", category=ToleranceWarning)
+        warnings.filterwarnings("always", category=ComplianceWarning)
         warnings.showwarning = show
         yield

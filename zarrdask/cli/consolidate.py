@@ -4,9 +4,9 @@ from typing import Any
 
 import click
 
-from zarrdask.api import consolidate_metadata
 from zarrdask.cli import options
-from zarrdask.render import counted
+from zarrdask.display.words import counted
+from zarrdask.nodes.consolidate import consolidate_metadata
 
 
 @click.command(

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from zarrdask.cli import options
-from zarrdask.graph.copy import copy
+from zarrdask.rewrite.copy import copy
 
 
 @click.command(

@@ -8,13 +8,13 @@ import click
 import numpy as np
 
 import zarrdask
-from zarrdask import hierarchy
-from zarrdask.array import Array
+from zarrdask.chunks.inventory import stored_sizes
 from zarrdask.cli import options
-from zarrdask.group import Group
-from zarrdask.info import Info, describe
-from zarrdask.render import size
-from zarrdask.stored import stored_sizes
+from zarrdask.display.words import byte_size
+from zarrdask.hierarchy.path import node_location
+from zarrdask.nodes.array import Array
+from zarrdask.nodes.group import Group
+from zarrdask.nodes.info import Info, describe
 
 
 @click.command(
@@ -46,7 +46,7 @@ def command(
     info = node.info
     if used is not None and isinstance(node, Array):
         kind = "shards" if node.shards else "chunks"
-        row = "stored", f"{used[0]} of {node.metadata.grid.size} {kind}, {size(used[1])}"
+        row = "stored", f"{used[0]} of {node.metadata.grid.size} {kind}, {byte_size(used[1])}"
         info = Info((*info.rows, row))
     click.echo(str(info))
     for name, value in node.attrs.items():
@@ -61,7 +61,7 @@ def as_data(found: Array | Group, used: tuple[int, int] | None = None) -> dict[s
     used : (int, int), optional
         Of an array: how many units are stored, and their bytes.
     """
-    place = hierarchy.location(found.store, found.path)
+    place = node_location(found.store, found.path)
     both = {"zarr_format": found.zarr_format, "attributes": dict(found.attrs)}
     if isinstance(found, Group):
         return {"group": place, **both, "members": list(found)}

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from zarrdask.dtypes.fill import NO_FILL_VALUE
+from zarrdask.dtypes.fill_values import NO_FILL_VALUE
 
 F = TypeVar("F", bound=Callable[..., Any])
 

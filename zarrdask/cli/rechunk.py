@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from zarrdask.cli import options
-from zarrdask.graph.rechunk import rechunk
+from zarrdask.rewrite.rechunk import rechunk
 
 
 @click.command(

@@ -5,9 +5,9 @@ from typing import Any
 import click
 
 import zarrdask
-from zarrdask.array import Array
 from zarrdask.cli import options
-from zarrdask.group import array_tree
+from zarrdask.nodes.array import Array
+from zarrdask.nodes.group import array_tree
 
 
 @click.command(

@@ -7,8 +7,8 @@ import click
 
 import zarrdask
 from zarrdask.cli import options
-from zarrdask.graph.verify import verify
 from zarrdask.storage.resolve import options_of_each
+from zarrdask.verification.verify import verify
 
 
 @click.command(

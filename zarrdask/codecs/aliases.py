@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from zarrdask.definitions import Definition
-from zarrdask.tolerance import tolerate
+from zarrdask.compliance import report_deviation
+from zarrdask.extension import Definition
 
 #: numcodecs' codecs whose bare names stand in files of zarrs from 2024.
 _BARE = (
@@ -42,7 +42,7 @@ def is_alias(name: str) -> bool:
 def renamed(definition: Definition) -> Definition:
     """Return a codec's definition under the name that it has now (conformance C-67, X-C7)."""
     name, rule = _NAMES[definition.name]
-    tolerate(
+    report_deviation(
         rule, "an old name of a codec", key="codecs", found=definition.name, expected=repr(name)
     )
     return replace(definition, name=name)
@@ -54,7 +54,7 @@ def with_axes(definition: Definition, ndim: int | None) -> Definition:
     if definition.name != "transpose" or order not in ("C", "F") or ndim is None:
         return definition
     axes = list(range(ndim)) if order == "C" else list(reversed(range(ndim)))
-    tolerate("X-C11", "axes as a letter", key="transpose.order", found=order, expected=axes)
+    report_deviation("X-C11", "axes as a letter", key="transpose.order", found=order, expected=axes)
     return replace(definition, configuration={**definition.configuration, "order": axes})
 
 

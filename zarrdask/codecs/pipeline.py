@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from zarrdask.codecs.array_to_array.transpose import TransposeCodec
 from zarrdask.codecs.base import (
     MOST,
     SLACK,
@@ -20,7 +21,6 @@ from zarrdask.codecs.base import (
     check_count,
     check_dimensions,
 )
-from zarrdask.codecs.transpose import TransposeCodec
 from zarrdask.errors import MetadataError
 
 #: (data, size, start, stop) -> (where it begins, decoded bytes); see `BloscCodec.decode_part`.

@@ -3,13 +3,12 @@
 from typing import Any
 
 from zarrdask.codecs.aliases import is_alias, renamed, with_axes
+from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
 from zarrdask.codecs.base import Codec, Configurable, Kind, check_count
-from zarrdask.codecs.bytes_ import BytesCodec
-from zarrdask.codecs.skipped import SkippedCodec
-from zarrdask.definitions import Definition, parse_definition
+from zarrdask.codecs.unknown import SkippedCodec
+from zarrdask.compliance import report_deviation
 from zarrdask.errors import MetadataError
-from zarrdask.registry import Registry
-from zarrdask.tolerance import tolerate
+from zarrdask.extension import Definition, Registry, parse_definition
 
 _HERE = "zarrdask.codecs"
 
@@ -18,44 +17,44 @@ CODECS: Registry[type[Configurable]] = Registry(
     "codecs",
     "zarrdask.codecs",
     {
-        "bitround": f"{_HERE}.bitround:BitroundCodec",
-        "blosc": f"{_HERE}.blosc:BloscCodec",
-        "bytes": f"{_HERE}.bytes_:BytesCodec",
-        "cast_value": f"{_HERE}.cast_value:CastValueCodec",
-        "conditional": f"{_HERE}.conditional:ConditionalCodec",
-        "crc32c": f"{_HERE}.crc32c:Crc32cCodec",
-        "gzip": f"{_HERE}.gzip:GzipCodec",
-        "n5_default": f"{_HERE}.n5:N5DefaultCodec",
-        "numcodecs.adler32": f"{_HERE}.numcodecs_buffers:Adler32Codec",
-        "numcodecs.astype": f"{_HERE}.numcodecs_filters:AstypeCodec",
-        "numcodecs.bitround": f"{_HERE}.bitround:NumcodecsBitroundCodec",
-        "numcodecs.blosc": f"{_HERE}.numcodecs_buffers:NumcodecsBloscCodec",
-        "numcodecs.bz2": f"{_HERE}.numcodecs_buffers:Bz2Codec",
-        "numcodecs.crc32": f"{_HERE}.numcodecs_buffers:Crc32Codec",
-        "numcodecs.crc32c": f"{_HERE}.numcodecs_buffers:NumcodecsCrc32cCodec",
-        "numcodecs.delta": f"{_HERE}.numcodecs_filters:DeltaCodec",
-        "numcodecs.fixedscaleoffset": f"{_HERE}.numcodecs_filters:FixedScaleOffsetCodec",
-        "numcodecs.fletcher32": f"{_HERE}.numcodecs_buffers:Fletcher32Codec",
-        "numcodecs.gzip": f"{_HERE}.numcodecs_buffers:NumcodecsGzipCodec",
-        "numcodecs.jenkins_lookup3": f"{_HERE}.numcodecs_buffers:JenkinsLookup3Codec",
-        "numcodecs.lz4": f"{_HERE}.numcodecs_buffers:Lz4Codec",
-        "numcodecs.lzma": f"{_HERE}.numcodecs_buffers:LzmaCodec",
-        "numcodecs.packbits": f"{_HERE}.numcodecs_filters:NumcodecsPackbitsCodec",
-        "numcodecs.pcodec": f"{_HERE}.pcodec_:PcodecCodec",
-        "numcodecs.quantize": f"{_HERE}.numcodecs_filters:QuantizeCodec",
-        "numcodecs.shuffle": f"{_HERE}.numcodecs_buffers:ShuffleCodec",
-        "numcodecs.zfpy": f"{_HERE}.zfp:ZfpyCodec",
-        "numcodecs.zlib": f"{_HERE}.numcodecs_buffers:NumcodecsZlibCodec",
-        "numcodecs.zstd": f"{_HERE}.numcodecs_buffers:NumcodecsZstdCodec",
-        "packbits": f"{_HERE}.packbits:PackbitsCodec",
-        "reshape": f"{_HERE}.reshape:ReshapeCodec",
-        "scale_offset": f"{_HERE}.scale_offset:ScaleOffsetCodec",
-        "sharding_indexed": f"{_HERE}.sharding:ShardingCodec",
-        "transpose": f"{_HERE}.transpose:TransposeCodec",
-        "vlen-bytes": f"{_HERE}.vlen:VlenBytesCodec",
-        "vlen-utf8": f"{_HERE}.vlen:VlenUtf8Codec",
-        "zfp": f"{_HERE}.zfp:ZfpCodec",
-        "zstd": f"{_HERE}.zstd:ZstdCodec",
+        "bitround": f"{_HERE}.array_to_array.bitround:BitroundCodec",
+        "blosc": f"{_HERE}.bytes_to_bytes.blosc:BloscCodec",
+        "bytes": f"{_HERE}.array_to_bytes.bytes:BytesCodec",
+        "cast_value": f"{_HERE}.array_to_array.cast_value:CastValueCodec",
+        "conditional": f"{_HERE}.bytes_to_bytes.conditional:ConditionalCodec",
+        "crc32c": f"{_HERE}.bytes_to_bytes.crc32c:Crc32cCodec",
+        "gzip": f"{_HERE}.bytes_to_bytes.gzip:GzipCodec",
+        "n5_default": f"{_HERE}.array_to_bytes.n5:N5DefaultCodec",
+        "numcodecs.adler32": f"{_HERE}.numcodecs.buffers:Adler32Codec",
+        "numcodecs.astype": f"{_HERE}.numcodecs.filters:AstypeCodec",
+        "numcodecs.bitround": f"{_HERE}.array_to_array.bitround:NumcodecsBitroundCodec",
+        "numcodecs.blosc": f"{_HERE}.numcodecs.buffers:NumcodecsBloscCodec",
+        "numcodecs.bz2": f"{_HERE}.numcodecs.buffers:Bz2Codec",
+        "numcodecs.crc32": f"{_HERE}.numcodecs.buffers:Crc32Codec",
+        "numcodecs.crc32c": f"{_HERE}.numcodecs.buffers:NumcodecsCrc32cCodec",
+        "numcodecs.delta": f"{_HERE}.numcodecs.filters:DeltaCodec",
+        "numcodecs.fixedscaleoffset": f"{_HERE}.numcodecs.filters:FixedScaleOffsetCodec",
+        "numcodecs.fletcher32": f"{_HERE}.numcodecs.buffers:Fletcher32Codec",
+        "numcodecs.gzip": f"{_HERE}.numcodecs.buffers:NumcodecsGzipCodec",
+        "numcodecs.jenkins_lookup3": f"{_HERE}.numcodecs.buffers:JenkinsLookup3Codec",
+        "numcodecs.lz4": f"{_HERE}.numcodecs.buffers:Lz4Codec",
+        "numcodecs.lzma": f"{_HERE}.numcodecs.buffers:LzmaCodec",
+        "numcodecs.packbits": f"{_HERE}.numcodecs.filters:NumcodecsPackbitsCodec",
+        "numcodecs.pcodec": f"{_HERE}.array_to_bytes.pcodec:PcodecCodec",
+        "numcodecs.quantize": f"{_HERE}.numcodecs.filters:QuantizeCodec",
+        "numcodecs.shuffle": f"{_HERE}.numcodecs.buffers:ShuffleCodec",
+        "numcodecs.zfpy": f"{_HERE}.array_to_bytes.zfp:ZfpyCodec",
+        "numcodecs.zlib": f"{_HERE}.numcodecs.buffers:NumcodecsZlibCodec",
+        "numcodecs.zstd": f"{_HERE}.numcodecs.buffers:NumcodecsZstdCodec",
+        "packbits": f"{_HERE}.array_to_bytes.packbits:PackbitsCodec",
+        "reshape": f"{_HERE}.array_to_array.reshape:ReshapeCodec",
+        "scale_offset": f"{_HERE}.array_to_array.scale_offset:ScaleOffsetCodec",
+        "sharding_indexed": f"{_HERE}.array_to_bytes.sharding:ShardingCodec",
+        "transpose": f"{_HERE}.array_to_array.transpose:TransposeCodec",
+        "vlen-bytes": f"{_HERE}.array_to_bytes.vlen:VlenBytesCodec",
+        "vlen-utf8": f"{_HERE}.array_to_bytes.vlen:VlenUtf8Codec",
+        "zfp": f"{_HERE}.array_to_bytes.zfp:ZfpCodec",
+        "zstd": f"{_HERE}.bytes_to_bytes.zstd:ZstdCodec",
     },
 )
 
@@ -114,7 +113,7 @@ def parse_codecs(found: Any, ndim: int | None = None) -> tuple[Codec, ...]:
         if definition.must_understand or CODECS.get(definition.name) is not None:
             codecs.append(_make(with_axes(definition, ndim)))
         else:
-            tolerate(
+            report_deviation(
                 "C-15",
                 "an unknown codec is passed over",
                 key="codecs",
@@ -141,7 +140,7 @@ def with_serializer(codecs: tuple[Codec, ...], rule: str) -> tuple[Codec, ...]:
     kinds = [codec.kind for codec in codecs]
     if Kind.ARRAY_BYTES in kinds or any(isinstance(codec, SkippedCodec) for codec in codecs):
         return codecs
-    tolerate(
+    report_deviation(
         rule,
         "no array->bytes codec, little-endian elements are taken",
         key="codecs",

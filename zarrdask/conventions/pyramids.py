@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from zarrdask import hierarchy
-from zarrdask.array import Array
 from zarrdask.errors import MetadataError
-from zarrdask.group import Group
+from zarrdask.hierarchy.path import node_location, normalise_path
+from zarrdask.nodes.array import Array
+from zarrdask.nodes.group import Group
 
 Numbers = tuple[float, ...]
 
@@ -84,7 +84,7 @@ def multiscales(group: Group) -> tuple[Multiscale, ...]:
     Level(path='half', scale=(2.0,), translation=(0.5,))
     """
     attributes: Mapping[str, Any] = group.attrs.asdict()
-    key = f"{hierarchy.location(group.store, group.path)}: {_MULTISCALES}"
+    key = f"{node_location(group.store, group.path)}: {_MULTISCALES}"
     if isinstance(attributes.get(_OME), dict):
         attributes = attributes[_OME]
     found = _expect(attributes.get(_MULTISCALES, []), list, key)
@@ -122,7 +122,7 @@ def _parse_level(path: str, document: Mapping[str, Any], key: str) -> Level:
             if not all(type(n) in (int, float) for n in numbers):
                 raise MetadataError("not numbers", key=key, found=numbers)
             found[kind] = tuple(map(float, numbers))
-    return Level(hierarchy.normalise(path), found.get("scale"), found.get("translation"))
+    return Level(normalise_path(path), found.get("scale"), found.get("translation"))
 
 
 def _within(level: Level, whole: Level, key: str) -> Level:
@@ -181,7 +181,7 @@ def write_multiscales(
     """
     chosen = [Level(level) if isinstance(level, str) else level for level in levels]
     nodes = [group[level.path] for level in chosen]
-    place = hierarchy.location(group.store, group.path)
+    place = node_location(group.store, group.path)
     if not chosen:
         raise MetadataError("a pyramid has levels", key=place)
     document: dict[str, Any] = {"datasets": [_render_level(level) for level in chosen]}

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from posixpath import join, normpath
 from typing import Any, Literal
 
-from zarrdask import hierarchy
-from zarrdask.array import Array
-from zarrdask.consolidation import ancestors
 from zarrdask.errors import MetadataError, NodeNotFoundError
-from zarrdask.group import Group
-from zarrdask.metadata import ArrayMetadata
-from zarrdask.opening import create_array, open_array
+from zarrdask.hierarchy.consolidated import ancestors
+from zarrdask.hierarchy.find import node_exists, read_node
+from zarrdask.hierarchy.path import join_path, node_location
+from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.nodes.array import Array
+from zarrdask.nodes.group import Group
+from zarrdask.nodes.open import create_array, open_array
 
 _GDAL, _CF = "_CRS", "grid_mapping"
 _GDAL_MEMBERS = {"url": str, "wkt": str, "projjson": dict}
@@ -67,7 +68,7 @@ def crs(node: Array | Group) -> Crs | None:
     >>> crs(z).wkt, z.attrs["grid_mapping"], root["crs"].attrs["crs_wkt"]
     ('GEOGCRS["WGS 84"]', 'crs', 'GEOGCRS["WGS 84"]')
     """
-    place = hierarchy.location(node.store, node.path)
+    place = node_location(node.store, node.path)
     if _GDAL in node.attrs:
         return _parse_gdal(node.attrs[_GDAL], f"{place}: {_GDAL}")
     if _CF in node.attrs:
@@ -84,7 +85,7 @@ def _common(group: Group) -> Crs | None:
     if len(found) > 1:
         raise MetadataError(
             "arrays of this group have different coordinate reference systems",
-            key=hierarchy.location(group.store, group.path),
+            key=node_location(group.store, group.path),
             found=[each.definition for each in found],
         )
     return found[0] if found else None
@@ -116,7 +117,7 @@ def _variable(node: Array | Group, found: Any, key: str) -> dict[str, Any]:
     above = [*ancestors(node.path), *([node.path] if isinstance(node, Group) else [])]
     for group in reversed(above):
         path = normpath(join("/", group, name)).strip("/")
-        metadata = None if path == node.path else hierarchy.read(node.store, path)
+        metadata = None if path == node.path else read_node(node.store, path)
         if isinstance(metadata, ArrayMetadata):
             return deepcopy(dict(metadata.attributes))
     raise NodeNotFoundError("this names a variable that is not there", key=key, found=found)
@@ -165,9 +166,9 @@ def write_crs(
             key=_CF,
             found=known if array.path else "an array at the root",
         )
-    path = hierarchy.join(ancestors(array.path)[-1], name)
+    path = join_path(ancestors(array.path)[-1], name)
     attributes = {**(known.grid_mapping or {}), "crs_wkt": known.wkt}
-    if hierarchy.exists(array.store, path):
+    if node_exists(array.store, path):
         open_array(array.store, path, mode="r+").attrs.update(attributes)
     else:
         create_array(

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from zarrdask.dtypes.fill import cast, zero
+from zarrdask.dtypes.fill_values import cast, zero
 from zarrdask.dtypes.v2 import render_dtype
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 

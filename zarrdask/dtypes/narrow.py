@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 
 from zarrdask.dtypes.base import DataType, check_configuration
-from zarrdask.dtypes.core import Plain
 from zarrdask.dtypes.ml import dtype_named, name_of
+from zarrdask.dtypes.numeric import Plain
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.definitions import parse_definition
+from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.base import DataType, DataTypeClass
-from zarrdask.dtypes.core import ALIASES, NAMES
+from zarrdask.dtypes.complex_pairs import NAMES as PAIRS
 from zarrdask.dtypes.ml import BITS
-from zarrdask.dtypes.pairs import NAMES as PAIRS
+from zarrdask.dtypes.numeric import ALIASES, NAMES
 from zarrdask.dtypes.size import check_item_size
 from zarrdask.errors import MetadataError
-from zarrdask.registry import Registry
-from zarrdask.tolerance import tolerate
+from zarrdask.extension import Registry, parse_definition
 
 _RAW = re.compile(r"r\d+")
 _HERE = "zarrdask.dtypes"
@@ -23,21 +22,21 @@ DATA_TYPES: Registry[type[DataTypeClass]] = Registry(
     "data type",
     "data_type",
     "zarrdask.data_types",
-    dict.fromkeys([*NAMES, *ALIASES], f"{_HERE}.core:Scalar")
+    dict.fromkeys([*NAMES, *ALIASES], f"{_HERE}.numeric:Scalar")
     | dict.fromkeys(BITS, f"{_HERE}.narrow:Narrow")
-    | dict.fromkeys(PAIRS, f"{_HERE}.pairs:Pair")
+    | dict.fromkeys(PAIRS, f"{_HERE}.complex_pairs:Pair")
     | {
-        "r*": f"{_HERE}.core:Raw",
-        "numpy.datetime64": f"{_HERE}.ticks:Ticks",
-        "numpy.timedelta64": f"{_HERE}.ticks:Ticks",
+        "r*": f"{_HERE}.numeric:Raw",
+        "numpy.datetime64": f"{_HERE}.datetime:Ticks",
+        "numpy.timedelta64": f"{_HERE}.datetime:Ticks",
         "fixed_length_utf32": f"{_HERE}.text:FixedText",
         "null_terminated_bytes": f"{_HERE}.text:FixedBytes",
         "raw_bytes": f"{_HERE}.text:FixedBytes",
         "string": f"{_HERE}.text:Text",
         "bytes": f"{_HERE}.text:Bytes",
         "variable_length_bytes": f"{_HERE}.text:Bytes",
-        "struct": f"{_HERE}.struct_:Struct",
-        "structured": f"{_HERE}.struct_:Structured",
+        "struct": f"{_HERE}.struct:Struct",
+        "structured": f"{_HERE}.struct:Structured",
     },
 )
 #: Which types are asked, in this order, what they make of a NumPy dtype.
@@ -93,7 +92,7 @@ def _parse_either(found: dict[str, Any]) -> DataType:
             break
     if chosen is None:
         raise DATA_TYPES.unknown(name)
-    tolerate(
+    report_deviation(
         "X-C11",
         "a data type has no fallback",
         key="data_type",

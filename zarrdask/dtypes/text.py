@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zarrdask.dtypes.base import DataType, check_configuration, integer
-from zarrdask.dtypes.fill import bad_fill
+from zarrdask.dtypes.fill_values import bad_fill
 from zarrdask.errors import MetadataError
 
 #: The largest element, in bytes, that NumPy can have.

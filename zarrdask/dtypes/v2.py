@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.size import check_item_size
 from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.tolerance import tolerate
 
 _TYPESTR = re.compile(r"([<>|])([biufcmMSUVO])(\d*)(\[[^\]]+\])?")
 _UNIT = re.compile(r"\[(?:[1-9]\d*)?(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)(?:/[1-9]\d*)?\]")
@@ -44,7 +44,9 @@ def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
         raise MetadataError("not a data type", key=key, found=text, expected=_EXPECTED)
     order, kind, size, unit = match.groups()
     if order != "|" and (kind in "bSVO" or size == "1"):
-        tolerate("A-20", "no byte order here", key=key, found=text, expected=f"'|{kind}{size}'")
+        report_deviation(
+            "A-20", "no byte order here", key=key, found=text, expected=f"'|{kind}{size}'"
+        )
     if kind == "O":
         return np.dtype(object)
     if kind in "mM":

@@ -7,19 +7,19 @@ from uuid import uuid4
 import dask.array as da
 from dask.delayed import delayed
 
-from zarrdask import hierarchy
-from zarrdask.arguments import suggests_arguments
-from zarrdask.array import Array
-from zarrdask.chunkio import Chunks
-from zarrdask.graph.client import check_visible, scheduler_in_task
-from zarrdask.graph.destination import Destination
-from zarrdask.graph.jobs import batches, begin, check_deferrable, do, known
-from zarrdask.graph.locks import shape_lock
-from zarrdask.graph.source import Handle
-from zarrdask.grids import Shape
-from zarrdask.metadata import ZarrFormat
-from zarrdask.opening import open_array
-from zarrdask.resizing import appended, check_shape, grow, now, take_back
+from zarrdask.chunks.stored import StoredChunks
+from zarrdask.execution.client import check_visible, scheduler_in_task
+from zarrdask.execution.handle import Handle
+from zarrdask.execution.locks import shape_lock
+from zarrdask.graph.target import Destination
+from zarrdask.graph.write_job import batches, begin, check_deferrable, do, known
+from zarrdask.grids.base import Shape
+from zarrdask.hierarchy.path import locate_node, node_location
+from zarrdask.hierarchy.resize import appended, check_shape, grow, now, take_back
+from zarrdask.metadata.model import ZarrFormat
+from zarrdask.nodes.array import Array
+from zarrdask.nodes.open import open_array
+from zarrdask.nodes.options import suggests_arguments
 from zarrdask.storage.base import Store
 
 
@@ -74,7 +74,7 @@ def append(
     array([0, 0, 0, 1, 1, 1, 1], dtype=int32)
     """
     x = known(x)
-    store, path = hierarchy.locate(url, component, storage_options)
+    store, path = locate_node(url, component, storage_options)
     check_visible(store)
     if isinstance(url, Array) and not component:
         url.check_writable()
@@ -94,7 +94,9 @@ def append(
     return None
 
 
-def _append(x: da.Array, array: Array, axis: int, chunks: Chunks, **compute_options: Any) -> None:
+def _append(
+    x: da.Array, array: Array, axis: int, chunks: StoredChunks, **compute_options: Any
+) -> None:
     """Append to an array as it is now, while holding its shape lock."""
     grown, region = appended(chunks, x.shape, axis)
     store, path, zarr_format = array.store, array.path, array.zarr_format
@@ -117,7 +119,7 @@ def _unless_changed(
     store: Store, path: str, zarr_format: ZarrFormat, shape: Shape, block: Any
 ) -> Any:
     """Return a block, if the array that it is appended to still has its shape."""
-    check_shape(now(store, path, zarr_format), (shape,), hierarchy.location(store, path))
+    check_shape(now(store, path, zarr_format), (shape,), node_location(store, path))
     return block
 
 
@@ -154,7 +156,7 @@ class LaterAppend:
         chunks = self.handle.chunks
         array = Array(chunks.store, self.path, chunks.metadata, "r+")
         shape = chunks.metadata.shape
-        location = hierarchy.location(array.store, self.path)
+        location = node_location(array.store, self.path)
         with shape_lock(array.store, self.path), scheduler_in_task() as options:
             current = array.refreshed()
             check_shape(current.metadata, (shape,), location)

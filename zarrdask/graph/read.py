@@ -10,17 +10,17 @@ from dask.array.core import normalize_chunks
 from dask.base import tokenize
 
 from zarrdask import config
-from zarrdask.arguments import suggests_arguments
-from zarrdask.array import Array
 from zarrdask.dtypes.base import DataType
 from zarrdask.errors import MetadataError, SelectionError
-from zarrdask.graph.client import check_visible
-from zarrdask.graph.expressions import EXPRESSIONS
-from zarrdask.graph.source import Handle, Source, compose_axis, identity
-from zarrdask.grids import Axis, Shape
-from zarrdask.indexing import Region, basic, beyond, is_basic, pick_size
-from zarrdask.metadata import ArrayMetadata, ZarrFormat
-from zarrdask.opening import open_array
+from zarrdask.execution.client import check_visible
+from zarrdask.execution.expressions import EXPRESSIONS
+from zarrdask.execution.handle import Handle, Source, compose_axis, identity
+from zarrdask.grids.base import Axis, Shape
+from zarrdask.indexing.selection import Region, basic, beyond, is_basic, pick_size
+from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
+from zarrdask.nodes.array import Array
+from zarrdask.nodes.open import open_array
+from zarrdask.nodes.options import suggests_arguments
 from zarrdask.plan.align import Chunks, auto_block, blocks_of, join
 
 #: A slice that meets at most this part of the units in the blocks that it touches is read by

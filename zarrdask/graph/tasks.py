@@ -11,17 +11,18 @@ from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
 
-from zarrdask import chunkio, config
-from zarrdask.chunkwrite import Beyond
-from zarrdask.graph.expressions import EXPRESSIONS
-from zarrdask.graph.source import Handle, Target
-from zarrdask.indexing import Region
+from zarrdask import config
+from zarrdask.chunks.stored import StoredChunks
+from zarrdask.chunks.write import Beyond
+from zarrdask.execution.expressions import EXPRESSIONS
+from zarrdask.execution.handle import Handle, Target
+from zarrdask.indexing.selection import Region
 from zarrdask.plan.align import Chunks
 from zarrdask.plan.write import plan_writes
 
 
 def write_blocks(
-    x: da.Array, stored: chunkio.Chunks, place: Region, beyond: Beyond = "keep"
+    x: da.Array, stored: StoredChunks, place: Region, beyond: Beyond = "keep"
 ) -> tuple[da.Array, Chunks, Target]:
     """Return the tasks that write a Dask array.
 

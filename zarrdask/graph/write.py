@@ -1,24 +1,24 @@
-"""``to_zarr`` and ``store``: Dask arrays into stored ones, each stored unit written by one task."""
+"""``to_zarr``: store Dask arrays; each stored chunk or shard is written by exactly one task."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import dask.array as da
 
-from zarrdask.arguments import check_options
-from zarrdask.array import Array
-from zarrdask.creation import ArrayOptions
-from zarrdask.errors import MetadataError, NodeNotFoundError
-from zarrdask.graph.destination import Destination, How, find_destination
-from zarrdask.graph.jobs import batches, begin, check_deferrable, do, known, later
+from zarrdask.errors import MetadataError, NodeNotFoundError, UnsupportedError
 from zarrdask.graph.read import from_zarr
-from zarrdask.group import open_group
-from zarrdask.sizes import GridLike
+from zarrdask.graph.target import Destination, How, find_destination
+from zarrdask.graph.write_job import batches, begin, check_deferrable, do, known, later
+from zarrdask.metadata.chunking import GridLike
+from zarrdask.metadata.create import ArrayOptions
+from zarrdask.nodes.array import Array
+from zarrdask.nodes.group import open_group
+from zarrdask.nodes.options import check_options
 
 
 def to_zarr(
-    x: da.Array,
-    url: Any,
+    x: Any,
+    url: Any = None,
     component: str | None = None,
     storage_options: dict[str, Any] | None = None,
     overwrite: bool = False,  # noqa: FBT001, FBT002 - the order of dask.array.to_zarr
@@ -31,16 +31,19 @@ def to_zarr(
     commit: Literal["first", "last"] = "first",
     **create_kwargs: Any,
 ) -> Any:
-    """Store a Dask array. A drop-in for `dask.array.to_zarr`.
+    """Store a Dask array, or several in one graph. A drop-in for `dask.array.to_zarr`.
 
     Parameters
     ----------
-    x : dask.array.Array or array_like
-        What to store; its chunk sizes must be known.
+    x : dask.array.Array or array_like, mapping, or iterable of (target, array)
+        The array to store; its chunk sizes must be known. Several arrays are computed together, so
+        that what they share is computed once: the keys of a mapping, and the targets of pairs, are
+        paths in the group at `url`, or an `Array` that is written to as it is.
     url : str, os.PathLike, MutableMapping, Store, Group or Array
-        Where to: a new array is created there. An `Array` is written to as it is.
+        Where to create the new array. An `Array` is written to as it is. For several arrays, the
+        group that they go to, which is created if there is none.
     component : str, optional
-        The array's path within.
+        The path of the array (or group) below `url`.
     storage_options : dict, optional
         For fsspec.
     overwrite : bool
@@ -91,53 +94,6 @@ def to_zarr(
     is written by exactly one task. Blocks that lie right already are taken as they are.
 
     An error that comes while it is computed has a note that says what is there then.
-    """
-    check_options(create_kwargs, to_zarr, ArrayOptions)
-    x = known(x)
-    how = How(region, mode, overwrite, grid, commit)
-    to = find_destination(x, url, component, storage_options, how, create_kwargs, [x])
-    if not compute:
-        check_deferrable([to.array])
-        jobs = begin([(x, to)])
-        return jobs[0].stored() if return_stored else later(jobs)
-    with batches([to]):
-        do(begin([(x, to)]))
-    return from_zarr(to.array, region=to.place) if return_stored else None
-
-
-def store(
-    arrays: Mapping[str, Any] | Iterable[tuple[Any, Any]],
-    group: Any = None,
-    *,
-    storage_options: dict[str, Any] | None = None,
-    compute: bool = True,
-    **options: Any,
-) -> Any:
-    """Store several Dask arrays in one graph: what they are computed from is computed once.
-
-    Parameters
-    ----------
-    arrays : mapping of str to array, or iterable of (target, array)
-        Where each goes: its path in the group, or an `Array` that is written to as it is.
-    group : str, os.PathLike, MutableMapping, Store or Group, optional
-        Where the paths are; if there is no group, one is made.
-    storage_options : dict, optional
-        For fsspec.
-    compute : bool
-        Whether to do it now. If not, nothing but metadata is written yet.
-    **options
-        Of `zarrdask.to_zarr`, for all arrays that go to the group.
-
-    Returns
-    -------
-    None or Delayed
-        None after computing; what does it, if `compute` is false.
-
-    Raises
-    ------
-    ZarrdaskError
-        As `zarrdask.to_zarr`, before anything is written if one of the arrays can't be stored, or
-        two have elements in common.
 
     Examples
     --------
@@ -145,49 +101,102 @@ def store(
     >>> import zarrdask
     >>> x = da.arange(6, chunks=3)
     >>> root = zarrdask.create_group({})
-    >>> zarrdask.store({"a": x, "b/c": x * 2}, root, attributes={"units": "m"})
+    >>> zarrdask.to_zarr({"a": x, "b/c": x * 2}, root, attributes={"units": "m"})
     >>> root["b/c"][...]
     array([ 0,  2,  4,  6,  8, 10])
     """
-    how = {name: options.pop(name) for name in How._fields if name in options}
-    check_options(options, store, ArrayOptions)
-    pairs = arrays.items() if isinstance(arrays, Mapping) else arrays
-    given = [(target, known(x)) for target, x in pairs]
-    together = [x for _, x in given]
-    inside = (group, storage_options, How(**how), _of_group(group, storage_options, options))
-    writes = [(x, _member(target, x, inside, together)) for target, x in given]
+    check_options(create_kwargs, to_zarr, ArrayOptions)
+    how = How(region, mode, overwrite, grid, commit)
+    pairs = _pairs(x)
+    if pairs is None:
+        x = known(x)
+        writes = [
+            (x, find_destination(x, url, component, storage_options, how, create_kwargs, [x]))
+        ]
+    elif return_stored:
+        raise UnsupportedError(
+            "only a single array can be returned; open the others with from_zarr",
+            key="return_stored",
+            found=True,
+        )
+    else:
+        writes = _members(pairs, _Place(url, component, storage_options), how, create_kwargs)
     destinations = [to for _, to in writes]
     if not compute:
         check_deferrable([to.array for to in destinations])
-        return later(begin(writes))
+        jobs = begin(writes)
+        return jobs[0].stored() if return_stored else later(jobs)
     with batches(destinations):
         do(begin(writes))
-    return None
+    if not return_stored:
+        return None
+    (to,) = destinations
+    return from_zarr(to.array, region=to.place)
 
 
-def _of_group(
-    group: Any, storage_options: dict[str, Any] | None, options: dict[str, Any]
-) -> dict[str, Any]:
+class _Place(NamedTuple):
+    """The group that several arrays go to, as the user names it."""
+
+    url: Any
+    component: str | None
+    storage_options: dict[str, Any] | None
+
+
+def _pairs(x: Any) -> list[tuple[Any, Any]] | None:
+    """Return targets and arrays, if a user passes several arrays; None for a single array."""
+    if isinstance(x, Mapping):
+        return list(x.items())
+    if hasattr(x, "shape") or not isinstance(x, Iterable):
+        return None
+    items = list(x)
+    return items if any(map(_is_pair, items)) else None
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str | Array)
+
+
+def _members(
+    pairs: list[tuple[Any, Any]], group: _Place, how: How, options: dict[str, Any]
+) -> list[tuple[da.Array, Destination]]:
+    """Return several arrays and where each goes, with the format of the group that they go to."""
+    arrays = [known(x) for _, x in pairs]
+    options = _of_group(group, options)
+    return [
+        (x, _member(target, x, group, how, options, arrays))
+        for (target, _), x in zip(pairs, arrays, strict=True)
+    ]
+
+
+def _of_group(group: _Place, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of arrays in a group: they have its format."""
-    if group is None or "zarr_format" in options:
+    if group.url is None or "zarr_format" in options:
         return options
     try:
-        found = open_group(group, storage_options=storage_options)
+        parent = open_group(group.url, group.component, storage_options=group.storage_options)
     except NodeNotFoundError:
         return options
-    return {**options, "zarr_format": found.zarr_format}
+    return {**options, "zarr_format": parent.zarr_format}
 
 
 def _member(
-    target: Any, x: da.Array, inside: tuple[Any, Any, How, dict[str, Any]], together: list[da.Array]
+    target: Any,
+    x: da.Array,
+    group: _Place,
+    how: How,
+    options: dict[str, Any],
+    arrays: list[da.Array],
 ) -> Destination:
     """Return where one of several arrays goes."""
-    group, storage_options, how, options = inside
     if isinstance(target, Array):
-        return find_destination(x, target, None, None, How(how.region), {}, together)
-    if group is None or not isinstance(target, str):
+        return find_destination(x, target, None, None, How(how.region), {}, arrays)
+    if group.url is None or not isinstance(target, str):
         raise MetadataError(
-            "not a target", key="arrays", found=target, expected="a path in the group, or an Array"
+            "each array needs a target; pass the group as url",
+            key="x",
+            found=target,
+            expected="a path in the group, or an Array",
         )
     options = options if how.region is None and how.mode != "r+" else {}
-    return find_destination(x, group, target, storage_options, how, options, together)
+    path = f"{group.component}/{target}" if group.component else target
+    return find_destination(x, group.url, path, group.storage_options, how, options, arrays)

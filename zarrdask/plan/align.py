@@ -5,9 +5,9 @@ from math import prod
 
 import numpy as np
 
-from zarrdask.cuts import parts
-from zarrdask.grids import Axis, Shape
-from zarrdask.indexing import pick_size
+from zarrdask.grids.base import Axis, Shape
+from zarrdask.indexing.projection import parts
+from zarrdask.indexing.selection import pick_size
 
 Chunks = tuple[tuple[int, ...], ...]
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from zarrdask.cuts import begin_of
-from zarrdask.grids import Axis, Index
+from zarrdask.grids.base import Axis, Index
+from zarrdask.indexing.projection import begin_of
 from zarrdask.plan.align import bounds_of, edges_of
 
 #: How many of the places at which blocks meet are told.

@@ -13,10 +13,10 @@ from math import prod
 
 import numpy as np
 
+from zarrdask.display.words import byte_size as in_words
 from zarrdask.errors import MetadataError
 from zarrdask.plan.align import auto_block, join
-from zarrdask.plan.exchange import exchanges
-from zarrdask.plan.reckoning import (
+from zarrdask.plan.cost import (
     TASK,
     cheapest,
     cost_of,
@@ -29,8 +29,8 @@ from zarrdask.plan.reckoning import (
     to_write,
 )
 from zarrdask.plan.regions import Choice, Cutting, choice, edges_within, pieces_between
-from zarrdask.plan.scheme import PART, Costs, Grids, Scheme, Stage, lengths_of
-from zarrdask.render import size as in_words
+from zarrdask.plan.shuffle import exchanges
+from zarrdask.plan.strategies import PART, Costs, Grids, Scheme, Stage, lengths_of
 
 #: Bytes, decoded, that a task moves as they are stored.
 _BATCH = 2**26

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.grids import Axis, Index
-from zarrdask.indexing import Region
+from zarrdask.grids.base import Axis, Index
+from zarrdask.indexing.selection import Region
 
 #: By how much the lengths that are tried differ, at least.
 _STEP = 1.25

@@ -9,14 +9,14 @@ from typing import Self
 
 import numpy as np
 
-from zarrdask import render
+from zarrdask.display.picture import Picture
+from zarrdask.display.svg import html, svg
+from zarrdask.display.words import byte_size, counted
 from zarrdask.errors import MetadataError
-from zarrdask.picture import Picture
 from zarrdask.plan.axis import AxisPlan
 from zarrdask.plan.regions import edges_within
-from zarrdask.plan.scheme import Costs, Grids, Scheme, Stage
+from zarrdask.plan.strategies import Costs, Grids, Scheme, Stage
 from zarrdask.plan.write import WritePlan
-from zarrdask.render import counted, size
 
 #: Characters in a line of text.
 _WIDTH = 100
@@ -104,7 +104,7 @@ class Report:
     def facts(self) -> Iterator[tuple[str, str]]:
         """Yield what there is to know, by name."""
         grids, scheme = self.grids, self.scheme
-        yield "array", f"{grids.shape}, {size(grids.nbytes)}"
+        yield "array", f"{grids.shape}, {byte_size(grids.nbytes)}"
         pieces, units = counted(self._count("source"), "piece"), counted(self.units, "unit")
         before, after = _shape(grids.longest("source")), _shape(grids.longest("target"))
         yield "chunks", f"{pieces} of {before} become {units} of {after}"
@@ -114,13 +114,15 @@ class Report:
         if scheme.exchange is not None:
             handed = scheme.exchange
             boxes = f"{handed.boxes.size} of {_shape(handed.boxes.longest)}"
-            pieces = f"{size(handed.nbytes)} in {counted(handed.pieces, 'piece')}"
+            pieces = f"{byte_size(handed.nbytes)} in {counted(handed.pieces, 'piece')}"
             yield "boxes", f"{boxes}, one after another; workers hand each other {pieces}"
         for at, stage in enumerate(scheme.stages, 1):
             yield f"pass {at}", _stage(stage)
         at_once = max(stage.at_once for stage in scheme.stages)
         tasks = "one task" if at_once == 1 else f"{at_once} tasks"
-        memory = f"at most {size(scheme.peak)} of {size(self.costs.memory)} in each process"
+        memory = (
+            f"at most {byte_size(scheme.peak)} of {byte_size(self.costs.memory)} in each process"
+        )
         yield "memory", f"{memory}, which does {tasks} at a time"
 
     def _before(self) -> Iterator[tuple[str, str]]:
@@ -130,7 +132,7 @@ class Report:
     def _numbers(self, scheme: Scheme) -> str:
         times = scheme.moved / max(self.grids.nbytes, 1)
         return (
-            f"{size(scheme.moved)} read and written, {times:.3g} times the array, "
+            f"{byte_size(scheme.moved)} read and written, {times:.3g} times the array, "
             f"by {counted(scheme.requests, 'request')}"
         )
 
@@ -160,7 +162,7 @@ class Report:
 
         It shows what is stored, in the colours of the tasks that do it, and what they read.
         """
-        return render.svg(self.picture(stage))
+        return svg(self.picture(stage))
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -169,9 +171,7 @@ class Report:
             for name, text in self.facts()
         )
         drawn = "".join(
-            render.html(self.picture(at))
-            for at in range(len(self.scheme.stages))
-            if self._can_draw(at)
+            html(self.picture(at)) for at in range(len(self.scheme.stages)) if self._can_draw(at)
         )
         return f"<table>{rows}</table>{drawn}"
 
@@ -248,7 +248,7 @@ def _shape(lengths: tuple[int, ...]) -> str:
 
 def _stage(stage: Stage) -> str:
     tasks = f"{counted(stage.tasks, 'task')} of {_shape(stage.regions.longest)}"
-    read, written = f" ({size(stage.bytes_read)})", f" ({size(stage.bytes_written)})"
+    read, written = f" ({byte_size(stage.bytes_read)})", f" ({byte_size(stage.bytes_written)})"
     source = {
         "source": f"read chunks{read}",
         "packed": f"read packed pieces{read}",
@@ -262,5 +262,5 @@ def _stage(stage: Stage) -> str:
     }[stage.writes]
     if stage.moves:
         source, target = f"read encoded bytes{read}", f"write them{written}"
-    requests, peak = counted(stage.requests, "request"), size(stage.peak)
+    requests, peak = counted(stage.requests, "request"), byte_size(stage.peak)
     return f"{tasks}; {source}, {target} by {requests}; at most {peak} a task"

@@ -9,15 +9,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from zarrdask import render
+from zarrdask.display.picture import Picture, Slot, Strip
+from zarrdask.display.svg import html, svg
+from zarrdask.display.words import byte_size, counted
 from zarrdask.errors import SelectionError
-from zarrdask.grids import Axis, Index, Shape
-from zarrdask.indexing import Region
-from zarrdask.picture import Picture, Slot, Strip
-from zarrdask.plan import draw
+from zarrdask.grids.base import Axis, Index, Shape
+from zarrdask.indexing.selection import Region
+from zarrdask.plan import drawing
 from zarrdask.plan.align import Chunks, shorten, snap
 from zarrdask.plan.axis import AxisPlan, Kind, Unit
-from zarrdask.render import counted, size
 
 #: How many runs of lengths are told of an axis.
 _FEW = 4
@@ -250,10 +250,10 @@ class WritePlan:
         SelectionError
             If they aren't one or two of the axes.
         """
-        return render.svg(self.picture(axes))
+        return svg(self.picture(axes))
 
     def _repr_html_(self) -> str:
-        return render.html(self.picture())
+        return html(self.picture())
 
     def __repr__(self) -> str:
         kinds = f"{self.whole} whole, {self.merged} merged, {self.read_modify_write} partial"
@@ -273,8 +273,8 @@ class WritePlan:
 
     def picture(self, axes: Sequence[int] | None = None) -> Picture:
         """Return what `svg` draws."""
-        drawn = draw.choose(self.axes, axes)
-        strips = [draw.strip(self.axes[i], self.names[i]) for i in drawn.axes]
+        drawn = drawing.choose(self.axes, axes)
+        strips = [drawing.strip(self.axes[i], self.names[i]) for i in drawn.axes]
         flat = Strip("", (Slot(0, 1, 0),), (), (0, 1))
         *above, across = strips or [flat]
         lines = (("block", "blocks that are written, one task each"), ("source", "Dask blocks"))
@@ -282,17 +282,17 @@ class WritePlan:
             title=self._what(),
             across=across,
             down=above[0] if above else None,
-            cells=draw.cells(drawn, strips, self.axes, self.unit),
+            cells=drawing.cells(drawn, strips, self.axes, self.unit),
             legend=(*self._kinds(), *lines),
             notes=tuple(self._notes(drawn)),
         )
 
-    def _notes(self, drawn: draw.Drawn) -> Iterator[str]:
+    def _notes(self, drawn: drawing.Drawn) -> Iterator[str]:
         yield self._tasks()
         yield self._moved()
         yield self._memory()
         for i in drawn.axes:
-            left = self.axes[i].last + 1 - len(draw.shown(self.axes[i]))
+            left = self.axes[i].last + 1 - len(drawing.shown(self.axes[i]))
             if left:
                 yield f"{left} more units along {self.names[i]}"
         others = [i for i in range(len(self.axes)) if i not in drawn.axes]
@@ -321,11 +321,11 @@ class WritePlan:
         return f"{counted(self.tasks, 'task')} write; {before}"
 
     def _moved(self) -> str:
-        return f"{size(self.moved)} of {size(self.nbytes)} move to another block"
+        return f"{byte_size(self.moved)} of {byte_size(self.nbytes)} move to another block"
 
     def _memory(self) -> str:
-        sizes = f"block {size(self.block_bytes)}, unit {size(self.unit_bytes)}"
-        return f"at most {size(self.peak)} a task ({sizes})"
+        sizes = f"block {byte_size(self.block_bytes)}, unit {byte_size(self.unit_bytes)}"
+        return f"at most {byte_size(self.peak)} a task ({sizes})"
 
 
 def _changes(axis: AxisPlan) -> str:

@@ -1,1 +1,31 @@
-"""Stores: bytes by key."""
+"""Stores: bytes by key.
+
+A store can be passed wherever a URL can. A store class of your own derives from `Store` and should
+pass the tests of `zarrdask.testing.StoreContract`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zarrdask.storage.base import Store
+    from zarrdask.storage.fsspec import FsspecStore
+    from zarrdask.storage.local import LocalStore
+    from zarrdask.storage.memory import MemoryStore
+    from zarrdask.storage.zip.store import ZipStore
+
+_MODULES = {
+    "FsspecStore": "fsspec",
+    "LocalStore": "local",
+    "MemoryStore": "memory",
+    "Store": "base",
+    "ZipStore": "zip.store",
+}
+
+__all__ = ["FsspecStore", "LocalStore", "MemoryStore", "Store", "ZipStore"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'zarrdask.storage' has no attribute {name!r}")
+    return getattr(import_module(f"zarrdask.storage.{_MODULES[name]}"), name)

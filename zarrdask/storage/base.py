@@ -6,8 +6,16 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import ClassVar
 
 from zarrdask.errors import UnsupportedError
+from zarrdask.storage.byte_ranges import (
+    Buffer,
+    KeyRange,
+    KeyValue,
+    Range,
+    by_key,
+    cut,
+    parts_by_key,
+)
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
-from zarrdask.storage.parts import Buffer, KeyRange, KeyValue, Range, by_key, cut, parts_by_key
 
 
 class Scratch:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.byte_ranges import Buffer, KeyValue, Range
 from zarrdask.storage.keys import Names, check_prefix
-from zarrdask.storage.parts import Buffer, KeyValue, Range
-from zarrdask.storage.wrapped import WrappedStore
+from zarrdask.storage.wrapper import WrappedStore
 
 
 @dataclass(frozen=True)

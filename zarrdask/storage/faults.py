@@ -9,9 +9,9 @@ from typing import Any
 
 from zarrdask.errors import ReadOnlyError, StoreError
 from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.keys import Names
-from zarrdask.storage.parts import Buffer, Range
-from zarrdask.storage.wrapped import WrappedStore
+from zarrdask.storage.wrapper import WrappedStore
 
 
 class ConnectionLostError(StoreError, ConnectionResetError):

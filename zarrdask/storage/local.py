@@ -18,17 +18,11 @@ from typing import Any, ClassVar, NoReturn, Self
 
 from zarrdask import config
 from zarrdask.errors import StoreError
+from zarrdask.storage.atomic import is_temporary, temporary, tidy
 from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.byte_ranges import Buffer, Range, coalesce
 from zarrdask.storage.keys import Names, check_prefix
-from zarrdask.storage.links import (
-    is_directory,
-    is_link,
-    names_in,
-    open_unlinked,
-    opened_directory,
-)
-from zarrdask.storage.parts import Buffer, Range, coalesce
-from zarrdask.storage.temporary import is_temporary, temporary, tidy
+from zarrdask.storage.links import is_directory, is_link, names_in, open_unlinked, opened_directory
 
 # A FIFO in the place of a value must neither block nor, being a terminal, take over the process.
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | getattr(os, "O_CLOEXEC", 0)

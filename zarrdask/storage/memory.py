@@ -9,8 +9,8 @@ from weakref import WeakValueDictionary
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
+from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.keys import Names, check_prefix, right_below
-from zarrdask.storage.parts import Buffer
 
 #: One creates a value at a time; who does may be asked to do so again by what it calls.
 _CREATING = threading.RLock()

@@ -122,7 +122,7 @@ def _remote(url: str, storage_options: dict[str, Any] | None) -> Store:
 def _mapping(values: MutableMapping[str, Any]) -> Store:
     if hasattr(values, "fs") and hasattr(values, "root"):
         # An FSMap of fsspec: its file system can do more than the mapping.
-        module = import_module("zarrdask.storage.fsspec_")
+        module = import_module("zarrdask.storage.fsspec")
         return module.FsspecStore(values.fs, values.root)  # type: ignore[no-any-return]
     return MemoryStore(values) if isinstance(values, dict) else MappingStore(values)
 
@@ -135,7 +135,7 @@ def _fsspec(
     prefix: str = "",
 ) -> Store:
     # Loaded on demand: a local array is open sooner than fsspec is imported.
-    store = import_module("zarrdask.storage.fsspec_").FsspecStore.from_url(url, storage_options)
+    store = import_module("zarrdask.storage.fsspec").FsspecStore.from_url(url, storage_options)
     if not as_archive or (not prefix and store.is_directory()):
         return store  # type: ignore[no-any-return]
     module = import_module("zarrdask.storage.zip.store")

@@ -11,11 +11,11 @@ from typing import Any, NoReturn, TypeVar
 from zarrdask import config
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.draft import DraftStore
+from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.keys import Names
 from zarrdask.storage.memory import MappingStore
-from zarrdask.storage.parts import Buffer, Range
-from zarrdask.storage.wrapped import WrappedStore
+from zarrdask.storage.v3_draft import DraftStore
+from zarrdask.storage.wrapper import WrappedStore
 
 T = TypeVar("T")
 

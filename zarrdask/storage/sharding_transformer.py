@@ -14,12 +14,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zarrdask.errors import CodecError, MetadataError
-from zarrdask.grids import Index, Shape
-from zarrdask.keys import ChunkKeyEncoding
+from zarrdask.grids.base import Index, Shape
+from zarrdask.grids.keys import ChunkKeyEncoding
 from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, cut
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
-from zarrdask.storage.parts import Buffer, KeyRange, Range, cut
-from zarrdask.storage.wrapped import WrappedStore
+from zarrdask.storage.wrapper import WrappedStore
 
 #: What readers know (X-B17, ZEP 2), the specification's title, and its example (S-1).
 URI = "https://purl.org/zarr/spec/storage_transformers/sharding/1.0"

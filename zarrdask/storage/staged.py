@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any
 
 from zarrdask.errors import StoreError
+from zarrdask.storage.atomic import temporary
+from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.local import LocalStore
-from zarrdask.storage.parts import Buffer
-from zarrdask.storage.temporary import temporary
 
 _HERE = -100  # AT_FDCWD
 _EXCHANGE = 2  # RENAME_EXCHANGE

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Protocol, Self
 
-from zarrdask.grids import Shape
-from zarrdask.keys import ChunkKeyEncoding
-from zarrdask.registry import Registry
+from zarrdask.extension import Registry
+from zarrdask.grids.base import Shape
+from zarrdask.grids.keys import ChunkKeyEncoding
 from zarrdask.storage.base import Store
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from weakref import finalize
 
 from zarrdask.errors import StoreError
-from zarrdask.storage.parts import Range
+from zarrdask.storage.byte_ranges import Range
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _POSITIONED = hasattr(os, "preadv")

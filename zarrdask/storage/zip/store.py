@@ -13,9 +13,9 @@ from weakref import WeakValueDictionary
 
 from zarrdask.errors import ReadOnlyError, StoreError
 from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.local import LocalStore
-from zarrdask.storage.parts import Buffer, Range
 from zarrdask.storage.zip.archive import Archive
 from zarrdask.storage.zip.source import LocalFile, RemoteFile, stamp_of
 from zarrdask.storage.zip.writer import PartWriter, ZipWriter

@@ -10,9 +10,9 @@ from secrets import token_hex
 from zlib import crc32
 
 from zarrdask.errors import MetadataError, StoreError
-from zarrdask.storage.parts import Buffer
+from zarrdask.storage.atomic import tidy
+from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.staged import beside, remove_directory
-from zarrdask.storage.temporary import tidy
 from zarrdask.storage.zip.archive import Archive
 from zarrdask.storage.zip.directory import (
     Directory,

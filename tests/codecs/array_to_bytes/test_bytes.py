@@ -1,0 +1,212 @@
+"""``bytes``."""
+
+import numpy as np
+import pytest
+
+from tests.contracts.codec import check_array_bytes, check_json, check_value
+from zarrdask.codecs.array_to_bytes.bytes import BytesCodec, has_byte_order
+from zarrdask.codecs.base import ChunkSpec
+from zarrdask.codecs.registry import parse_codec
+from zarrdask.dtypes.complex_pairs import NAMES as PAIRS
+from zarrdask.dtypes.ml import BITS, dtype_named
+from zarrdask.dtypes.registry import parse_data_type
+from zarrdask.errors import CodecError, MetadataError, UnsupportedError
+
+
+def bind(endian, shape, dtype):
+    return BytesCodec(endian).bind(ChunkSpec(shape, np.dtype(dtype), 0))
+
+
+@pytest.mark.parametrize("endian", ["little", "big", None])
+def test_it_is_a_value_and_has_json(endian):
+    check_value(BytesCodec(endian))
+    check_json(BytesCodec(endian), parse_codec)
+
+
+@pytest.mark.parametrize("endian", ["little", "big"])
+@pytest.mark.parametrize("dtype", ["b1", "i1", "u2", ">u2", "i8", "f2", "f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("shape", [(), (1,), (3, 4), (0, 2), (2, 3, 2)])
+def test_chunks_survive(endian, dtype, shape):
+    chunk = (np.arange(np.prod(shape, dtype=int)).reshape(shape) % 2).astype(dtype)
+    check_array_bytes(BytesCodec(endian), chunk)
+
+
+@pytest.mark.parametrize(
+    ("endian", "dtype", "values", "expected"),
+    [
+        ("little", "u2", [1, 0x0203], "01000302"),
+        ("big", "u2", [1, 0x0203], "00010203"),
+        ("little", "f4", [1.0], "0000803f"),
+        ("big", "f4", [1.0], "3f800000"),
+        ("big", "c8", [1 + 2j], "3f80000040000000"),
+        ("little", "i8", [-2], "feffffffffffffff"),
+        (None, "b1", [True, False], "0100"),
+        (None, "i1", [-1], "ff"),
+        (None, "V3", [b"abc"], "616263"),
+    ],
+)
+def test_bytes_are_those_of_the_specification(endian, dtype, values, expected):
+    chunk = np.array(values, dtype)
+    bound = bind(endian, chunk.shape, dtype)
+    assert bytes(bound.encode(chunk)).hex() == expected
+    assert np.array_equal(bound.decode(bytes.fromhex(expected)), chunk)
+
+
+def test_elements_are_in_lexicographic_order():
+    bound = bind(None, (2, 3), "u1")
+    assert bytes(bound.encode(np.arange(6, dtype="u1").reshape(2, 3))) == bytes(range(6))
+    assert bytes(bound.encode(np.arange(6, dtype="u1").reshape(3, 2).T)) == bytes(
+        [0, 2, 4, 1, 3, 5]
+    )
+
+
+def test_a_value_of_another_size_is_an_error_that_tells_both():
+    bound = bind("little", (3,), "i4")
+    for data in (b"", bytes(11), bytes(13), bytes(24)):
+        with pytest.raises(CodecError) as caught:
+            bound.decode(data)
+        assert caught.value.found == f"{len(data)} bytes"
+        assert "12 bytes" in caught.value.expected
+
+
+@pytest.mark.parametrize("dtype", ["i2", "f8", "c8", "M8[s]", "i1,i2"])
+def test_elements_of_several_bytes_need_a_byte_order(dtype):
+    with pytest.raises(MetadataError, match="byte order"):
+        bind(None, (3,), dtype)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "b1", "V7"])
+def test_elements_of_single_bytes_need_none_but_may_have_one(dtype):
+    assert bind(None, (3,), dtype).encoded_size == bind("big", (3,), dtype).encoded_size
+
+
+def test_fields_keep_their_own_byte_order():
+    dtype = np.dtype([("a", ">i2"), ("b", "<i2")])
+    chunk = np.array([(1, 1)], dtype)
+    assert bytes(bind("own", (1,), dtype).encode(chunk)).hex() == "00010100"
+
+
+def test_objects_are_refused():
+    with pytest.raises(UnsupportedError, match="fixed size"):
+        bind("little", (3,), object)
+
+
+@pytest.mark.parametrize("endian", ["native", "Little", 1, "own"])
+def test_an_unknown_byte_order_is_an_error(endian):
+    with pytest.raises(MetadataError, match=r"bytes\.endian"):
+        parse_codec({"name": "bytes", "configuration": {"endian": endian}})
+
+
+# --------------------------------------------------------------------------------------------
+# The registered data types
+
+
+@pytest.mark.parametrize("endian", ["little", "big"])
+@pytest.mark.parametrize("name", [*BITS, *PAIRS])
+@pytest.mark.parametrize("shape", [(), (3, 4), (0, 2)])
+def test_chunks_of_narrow_numbers_survive(endian, name, shape):
+    dtype = parse_data_type(name).dtype
+    bits = min(BITS.get(name.removeprefix("complex_"), 16), 8)
+    size = np.prod(shape, dtype=int) * dtype.itemsize
+    patterns = (np.arange(size) % (2**bits - 2)).astype("u1")
+    chunk = patterns.view(dtype).reshape(shape) if size else np.empty(shape, dtype)
+    bound = bind(endian, shape, dtype)
+    encoded = bytes(bound.encode(chunk))
+    assert len(encoded) == bound.encoded_size == size
+    found = bound.decode(encoded)
+    assert found.shape == shape
+    assert found.astype(dtype).tobytes() == chunk.tobytes()
+    assert bytes(bound.encode(np.array(chunk, order="F"))) == encoded
+
+
+@pytest.mark.parametrize(
+    ("endian", "name", "values", "expected"),
+    [
+        ("little", "bfloat16", [1.0, -2.0], "803f00c0"),
+        ("big", "bfloat16", [1.0, -2.0], "3f80c000"),
+        ("big", "float8_e5m2", [1.0], "3c"),
+        ("big", "float8_e8m0fnu", [1.0], "7f"),
+        (None, "int4", [-8, -1, 7], "f8ff07"),
+        (None, "int2", [-2, -1, 1], "feff01"),
+        (None, "uint4", [15, 8, 1], "0f0801"),
+        (None, "uint2", [3, 0], "0300"),
+        (None, "float4_e2m1fn", [-6, 0.5], "0f01"),
+        (None, "float6_e2m3fn", [-7.5, 1], "3f08"),
+        (None, "float6_e3m2fn", [-28, 1], "3f0c"),
+    ],
+)
+def test_narrow_numbers_are_written_with_their_sign_extended(endian, name, values, expected):
+    chunk = np.array(values).astype(dtype_named(name))
+    before = chunk.tobytes()
+    bound = bind(endian, chunk.shape, chunk.dtype)
+    assert bytes(bound.encode(chunk)).hex() == expected
+    assert chunk.tobytes() == before
+    assert bound.decode(bytes.fromhex(expected)).astype("f8").tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("name", "stored", "values"),
+    [
+        ("int4", "f8080f77", [-8, -8, -1, 7]),
+        ("int2", "fe02fd01", [-2, -2, 1, 1]),
+        ("uint4", "ff0f1080", [15, 15, 0, 0]),
+        ("uint2", "ff03fc", [3, 3, 0]),
+        ("float4_e2m1fn", "f70fc1", [6, -6, 0.5]),
+        ("float6_e2m3fn", "df1f48", [7.5, 7.5, 1]),
+        ("float6_e3m2fn", "ff7f8c", [-28, -28, 1]),
+    ],
+)
+def test_bits_that_mean_nothing_are_cleared_when_they_are_read(name, stored, values):
+    dtype = dtype_named(name)
+    found = bind(None, (len(values),), dtype).decode(bytes.fromhex(stored))
+    assert found.dtype == dtype
+    assert found.tobytes() == np.array(values).astype(dtype).tobytes()
+
+
+def test_what_has_bits_that_mean_nothing_is_not_taken_as_it_is_stored():
+    for dtype in (dtype_named("int4"), np.dtype([("a", "i2"), ("b", dtype_named("int2"))])):
+        assert bind("little", (2,), dtype).raw is None
+    assert bind(None, (2,), dtype_named("float8_e5m2")).raw == dtype_named("float8_e5m2")
+
+
+def test_a_struct_has_the_order_and_the_padding_of_its_fields():
+    inner = np.dtype([("n", dtype_named("int4"), (2,)), ("b", dtype_named("bfloat16"))])
+    dtype = np.dtype([("i", "i2"), ("in", inner), ("t", "S2")])
+    chunk = np.array([(258, ([-1, 7], 1.0), b"ab")], dtype)
+    for endian, expected in (("little", "0201ff07803f6162"), ("big", "0102ff073f806162")):
+        bound = bind(endian, (1,), dtype)
+        assert bytes(bound.encode(chunk)).hex() == expected
+        stored = bytes.fromhex(expected.replace("ff07", "1fa7"))
+        found = bound.decode(stored).astype(dtype)
+        assert found.tobytes() == chunk.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        ("M8[s]", True),
+        ("U1", True),
+        ("S4", False),
+        ("V4", False),
+        ("i1,S3", False),
+        ("i1,i2", True),
+        ([("a", [("b", "u1"), ("c", "f4", (2,))])], True),
+    ],
+)
+def test_whether_there_is_a_byte_order(dtype, expected):
+    assert has_byte_order(np.dtype(dtype)) is expected
+
+
+@pytest.mark.parametrize("name", [*BITS, *PAIRS])
+def test_whether_narrow_numbers_have_a_byte_order(name):
+    dtype = parse_data_type(name).dtype
+    assert has_byte_order(dtype) is name.endswith("float16")
+    if has_byte_order(dtype):
+        with pytest.raises(MetadataError, match="byte order"):
+            bind(None, (3,), dtype)
+
+
+@pytest.mark.parametrize("name", ["int4", "bfloat16"])
+def test_narrow_numbers_of_another_size_are_an_error(name):
+    with pytest.raises(CodecError, match="wrong size"):
+        bind("little", (4,), dtype_named(name)).decode(b"\0\0\0")

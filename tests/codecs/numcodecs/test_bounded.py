@@ -1,0 +1,64 @@
+"""What numcodecs would decompress to any size."""
+
+import bz2
+import lzma
+import tracemalloc
+
+import pytest
+
+from zarrdask.codecs.numcodecs.adapter import BufferCodec
+from zarrdask.errors import CodecError
+
+BOMB = bytes(2**25)
+CODECS = {
+    "bz2": (BufferCodec('{"id": "bz2"}'), bz2.compress),
+    "lzma": (BufferCodec('{"id": "lzma", "format": 1}'), lzma.compress),
+    "lz4": (BufferCodec('{"id": "lz4"}'), None),
+}
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_a_value_that_is_too_long_is_not_decompressed(name):
+    codec, compress = CODECS[name]
+    data = codec.encode(BOMB) if compress is None else compress(BOMB)
+    tracemalloc.start()
+    try:
+        with pytest.raises(CodecError, match=f"codec {name}: .*too many bytes.*at most 1000"):
+            codec.decode(data, 1000)
+        assert tracemalloc.get_traced_memory()[1] < 2**24  # LZMA has a dictionary
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", CODECS)
+@pytest.mark.parametrize("size", [1, 999, 1000])
+def test_up_to_the_limit(name, size):
+    codec, _ = CODECS[name]
+    assert bytes(codec.decode(codec.encode(BOMB[:size]), 1000)) == BOMB[:size]
+
+
+@pytest.mark.parametrize("name", ["bz2", "lzma"])
+class TestStreams:
+    def test_several(self, name):
+        codec, compress = CODECS[name]
+        assert codec.decode(compress(b"ab") + compress(b"") + compress(b"c"), 3) == b"abc"
+        with pytest.raises(CodecError, match="too many"):
+            codec.decode(compress(b"ab") + compress(b"c"), 2)
+
+    def test_cut_off(self, name):
+        codec, compress = CODECS[name]
+        for data in (b"", compress(b"ab")[:-1], compress(b"ab")[:1]):
+            with pytest.raises(CodecError, match="ends early"):
+                codec.decode(data, 2)
+
+    def test_something_after_it(self, name):
+        codec, compress = CODECS[name]
+        with pytest.raises(CodecError, match=f"codec {name}: (can't decode|the value ends early)"):
+            codec.decode(compress(b"ab") + b"something", 2)
+
+
+def test_a_size_without_a_block():
+    codec, _ = CODECS["lz4"]
+    for data in (b"", b"\x01", b"\x05\0\0\0", b"\xff\xff\xff\x7f"):
+        with pytest.raises(CodecError, match="codec lz4"):
+            codec.decode(data, 5)

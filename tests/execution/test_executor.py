@@ -1,0 +1,78 @@
+"""One task for each of many items, on each kind of scheduler."""
+
+import threading
+import time
+
+import dask
+import pytest
+from distributed import Client
+
+from zarrdask.errors import MetadataError
+from zarrdask.execution.executor import run, workers
+
+SCHEDULERS = ["sync", "threads", "processes"]
+
+
+def square(n):
+    return n * n
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_results_come_in_the_order_of_the_items(scheduler):
+    seen = []
+    with dask.config.set(num_workers=2):
+        found = run(
+            square, range(20), scheduler=scheduler, finished=lambda i, r: seen.append((i, r))
+        )
+    assert found == [n * n for n in range(20)]
+    assert sorted(seen) == [(n, n * n) for n in range(20)]
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_functions_of_a_script_go_along(scheduler):
+    three = 3
+    with dask.config.set(num_workers=2):
+        assert run(lambda n: n * three, [1, 2], scheduler=scheduler) == [3, 6]
+
+
+@pytest.mark.parametrize("scheduler", ["sync", "threads"])
+def test_the_first_error_ends_it_and_nothing_goes_on(scheduler):
+    begun, ended = [], []
+
+    def task(n):
+        begun.append(n)
+        if n == 5:
+            raise OSError("broken")
+        time.sleep(0.01)
+        ended.append(n)
+
+    with pytest.raises(OSError, match="broken"):
+        run(task, range(1000), scheduler=scheduler)
+    assert len(begun) < 200
+    assert sorted(ended) == sorted(set(begun) - {5})
+
+
+def test_the_current_scheduler_is_taken():
+    with dask.config.set(scheduler="sync"), workers() as found:
+        assert found.executor is None
+    with dask.config.set(scheduler="threads", num_workers=3), workers() as found:
+        assert (found.processes, found.threads) == (1, 3)
+    names = set()
+    with dask.config.set(num_workers=2):
+        run(lambda _: names.add(threading.current_thread().name), range(10))
+    assert threading.current_thread().name not in names
+
+
+def test_a_cluster_runs_them_all(cluster_address):
+    with Client(cluster_address) as client:
+        with workers() as found:
+            assert (found.processes, found.threads) == (2, 1)
+        assert run(square, range(200)) == [n * n for n in range(200)]
+        with pytest.raises(ZeroDivisionError):
+            run(lambda n: 1 / (n - 50), range(200), scheduler=client)
+    assert run(square, range(5), scheduler=cluster_address) == [0, 1, 4, 9, 16]
+
+
+def test_what_is_no_scheduler_is_refused():
+    with pytest.raises(MetadataError, match="not a scheduler"):
+        run(square, [1], scheduler="nonsense")

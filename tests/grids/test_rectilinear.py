@@ -1,0 +1,233 @@
+"""Rectilinear grids."""
+
+import pickle
+from dataclasses import FrozenInstanceError
+from itertools import accumulate, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import selections
+from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.grids.base import GRIDS, parse_grid
+from zarrdask.grids.rectilinear import RectilinearGrid, make_grid
+from zarrdask.grids.regular import RegularGrid
+from zarrdask.grids.runs import MOST_LENGTHS
+
+
+@st.composite
+def grids(draw, max_dims=3):
+    """A grid, and its lengths as lists that reach beyond the end."""
+    shape = tuple(draw(st.lists(st.integers(0, 20), max_size=max_dims)))
+    lengths = tuple(draw(selections.lengths(size)) for size in shape)
+    return RectilinearGrid(shape, lengths), lengths
+
+
+def met(lengths, size):
+    """Return those of an axis' chunks that meet the array."""
+    starts = accumulate(lengths, initial=0)
+    return [n for n, start in zip(lengths, starts, strict=False) if start < size]
+
+
+@given(grids())
+def test_chunks_lie_one_after_the_other(case):
+    grid, lengths = case
+    axes = [met(axis, size) for axis, size in zip(lengths, grid.shape, strict=True)]
+    assert grid.counts == tuple(map(len, axes))
+    assert list(grid.indices()) == list(product(*(range(len(axis)) for axis in axes)))
+    assert grid.size == len(list(grid.indices()))
+    for index in grid.indices():
+        assert grid.shape_of(index) == tuple(a[i] for a, i in zip(axes, index, strict=True))
+        starts = tuple(sum(a[:i]) for a, i in zip(axes, index, strict=True))
+        assert grid.start(index) == starts
+    assert grid.start(grid.counts) == tuple(map(sum, axes))
+    if grid.size:
+        assert grid.chunk_shape == tuple(map(max, axes))
+
+
+@given(grids())
+def test_axes_are_lengths_or_boundaries(case):
+    grid, _ = case
+    for number, (axis, count, size) in enumerate(
+        zip(grid.axes, grid.counts, grid.shape, strict=True)
+    ):
+        index = [0] * len(grid.shape)
+        for i in range(count + 1):
+            index[number] = i
+            start = grid.start(tuple(index))[number]
+            assert start == (axis * i if isinstance(axis, int) else axis[i])
+        if not isinstance(axis, int):
+            assert axis.dtype == np.int64
+            assert not axis.flags.writeable
+            assert axis[-1] >= size
+    assert grid.is_regular == all(isinstance(axis, int) for axis in grid.axes)
+
+
+@given(grids())
+def test_a_grid_is_what_its_document_says(case):
+    grid, lengths = case
+    document = grid.to_json()
+    assert document["name"] == "rectilinear"
+    found = parse_grid(document, grid.shape)
+    assert found == grid
+    assert hash(found) == hash(grid)
+    plain = {"kind": "inline", "chunk_shapes": [list(axis) for axis in lengths]}
+    assert parse_grid({"name": "rectilinear", "configuration": plain}, grid.shape) == grid
+    assert pickle.loads(pickle.dumps(grid)) == grid
+
+
+@given(grids(), st.data())
+def test_resizing_keeps_chunks_that_are_in_both(case, data):
+    grid, _ = case
+    shape = tuple(data.draw(st.integers(0, 40)) for _ in grid.shape)
+    found = grid.resize(shape)
+    assert found.shape == shape
+    both = zip(grid.counts, found.counts, strict=True)
+    for index in product(*(range(min(a, b)) for a, b in both)):
+        assert found.shape_of(index) == grid.shape_of(index)
+        assert found.start(index) == grid.start(index)
+    assert found.resize(shape) == found
+    # Also if an axis was shorter meanwhile.
+    longer = tuple(map(max, shape, grid.shape))
+    again, never = found.resize(longer), grid.resize(longer)
+    assert again.counts == never.counts
+    assert {again.shape_of(i) == never.shape_of(i) for i in never.indices()} <= {True}
+
+
+@pytest.mark.parametrize(
+    ("size", "lengths"),
+    [
+        # Longer: chunks of the last length, after those that are declared.
+        (30, (10, 4, 4, 4, 4, 4)),
+        (15, (10, 4, 4)),
+        (14, (10, 4)),
+        # Shorter: all stay declared.
+        (11, (10, 4)),
+        (10, (10, 4)),
+        (3, (10, 4)),
+        (0, (10, 4)),
+    ],
+)
+def test_an_axis_of_another_length_has_these_chunks(size, lengths):
+    assert RectilinearGrid((14,), ((10, 4),)).resize((size,)).chunk_lengths == (lengths,)
+
+
+def test_chunks_declared_outside_come_first_when_an_axis_grows():
+    grid = RectilinearGrid((3,), ((3, 5, 2),))
+    assert grid.counts == (1,)
+    assert grid.resize((9,)).chunk_lengths == ((3, 5, 2),)
+    assert grid.resize((12,)).chunk_lengths == ((3, 5, 2, 2),)
+
+
+def test_an_axis_without_chunks_grows_by_one():
+    grid = RectilinearGrid((0, 4), ((), (1, 3)))
+    assert (grid.counts, grid.size, list(grid.indices())) == ((0, 2), 0, [])
+    assert grid.to_json()["configuration"]["chunk_shapes"] == [[], [1, 3]]
+    assert grid.resize((0, 4)) == grid
+    assert grid.resize((5, 4)).chunk_lengths == (5, (1, 3))
+
+
+def test_an_axis_that_grows_by_too_many_chunks_is_an_error():
+    with pytest.raises(UnsupportedError, match=str(MOST_LENGTHS)):
+        RectilinearGrid((3,), ((2, 1),)).resize((10**12,))
+
+
+@pytest.mark.parametrize(
+    ("size", "lengths", "plain"),
+    [
+        (12, (4, 4, 4), 4),
+        (10, (4, 4, 4), 4),
+        (10, (4, 4, 4, 4, 4), 4),
+        (10, (4, 4, 2), (4, 4, 2)),
+        (10, (2, 4, 4, 4), (2, 4, 4)),
+        (2, (2, 4, 4), (2, 4)),
+        (1, (7,), 7),
+    ],
+)
+def test_equal_grids_have_one_form(size, lengths, plain):
+    grid = RectilinearGrid((size,), (lengths,))
+    assert grid.chunk_lengths == (plain,)
+    assert grid == RectilinearGrid((size,), (plain,))
+
+
+def test_a_grid_is_no_list_of_millions_where_chunks_are_alike():
+    grid = RectilinearGrid((10**15, 3), (1, (1, 2)))
+    assert grid.counts == (10**15, 2)
+    assert grid.start((10**14, 1)) == (10**14, 1)
+    assert grid.to_json()["configuration"]["chunk_shapes"] == [1, [1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("shape", "lengths"),
+    [
+        ((5,), ((2, 2),)),
+        ((5,), ((),)),
+        ((5,), ((5, 0),)),
+        ((5,), ((6, -1),)),
+        ((5,), (0,)),
+        ((5,), ((True, 4),)),
+        ((5,), ((2.0, 3),)),
+        ((5,), (5, 5)),
+        ((5, 5), (5,)),
+        ((), (1,)),
+        ((5,), ((2**62, 2**62),)),
+    ],
+)
+def test_lengths_that_do_not_fit_are_an_error(shape, lengths):
+    with pytest.raises(MetadataError) as caught:
+        RectilinearGrid(shape, lengths)
+    assert caught.value.key == "chunk_shapes"
+
+
+def test_a_grid_cannot_be_changed():
+    grid = RectilinearGrid((4,), ((1, 3),))
+    with pytest.raises(FrozenInstanceError):
+        grid.shape = (5,)
+    with pytest.raises(ValueError, match="read-only"):
+        grid.axes[0][1] = 2
+
+
+def test_it_is_known_by_its_name():
+    assert GRIDS.find("rectilinear") is RectilinearGrid
+
+
+@pytest.mark.parametrize(
+    ("shape", "lengths", "chunk_shape"),
+    [
+        ((10,), ((4, 4, 2),), (4,)),
+        ((10,), ((10,),), (10,)),
+        ((10,), ((4, 4, 4),), (4,)),
+        ((10, 3), ((4, 4, 2), 2), (4, 2)),
+        ((0, 3), ((), (3,)), (1, 3)),
+        ((), (), ()),
+    ],
+)
+def test_chunks_as_dask_has_them_may_be_regular(shape, lengths, chunk_shape):
+    assert make_grid(shape, lengths) == RegularGrid(shape, chunk_shape)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "kept"),
+    [
+        ((4, 4, 8), (4, 4, 8)),
+        ((2, 4, 4), (2, 4, 4)),
+        ((4, 2, 4), (4, 2, 4)),
+        ((4, 6), (4, 6)),
+    ],
+)
+def test_chunks_of_different_lengths_are_kept(lengths, kept):
+    assert make_grid((10,), (lengths,)) == RectilinearGrid((10,), (kept,))
+
+
+def test_in_a_rectilinear_grid_no_chunk_is_longer_than_it_is_said():
+    grid = make_grid((10, 10), ((4, 6), (4, 4, 2)))
+    assert grid == RectilinearGrid((10, 10), ((4, 6), (4, 4, 2)))
+    assert grid.shape_of((1, 2)) == (6, 2)
+
+
+@pytest.mark.parametrize("lengths", [((4, 4),), ((0, 10),), ((),), ((5, 5), (5, 5))])
+def test_chunks_that_do_not_fit_are_an_error(lengths):
+    with pytest.raises(MetadataError):
+        make_grid((10,), lengths)

@@ -1,0 +1,47 @@
+"""Consolidated metadata above a directory that was opened as a store of its own."""
+
+import numpy as np
+import pytest
+
+import zarrdask
+
+
+@pytest.fixture(params=[2, 3])
+def root(request, tmp_path):
+    group = zarrdask.create_group(tmp_path / "g", zarr_format=request.param)
+    group.create_array("a/x", shape=(4, 4), dtype="i4")[...] = 1
+    zarrdask.consolidate_metadata(group)
+    return tmp_path / "g"
+
+
+def consolidated(root):
+    try:
+        return zarrdask.open_group(root, consolidated=True)
+    except zarrdask.errors.MetadataError:
+        return None
+
+
+def test_a_change_by_another_url_drops_them(root):
+    assert consolidated(root) is not None
+    zarrdask.open_array(root / "a" / "x", mode="r+").resize((2, 4))
+    assert consolidated(root) is None
+    assert zarrdask.open_group(root)["a/x"].shape == (2, 4)
+
+
+def test_an_array_that_is_replaced_by_another_url_reads_as_it_is(root):
+    other = zarrdask.create_array(root.parent / "f", shape=(4, 4), dtype="f4")
+    other[...] = 1.5
+    zarrdask.copy(root.parent / "f", root / "a" / "x", overwrite=True)
+    np.testing.assert_array_equal(zarrdask.open_group(root)["a/x"][...], 1.5)
+
+
+def test_they_are_brought_up_to_date_if_that_is_set(root, setting):
+    setting({"zarrdask.consolidated-after-change": "update"})
+    zarr_format = zarrdask.open_group(root).zarr_format
+    zarrdask.create_array(root / "b", shape=3, dtype="i4", zarr_format=zarr_format)
+    assert sorted(consolidated(root)) == ["a", "b"]
+
+
+def test_directories_that_are_no_groups_are_left_alone(tmp_path):
+    zarrdask.create_array(tmp_path / "x" / "y", shape=3, dtype="i4")
+    assert [path.name for path in (tmp_path / "x").iterdir()] == ["y"]

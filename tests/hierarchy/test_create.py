@@ -1,0 +1,179 @@
+"""Making nodes: what is checked before, without writing anything; and who makes one."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import get_context
+
+import dask.array as da
+import pytest
+
+import zarrdask
+from zarrdask.errors import NodeExistsError
+from zarrdask.hierarchy.create import check_creation, create_node
+from zarrdask.metadata.create import ArrayOptions, plan_array
+from zarrdask.metadata.model import GroupMetadata
+from zarrdask.storage.local import LocalStore
+from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.v3_draft import DraftStore
+
+FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")
+
+
+def array(zarr_format=3):
+    return plan_array(ArrayOptions(shape=4, dtype="i4", zarr_format=zarr_format))
+
+
+@pytest.mark.parametrize("zarr_format", FORMATS)
+@pytest.mark.parametrize("path", ["", "a/b"])
+def test_what_is_prepared_can_be_created(zarr_format, path):
+    store, metadata = MemoryStore(), array(zarr_format)
+    view = check_creation(store, path, metadata, overwrite=False)
+    assert store.values == {}
+    assert create_node(store, path, metadata, overwrite=False) == view
+    assert isinstance(view, DraftStore) == isinstance(zarr_format, str)
+    assert zarrdask.open_array(view, path).zarr_format == zarr_format
+
+
+@pytest.mark.parametrize("zarr_format", FORMATS)
+def test_what_can_not_be_created_is_not_prepared(zarr_format):
+    store, metadata = MemoryStore(), array(zarr_format)
+    view = create_node(store, "a", metadata, overwrite=False)
+    before = dict(store.values)
+    for place, path, overwrite in ((view, "a", False), (view, "a/b", True), (view, "a/b", False)):
+        for verb in (check_creation, create_node):
+            with pytest.raises(zarrdask.errors.NodeExistsError):
+                verb(place, path, metadata, overwrite=overwrite)
+    assert check_creation(view, "a", metadata, overwrite=True) == view
+    assert store.values == before
+
+
+def test_names_and_formats_are_checked():
+    store = MemoryStore()
+    for path in ("zarr.json", "__a"):
+        with pytest.raises(zarrdask.errors.MetadataError):
+            check_creation(store, path, array(), overwrite=False)
+    create_node(store, "", GroupMetadata(3), overwrite=False)
+    for overwrite, path in ((False, ""), (True, "a")):
+        with pytest.raises(zarrdask.errors.NodeExistsError):
+            check_creation(store, path, array("v3-draft"), overwrite=overwrite)
+    # At the root, the hierarchy of the draft may take the place of the node that is there.
+    assert check_creation(store, "", array("v3-draft"), overwrite=True).zarr_format == "v3-draft"
+    create_node(store, "", array("v3-draft"), overwrite=True)
+    assert zarrdask.open_array(store).zarr_format == "v3-draft"
+
+
+# ---- two that create a node
+
+
+def race(work, count=2):
+    """Let several do the same at once; return what they return, or their errors."""
+    barrier = threading.Barrier(count)
+
+    def run(number):
+        barrier.wait(60)
+        try:
+            return work(number)
+        except NodeExistsError as error:
+            return error
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(run, range(count)))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("kind", ["memory", "files"])
+def test_of_two_threads_that_create_a_node_one_does(form, kind, tmp_path):
+    store = MemoryStore() if kind == "memory" else LocalStore(str(tmp_path))
+    zarrdask.create_group(store, zarr_format=form)
+    for turn in range(50):
+
+        def create(number, path=f"g{turn}/a", differ=turn % 2):
+            length = 4 + number * differ  # every other time the documents are the same
+            options = {"shape": length, "dtype": "i4", "zarr_format": form}
+            return zarrdask.create_array(store, path, attributes={"by": length}, **options)
+
+        found = race(create)
+        winners = [array for array in found if not isinstance(array, NodeExistsError)]
+        assert len(winners) == 1
+        there = zarrdask.open_array(store, f"g{turn}/a")
+        assert there.metadata == winners[0].metadata
+
+
+def test_of_a_group_and_an_array_above_it_one_is_created(tmp_path):
+    for turn in range(20):
+        store = LocalStore(str(tmp_path / str(turn)))
+        found = race(
+            lambda number, store=store: zarrdask.create_array(
+                store, ["a", "a/b"][number], shape=4, dtype="i4"
+            )
+        )
+        assert isinstance(zarrdask.open(store, "a"), zarrdask.Array) == isinstance(
+            found[1], NodeExistsError
+        )
+
+
+def _creates(place, value, barrier, found):
+    won = []
+    for turn in range(50):
+        barrier.wait(60)
+        try:
+            zarrdask.create_array(place, f"a{turn}", shape=4, dtype="i4", fill_value=value)
+            won.append(turn)
+        except NodeExistsError:
+            pass
+    found.put((value, won))
+
+
+def test_of_two_processes_that_create_a_node_one_does(tmp_path):
+    context = get_context("forkserver")
+    barrier, found = context.Barrier(2), context.Queue()
+    processes = [
+        context.Process(target=_creates, args=(str(tmp_path), value, barrier, found))
+        for value in (1, 2)
+    ]
+    for process in processes:
+        process.start()
+    won = dict(found.get(timeout=60) for _ in processes)
+    for process in processes:
+        process.join(60)
+    assert sorted(won[1] + won[2]) == list(range(50))
+    for value, turns in won.items():
+        for turn in turns:
+            assert zarrdask.open_array(tmp_path, f"a{turn}").fill_value == value
+
+
+def test_who_comes_late_changes_no_attributes(monkeypatch):
+    store = MemoryStore()
+    monkeypatch.setattr(
+        "zarrdask.hierarchy.find.node_exists", lambda *_: False
+    )  # both looked before
+    options = {"shape": 4, "dtype": "i4", "zarr_format": 2}
+    zarrdask.create_array(store, "a", attributes={"by": "first"}, **options)
+    with pytest.raises(NodeExistsError):
+        zarrdask.create_array(store, "a", attributes={"by": "second"}, **options)
+    assert dict(zarrdask.open_array(store, "a").attrs) == {"by": "first"}
+
+
+def test_attributes_that_are_left_of_another_node_are_replaced():
+    store = MemoryStore()
+    store.set("a/.zattrs", b'{"by": "another"}')
+    z = zarrdask.create_array(
+        store, "a", attributes={"by": "me"}, shape=4, dtype="i4", zarr_format=2
+    )
+    assert dict(zarrdask.open_array(store, "a").attrs) == dict(z.attrs) == {"by": "me"}
+
+
+def test_who_comes_late_erases_no_chunks(monkeypatch):
+    store = MemoryStore()
+    z = zarrdask.create_array(store, "a", shape=4, dtype="i4", chunks=2)
+    z[...] = 1
+    real, calls = zarrdask.hierarchy.find.node_exists, []
+
+    def exists(*args):
+        calls.append(args)
+        return len(calls) > 2 and real(*args)  # what is asked before the other one came
+
+    monkeypatch.setattr("zarrdask.hierarchy.find.node_exists", exists)
+    with pytest.raises(NodeExistsError):
+        zarrdask.to_zarr(da.zeros(4, chunks=2, dtype="i4"), store, "a")
+    assert z[...].tolist() == [1] * 4

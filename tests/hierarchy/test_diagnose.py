@@ -1,0 +1,74 @@
+"""What is said where there is no node."""
+
+import fsspec
+import fsspec.implementations.memory
+import pytest
+
+import zarrdask
+from tests.documents import dump, v2, v3
+from zarrdask.errors import ComplianceWarning, NodeNotFoundError
+
+ENTRY = {
+    "zarr_format": "https://purl.org/zarr/spec/protocol/core/3.0",
+    "metadata_encoding": "https://purl.org/zarr/spec/protocol/core/3.0",
+    "metadata_key_suffix": ".json",
+    "extensions": [],
+}
+
+
+def message(url):
+    with pytest.raises(NodeNotFoundError) as caught:
+        zarrdask.open(url)
+    return caught.value.message
+
+
+def test_nothing_at_all(tmp_path):
+    assert message(tmp_path / "none.zarr").endswith("there is no such directory")
+    assert message(tmp_path) == message({}) == "there is no array or group here"
+
+
+@pytest.mark.parametrize(
+    ("below", "component"),
+    [
+        ("g/a", "'g/a'"),
+        ("meta/root/g", "'g'"),
+        ("data/root/g/a", "'g/a'"),
+        ("meta", None),
+        ("meta/root", None),
+    ],
+)
+@pytest.mark.parametrize("place", ["path", "url"])
+def test_a_path_within_a_hierarchy_of_the_draft(tmp_path, below, component, place):
+    root = tmp_path / "x.zarr"
+    (root / below).mkdir(parents=True)
+    (root / "zarr.json").write_bytes(dump(ENTRY))
+    found = message(
+        root / below if place == "path" else fsspec.get_mapper(f"file://{root}/{below}")
+    )
+    assert "opened at its root" in found
+    assert "x.zarr" in found
+    assert found.endswith(f"with component={component}") if component else "component" not in found
+
+
+def test_of_two_formats_at_one_path_v3_is_taken_and_said():
+    both = {".zarray": dump(v2(dtype="<u4")), "zarr.json": dump(v3())}
+    with pytest.warns(ComplianceWarning, match=r"Zarr 3 was taken, \.zarray was not"):
+        assert zarrdask.open(both).dtype == "u2"
+
+
+class Guarded(fsspec.implementations.memory.MemoryFileSystem):
+    """A file system of which a user may see one directory only."""
+
+    protocol = "guarded"
+    cachable = False
+
+    def cat_file(self, path, *args, **options):
+        if "/mine" not in path:
+            raise PermissionError(403)
+        return super().cat_file(path, *args, **options)
+
+
+def test_what_is_around_a_store_need_not_be_readable():
+    fsspec.register_implementation("guarded", Guarded, clobber=True)
+    assert message("guarded://bucket/mine/x") == message({})
+    assert list(zarrdask.open_group("guarded://bucket/mine/x", mode="a")) == []

@@ -1,0 +1,279 @@
+"""Paths, and what stands at them in a store."""
+
+import json
+
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.documents import dump, stored, v2, v3
+from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, UnsupportedError
+from zarrdask.hierarchy.change import erase_node
+from zarrdask.hierarchy.create import create_node
+from zarrdask.hierarchy.find import find_node, node_exists, read_node, version_stamp
+from zarrdask.hierarchy.members import child_nodes
+from zarrdask.hierarchy.path import join_path, key_prefix, normalise_path
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
+from zarrdask.storage.memory import MemoryStore
+
+GROUP = b'{"zarr_format": 3, "node_type": "group"}'
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("\\foo//bar/", "foo/bar"),
+        ("//foo//bar/", "foo/bar"),
+        ("/", ""),
+        ("", ""),
+        (None, ""),
+        ("a", "a"),
+        ("a\\b", "a/b"),
+        (".hidden/a..b", ".hidden/a..b"),
+        ("  a ", "  a "),
+        ("A/a", "A/a"),
+    ],
+)
+def test_paths_are_normalised(path, expected):
+    assert normalise_path(path) == expected
+    assert normalise_path(expected) == expected
+
+
+@pytest.mark.parametrize("path", [".", "..", "a/../b", "a/./b", "...", "..\\x", "/a/.."])
+def test_a_name_of_periods_only_is_an_error(path):
+    with pytest.raises(MetadataError) as caught:
+        normalise_path(path)
+    assert caught.value.found == path
+
+
+@pytest.mark.parametrize("path", ["..", "a/../../etc", "a/..\\..\\etc"])
+@pytest.mark.parametrize("act", [zarrdask.open, zarrdask.create_group, zarrdask.open_array])
+def test_no_path_leaves_the_store(tmp_path, path, act):
+    with pytest.raises(MetadataError):
+        act(tmp_path / "store", path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_prefixes():
+    assert key_prefix("") == ""
+    assert key_prefix("a/b") == "a/b/"
+
+
+def test_joined_paths_are_normal():
+    assert join_path("", "a") == "a"
+    assert join_path("a", "/b//c") == "a/b/c"
+
+
+# ---- reading
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ({"zarr.json": dump(v3())}, ArrayMetadata),
+        ({"zarr.json": GROUP}, GroupMetadata),
+        ({".zarray": dump(v2())}, ArrayMetadata),
+        ({".zgroup": b'{"zarr_format": 2}'}, GroupMetadata),
+    ],
+)
+@pytest.mark.parametrize("path", ["", "a", "a/b c/d"])
+def test_a_node_is_found_by_its_documents(values, kind, path):
+    prefix = f"{path}/" if path else ""
+    store = MemoryStore({prefix + key: value for key, value in values.items()})
+    assert isinstance(find_node(store, path)[1], kind)
+    assert node_exists(store, path)
+    assert not node_exists(store, "elsewhere")
+
+
+def test_a_missing_node_is_an_error_that_names_place_and_documents(place):
+    with pytest.raises(NodeNotFoundError) as caught:
+        zarrdask.open(place, "not/there")
+    assert caught.value.key.endswith("not/there")
+    assert "zarr.json" in caught.value.expected
+    assert ".zarray" in caught.value.expected
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError, KeyError, zarrdask.ZarrdaskError])
+def test_a_missing_node_is_caught_as_python_users_do(error):
+    with pytest.raises(error):
+        zarrdask.open({}, "not/there")
+
+
+def test_a_prefix_without_a_document_is_no_group():
+    store = MemoryStore({"a/b/zarr.json": GROUP})
+    assert read_node(store, "a") is None
+    assert read_node(store, "") is None
+
+
+@pytest.mark.parametrize("name", ["zarr.json", ".zarray", ".zgroup"])
+def test_an_invalid_document_is_an_error_that_names_the_path(name):
+    store = MemoryStore({f"a/b/{name}": b"[]"})
+    with pytest.raises(MetadataError) as caught:
+        read_node(store, "a/b")
+    assert "a/b" in caught.value.key
+    assert name in caught.value.key
+
+
+def test_an_unknown_data_type_is_an_error_that_names_path_and_type():
+    store = stored(v3(data_type="int7"))
+    with pytest.raises(UnsupportedError, match="int7") as caught:
+        zarrdask.open(store)
+    assert "data_type" in caught.value.key
+
+
+def test_children_are_the_nodes_right_below():
+    values = {
+        "zarr.json": GROUP,
+        "b/zarr.json": GROUP,
+        "b/deep/zarr.json": GROUP,
+        "a/zarr.json": dump(v3()),
+        "a/c/0": b"1234",
+        "old/.zarray": dump(v2()),
+        "c/zarr.json": GROUP,
+        "nothing/file": b"1",
+        "__reserved/zarr.json": GROUP,
+        "file": b"1",
+    }
+    found = child_nodes(MemoryStore(values), "")
+    assert [name for name, _ in found] == ["a", "b", "c", "old"]
+
+
+# ---- writing
+
+
+def test_creating_a_node_creates_its_ancestors(store):
+    create_node(store, "a/b/c", GroupMetadata(3), overwrite=False)
+    assert sorted(store.list_prefix("")) == [
+        "a/b/c/zarr.json",
+        "a/b/zarr.json",
+        "a/zarr.json",
+        "zarr.json",
+    ]
+    document = json.loads(store.get("a/zarr.json"))
+    assert (document["zarr_format"], document["node_type"]) == (3, "group")
+
+
+def test_v2_ancestors_are_v2_groups(store):
+    zarrdask.create_array(store, "a/b", shape=3, dtype="i4", zarr_format=2)
+    assert sorted(store.list_prefix("")) == [".zgroup", "a/.zgroup", "a/b/.zarray"]
+    assert json.loads(store.get("a/.zgroup")) == {"zarr_format": 2}
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_an_array_at_the_root_creates_no_group(store, zarr_format):
+    zarrdask.create_array(store, shape=3, dtype="i4", zarr_format=zarr_format)
+    assert sorted(store.list_prefix("")) == [{2: ".zarray", 3: "zarr.json"}[zarr_format]]
+
+
+def test_ancestors_that_are_there_stay_as_they_are(store):
+    zarrdask.create_group(store, "a", attributes={"kept": 1})
+    zarrdask.create_group(store, "a/b/c")
+    assert dict(zarrdask.open_group(store, "a").attrs) == {"kept": 1}
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("path", ["array/x", "array/x/y"])
+def test_an_array_in_the_way_is_an_error_and_nothing_is_written(store, zarr_format, path):
+    zarrdask.create_array(store, "array", shape=3, dtype="i4", zarr_format=zarr_format)
+    before = sorted(store.list_prefix(""))
+    for overwrite in (False, True):
+        with pytest.raises(NodeExistsError, match="array"):
+            create_node(store, path, GroupMetadata(zarr_format), overwrite=overwrite)
+    assert sorted(store.list_prefix("")) == before
+
+
+@pytest.mark.parametrize("first", [2, 3])
+@pytest.mark.parametrize("second", [2, 3])
+def test_a_node_that_is_there_is_an_error_unless_it_may_be_replaced(store, first, second):
+    z = zarrdask.create_array(store, "a", shape=4, dtype="i4", chunks=2, zarr_format=first)
+    z[...] = 1
+    with pytest.raises(NodeExistsError, match="overwrite=True"):
+        zarrdask.create_group(store, "a", zarr_format=second)
+    assert np.array_equal(zarrdask.open_array(store, "a")[...], np.ones(4))
+    zarrdask.create_group(store, "a", zarr_format=second, overwrite=True)
+    assert zarrdask.open(store, "a").zarr_format == second
+    assert sorted(key for key in store.list_prefix("a/")) == [
+        {2: "a/.zgroup", 3: "a/zarr.json"}[second]
+    ]
+
+
+def test_what_cannot_be_written_erases_nothing(store):
+    z = zarrdask.create_array(store, "a", shape=4, dtype="i4")
+    z[...] = 1
+    with pytest.raises(UnsupportedError):
+        zarrdask.create_array(store, "a", shape=4, dtype="f16", overwrite=True)
+    with pytest.raises(MetadataError):
+        zarrdask.create_group(store, "a", attributes={"x": {1, 2}}, overwrite=True)
+    assert np.array_equal(zarrdask.open_array(store, "a")[...], np.ones(4))
+
+
+def test_overwriting_what_is_no_node_leaves_it_alone(store):
+    store.set("a/someones/file", b"1")
+    zarrdask.create_group(store, "a", overwrite=True)
+    assert store.get("a/someones/file") == b"1"
+
+
+@pytest.mark.parametrize("path", ["a/zarr.json", "__a", "a/__b", ".zarray", ".zattrs/x"])
+def test_reserved_names_are_refused(path):
+    with pytest.raises(MetadataError):
+        zarrdask.create_group({}, path)
+
+
+def test_erasing_a_node_leaves_its_siblings(store):
+    for path in ("a", "a/deep", "ab", "b"):
+        zarrdask.create_group(store, path)
+    erase_node(store, "a")
+    assert sorted(store.list_prefix("")) == ["ab/zarr.json", "b/zarr.json", "zarr.json"]
+
+
+def test_the_stamp_changes_when_a_document_is_written_again(tmp_path):
+    z = zarrdask.create_array(tmp_path, shape=3, dtype="i4")
+    before = version_stamp(z.store, "")
+    zarrdask.create_array(tmp_path, shape=3, dtype="i4", overwrite=True)
+    assert version_stamp(z.store, "") != before != ""
+
+
+@pytest.mark.parametrize("name", [".zarray", ".zgroup"])
+def test_members_that_another_writer_added_are_kept(name):
+    found = {"zarr_format": 2, "_NCZARR": {"a": [1]}}
+    if name == ".zarray":
+        found |= v2()
+    store = {name: dump(found)}
+    node = zarrdask.open(store, mode="r+")
+    node.attrs["units"] = "K"
+    assert json.loads(store[name])["_NCZARR"] == {"a": [1]}
+    assert json.loads(store[".zattrs"]) == {"units": "K"}
+
+
+def test_overwriting_the_root_replaces_the_other_dialect_of_the_draft():
+    dialects = ("v3-draft", "v3-draft-protocol")
+    store = {}
+    for old, new in (dialects, dialects[::-1]):
+        zarrdask.create_array(store, "a", shape=2, dtype="u1", zarr_format=old)[...] = 1
+        with pytest.raises(NodeExistsError):
+            zarrdask.create_group(store, zarr_format=new)
+        group = zarrdask.create_group(store, zarr_format=new, overwrite=True)
+        assert (list(group), zarrdask.open(store).zarr_format) == ([], new)
+        del store["zarr.json"]
+
+
+class Counting(MemoryStore):
+    """A store that keeps what it is asked for."""
+
+    def __init__(self, values):
+        super().__init__(values)
+        self.asked = []
+
+    def get_many(self, keys, scratch):
+        keys = list(keys)
+        self.asked += keys
+        return super().get_many(keys, scratch)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3, "v3-draft", "v3-draft-protocol"])
+def test_opening_asks_for_nothing_twice(zarr_format):
+    values = {}
+    zarrdask.create_array(values, "a/b", shape=2, dtype="u1", zarr_format=zarr_format)
+    store = Counting(values)
+    zarrdask.open(store, "a/b")
+    assert len(set(store.asked)) == len(store.asked)

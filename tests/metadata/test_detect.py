@@ -1,0 +1,56 @@
+"""Which format a node is in."""
+
+import pytest
+
+from tests.documents import dump, v2, v3
+from zarrdask.errors import MetadataError
+from zarrdask.metadata import detect
+from zarrdask.metadata.json import parse_json, parse_lengths, render_json
+
+
+def test_all_formats_documents_are_asked_for_at_once():
+    assert set(detect.NAMES) == {"zarr.json", ".zarray", ".zgroup", ".zattrs"}
+
+
+@pytest.mark.parametrize(
+    ("documents", "version"),
+    [
+        ({"zarr.json": dump(v3())}, 3),
+        ({".zarray": dump(v2())}, 2),
+        ({".zgroup": b'{"zarr_format": 2}'}, 2),
+        ({"zarr.json": dump(v3()), ".zarray": dump(v2())}, 3),
+    ],
+)
+def test_the_format_is_found_by_the_document(documents, version):
+    assert detect.parse(documents).zarr_format == version
+
+
+def test_nothing_is_found_where_nothing_is():
+    assert detect.parse(dict.fromkeys(detect.NAMES)) is None
+
+
+@pytest.mark.parametrize("number", [1, 4, "3", None])
+def test_an_unknown_format_is_an_error_that_lists_the_known(number):
+    with pytest.raises(MetadataError, match="2 or 3 or 'v3-draft'") as caught:
+        detect.find(number)
+    assert caught.value.found == number
+
+
+@pytest.mark.parametrize("document", [{"zarr.json": dump(v3())}, {".zarray": dump(v2())}])
+def test_metadata_are_written_in_their_own_format(document):
+    metadata = detect.parse(document)
+    assert set(document) <= set(detect.render(metadata))
+    assert detect.parse(detect.render(metadata)) == metadata
+
+
+def test_documents_are_utf8_and_may_begin_with_a_mark():
+    assert parse_json('{"a": "た"}'.encode(), "k") == {"a": "た"}
+    assert parse_json(b"\xef\xbb\xbf{}", "k") == {}
+    assert render_json({"a": "た"}, "k").decode().count("た") == 1
+
+
+@pytest.mark.parametrize("found", [None, 4, "44", (4,), [4.0], [-1], [True], [2**63]])
+def test_what_is_no_list_of_lengths_is_an_error(found):
+    with pytest.raises(MetadataError) as caught:
+        parse_lengths(found, "shape", 0)
+    assert (caught.value.key, caught.value.found) == ("shape", found)

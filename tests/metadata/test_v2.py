@@ -1,0 +1,397 @@
+"""v2 documents."""
+
+import json
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tests.documents import dump, v2, without
+from tests.formats.test_v3 import JSON
+from zarrdask.codecs.array_to_array.transpose import TransposeCodec
+from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
+from zarrdask.grids.keys import ChunkKeys
+from zarrdask.metadata import v2 as form
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
+
+BLOSC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0}
+
+
+def parse(document, attributes=None, name=".zarray"):
+    found = {name: document if isinstance(document, bytes) else dump(document)}
+    if attributes is not None:
+        found[".zattrs"] = attributes if isinstance(attributes, bytes) else dump(attributes)
+    return form.parse(found)
+
+
+def render(metadata):
+    return {
+        name: None if data is None else json.loads(data)
+        for name, data in form.render(metadata).items()
+    }
+
+
+def test_documents_become_metadata():
+    found = parse(
+        v2((10, 20), (5, 6), ">f4", "NaN", compressor=BLOSC, order="F", dimension_separator="/"),
+        {"unit": "K"},
+    )
+    assert (found.zarr_format, found.shape, found.chunk_shape) == (2, (10, 20), (5, 6))
+    assert found.dtype == np.dtype(">f4")
+    assert found.keys == ChunkKeys("v2", "/")
+    assert np.isnan(found.fill_value)
+    assert [codec.name for codec in found.codecs] == ["transpose", "bytes", "blosc"]
+    assert found.attributes == {"unit": "K"}
+
+
+def test_the_separator_is_a_dot_unless_it_is_said():
+    assert parse(v2()).keys == ChunkKeys("v2", ".")
+
+
+def test_a_group_becomes_metadata():
+    assert parse({"zarr_format": 2}, name=".zgroup") == GroupMetadata(2)
+    assert parse({"zarr_format": 2}, {"a": 1}, ".zgroup") == GroupMetadata(2, {"a": 1})
+
+
+def test_attributes_alone_are_no_node():
+    assert form.parse({".zattrs": b"{}"}) is None
+    assert form.parse({}) is None
+
+
+MANDATORY = [
+    "zarr_format",
+    "shape",
+    "chunks",
+    "dtype",
+    "compressor",
+    "fill_value",
+    "order",
+    "filters",
+]
+
+
+@pytest.mark.parametrize("member", MANDATORY)
+def test_a_missing_member_is_an_error_that_names_it(member):
+    with pytest.raises(MetadataError, match=repr(member)) as caught:
+        parse(without(v2(), member))
+    assert caught.value.key == ".zarray"
+
+
+def test_a_group_needs_its_version():
+    with pytest.raises(MetadataError, match="zarr_format"):
+        parse({}, name=".zgroup")
+
+
+@pytest.mark.parametrize("version", [1, 3, "2", 2.5, 2.0, None, True])
+@pytest.mark.parametrize(("document", "name"), [(v2(), ".zarray"), ({}, ".zgroup")])
+def test_another_zarr_format_is_an_error_that_shows_it(document, name, version):
+    with pytest.raises(MetadataError) as caught:
+        parse({**document, "zarr_format": version}, name=name)
+    assert "zarr_format" in caught.value.key
+    assert caught.value.found == version
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"[2]", b"null", b"\xff"])
+@pytest.mark.parametrize("name", [".zarray", ".zgroup", ".zattrs"])
+def test_what_is_no_json_object_is_an_error_that_names_the_document(data, name):
+    documents = {".zarray": dump(v2())} if name == ".zattrs" else {}
+    with pytest.raises(MetadataError) as caught:
+        form.parse({**documents, name: data})
+    assert caught.value.key == name
+
+
+WRONG = [
+    ("shape", None),
+    ("shape", 4),
+    ("shape", [-1]),
+    ("shape", [4.5]),
+    ("shape", [4, 4]),
+    ("chunks", None),
+    ("chunks", [0]),
+    ("chunks", [-2]),
+    ("chunks", [2, 2]),
+    ("chunks", True),
+    ("dtype", None),
+    ("dtype", "u2"),
+    ("dtype", "uint16"),
+    ("dtype", []),
+    ("dtype", "<M8"),
+    ("dtype", "|O"),
+    ("compressor", "blosc"),
+    ("compressor", []),
+    ("compressor", {}),
+    ("compressor", {"id": 5}),
+    ("compressor", {"id": "blosc", "cname": "lzo"}),
+    ("compressor", {"id": "gzip", "level": 99}),
+    ("compressor", {"id": "bz2", "levels": 1}),
+    ("fill_value", "x"),
+    ("fill_value", 65536),
+    ("fill_value", 0.5),
+    ("order", "K"),
+    ("order", "c"),
+    ("order", None),
+    ("filters", {}),
+    ("filters", "delta"),
+    ("filters", [None]),
+    ("filters", [{}]),
+    ("filters", [{"name": "delta"}]),
+    ("filters", [{"id": "delta"}]),
+    ("dimension_separator", "-"),
+    ("dimension_separator", None),
+]
+
+
+@pytest.mark.parametrize(("member", "value"), WRONG, ids=repr)
+def test_a_wrong_member_is_a_metadata_error(member, value):
+    with pytest.raises(MetadataError):
+        parse({**v2(), member: value})
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "name"),
+    [
+        ("compressor", {"id": "lzw"}, "lzw"),
+        ("filters", [{"id": "lzw"}], "lzw"),
+        ("filters", [{"id": "delta", "dtype": "<u2"}, {"id": "lzw"}], "lzw"),
+        ("dtype", "<f7", "<f7"),
+    ],
+)
+def test_what_is_unknown_is_refused_and_named(member, value, name):
+    with pytest.raises(UnsupportedError) as caught:
+        parse({**v2(), member: value})
+    assert caught.value.found == name
+
+
+@pytest.mark.parametrize("member", ["filters", "compressor"])
+def test_pickle_is_refused_with_the_reason(member):
+    value = {"id": "pickle", "protocol": 5}
+    document = v2(dtype="|O", fill_value=None, filters=[{"id": "vlen-utf8"}])
+    document[member] = [value] if member == "filters" else value
+    with pytest.raises(UnsupportedError, match="runs code") as caught:
+        parse(document)
+    assert caught.value.found == "pickle"
+
+
+def test_objects_need_an_object_codec():
+    with pytest.raises(MetadataError, match="vlen-utf8"):
+        parse(v2(dtype="|O", fill_value=None))
+    with pytest.raises(UnsupportedError) as caught:
+        parse(v2(dtype="|O", fill_value=None, filters=[{"id": "zlib"}]))
+    assert caught.value.found == "zlib"
+
+
+def test_an_object_codec_takes_objects_only():
+    with pytest.raises(ZarrdaskError):
+        parse(v2(dtype="<i4", filters=[{"id": "nosuch-utf8"}]))
+
+
+def test_no_filters_may_be_an_empty_list():
+    assert parse(v2(filters=[])) == parse(v2())
+
+
+@pytest.mark.parametrize("document", [v2(_NCZARR_ARRAY={"dimrefs": ["/x"]}, whatever=1)])
+def test_unknown_members_are_ignored_and_never_written(document):
+    found = parse(document)
+    assert found.shape == parse(v2()).shape
+    assert set(render(found)[".zarray"]) == set(MANDATORY)
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (5, 6), (2, 3, 4)])
+def test_order_f_turns_the_axes_round(shape):
+    codecs = parse(v2(shape, shape, order="F")).codecs
+    expected = [TransposeCodec(tuple(reversed(range(len(shape)))))] if len(shape) > 1 else []
+    assert [c for c in codecs if isinstance(c, TransposeCodec)] == expected
+
+
+NAMES = "_ARRAY_DIMENSIONS"
+
+
+def test_dimension_names_are_an_attribute():
+    found = parse(v2((4, 4), (2, 2)), {NAMES: ["y", "x"], "a": 1})
+    assert found.dimension_names == ("y", "x")
+    assert render(found)[".zattrs"] == {NAMES: ["y", "x"], "a": 1}
+
+
+@pytest.mark.parametrize("names", [[], ["y"], ["_scalar_"], ["a", "b", "c"], "xy", [1, 2], None])
+def test_an_attribute_that_names_other_dimensions_is_no_error(names):
+    # netCDF-C writes such (A-71).
+    assert parse(v2((4, 4), (2, 2)), {NAMES: names}).dimension_names is None
+
+
+def test_what_is_written_is_complete_and_has_no_more():
+    found = parse(v2(compressor=BLOSC, filters=[{"id": "delta", "dtype": "<u2"}]))
+    document = render(found)[".zarray"]
+    assert set(document) == set(MANDATORY)
+    assert document["zarr_format"] == 2
+    assert document["compressor"]["id"] == "blosc"
+    assert document["filters"][0]["id"] == "delta"
+    assert document["order"] == "C"
+
+
+def test_the_separator_is_written_only_if_it_is_a_slash():
+    assert "dimension_separator" not in render(parse(v2()))[".zarray"]
+    slash = render(parse(v2(dimension_separator="/")))[".zarray"]
+    assert slash["dimension_separator"] == "/"
+
+
+def test_no_filters_and_no_compressor_are_written_as_null():
+    document = render(parse(v2(filters=[])))[".zarray"]
+    assert document["filters"] is None
+    assert document["compressor"] is None
+
+
+def test_attributes_are_written_only_if_there_are_any():
+    assert render(parse(v2()))[".zattrs"] is None
+    assert render(GroupMetadata(2))[".zattrs"] is None
+    assert render(GroupMetadata(2)) == {".zgroup": {"zarr_format": 2}, ".zattrs": None}
+    assert render(GroupMetadata(2, {"foo": "た"}))[".zattrs"] == {"foo": "た"}
+
+
+def test_a_nan_fill_value_is_written_as_text_never_as_a_token():
+    data = form.render(parse(v2(dtype="<f8", fill_value="NaN")))[".zarray"]
+    assert json.loads(data, parse_constant=pytest.fail)["fill_value"] == "NaN"
+
+
+def test_bare_nan_and_infinity_tokens_of_old_writers_are_read():
+    for token, expected in (("NaN", np.nan), ("-Infinity", -np.inf)):
+        text = json.dumps(v2(dtype="<f8")).replace('"fill_value": 0', f'"fill_value": {token}')
+        assert np.array_equal(parse(text.encode()).fill_value, expected, equal_nan=True)
+
+
+COMPRESSORS = [
+    None,
+    BLOSC,
+    {"id": "blosc", "cname": "zstd", "clevel": 1, "shuffle": 2, "blocksize": 0},
+    {"id": "zlib", "level": 1},
+    {"id": "gzip", "level": 9},
+    {"id": "zstd", "level": 3},
+    {"id": "zstd", "level": 3, "checksum": True},
+    {"id": "bz2", "level": 2},
+    {"id": "lz4", "acceleration": 1},
+    {"id": "lzma", "format": 1, "check": -1, "preset": None, "filters": None},
+]
+FILTERS = [
+    None,
+    [{"id": "delta", "dtype": "<i4", "astype": "<i4"}],
+    [{"id": "shuffle", "elementsize": 4}],
+    [{"id": "delta", "dtype": "<i4", "astype": "<i4"}, {"id": "zlib", "level": 1}],
+    [{"id": "crc32", "location": "start"}],
+]
+
+
+@pytest.mark.parametrize("compressor", COMPRESSORS, ids=lambda c: c and c["id"])
+@pytest.mark.parametrize("filters", FILTERS, ids=lambda f: f and "+".join(c["id"] for c in f))
+@pytest.mark.parametrize("order", "CF")
+def test_codecs_survive_being_written_and_read(compressor, filters, order):
+    document = v2((6, 6), (2, 3), "<i4", 7, compressor=compressor, filters=filters, order=order)
+    metadata = parse(document)
+    chunk = np.arange(6, dtype="<i4").reshape(2, 3)
+    data = bytes(metadata.pipeline.encode(chunk))
+    again = parse(render(metadata)[".zarray"])
+    assert bytes(again.pipeline.encode(chunk)) == data
+    assert np.array_equal(again.pipeline.decode(data), chunk)
+    if not (compressor is None and filters and filters[-1]["id"] == "zlib"):
+        assert {k: v for k, v in render(metadata)[".zarray"].items() if v is not None} == {
+            k: v for k, v in document.items() if v is not None
+        }
+
+
+DTYPES = [
+    "<i4",
+    ">i2",
+    "|u1",
+    "<f8",
+    ">f4",
+    "<c16",
+    "|b1",
+    "|S5",
+    "<U3",
+    ">U2",
+    "<M8[ns]",
+    ">m8[D]",
+    "|V4",
+]
+
+
+@st.composite
+def documents(draw):
+    shape = draw(hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=50))
+    chunks = [draw(st.integers(1, 6)) for _ in shape]
+    document = v2(shape, chunks, draw(st.sampled_from(DTYPES)), None)
+    document["order"] = draw(st.sampled_from("CF")) if len(shape) > 1 else "C"
+    document["compressor"] = draw(st.sampled_from(COMPRESSORS))
+    if draw(st.booleans()):
+        document["dimension_separator"] = "/"
+    return document
+
+
+@given(documents(), st.dictionaries(st.text(), JSON, max_size=3))
+def test_metadata_survive_being_written_and_read(document, attributes):
+    metadata = parse(document, attributes)
+    assert isinstance(metadata, ArrayMetadata)
+    written = render(metadata)
+    assert parse(written[".zarray"], written[".zattrs"]) == metadata
+    assert written[".zarray"] == document
+    assert (written[".zattrs"] or {}) == attributes
+
+
+@given(st.sampled_from([*MANDATORY, "dimension_separator"]), JSON)
+def test_any_json_in_any_member_is_read_or_an_error_of_ours(member, value):
+    with suppress(ZarrdaskError):
+        assert parse({**v2(), member: value}) is not None
+
+
+@given(
+    st.sampled_from(
+        [
+            "blosc",
+            "gzip",
+            "zlib",
+            "zstd",
+            "bz2",
+            "lz4",
+            "lzma",
+            "delta",
+            "fixedscaleoffset",
+            "packbits",
+        ]
+    ),
+    st.sampled_from(
+        [
+            "level",
+            "cname",
+            "clevel",
+            "shuffle",
+            "blocksize",
+            "dtype",
+            "astype",
+            "acceleration",
+            "format",
+        ]
+    ),
+    JSON,
+)
+def test_any_json_in_a_codecs_configuration_is_read_or_an_error_of_ours(name, member, value):
+    for change in (
+        {"compressor": {"id": name, member: value}},
+        {"filters": [{"id": name, member: value}]},
+    ):
+        with suppress(ZarrdaskError):
+            parse({**v2(), **change})
+
+
+@pytest.mark.parametrize("fields", [[["a", "<i4"], ["b", "|S3"]], [["x", ">f4", [2]]]])
+def test_structured_types_survive(fields):
+    document = v2(dtype=fields, fill_value=None)
+    assert render(parse(document))[".zarray"]["dtype"] == fields
+
+
+def test_a_type_that_v2_lacks_cannot_be_written():
+    from zarrdask.metadata.create import ArrayOptions, plan_array
+
+    padded = np.dtype([("a", "i1"), ("b", "i4")], align=True)
+    with pytest.raises(UnsupportedError, match="packed"):
+        form.render(plan_array(ArrayOptions(shape=3, dtype=padded, zarr_format=2)))

@@ -1,0 +1,88 @@
+"""An option that a verb does not know is an error of the call, which tells what was meant."""
+
+from inspect import signature
+
+import dask.array as da
+import pytest
+
+import zarrdask
+
+
+def verbs():
+    z = zarrdask.create_array({}, shape=4, dtype="i4")
+    group = zarrdask.create_group({})
+    x = da.ones(4)
+    return {
+        "rechunk": [
+            lambda **options: zarrdask.rechunk(z, {}, **options),
+            lambda **options: zarrdask.rechunk(x, {}, **options),
+            lambda **options: zarrdask.rechunk(group, {}, **options),
+        ],
+        "copy": [
+            lambda **options: zarrdask.copy(z, {}, **options),
+            lambda **options: zarrdask.copy(group, {}, **options),
+            lambda **options: zarrdask.copy(group, in_place=True, **options),
+        ],
+        "to_zarr": [lambda **options: zarrdask.to_zarr(x, {}, **options)],
+        "store": [lambda **options: zarrdask.to_zarr({"x": x}, group, **options)],
+    }
+
+
+@pytest.mark.parametrize(
+    ("verb", "number"), [(name, at) for name, calls in verbs().items() for at in range(len(calls))]
+)
+def test_an_unknown_option_is_told_at_the_call(verb, number):
+    call = verbs()[verb][number]
+    with pytest.raises(TypeError, match=rf"^{verb}\(\) .* 'codec'; did you mean 'codecs'\?$"):
+        call(codec="gzip")
+    with pytest.raises(TypeError, match=rf"^{verb}\(\) .* 'zzz'; it has .*, compressors, "):
+        call(zzz=1)
+
+
+def test_options_of_the_verb_itself_are_meant_perhaps():
+    z = zarrdask.create_array({}, shape=4, dtype="i4")
+    with pytest.raises(TypeError, match="did you mean 'max_mem'"):
+        zarrdask.rechunk(z, {}, max_memory="1 GiB")
+
+
+SUGGESTIONS = {"chunk": "chunks", "compressor": "compressors", "dimension_separator": "separator"}
+
+
+@pytest.mark.parametrize("name", SUGGESTIONS)
+def test_a_new_array_suggests_the_right_name(name):
+    group = zarrdask.create_group({})
+    message = rf"^create_array\(\) .* '{name}'; did you mean '{SUGGESTIONS[name]}'\?$"
+    for place, create in (({}, zarrdask.create_array), ("a", group.create_array)):
+        with pytest.raises(TypeError, match=message):
+            create(place, shape=4, dtype="i4", **{name: 2})
+    assert list(group) == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **options: zarrdask.open({}, **options),
+        lambda **options: zarrdask.open_array({}, **options),
+        lambda **options: zarrdask.open_group({}, **options),
+        lambda **options: zarrdask.create_group({}, **options),
+        lambda **options: zarrdask.from_zarr({}, **options),
+        lambda **options: zarrdask.append(da.ones(4), {}, **options),
+        lambda **options: zarrdask.verify({}, **options),
+        lambda **options: zarrdask.consolidate_metadata({}, **options),
+    ],
+)
+def test_every_verb_suggests_the_right_name(call):
+    with pytest.raises(TypeError, match="'path'; did you mean 'component'"):
+        call(path="a")
+    with pytest.raises(TypeError, match="did you mean 'storage_options'"):
+        call(storage_option={})
+
+
+def test_a_plan_suggests_the_right_name():
+    with pytest.raises(TypeError, match="did you mean 'chunks'"):
+        zarrdask.plan_write(da.ones(4), chunk=2)
+
+
+def test_verbs_keep_their_signatures():
+    assert "dimension_names" in signature(zarrdask.create_array).parameters
+    assert zarrdask.create_array.__doc__.startswith("Create an array")

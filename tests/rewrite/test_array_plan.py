@@ -1,0 +1,201 @@
+"""Rewrites that are cut short, beside others who change source or target meanwhile."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import zarrdask
+from zarrdask.rewrite import array_plan
+from zarrdask.rewrite.passes import Pass
+
+
+class CutShort(Exception):
+    """What a run that is killed never sees."""
+
+
+VALUES = np.arange(64 * 64).reshape(64, 64)
+
+
+@pytest.fixture
+def source(tmp_path):
+    array = zarrdask.create_array(tmp_path / "a", shape=(64, 64), dtype="i4", chunks=(8, 64))
+    array[...] = VALUES
+    return array
+
+
+def columns(source, target, **options):
+    return zarrdask.rechunk(
+        source, target, chunks=(64, 8), max_mem=10_000, scheduler="sync", **options
+    )
+
+
+def cut_short(plan, monkeypatch, tasks=3):
+    """Execute a plan, but for what comes after some tasks."""
+    done, call = [], Pass.__call__
+
+    def some(self, number):
+        if len(done) == tasks:
+            raise CutShort
+        done.append(number)
+        return call(self, number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pass, "__call__", some)
+        with pytest.raises(CutShort):
+            plan.execute("sync", progress=False)
+
+
+def finish(plan, **options):
+    return plan.execute("sync", progress=False, **options)
+
+
+def names(place):
+    return sorted(path.name for path in place.iterdir())
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_an_array_that_was_made_meanwhile_stays(source, tmp_path, monkeypatch, restart):
+    cut_short(columns(source, tmp_path / "b"), monkeypatch)
+    theirs = zarrdask.create_array(tmp_path / "b", shape=(64, 64), dtype="i4", chunks=(64, 8))
+    assert not theirs[...].any()  # nothing of what was begun
+    theirs[...] = -1
+    with pytest.raises(zarrdask.errors.NodeExistsError):
+        finish(columns(source, tmp_path / "b"), restart=restart)
+    assert (theirs[...] == -1).all()
+
+
+def test_what_was_cut_short_at_the_very_end_is_not_taken_for_the_next(
+    source, tmp_path, monkeypatch
+):
+    def cut(*_, **__):
+        raise CutShort
+
+    for step in ("_commit",):
+        with monkeypatch.context() as patch:
+            patch.setattr(array_plan.RechunkPlan, step, cut)
+            with pytest.raises(CutShort):
+                finish(columns(source, tmp_path / "b"))
+    source[...] = VALUES + 1000
+    found = finish(columns(source, tmp_path / "b"))
+    np.testing.assert_array_equal(found[...], VALUES + 1000)
+    source[...] = VALUES
+    found = finish(columns(source, tmp_path / "b", overwrite=True))
+    np.testing.assert_array_equal(found[...], VALUES)
+
+
+def test_of_two_at_once_one_does_it_and_nothing_is_left(source, tmp_path):
+    def run(_):
+        try:
+            return finish(columns(source, tmp_path / "b"))
+        except zarrdask.errors.NodeExistsError:
+            return None
+
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(run, range(2)))
+    assert any(found)
+    np.testing.assert_array_equal(zarrdask.open_array(tmp_path / "b")[...], VALUES)
+    assert names(tmp_path / "b") == ["c", "zarr.json"]
+
+
+def test_a_source_that_was_changed_is_refused(source, tmp_path):
+    plan = columns(source, tmp_path / "b")
+    source.attrs["units"] = "K"  # that makes no difference
+    source.resize((16, 64))
+    with pytest.raises(zarrdask.errors.StoreError, match="plan it again"):
+        finish(plan)
+    assert not (tmp_path / "b").exists()
+
+
+def test_an_array_that_grows_and_was_shrunk_meanwhile_gets_all_again(source, tmp_path, monkeypatch):
+    target = zarrdask.create_array(tmp_path / "b", shape=(20, 64), dtype="i4", chunks=(10, 32))
+    target[...] = VALUES[:20]
+
+    def more():
+        return zarrdask.rechunk(source, tmp_path / "b", append=0, max_mem=7000, scheduler="sync")
+
+    cut_short(more(), monkeypatch, tasks=2)
+    target.resize((5, 64))
+    target.resize((20, 64))
+    found = finish(more())
+    np.testing.assert_array_equal(found[20:], VALUES[20:])
+
+
+def test_what_was_added_is_not_added_twice(source, tmp_path, monkeypatch):
+    target = zarrdask.create_array(tmp_path / "b", shape=(3, 64), dtype="i4", chunks=(10, 32))
+
+    def more():
+        return zarrdask.rechunk(source, target, append=0, source_region=np.s_[:20])
+
+    grow = array_plan.grow
+
+    def cut(*args):
+        grow(*args)
+        raise CutShort
+
+    with monkeypatch.context() as patch:
+        patch.setattr(array_plan, "grow", cut)
+        with pytest.raises(CutShort):
+            finish(more())
+    assert names(tmp_path / "b") == ["c", "zarr.json"]
+    assert zarrdask.open_array(tmp_path / "b").shape == (23, 64)
+
+
+@pytest.mark.parametrize("verb", [zarrdask.copy, zarrdask.rechunk])
+def test_a_group_that_was_opened_for_reading_is_not_written_to(source, tmp_path, verb):
+    zarrdask.create_group(tmp_path / "g")
+    with pytest.raises(zarrdask.errors.ReadOnlyError):
+        verb(source, zarrdask.open_group(tmp_path / "g"), overwrite=True)
+    assert names(tmp_path / "g") == ["zarr.json"]
+
+
+class TestGroup:
+    @pytest.fixture
+    def group(self, tmp_path):
+        root = zarrdask.create_group(tmp_path / "g")
+        for name in ("x", "y"):
+            root.create_array(name, shape=(64, 64), dtype="i4", chunks=(8, 64))[...] = VALUES
+        return root
+
+    def test_what_else_is_there_stays_when_it_begins_anew(self, group, tmp_path, monkeypatch):
+        target = tmp_path / "h"
+        other = zarrdask.create_array(target / "other", shape=3, dtype="i4")
+        other[...] = 5
+        (target / "notes.txt").write_text("mine")
+        cut_short(columns(group, target), monkeypatch)
+        found = finish(columns(group, target), restart=True)
+        np.testing.assert_array_equal(found["y"][...], VALUES)
+        assert names(target) == ["notes.txt", "other", "x", "y", "zarr.json"]
+        assert (other[...] == 5).all()
+
+    def test_an_array_that_was_made_meanwhile_stays(self, group, tmp_path, monkeypatch):
+        cut_short(columns(group, tmp_path / "h"), monkeypatch)
+        theirs = zarrdask.create_array(tmp_path / "h" / "y", shape=3, dtype="i4")
+        theirs[...] = 1
+        with pytest.raises(zarrdask.errors.NodeExistsError):
+            finish(columns(group, tmp_path / "h"))
+        assert (theirs[...] == 1).all()
+
+    def test_a_run_that_is_cut_short_between_arrays_goes_on(self, group, tmp_path, monkeypatch):
+        target = tmp_path / "h"
+        tasks = columns(group["x"], tmp_path / "one").tasks
+        cut_short(columns(group, target), monkeypatch, tasks=tasks)
+        done = (target / "x" / "zarr.json").stat().st_mtime_ns
+        found = finish(columns(group, target))
+        assert (target / "x" / "zarr.json").stat().st_mtime_ns == done
+        for name in ("x", "y"):
+            np.testing.assert_array_equal(found[name][...], VALUES)
+        assert names(target) == ["x", "y", "zarr.json"]
+
+    def test_it_may_take_the_place_of_an_array(self, group, source, tmp_path):
+        found = finish(columns(group, tmp_path / "a", overwrite=True))
+        np.testing.assert_array_equal(found["y"][...], VALUES)
+
+
+def test_a_new_array_of_the_draft_shows_nothing_of_what_was_cut_short(source, monkeypatch):
+    target = {}
+    cut_short(columns(source, target, zarr_format="v3-draft"), monkeypatch)
+    array = zarrdask.create_array(
+        target, shape=(64, 64), dtype="i4", chunks=(64, 8), zarr_format="v3-draft"
+    )
+    assert array.nchunks_stored() == 0

@@ -1,0 +1,472 @@
+"""Locks of stored units: who holds one does so alone, among threads and among processes."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import dask
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.graph.writes import SlowStore
+from zarrdask.runtime import locks
+from zarrdask.runtime.locks import UnitLocks, place_of
+from zarrdask.storage.fsspec import FsspecStore
+from zarrdask.storage.local import LocalStore
+from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.sharding_transformer import ShardingTransformer
+from zarrdask.storage.v3_draft import DraftStore
+
+PATIENCE = 60
+
+
+@pytest.fixture(params=["memory", "files"])
+def store(request, tmp_path):
+    return MemoryStore() if request.param == "memory" else LocalStore(str(tmp_path))
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path, setting):
+    """Where the files to lock are."""
+    found = tmp_path / "locks"
+    setting({"zarrdask.lock-directory": str(found)})
+    return found
+
+
+@contextmanager
+def thread(work):
+    """Do some work in a thread, and wait for its end."""
+    found = threading.Thread(target=work)
+    found.start()
+    try:
+        yield found
+    finally:
+        found.join(PATIENCE)
+        assert not found.is_alive()
+
+
+# ---- names
+
+
+def test_a_place_is_the_same_by_any_store_and_prefix(tmp_path):
+    (tmp_path / "real" / "g").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "a b").mkdir()
+    real = str(tmp_path / "real")
+    expected = f"{os.path.realpath(real)}/g/a/"
+    for store, prefix in (
+        (LocalStore(real), "g/a/"),
+        (LocalStore(f"{real}/g"), "a/"),
+        (LocalStore(f"{real}/g/a"), ""),
+        (LocalStore(str(tmp_path / "link")), "g/a/"),
+        (FsspecStore.from_url(f"local://{real}"), "g/a/"),
+        (DraftStore(LocalStore(real)), "g/a/"),
+    ):
+        assert place_of(store, prefix) == expected
+    assert place_of(LocalStore(f"{tmp_path}/a b"), "").endswith("/a b/")
+    assert place_of(LocalStore("/"), "") == "//"
+    memory = FsspecStore.from_url("memory://b")
+    assert place_of(memory, "a/") == "memory:///b/a/"
+
+
+def test_two_stores_of_one_dict_are_one_place():
+    values = {}
+    assert place_of(MemoryStore(values), "a/") == place_of(MemoryStore(values), "a/")
+    assert place_of(MemoryStore(values), "") != place_of(MemoryStore(), "")
+    own = MemoryStore()
+    assert place_of(own, "") == place_of(MemoryStore(own.values), "")
+
+
+# ---- holding one
+
+
+def test_threads_wait_for_each_other(store):
+    holders, most, done = [], [], []
+
+    def work():
+        for _ in range(20):
+            with UnitLocks(store).changing("unit"):
+                holders.append(1)
+                most.append(len(holders))
+                time.sleep(0.0005)
+                holders.pop()
+        done.append(1)
+
+    with thread(work), thread(work), thread(work):
+        pass
+    assert (len(done), max(most)) == (3, 1)
+
+
+def test_other_units_are_free(store):
+    unit_locks = UnitLocks(store)
+    with unit_locks.changing("unit"), thread(lambda: unit_locks.changing("other").__enter__()):
+        pass
+
+
+def test_it_is_seen_whether_a_unit_is_being_changed(store):
+    unit_locks = UnitLocks(store)
+    assert not unit_locks.is_changing("unit")
+    with unit_locks.changing("unit"):
+        assert UnitLocks(store).is_changing("unit")
+        assert not unit_locks.is_changing("other")
+    assert not unit_locks.is_changing("unit")
+
+
+def test_an_error_gives_it_back(store):
+    for _ in range(3):
+        with pytest.raises(KeyError), UnitLocks(store).changing("unit"):
+            raise KeyError
+
+
+def test_nothing_is_left(store, directory):
+    with UnitLocks(store).changing("unit"):
+        pass
+    assert not directory.exists() or os.listdir(directory) == ["traces"]
+    assert not locks._HELD
+
+
+def test_another_lock_is_held_around_it(store):
+    order = []
+
+    @contextmanager
+    def among(name):
+        order.append(("wait", name))
+        assert not UnitLocks(store).is_changing(name)
+        yield
+        order.append(("done", name))
+
+    with UnitLocks(store, among).changing("unit"):
+        order.append("here")
+    assert order == [("wait", "unit"), "here", ("done", "unit")]
+
+
+# ---- processes
+
+HOLD = """
+import sys
+import dask
+from zarrdask.runtime.locks import UnitLocks
+from zarrdask.storage.local import LocalStore
+
+dask.config.set({"zarrdask.lock-directory": sys.argv[1]})
+with UnitLocks(LocalStore("/")).changing("unit"):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@contextmanager
+def holder(directory):
+    """Let another process hold the lock of "unit"."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(directory)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout.readline() == "held\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_processes_wait_for_each_other(directory):
+    unit_locks, got = UnitLocks(LocalStore("/")), []
+
+    def work():
+        with unit_locks.changing("unit"):
+            got.append(time.monotonic())
+
+    with holder(directory) as process, thread(work):
+        assert unit_locks.is_changing("unit")
+        time.sleep(0.2)
+        assert not got
+        process.stdin.write("\n")
+        process.stdin.flush()
+    assert got
+
+
+def test_a_process_that_is_killed_holds_nothing(directory):
+    unit_locks = UnitLocks(LocalStore("/"))
+    with holder(directory) as process:
+        process.send_signal(signal.SIGKILL)
+        process.wait(PATIENCE)
+        with unit_locks.changing("unit"):
+            pass
+    assert not unit_locks.is_changing("unit")
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_holds_nothing_of_its_parent(store):
+    unit_locks = UnitLocks(store)
+    with unit_locks.changing("unit"):
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            if not store.shared:  # it has a memory of its own
+                with unit_locks.changing("unit"):
+                    os._exit(0)
+            time.sleep(0.5)
+            os._exit(0)
+    # The child still has what was open then.
+    with unit_locks.changing("unit"):
+        pass
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_directory_that_was_tidied_up_is_made_again(directory):
+    unit_locks = UnitLocks(LocalStore("/"))
+    with unit_locks.changing("unit"):
+        for path in directory.iterdir():
+            path.unlink()
+        directory.rmdir()
+    with unit_locks.changing("unit"):
+        assert len(list(directory.iterdir())) == 2
+        assert directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_directory_that_can_not_be_made_is_an_error_that_says_what_to_do(setting, tmp_path):
+    (tmp_path / "file").touch()
+    setting({"zarrdask.lock-directory": str(tmp_path / "file" / "locks")})
+    z = zarrdask.create_array(tmp_path / "a", shape=4, dtype="i4", chunks=2)
+    with pytest.raises(zarrdask.errors.StoreError, match=r"zarrdask\.lock-directory"):
+        z[1:] = 1
+    z[:2] = 5
+    assert z[...].tolist() == [5, 5, 1, 1] or z[...].tolist() == [5, 5, 0, 0]
+
+
+def test_by_default_a_user_has_a_directory_of_temporary_files(setting):
+    setting({"zarrdask.lock-directory": None})
+    expected = Path(tempfile.gettempdir()) / f"zarrdask-{os.geteuid()}"
+    with UnitLocks(LocalStore("/")).changing("unit"):
+        assert list(expected.iterdir())
+
+
+# ---- units that are changed in part
+
+
+def test_parts_of_a_unit_are_written_by_threads(store):
+    z = zarrdask.create_array(SlowStore(store), "a", shape=8, dtype="i4", chunks=8)
+
+    def part(i):
+        zarrdask.open_array(z.store, "a", mode="r+")[i : i + 1] = i + 1
+
+    with thread(lambda: part(0)), thread(lambda: part(1)), thread(lambda: part(2)):
+        part(3)
+    assert z[:4].tolist() == [1, 2, 3, 4]
+
+
+def _part(place, directory, i):
+    dask.config.set({"zarrdask.lock-directory": directory})
+    z = zarrdask.open_array(SlowStore(LocalStore(place)), mode="r+")
+    for value in range(10):
+        z[i : i + 1] = value
+
+
+def test_parts_of_a_unit_are_written_by_processes(tmp_path, directory):
+    place = str(tmp_path / "a")
+    zarrdask.create_array(place, shape=8, dtype="i4", chunks=8)
+    context = multiprocessing.get_context("forkserver")
+    processes = [context.Process(target=_part, args=(place, str(directory), i)) for i in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+    assert zarrdask.open_array(place)[...].tolist() == [9, 9, 9, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("layout", [{"chunks": 8}, {"chunks": 2, "shards": 8}], ids=str)
+def test_a_unit_that_is_replaced_while_a_part_is_changed_is_not_lost(store, layout):
+    """The part was read before the whole was stored, and is stored after it."""
+    reading, replaced = threading.Event(), threading.Event()
+
+    class Paused(type(store)):
+        __hash__ = object.__hash__
+
+        def get(self, key):
+            found = super().get(key)
+            if key == "c/0" and threading.current_thread().name == "part":
+                reading.set()
+                assert replaced.wait(PATIENCE)
+            return found
+
+        def set(self, key, value):
+            super().set(key, value)
+            if key == "c/0" and threading.current_thread().name == "whole":
+                replaced.set()
+
+    paused = Paused(*([] if not store.shared else [store.root]))
+    z = zarrdask.create_array(paused, shape=8, dtype="i4", **layout)
+    z[...] = 1
+
+    def part():
+        z.write((slice(1, 3, 1),), np.full(2, 2, "i4"), threads=1)
+
+    def whole():
+        assert reading.wait(PATIENCE)
+        z.write((slice(0, 8, 1),), np.full(8, 3, "i4"), threads=1)
+
+    threads = [threading.Thread(target=part, name="part")]
+    threads.append(threading.Thread(target=whole, name="whole"))
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(PATIENCE)
+    # The whole came later: not a mixture of it and of what was there before.
+    assert z[...].tolist() == [3] * 8
+
+
+@pytest.mark.parametrize("layout", [{"chunks": 8}, {"chunks": 2, "shards": 8}], ids=str)
+def test_so_it_is_if_the_part_is_done_before_the_whole_looks(store, layout):
+    """The part was read before the whole was stored, and stored and given back after it."""
+    reading, replaced, done = threading.Event(), threading.Event(), threading.Event()
+
+    class Paused(type(store)):
+        __hash__ = object.__hash__
+
+        def get(self, key):
+            found = super().get(key)
+            if key == "c/0" and threading.current_thread().name == "part":
+                reading.set()
+                assert replaced.wait(PATIENCE)
+            return found
+
+        def set(self, key, value):
+            super().set(key, value)
+            if key == "c/0" and threading.current_thread().name == "whole":
+                replaced.set()
+                assert done.wait(PATIENCE)
+
+    paused = Paused(*([] if not store.shared else [store.root]))
+    z = zarrdask.create_array(paused, shape=8, dtype="i4", **layout)
+    z[...] = 1
+
+    def part():
+        z.write((slice(1, 3, 1),), np.full(2, 2, "i4"), threads=1)
+        done.set()
+
+    def whole():
+        assert reading.wait(PATIENCE)
+        z.write((slice(0, 8, 1),), np.full(8, 3, "i4"), threads=1)
+
+    threads = [threading.Thread(target=part, name="part")]
+    threads.append(threading.Thread(target=whole, name="whole"))
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(PATIENCE)
+    assert z[...].tolist() == [3] * 8
+
+
+def test_who_changed_a_part_leaves_a_trace_for_those_who_store_the_whole(store):
+    unit_locks, others = UnitLocks(store), UnitLocks(store)
+    mark = unit_locks.mark("unit")
+    assert not unit_locks.is_disturbed(mark)
+    with others.changing("unit"):
+        assert unit_locks.is_disturbed(mark)
+        inside = unit_locks.mark("unit")
+    assert unit_locks.is_disturbed(mark)
+    assert unit_locks.is_disturbed(inside)
+    assert not unit_locks.is_disturbed(unit_locks.mark("unit"))
+    mark = unit_locks.mark("unit")
+    with pytest.raises(KeyError), others.changing("unit"):
+        raise KeyError
+    assert unit_locks.is_disturbed(mark)
+
+
+def test_a_trace_of_another_process_is_seen(directory):
+    unit_locks = UnitLocks(LocalStore("/"))
+    mark = unit_locks.mark("unit")
+    with holder(directory) as process:
+        process.communicate("\n", PATIENCE)
+    assert not unit_locks.is_changing("unit")
+    assert unit_locks.is_disturbed(mark)
+
+
+def test_where_no_trace_can_be_left_the_lock_stays_to_be_seen(directory, monkeypatch):
+    unit_locks = UnitLocks(LocalStore("/"))
+    mark = unit_locks.mark("unit")
+
+    def full(*_):
+        raise OSError(28, "no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", full)
+        with UnitLocks(LocalStore("/")).changing("unit"):
+            pass
+    assert unit_locks.is_disturbed(mark)
+    with unit_locks.changing("unit"):
+        pass
+    assert not unit_locks.is_changing("unit")
+
+
+def test_traces_that_were_tidied_up_begin_again(directory):
+    with UnitLocks(LocalStore("/")).changing("unit"):
+        pass
+    (directory / "traces").unlink()
+    mine, others = UnitLocks(LocalStore("/")), UnitLocks(LocalStore("/"))
+    mark = mine.mark("unit")
+    with others.changing("unit"):
+        pass
+    assert mine.is_disturbed(mark)
+
+
+def test_what_is_beyond_the_array_is_kept_where_somebody_makes_it_longer(store):
+    z = zarrdask.create_array(store, shape=6, dtype="i4", chunks=4)
+    z[...] = 1
+    longer = zarrdask.open_array(store, mode="r+")
+    longer.resize(8)
+    longer[...] = 2
+    z[...] = 3  # it knows of six
+    assert longer[...].tolist() == [3] * 6 + [2] * 2
+    z.resize(6)
+    longer[...] = 4
+    assert z[...].tolist() == [4] * 6
+
+
+@pytest.mark.parametrize("layout", [{"chunks": 4}, {"chunks": 2, "shards": 4}], ids=str)
+def test_a_damaged_unit_is_replaced_if_all_of_it_is_written(store, layout):
+    z = zarrdask.create_array(store, shape=6, dtype="i4", **layout)
+    z[...] = 1
+    store.set("c/1", b"nonsense" * 20)
+    with pytest.raises(zarrdask.errors.CodecError):
+        z[4:5] = 2
+    z[4:] = 2
+    assert z[...].tolist() == [1] * 4 + [2] * 2
+
+
+def test_whole_units_take_no_lock(store, monkeypatch):
+    z = zarrdask.create_array(store, shape=(9, 6), dtype="i4", chunks=3)
+    monkeypatch.setattr(UnitLocks, "changing", None)
+    z[...] = 1
+    z[3:, :3] = 2
+    with pytest.raises(TypeError):
+        z[4:, :3] = 3
+
+
+def test_chunks_that_a_transformer_keeps_in_one_value_have_one_lock(monkeypatch):
+    names = []
+    real = UnitLocks.changing
+    monkeypatch.setattr(
+        UnitLocks, "changing", lambda self, name: (names.append(name), real(self, name))[1]
+    )
+    transformers = [ShardingTransformer((2, 1)), ShardingTransformer((2, 3))]
+    z = zarrdask.create_array(
+        {}, shape=(8, 6), dtype="i4", chunks=1, storage_transformers=transformers
+    )
+    z[...] = 1
+    place = z.stored.place
+    assert set(names) == {f"{place}c/{i}/{j}" for i in range(2) for j in range(2)}
+    assert len(names) == 48
+    assert z[...].sum() == 48

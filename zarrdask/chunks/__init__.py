@@ -1,0 +1,1 @@
+"""Reading and writing the chunks of a stored array."""

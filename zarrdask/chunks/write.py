@@ -1,0 +1,215 @@
+"""Write regions of a stored array: whole units are stored, others changed."""
+
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from zarrdask.chunks.stored import StoredChunks
+from zarrdask.codecs.array_to_bytes.sharding import Shard, shard_of
+from zarrdask.codecs.decode import put_fill
+from zarrdask.codecs.pipeline import Pipeline
+from zarrdask.dtypes.fill_values import only_fill
+from zarrdask.errors import CodecError, LinkError, ZarrdaskError
+from zarrdask.grids.base import ChunkGrid, Index
+from zarrdask.indexing.projection import Cuts, Points, Request, cut, numpy_index, permute
+from zarrdask.runtime import buffers
+from zarrdask.runtime.locks import Lock, UnitLocks
+from zarrdask.runtime.threads import in_parts
+from zarrdask.storage.byte_ranges import Buffer
+
+#: What becomes of what a unit holds beyond the array's end. Of a new array, it becomes the fill
+#: value. Of one that is there it is kept: somebody may just be making the array longer.
+Beyond = Literal["fill", "keep"]
+
+
+def write_region(
+    chunks: StoredChunks,
+    request: Request,
+    values: np.ndarray,
+    *,
+    empty: bool,
+    beyond: Beyond = "keep",
+    threads: int | None = 1,
+    among: Lock | None = None,
+) -> int:
+    """Write values to a region, or to any other part of an array.
+
+    A unit that the region covers is encoded and stored; one that it covers in part is read,
+    changed and stored, while no other writer of this machine stores it.
+
+    Parameters
+    ----------
+    chunks : Chunks
+    request : Request
+        Where to, as in `read_region`.
+    values : ndarray
+        Of the request's shape and the array's dtype.
+    empty : bool
+        Whether units that hold only the fill value are stored; they are erased otherwise.
+    beyond : {"keep", "fill"}
+        What becomes of what units hold beyond the end of the array: what is kept has to be read.
+    threads : int, optional
+        How many encode at a time.
+    among : Lock, optional
+        Keeps writers on other machines from a unit that is covered in part.
+
+    Returns
+    -------
+    int
+        How many units were stored.
+
+    Raises
+    ------
+    CodecError
+        If values can't be encoded, or a unit that is to be changed is damaged.
+    StoreError
+        If the store fails.
+    """
+    cuts = cut(request, chunks.metadata.grid.axes)
+    locks = UnitLocks(chunks.store, among)
+
+    def write(part: Cuts) -> int:
+        return _write(chunks, part, values, locks, empty=empty, beyond=beyond)
+
+    return sum(in_parts(write, cuts, threads))
+
+
+def _write(
+    chunks: StoredChunks,
+    cuts: Cuts,
+    values: np.ndarray,
+    locks: UnitLocks,
+    *,
+    empty: bool,
+    beyond: Beyond,
+) -> int:
+    grid, stored = chunks.metadata.grid, 0
+    for index, inside, outside in zip(*cuts, strict=True):
+        if inside is None or (beyond == "fill" and _reaches_edges(grid, index, inside)):
+            data = _encode(chunks, index, inside, values[outside], empty=empty)
+            _put_whole(chunks, index, data, locks)
+        else:
+            with locks.changing(chunks.lock_name(index)):
+                data = _encode_part(chunks, index, inside, values[outside], empty=empty)
+                _put(chunks, index, data)
+        stored += data is not None
+    return stored
+
+
+def _put_whole(chunks: StoredChunks, index: Index, data: Buffer | None, locks: UnitLocks) -> None:
+    name = chunks.lock_name(index)
+    if not chunks.is_packed:
+        mark = locks.mark(name)
+        _put(chunks, index, data)
+        if not locks.is_disturbed(mark):
+            return
+        # What is there may come from before, and have a part that someone changed.
+    with locks.changing(name):
+        _put(chunks, index, data)
+
+
+def _put(chunks: StoredChunks, index: Index, data: Buffer | None) -> None:
+    key = chunks.key(index)
+    if data is None:
+        try:
+            chunks.units.erase(key)
+            return
+        except LinkError:
+            # Nothing is erased through a link, but a stored unit of the fill value reads the same.
+            pipeline = chunks.metadata.pipeline_at(index)
+            data = pipeline.encode(filled(pipeline))
+    chunks.units.set(key, data)
+
+
+def _encode(
+    chunks: StoredChunks, index: Index, inside: Any, values: np.ndarray, *, empty: bool
+) -> Buffer | None:
+    """Return the stored form of a unit, or None if it need not be stored."""
+    pipeline = chunks.metadata.pipeline_at(index)
+    if inside is not None:
+        padded = filled(pipeline)
+        padded[inside] = values
+        values = padded
+    return _encoded(chunks, index, pipeline, values, empty=empty)
+
+
+def _encoded(
+    chunks: StoredChunks, index: Index, pipeline: Pipeline, values: np.ndarray, *, empty: bool
+) -> Buffer | None:
+    if not empty and only_fill(values, pipeline.spec.fill_value):
+        return None
+    try:
+        return pipeline.encode(values)
+    except ZarrdaskError as error:
+        raise error.within(chunks.key(index)) from error.__cause__
+
+
+def _encode_part(
+    chunks: StoredChunks, index: Index, inside: Any, values: np.ndarray, *, empty: bool
+) -> Buffer | None:
+    """Return the new stored form of a unit of which a part changes."""
+    pipeline, key = chunks.metadata.pipeline_at(index), chunks.key(index)
+    try:
+        if shard_of(pipeline) is not None and _is_box(inside):
+            return _update_shard(chunks, pipeline, key, inside, values, empty=empty)
+        merged = _merge(chunks, pipeline, key, inside, values)
+    except CodecError as error:
+        if _reaches_edges(chunks.metadata.grid, index, inside):
+            # All that anybody can see of it is replaced: nothing is to be kept of what is damaged.
+            return _encode(chunks, index, inside, values, empty=empty)
+        raise error.within(key) from error.__cause__
+    except ZarrdaskError as error:
+        raise error.within(key) from error.__cause__
+    return _encoded(chunks, index, pipeline, merged, empty=empty)
+
+
+def filled(pipeline: Pipeline) -> np.ndarray:
+    """Return a chunk that holds the fill value."""
+    spec = pipeline.spec
+    chunk = buffers.chunk(spec.shape, spec.dtype)
+    put_fill(chunk, ..., spec.fill_value)
+    return chunk
+
+
+def _is_box(request: Request) -> bool:
+    """Whether a request is a block of neighbouring elements."""
+    return not isinstance(request, Points) and all(
+        isinstance(pick, slice) and pick.step == 1 for pick in request
+    )
+
+
+def _reaches_edges(grid: ChunkGrid, index: Index, inside: Any) -> bool:
+    """Whether all elements of a unit that lie in the array are covered."""
+    return _is_box(inside) and all(
+        pick.start == 0 and pick.stop == min(length, size - at)
+        for pick, length, at, size in zip(
+            inside, grid.shape_of(index), grid.start(index), grid.shape, strict=True
+        )
+    )
+
+
+def _merge(
+    chunks: StoredChunks, pipeline: Pipeline, key: str, inside: Any, values: np.ndarray
+) -> np.ndarray:
+    data = chunks.units.get(key)
+    unit = filled(pipeline) if data is None else pipeline.decode(data)
+    if not unit.flags.writeable or unit.dtype != pipeline.spec.dtype:
+        unit = np.array(unit, pipeline.spec.dtype)
+    unit[numpy_index(inside)] = values
+    return unit
+
+
+def _update_shard(
+    chunks: StoredChunks,
+    pipeline: Pipeline,
+    key: str,
+    inside: Any,
+    values: np.ndarray,
+    *,
+    empty: bool,
+) -> Buffer | None:
+    shard, axes = cast(Shard, pipeline.serializer), pipeline.axes
+    if axes is not None:
+        inside, values = permute(inside, axes), values.transpose(axes)
+    encoded = shard.update(chunks.units.get(key), inside, values)
+    return shard.assemble({}) if encoded is None and empty else encoded

@@ -1,0 +1,113 @@
+"""``bitround``: numbers with fewer significant bits, which compress better (C-56)."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from zarrdask.codecs.array_to_array.cast import bit_length, floats
+from zarrdask.codecs.base import ChunkSpec, Json, Kind, configuration, integer
+from zarrdask.codecs.numeric import native, part_of
+from zarrdask.compliance import report_deviation
+from zarrdask.dtypes.ml import kind_of, name_of
+from zarrdask.errors import MetadataError
+
+_MOST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class BitroundCodec:
+    """Array -> array; what it drops is lost.
+
+    Parameters
+    ----------
+    keepbits : int
+        Of the mantissa of a float, half to even; of an integer, from its highest set bit. Signed
+        integers are rounded by their bits, whatever sign they have (conformance X-C9).
+    """
+
+    keepbits: int
+
+    name: ClassVar[str] = "bitround"
+    kind: ClassVar[Kind] = Kind.ARRAY_ARRAY
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+        keepbits = configuration(found, cls.name, {"keepbits": ...})["keepbits"]
+        key = f"{cls.name}.keepbits"
+        if integer(keepbits, key, 0, _MOST) == 0:
+            report_deviation("X-C9", "no bit is kept", key=key, found=0, expected="1 or more")
+        return cls(keepbits)
+
+    def to_json(self) -> Json:  # noqa: D102
+        return {"name": self.name, "configuration": {"keepbits": self.keepbits}}
+
+    def resolve(self, spec: ChunkSpec) -> ChunkSpec:  # noqa: D102
+        part = part_of(spec.dtype)
+        floating = part.kind == "f" and name_of(part) is None
+        if not (floating or part.kind in "iumM" or name_of(part) == "bfloat16"):
+            raise MetadataError(
+                "this codec can't round such elements",
+                key=f"codec {self.name}",
+                found=str(spec.dtype),
+                expected="integers, floats of 16 bits or more, or complex numbers of them",
+            )
+        fill = self.encode(np.array(spec.fill_value, spec.dtype))[()]
+        return ChunkSpec(spec.shape, spec.dtype, fill)
+
+    def encode(self, chunk: np.ndarray) -> np.ndarray:  # noqa: D102
+        chunk = native(chunk)
+        parts = chunk.reshape(-1).view(part_of(chunk.dtype))
+        rounded = self._round_floats if kind_of(parts.dtype) == "f" else self._round_integers
+        return rounded(parts).view(chunk.dtype).reshape(chunk.shape)
+
+    def _round_floats(self, values: np.ndarray) -> np.ndarray:
+        drop = floats(values.dtype).digits - 1 - self.keepbits
+        if drop <= 0:
+            return values
+        bits = values.view(f"u{values.itemsize}")
+        unit = bits.dtype.type
+        # The carry may run into the exponent, as it should.
+        odd = (bits >> unit(drop)) & unit(1)
+        rounded = (bits + odd + unit((1 << (drop - 1)) - 1)) & ~unit((1 << drop) - 1)
+        return np.where(np.isfinite(values), rounded, bits).view(values.dtype)
+
+    def _round_integers(self, values: np.ndarray) -> np.ndarray:
+        width = f"u{values.itemsize}"
+        bits = values.view(width).astype("u8")
+        one, most = np.uint64(1), np.uint64(2 ** (8 * values.itemsize) - 1)
+        drop = np.maximum(bit_length(bits) - self.keepbits, 0).astype("u8")
+        low = (one << drop) - one
+        half = (one << drop) >> one
+        rounded = bits + ((bits >> drop) & one) + np.maximum(half, one) - one
+        rounded = np.where(drop > 0, rounded, bits)
+        # What does not fit is rounded down: so is what would become negative.
+        limit = (
+            np.where(bits <= most >> one, most >> one, most) if values.dtype.kind != "u" else most
+        )
+        up = (rounded >= bits) & (rounded <= limit)
+        found: np.ndarray = np.where(up, rounded, bits) & ~low
+        return found.astype(width).view(values.dtype)
+
+    def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:  # noqa: D102
+        return chunk
+
+
+@dataclass(frozen=True)
+class NumcodecsBitroundCodec(BitroundCodec):
+    """Array -> array, as `BitroundCodec` for floats only; `keepbits` may be 0 (C-66)."""
+
+    name: ClassVar[str] = "numcodecs.bitround"
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+        keepbits = configuration(found, cls.name, {"keepbits": ...})["keepbits"]
+        return cls(integer(keepbits, f"{cls.name}.keepbits", 0, _MOST))
+
+    def resolve(self, spec: ChunkSpec) -> ChunkSpec:  # noqa: D102
+        if spec.dtype.kind != "f" or name_of(spec.dtype):
+            raise MetadataError(
+                "this codec rounds floats only", key=f"codec {self.name}", found=str(spec.dtype)
+            )
+        integer(self.keepbits, f"{self.name}.keepbits", 0, floats(spec.dtype).digits - 1)
+        return super().resolve(spec)

@@ -1,0 +1,155 @@
+"""``cast_value``: the same numbers as another data type (C-57, C-58)."""
+
+from dataclasses import dataclass
+from math import isnan
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from zarrdask.codecs.array_to_array.cast import ROUNDINGS, OutOfRange, Rounding, cast
+from zarrdask.codecs.base import ChunkSpec, Json, Kind, configuration, one_of
+from zarrdask.codecs.numeric import check_number, parse_scalar
+from zarrdask.dtypes.base import DataType
+from zarrdask.dtypes.ml import kind_of
+from zarrdask.dtypes.registry import parse_data_type
+from zarrdask.errors import CodecError, MetadataError
+
+#: JSON scalars in pairs: what is found, and what stands for it.
+Pairs = tuple[tuple[Any, Any], ...]
+
+
+@dataclass(frozen=True)
+class CastValueCodec:
+    """Array -> array.
+
+    Parameters
+    ----------
+    data_type : DataType
+        Of what is stored.
+    rounding : str
+        Where numbers go that it has not: "nearest-even", "nearest-away", "towards-zero",
+        "towards-positive" or "towards-negative".
+    out_of_range : {"clamp", "wrap"}, optional
+        What becomes of numbers beyond its range; an error if absent.
+    encode_map, decode_map : tuple of pairs
+        Numbers that are replaced as they are, as JSON fill values; the first pair that fits wins.
+    """
+
+    data_type: DataType
+    rounding: Rounding = "nearest-even"
+    out_of_range: OutOfRange = None
+    encode_map: Pairs = ()
+    decode_map: Pairs = ()
+
+    name: ClassVar[str] = "cast_value"
+    kind: ClassVar[Kind] = Kind.ARRAY_ARRAY
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+        known = {
+            "data_type": ...,
+            "rounding": "nearest-even",
+            "out_of_range": None,
+            "scalar_map": None,
+        }
+        members = configuration(found, cls.name, known)
+        maps = _parse_maps(members["scalar_map"])
+        return cls(
+            parse_data_type(members["data_type"]),
+            one_of(members["rounding"], "cast_value.rounding", ROUNDINGS),
+            one_of(members["out_of_range"], "cast_value.out_of_range", (None, "clamp", "wrap")),
+            maps.get("encode", ()),
+            maps.get("decode", ()),
+        )
+
+    def to_json(self) -> Json:  # noqa: D102
+        members: Json = {"data_type": self.data_type.to_json()}
+        if self.rounding != "nearest-even":
+            members["rounding"] = self.rounding
+        if self.out_of_range is not None:
+            members["out_of_range"] = self.out_of_range
+        maps = {"encode": self.encode_map, "decode": self.decode_map}
+        if self.encode_map or self.decode_map:
+            members["scalar_map"] = {
+                direction: [list(pair) for pair in pairs]
+                for direction, pairs in maps.items()
+                if pairs
+            }
+        return {"name": self.name, "configuration": members}
+
+    def resolve(self, spec: ChunkSpec) -> ChunkSpec:  # noqa: D102
+        stored = self.data_type.dtype
+        for dtype in (spec.dtype, stored):
+            check_number(dtype, self.name)
+        if self.out_of_range == "wrap" and kind_of(stored) == "f":
+            raise _bad("out_of_range", "wrap", f"'clamp': {stored} has no modulus")
+        _parse_pairs(self.encode_map, spec.dtype, stored)
+        _parse_pairs(self.decode_map, stored, spec.dtype)
+        return ChunkSpec(spec.shape, stored, self._cast_fill(spec))
+
+    def _cast_fill(self, spec: ChunkSpec) -> Any:
+        """Return the fill value as it is stored."""
+        fill = np.array(spec.fill_value, spec.dtype)
+        try:
+            stored = self.encode(fill)
+            back = self.decode(stored, ChunkSpec((), spec.dtype, spec.fill_value))[()]
+        except CodecError as error:
+            raise MetadataError(
+                f"the fill value can't be cast: {error}", key="cast_value", found=spec.fill_value
+            ) from error
+        if back != fill[()] and not (isnan(back) and isnan(fill[()])):
+            raise MetadataError(
+                "the fill value does not come back when it is cast and cast back",
+                key="cast_value",
+                found=spec.fill_value,
+                expected=f"a value such as {back!r}",
+            )
+        return stored[()]
+
+    def encode(self, chunk: np.ndarray) -> np.ndarray:  # noqa: D102
+        return self._cast(chunk, self.data_type.dtype, self.encode_map, self.out_of_range)
+
+    def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:  # noqa: D102
+        wraps = self.out_of_range == "wrap" and kind_of(spec.dtype) == "f"
+        out_of_range = None if wraps else self.out_of_range
+        return self._cast(chunk, spec.dtype, self.decode_map, out_of_range)
+
+    def _cast(
+        self, chunk: np.ndarray, dtype: np.dtype[Any], pairs: Pairs, out_of_range: OutOfRange
+    ) -> np.ndarray:
+        if not pairs:
+            return cast(chunk, dtype, self.rounding, out_of_range)
+        found = np.empty(chunk.shape, dtype)
+        left = np.ones(chunk.shape, bool)
+        for old, new in _parse_pairs(pairs, chunk.dtype, dtype):
+            here = left & (np.isnan(chunk) if isnan(old) else chunk == old)
+            found[here] = new
+            left &= ~here
+        found[left] = cast(chunk[left], dtype, self.rounding, out_of_range)
+        return found
+
+
+def _bad(member: str, found: Any, expected: str) -> MetadataError:
+    return MetadataError(
+        "not a permitted value", key=f"cast_value.{member}", found=found, expected=expected
+    )
+
+
+def _parse_maps(found: Any) -> dict[str, Pairs]:
+    if found is None:
+        return {}
+    if not isinstance(found, dict) or not set(found) <= {"encode", "decode"}:
+        raise _bad("scalar_map", found, '{"encode": [[from, to], ...], "decode": [...]}')
+    for pairs in found.values():
+        if not isinstance(pairs, list) or not all(
+            isinstance(pair, list) and len(pair) == 2 for pair in pairs
+        ):
+            raise _bad("scalar_map", pairs, "a list of pairs")
+    return {direction: tuple((old, new) for old, new in found[direction]) for direction in found}
+
+
+def _parse_pairs(
+    pairs: Pairs, before: np.dtype[Any], after: np.dtype[Any]
+) -> list[tuple[Any, Any]]:
+    key = "cast_value.scalar_map"
+    return [(parse_scalar(old, before, key), parse_scalar(new, after, key)) for old, new in pairs]

@@ -1,0 +1,245 @@
+"""``bytes``: the elements one after another, in C order and a given byte order (C-47)."""
+
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+
+from zarrdask.codecs.array_to_bytes.text import Text, has_text
+from zarrdask.codecs.base import (
+    Buffer,
+    ChunkSpec,
+    Codec,
+    Json,
+    Kind,
+    Serializer,
+    configuration,
+    one_of,
+)
+from zarrdask.dtypes.ml import BITS, kind_of, name_of
+from zarrdask.errors import CodecError, MetadataError, UnsupportedError
+
+#: "own": each field of a structured type in its own byte order, which only v2 can say.
+Endian = Literal["little", "big", "own"]
+
+NATIVE = cast(Endian, sys.byteorder)
+
+# More than this a thread does not hold on to.
+_KEPT = 2**25
+
+
+@dataclass(frozen=True)
+class BytesCodec:
+    """Array -> bytes.
+
+    Parameters
+    ----------
+    endian : {"little", "big", "own"}, optional
+        Required where an element has more than one byte; "own" leaves it to the data type.
+    """
+
+    endian: Endian | None = "little"
+
+    name: ClassVar[str] = "bytes"
+    kind: ClassVar[Kind] = Kind.ARRAY_BYTES
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+        members = configuration(found, cls.name, {"endian": None})
+        return cls(one_of(members["endian"], "bytes.endian", (None, "little", "big")))
+
+    def to_json(self) -> Json:  # noqa: D102
+        if self.endian is None:
+            return {"name": self.name}
+        if self.endian == "own":
+            raise UnsupportedError("v3 has one byte order for all fields", key="bytes.endian")
+        return {"name": self.name, "configuration": {"endian": self.endian}}
+
+    def complete(self, spec: ChunkSpec) -> Self:
+        """Return the codec with the byte order "little", if one is needed and none is given."""
+        needed = self.endian is None and has_byte_order(spec.dtype)
+        return replace(self, endian="little") if needed else self
+
+    def bind(self, spec: ChunkSpec) -> Serializer:  # noqa: D102
+        if spec.dtype.hasobject:
+            raise UnsupportedError(
+                "the bytes codec stores elements of a fixed size only",
+                key="codec bytes",
+                found=str(spec.dtype),
+                expected="vlen-utf8 or vlen-bytes for elements of any length",
+            )
+        ordered = has_byte_order(spec.dtype)
+        if self.endian is None and ordered:
+            raise MetadataError(
+                "elements of several bytes need a byte order",
+                key="bytes.endian",
+                found=str(spec.dtype),
+                expected="'little' or 'big'",
+            )
+        raw = spec.dtype
+        if ordered and self.endian != "own":
+            raw = raw.newbyteorder(cast(Any, self.endian))
+        padding = find_padding(raw)
+        elements = Padded(Elements(spec, raw), padding) if padding else Elements(spec, raw)
+        return Text(elements) if has_text(raw) else elements
+
+
+class Elements:
+    """The bytes codec, bound to chunks.
+
+    Parameters
+    ----------
+    spec : ChunkSpec
+        The chunks.
+    raw : numpy.dtype
+        Their dtype with the byte order that is stored.
+    """
+
+    __slots__ = ("encoded_size", "most", "raw", "spec")
+
+    def __init__(self, spec: ChunkSpec, raw: np.dtype[Any]) -> None:
+        self.spec = spec
+        self.raw: np.dtype[Any] | None = raw
+        self.encoded_size: int | None = spec.nbytes
+        self.most = spec.nbytes
+
+    def encode(self, chunk: np.ndarray) -> Buffer:
+        """Return the chunk as bytes: a view of it, or of memory that the next call overwrites."""
+        raw = cast(np.dtype[Any], self.raw)
+        if not chunk.flags.c_contiguous or chunk.dtype != raw:
+            stored = _room(chunk.size * raw.itemsize).view(raw).reshape(chunk.shape)
+            stored[...] = chunk
+            chunk = stored
+        return chunk.reshape(-1).view(np.uint8).data
+
+    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+        size = memoryview(data).nbytes
+        if size != self.encoded_size:
+            raise CodecError(
+                "the decoded chunk has the wrong size",
+                key="codec bytes",
+                found=f"{size} bytes",
+                expected=f"{self.encoded_size} bytes for {self.spec.shape} of {self.spec.dtype}",
+            )
+        if not size:
+            return np.empty(self.spec.shape, self.raw)
+        return np.frombuffer(data, self.raw).reshape(self.spec.shape)
+
+
+@dataclass(frozen=True)
+class Padding:
+    """Bits of an element that mean nothing: the upper ones of a byte.
+
+    Attributes
+    ----------
+    at : int
+        Where in the element the byte is.
+    bits : int
+        How many of its lower bits mean something.
+    signed : bool
+        Whether they are an integer with a sign.
+    """
+
+    at: int
+    bits: int
+    signed: bool
+
+
+def find_padding(dtype: np.dtype[Any], at: int = 0) -> list[Padding]:
+    """Return the padded bytes of an element, also within its fields (conformance C-68).
+
+    >>> find_padding(np.dtype("i4"))
+    []
+    """
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        within = find_padding(base, at)
+        if not within:
+            return []  # so a field of many elements costs nothing here
+        offsets = range(0, prod(shape) * base.itemsize, base.itemsize)
+        return [replace(place, at=place.at + offset) for offset in offsets for place in within]
+    if dtype.names is not None:
+        fields = [dtype.fields[name] for name in dtype.names]  # type: ignore[index]
+        return [place for field in fields for place in find_padding(field[0], at + field[1])]
+    bits = BITS.get(name_of(dtype) or "", 8)
+    return [Padding(at, bits, kind_of(dtype) == "i")] if bits < 8 else []
+
+
+class Padded:
+    """The bytes codec, bound to chunks of elements with bits that mean nothing.
+
+    They may be anything in what others wrote, but not in memory, where they are zero. Written
+    they are as a wider type would have them: copies of the sign, or zero.
+    """
+
+    __slots__ = ("elements", "encoded_size", "most", "padding", "raw")
+
+    def __init__(self, elements: Elements, padding: list[Padding]) -> None:
+        self.elements = elements
+        self.padding = padding
+        self.raw: np.dtype[Any] | None = None
+        self.encoded_size = elements.encoded_size
+        self.most = elements.most
+
+    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+        rows = self._rows(self.elements.encode(chunk))
+        for place in self.padding:
+            if place.signed:
+                sign = np.uint8(1 << (place.bits - 1))
+                rows[:, place.at] = (rows[:, place.at] ^ sign) - sign
+        return rows.reshape(-1).data
+
+    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+        chunk = self.elements.decode(data)
+        return self._rows(data).view(chunk.dtype).reshape(chunk.shape)
+
+    def _rows(self, data: Buffer) -> np.ndarray:
+        """Return a copy of the elements' bytes, one row an element, the padding zero."""
+        itemsize = self.elements.spec.dtype.itemsize
+        rows = np.array(np.frombuffer(data, np.uint8)).reshape(-1, itemsize)
+        for place in self.padding:
+            rows[:, place.at] &= np.uint8((1 << place.bits) - 1)
+        return rows
+
+
+_LOCAL = threading.local()
+
+
+def _room(size: int) -> np.ndarray:
+    """Return memory of this thread: a chunk's worth that is used again stays in the cache."""
+    if size > _KEPT:
+        return np.empty(size, np.uint8)
+    found: np.ndarray | None = getattr(_LOCAL, "room", None)
+    if found is None or len(found) < size:
+        found = _LOCAL.room = np.empty(size, np.uint8)
+    return found[:size]
+
+
+def has_byte_order(dtype: np.dtype[Any]) -> bool:
+    """Whether the byte order matters for elements of this dtype (also within its fields)."""
+    if dtype.subdtype is not None:
+        return has_byte_order(dtype.subdtype[0])
+    if dtype.names is not None:
+        return any(has_byte_order(dtype[name]) for name in dtype.names)
+    return dtype.itemsize > 1 and kind_of(dtype) not in "bSV"
+
+
+def endian_of(stored: np.dtype[Any]) -> Endian | None:
+    """Return the byte order that a stored type has; the fields of a struct may differ."""
+    if not has_byte_order(stored):
+        return None
+    if stored == stored.newbyteorder("<"):
+        return "little"
+    return "big" if stored == stored.newbyteorder(">") else "own"
+
+
+def stored_type(dtype: np.dtype[Any], codecs: Sequence[Codec]) -> np.dtype[Any]:
+    """Return a type with the byte order in which the codecs store it."""
+    endian = next((codec.endian for codec in codecs if isinstance(codec, BytesCodec)), "little")
+    if dtype.hasobject or endian == "own":
+        return dtype
+    return dtype.newbyteorder(">" if endian == "big" else "<")

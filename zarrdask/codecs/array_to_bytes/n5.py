@@ -1,0 +1,161 @@
+"""``n5_default``: blocks of N5 in the mode "default", each with its own shape (C-65)."""
+
+from dataclasses import dataclass, replace
+from math import prod
+from struct import Struct
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from zarrdask.codecs.array_to_array.transpose import TransposeCodec
+from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
+from zarrdask.codecs.base import (
+    SLACK,
+    Buffer,
+    ChunkSpec,
+    Codec,
+    Json,
+    Kind,
+    complete,
+    configuration,
+)
+from zarrdask.codecs.pipeline import Pipeline
+from zarrdask.codecs.registry import parse_codecs
+from zarrdask.dtypes.ml import name_of
+from zarrdask.errors import CodecError, MetadataError
+
+_KEY = "codec n5_default"
+#: mode, number of dimensions
+_HEAD = Struct(">HH")
+#: A block may have this many times as many elements as a chunk; none is meant to have more than it.
+_LARGEST = 16
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class N5DefaultCodec:
+    """Array -> bytes.
+
+    Parameters
+    ----------
+    codecs : tuple of Codec
+        ``transpose`` with all axes reversed, ``bytes`` with the byte order "big", and at most one
+        bytes -> bytes codec.
+    """
+
+    codecs: tuple[Codec, ...]
+
+    name: ClassVar[str] = "n5_default"
+    kind: ClassVar[Kind] = Kind.ARRAY_BYTES
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+        return cls(parse_codecs(configuration(found, cls.name, {"codecs": ...})["codecs"]))
+
+    def to_json(self) -> Json:  # noqa: D102
+        codecs = [codec.to_json() for codec in self.codecs]
+        return {"name": self.name, "configuration": {"codecs": codecs}}
+
+    def complete(self, spec: ChunkSpec) -> Self:
+        """Return the codec with what those within leave to the data type filled in."""
+        codecs = list(self.codecs)
+        if len(codecs) > 1 and codecs[1] == BytesCodec(None) and spec.dtype.itemsize > 1:
+            codecs[1] = BytesCodec("big")
+        return replace(self, codecs=complete(codecs, spec))
+
+    def bind(self, spec: ChunkSpec) -> "Blocks":  # noqa: D102
+        self._check_codecs(spec)
+        kind, size = spec.dtype.kind, spec.dtype.itemsize
+        if kind not in "iuf" or name_of(spec.dtype) or (kind == "f" and size < 4):
+            raise MetadataError(
+                "N5 has no such elements",
+                key=_KEY,
+                found=str(spec.dtype),
+                expected="integers of 8 to 64 bits, or floats of 32 or 64",
+            )
+        return Blocks(self.codecs, spec)
+
+    def _check_codecs(self, spec: ChunkSpec) -> None:
+        reverse = TransposeCodec(tuple(reversed(range(len(spec.shape)))))
+        orders = ("big",) if spec.dtype.itemsize > 1 else ("big", "little", None)
+        codecs = self.codecs
+        fits = (
+            len(codecs) in (2, 3)
+            and codecs[0] == reverse
+            and isinstance(codecs[1], BytesCodec)
+            and codecs[1].endian in orders
+            and all(codec.kind is Kind.BYTES_BYTES for codec in codecs[2:])
+        )
+        if not fits:
+            raise MetadataError(
+                "not the codecs of N5",
+                key="n5_default.codecs",
+                found=[codec.to_json() for codec in self.codecs],
+                expected=f"{reverse.to_json()}, bytes with 'big', at most one bytes->bytes codec",
+            )
+
+
+class Blocks:
+    """The n5_default codec, bound to chunks."""
+
+    __slots__ = ("codecs", "encoded_size", "header", "most", "raw", "spec", "whole")
+
+    def __init__(self, codecs: tuple[Codec, ...], spec: ChunkSpec) -> None:
+        self.spec = spec
+        ndim = len(spec.shape)
+        self.header = _HEAD.pack(0, ndim) + np.array(spec.shape, ">u4").tobytes()
+        self.codecs = codecs
+        self.whole = Pipeline(codecs, spec)
+        size = self.whole.encoded_size
+        size = self.whole.most if size is None else size
+        self.encoded_size: int | None = None
+        self.most = len(self.header) + _LARGEST * size + SLACK
+        self.raw: np.dtype[Any] | None = None
+
+    def encode(self, chunk: np.ndarray) -> Buffer:
+        """Return the chunk as a block of its whole shape."""
+        return self.header + bytes(self.whole.encode(chunk))
+
+    def decode(self, data: Buffer) -> np.ndarray:
+        """Return the chunk: of a smaller block with the fill value, of a larger one cut off."""
+        view = memoryview(data)
+        shape = self._shape(view)
+        try:
+            block = self._pipeline(shape).decode(view[len(self.header) :])
+        except CodecError as error:
+            raise error.within(f"N5 block of {shape}") from error.__cause__
+        if shape == self.spec.shape:
+            return block
+        chunk = np.full(self.spec.shape, self.spec.fill_value, self.spec.dtype)
+        common = tuple(slice(0, min(*lengths)) for lengths in zip(shape, chunk.shape, strict=True))
+        chunk[common] = block[common]
+        return chunk
+
+    def _pipeline(self, shape: Shape) -> Pipeline:
+        if shape == self.spec.shape:
+            return self.whole
+        return Pipeline(self.codecs, replace(self.spec, shape=shape))
+
+    def _shape(self, view: memoryview) -> Shape:
+        """Return the shape of a block, from its header."""
+        if len(view) < len(self.header):
+            raise CodecError("too short for an N5 block", key=_KEY, found=f"{len(view)} bytes")
+        mode, ndim = _HEAD.unpack_from(view)
+        for what, found, expected in (
+            ("mode", mode, 0),
+            ("number of dimensions", ndim, len(self.spec.shape)),
+        ):
+            if found != expected:
+                raise CodecError(
+                    f"an N5 block of another {what}", key=_KEY, found=found, expected=expected
+                )
+        lengths = np.frombuffer(view[_HEAD.size : len(self.header)], ">u4").tolist()
+        if prod(lengths) > _LARGEST * prod(self.spec.shape):
+            raise CodecError(
+                "an N5 block much larger than a chunk",
+                key=_KEY,
+                found=tuple(lengths),
+                expected=f"about {self.spec.shape}",
+            )
+        return tuple(lengths)

@@ -1,0 +1,159 @@
+"""``packbits``: the bits of the elements one after another, without gaps (C-62, X-C8)."""
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, configuration, integer, one_of
+from zarrdask.codecs.numeric import part_of
+from zarrdask.compliance import report_deviation
+from zarrdask.dtypes.ml import BITS, kind_of, name_of
+from zarrdask.errors import CodecError, MetadataError
+
+Padding = Literal["none", "first_byte", "last_byte"]
+_PADDINGS = ("none", "first_byte", "last_byte")
+#: What the members are called in the schema, and that value of the first (X-C8).
+_OTHERS = {"start_bit": "first_bit", "end_bit": "last_bit"}
+_OTHER_PADDINGS = {"start_byte": "first_byte", "end_byte": "last_byte"}
+_KEY = "codec packbits"
+
+
+@dataclass(frozen=True)
+class PackbitsCodec:
+    """Array -> bytes.
+
+    Parameters
+    ----------
+    padding_encoding : {"none", "first_byte", "last_byte"}
+        Where the number of bits stands that were added to fill the last byte.
+    first_bit, last_bit : int, optional
+        Which bits of each element are stored, counted from the least significant one; of both
+        parts of complex numbers. All of them, if absent.
+    """
+
+    padding_encoding: Padding = "none"
+    first_bit: int | None = None
+    last_bit: int | None = None
+
+    name: ClassVar[str] = "packbits"
+    kind: ClassVar[Kind] = Kind.ARRAY_BYTES
+
+    def __post_init__(self) -> None:
+        one_of(self.padding_encoding, "packbits.padding_encoding", _PADDINGS)
+        for member in ("first_bit", "last_bit"):
+            if getattr(self, member) is not None:
+                integer(getattr(self, member), f"packbits.{member}", 0, 127)
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+        known = {"padding_encoding": "none", "first_bit": None, "last_bit": None}
+        return cls(**configuration(_renamed(found or {}), cls.name, known))
+
+    def to_json(self) -> Json:  # noqa: D102
+        members: Json = {"padding_encoding": self.padding_encoding}
+        for member in ("first_bit", "last_bit"):
+            if getattr(self, member) is not None:
+                members[member] = getattr(self, member)
+        return {"name": self.name, "configuration": members}
+
+    def bind(self, spec: ChunkSpec) -> "PackedBits":  # noqa: D102
+        part = part_of(spec.dtype)
+        if kind_of(part) not in "biufmM":
+            raise MetadataError("can't pack such elements", key=_KEY, found=str(spec.dtype))
+        width = _width(part)
+        first = 0 if self.first_bit is None else self.first_bit
+        last = width - 1 if self.last_bit is None else self.last_bit
+        if not first <= last < width:
+            raise MetadataError(
+                "not bits of an element",
+                key="packbits.last_bit",
+                found=(first, last),
+                expected=f"first_bit <= last_bit < {width} for {spec.dtype}",
+            )
+        return PackedBits(self.padding_encoding, spec, first, last)
+
+
+def _renamed(found: Json) -> Json:
+    """Return the configuration with the names of the specification instead of the schema's."""
+    members = {_OTHERS.get(member, member): value for member, value in found.items()}
+    padding = members.get("padding_encoding")
+    if isinstance(padding, str) and padding in _OTHER_PADDINGS:
+        members["padding_encoding"] = _OTHER_PADDINGS[padding]
+    if len(members) != len(found):
+        raise MetadataError("a member under two names", key="packbits", found=dict(found))
+    if members != found:
+        report_deviation(
+            "X-C8", "names of the schema only", key="packbits", found=dict(found), expected=members
+        )
+    return members
+
+
+def _width(part: np.dtype[Any]) -> int:
+    """Return how many bits of an element mean something."""
+    if part.kind == "b":
+        return 1
+    return BITS.get(name_of(part) or "", part.itemsize * 8)
+
+
+class PackedBits:
+    """The packbits codec, bound to chunks."""
+
+    __slots__ = ("encoded_size", "first", "last", "most", "padding", "raw", "spec", "unused")
+
+    def __init__(self, padding: Padding, spec: ChunkSpec, first: int, last: int) -> None:
+        self.padding = padding
+        self.spec = spec
+        self.first = first
+        self.last = last
+        parts = spec.dtype.itemsize // part_of(spec.dtype).itemsize
+        bits = prod(spec.shape) * parts * (last - first + 1)
+        self.unused = -bits % 8
+        self.encoded_size: int | None = (bits + 7) // 8 + (padding != "none")
+        self.most = self.encoded_size
+        self.raw: np.dtype[Any] | None = None
+
+    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+        part = part_of(self.spec.dtype)
+        little = np.ascontiguousarray(chunk, self.spec.dtype.newbyteorder("<"))
+        rows = little.reshape(-1).view(np.uint8).reshape(-1, part.itemsize)
+        bits = np.unpackbits(rows, axis=1, bitorder="little")[:, self.first : self.last + 1]
+        packed = np.packbits(bits, bitorder="little").tobytes()
+        count = bytes([self.unused])
+        if self.padding == "none":
+            return packed
+        return count + packed if self.padding == "first_byte" else packed + count
+
+    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+        packed = self._payload(data)
+        part = part_of(self.spec.dtype)
+        size, width = self.last - self.first + 1, part.itemsize * 8
+        count = prod(self.spec.shape) * (self.spec.dtype.itemsize // part.itemsize)
+        found = np.unpackbits(packed, count=count * size, bitorder="little")
+        bits = np.zeros((count, width), np.uint8)
+        bits[:, self.first : self.last + 1] = found.reshape(count, size)
+        if kind_of(part) in "imM":
+            bits[:, self.last + 1 : _width(part)] = bits[:, self.last : self.last + 1]
+        rows = np.packbits(bits, axis=1, bitorder="little")
+        little = rows.reshape(-1).view(self.spec.dtype.newbyteorder("<"))
+        return little.reshape(self.spec.shape)
+
+    def _payload(self, data: Buffer) -> np.ndarray:
+        found = np.frombuffer(data, np.uint8)
+        if len(found) != self.encoded_size:
+            raise CodecError(
+                "the chunk has the wrong size",
+                key=_KEY,
+                found=f"{len(found)} bytes",
+                expected=f"{self.encoded_size} bytes",
+            )
+        if self.padding == "none":
+            return found
+        first = self.padding == "first_byte"
+        count, packed = (found[0], found[1:]) if first else (found[-1], found[:-1])
+        if count != self.unused:
+            raise CodecError(
+                "another number of padding bits", key=_KEY, found=int(count), expected=self.unused
+            )
+        return cast(np.ndarray, packed)

@@ -1,0 +1,172 @@
+"""``numcodecs.pcodec``: lossless compression of numbers, by the package pcodec (C-66)."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from math import prod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from zarrdask.codecs.base import (
+    SLACK,
+    Buffer,
+    ChunkSpec,
+    Json,
+    Kind,
+    configuration,
+    integer,
+    one_of,
+)
+from zarrdask.codecs.numeric import native
+from zarrdask.errors import CodecError, MetadataError, UnsupportedError
+
+_KEY = "codec numcodecs.pcodec"
+#: Imported by its name: before pcodec 1.1 it is no attribute of the package.
+_STANDALONE = "pcodec.standalone"
+_DELTAS = ("auto", "none", "try_consecutive", "try_lookback")
+
+
+@dataclass(frozen=True)
+class PcodecCodec:
+    """Array -> bytes.
+
+    Parameters
+    ----------
+    level : int
+        0 to 12 (smallest).
+    mode_spec : {"auto", "classic"}
+        Whether structure within the numbers is looked for.
+    delta_spec : {"auto", "none", "try_consecutive", "try_lookback"}
+        Whether differences between them are.
+    paging_spec : {"equal_pages_up_to"}
+    delta_encoding_order : int, optional
+        0 to 7, for "try_consecutive".
+    equal_pages_up_to : int
+        How many numbers a page has at most.
+    """
+
+    level: int = 8
+    mode_spec: str = "auto"
+    delta_spec: str = "auto"
+    paging_spec: str = "equal_pages_up_to"
+    delta_encoding_order: int | None = None
+    equal_pages_up_to: int = 262144
+
+    name: ClassVar[str] = "numcodecs.pcodec"
+    kind: ClassVar[Kind] = Kind.ARRAY_BYTES
+
+    def __post_init__(self) -> None:
+        integer(self.level, "pcodec.level", 0, 12)
+        one_of(self.mode_spec, "pcodec.mode_spec", ("auto", "classic"))
+        one_of(self.delta_spec, "pcodec.delta_spec", _DELTAS)
+        one_of(self.paging_spec, "pcodec.paging_spec", ("equal_pages_up_to",))
+        integer(self.equal_pages_up_to, "pcodec.equal_pages_up_to", 1, 2**31 - 1)
+        if self.delta_encoding_order is not None:
+            integer(self.delta_encoding_order, "pcodec.delta_encoding_order", 0, 7)
+            one_of(self.delta_spec, "pcodec.delta_spec", ("auto", "try_consecutive"))
+        elif self.delta_spec == "try_consecutive":
+            raise MetadataError("missing", key="pcodec.delta_encoding_order", expected="0 to 7")
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+        known = {
+            "level": 8,
+            "mode_spec": "auto",
+            "delta_spec": "auto",
+            "paging_spec": "equal_pages_up_to",
+            "delta_encoding_order": None,
+            "equal_pages_up_to": 262144,
+        }
+        return cls(**configuration(found, cls.name, known))
+
+    def to_json(self) -> Json:  # noqa: D102
+        members: Json = {
+            "level": self.level,
+            "mode_spec": self.mode_spec,
+            "delta_spec": self.delta_spec,
+            "paging_spec": self.paging_spec,
+            "equal_pages_up_to": self.equal_pages_up_to,
+        }
+        if self.delta_encoding_order is not None:
+            members["delta_encoding_order"] = self.delta_encoding_order
+        return {"name": self.name, "configuration": members}
+
+    def bind(self, spec: ChunkSpec) -> "Numbers":  # noqa: D102
+        if spec.dtype.kind not in "iuf" or spec.dtype.itemsize == 1 or spec.dtype.itemsize > 8:
+            raise MetadataError(
+                "this codec stores no such elements",
+                key=_KEY,
+                found=str(spec.dtype),
+                expected="integers or floats of 16, 32 or 64 bits",
+            )
+        return Numbers(self, spec)
+
+    def chunk_config(self) -> Any:
+        """Return the package's own form of the configuration."""
+        pcodec = _load()
+        deltas = pcodec.DeltaSpec
+        order = self.delta_encoding_order
+        if order is not None:
+            delta = deltas.try_consecutive(order)
+        elif self.delta_spec == "none":
+            # It was called so until version 1.
+            delta = getattr(deltas, "no_op", None) or deltas.none
+            delta = delta()
+        else:
+            delta = getattr(deltas, self.delta_spec)()
+        return pcodec.ChunkConfig(
+            compression_level=self.level,
+            mode_spec=getattr(pcodec.ModeSpec, self.mode_spec)(),
+            delta_spec=delta,
+            paging_spec=pcodec.PagingSpec.equal_pages_up_to(self.equal_pages_up_to),
+        )
+
+
+def _load(module: str = "pcodec") -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise UnsupportedError(
+            "this codec needs the package pcodec",
+            key="codecs",
+            found=PcodecCodec.name,
+            expected="pip install 'zarrdask[pcodec]'",
+        ) from error
+
+
+class Numbers:
+    """The pcodec codec, bound to chunks."""
+
+    __slots__ = ("codec", "encoded_size", "most", "raw", "spec")
+
+    def __init__(self, codec: PcodecCodec, spec: ChunkSpec) -> None:
+        _load()
+        self.codec = codec
+        self.spec = spec
+        self.encoded_size: int | None = None
+        self.most = 2 * spec.nbytes + SLACK
+        self.raw: np.dtype[Any] | None = None
+
+    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+        standalone = _load(_STANDALONE)
+        try:
+            values = native(chunk).reshape(-1)
+            return standalone.simple_compress(values, self.codec.chunk_config())  # type: ignore[no-any-return]
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise CodecError(f"can't encode: {error}", key=_KEY) from error
+
+    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+        count = prod(self.spec.shape)
+        found = np.empty(count, self.spec.dtype.newbyteorder("="))
+        try:
+            progress = _load(_STANDALONE).simple_decompress_into(bytes(data), found)
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise CodecError(f"can't decode: {error}", key=_KEY) from error
+        if not progress.finished or progress.n_processed != count:
+            raise CodecError(
+                "the value holds another number of elements",
+                key=_KEY,
+                found=progress.n_processed if progress.finished else "more",
+                expected=str(count),
+            )
+        return found.reshape(self.spec.shape)

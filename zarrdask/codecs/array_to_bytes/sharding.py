@@ -1,0 +1,394 @@
+"""``sharding_indexed``: many chunks in one stored value, with an index (S-15 to S-27)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+
+from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
+from zarrdask.codecs.base import (
+    Buffer,
+    ChunkSpec,
+    Codec,
+    Json,
+    Kind,
+    complete,
+    configuration,
+    one_of,
+)
+from zarrdask.codecs.byte_source import HeldValue, PartOfValue, Range, Value, exact
+from zarrdask.codecs.bytes_to_bytes.crc32c import Crc32cCodec
+from zarrdask.codecs.decode import put_fill, scatter
+from zarrdask.codecs.pipeline import Pipeline
+from zarrdask.codecs.registry import parse_codecs, with_serializer
+from zarrdask.compliance import report_deviation
+from zarrdask.dtypes.fill_values import only_fill
+from zarrdask.errors import CodecError, MetadataError, TruncatedError, ZarrdaskError
+from zarrdask.grids.base import Shape
+from zarrdask.grids.regular import RegularGrid
+from zarrdask.indexing.projection import Points, Request, cut, permute
+from zarrdask.indexing.selection import whole_region
+from zarrdask.runtime import buffers
+
+_EMPTY = np.uint64(2**64 - 1)
+
+
+@dataclass(frozen=True)
+class ShardingCodec:
+    """Array -> bytes.
+
+    Parameters
+    ----------
+    chunk_shape : tuple of int
+        The shape of the chunks within; each length divides the shard's.
+    codecs, index_codecs : tuple of Codec
+        Of the chunks, and of the index. Those of the index are None in files of 2023: it is then
+        little-endian, with the checksum crc32c or without (conformance S-27).
+    index_location : {"end", "start"}
+        Where the index stands.
+    """
+
+    chunk_shape: Shape
+    codecs: tuple[Codec, ...] = (BytesCodec(),)
+    index_codecs: tuple[Codec, ...] | None = (BytesCodec(), Crc32cCodec())
+    index_location: Literal["end", "start"] = "end"
+
+    name: ClassVar[str] = "sharding_indexed"
+    kind: ClassVar[Kind] = Kind.ARRAY_BYTES
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+        known = {"chunk_shape": ..., "codecs": ..., "index_codecs": ..., "index_location": "end"}
+        old = isinstance(found, Mapping) and "index_codecs" not in found
+        if old:
+            report_deviation(
+                "S-27",
+                "how the index is stored is not told",
+                key="sharding_indexed.index_codecs",
+                expected="a list of codecs",
+            )
+            known |= {"codecs": [], "index_codecs": None}
+        members = configuration(found, cls.name, known)
+        shape = members["chunk_shape"]
+        if not isinstance(shape, list) or any(type(n) is not int or n < 1 for n in shape):
+            raise MetadataError(
+                "not a chunk shape",
+                key="sharding_indexed.chunk_shape",
+                found=shape,
+                expected="a list of positive integers",
+            )
+        codecs = parse_codecs(members["codecs"], len(shape))
+        index_codecs = members["index_codecs"]
+        return cls(
+            tuple(shape),
+            with_serializer(codecs, "S-27") if old else codecs,
+            None if old else parse_codecs(index_codecs, len(shape) + 1),
+            one_of(members["index_location"], "sharding_indexed.index_location", ("end", "start")),
+        )
+
+    def to_json(self) -> Json:  # noqa: D102
+        members: Json = {
+            "chunk_shape": list(self.chunk_shape),
+            "codecs": [codec.to_json() for codec in self.codecs],
+        }
+        if self.index_codecs is not None:
+            members["index_codecs"] = [codec.to_json() for codec in self.index_codecs]
+        return {
+            "name": self.name,
+            "configuration": {**members, "index_location": self.index_location},
+        }
+
+    def complete(self, spec: ChunkSpec) -> Self:
+        """Return the codec with what those of the chunks leave to the data type filled in."""
+        inner = replace(spec, shape=self.chunk_shape)
+        return replace(self, codecs=complete(self.codecs, inner))
+
+    def bind(self, spec: ChunkSpec) -> "Shard":  # noqa: D102
+        return Shard(self, spec)
+
+
+class Shard:
+    """The sharding codec, bound to shards.
+
+    Attributes
+    ----------
+    grid : RegularGrid
+        Of the chunks in a shard.
+    chunks : Pipeline
+        Of one of those chunks.
+    index : Pipeline
+        Of the index: uint64, (offset, size) of each chunk.
+    plain_index : Pipeline or None
+        Of an index without checksum, where the metadata don't tell whether there is one.
+    index_size : int
+        In bytes.
+
+    Raises
+    ------
+    MetadataError
+        If the chunks don't divide the shard, or the index has no fixed size.
+    """
+
+    __slots__ = (
+        "chunks",
+        "codec",
+        "encoded_size",
+        "grid",
+        "index",
+        "index_size",
+        "most",
+        "plain_index",
+        "raw",
+        "spec",
+    )
+
+    def __init__(self, codec: ShardingCodec, spec: ChunkSpec) -> None:
+        self.codec = codec
+        self.spec = spec
+        self.raw: np.dtype[Any] | None = None
+        self.encoded_size: int | None = None
+        self.grid = RegularGrid(spec.shape, codec.chunk_shape)
+        if any(n % m for n, m in zip(spec.shape, codec.chunk_shape, strict=True)):
+            raise MetadataError(
+                "the chunks must divide the shard",
+                key="sharding_indexed.chunk_shape",
+                found=list(codec.chunk_shape),
+                expected=f"divisors of {list(spec.shape)}",
+            )
+        self.chunks = Pipeline(
+            codec.codecs, ChunkSpec(codec.chunk_shape, spec.dtype, spec.fill_value)
+        )
+        entries = ChunkSpec((*self.grid.counts, 2), np.dtype("u8"), _EMPTY)
+        self.index, self.plain_index = _index_pipelines(codec, entries)
+        self.index_size = cast(int, self.index.encoded_size)
+        # Twice what the chunks may take: there may be gaps, and stale bytes.
+        self.most = self.index_size + 2 * self.grid.size * self.chunks.most
+
+    # ---- reading
+
+    def read_index(self, value: Value) -> np.ndarray | None:
+        """Return the (offset, size) of each chunk, of shape counts + (2,); None if no value.
+
+        Raises
+        ------
+        CodecError
+            If it is cut off or damaged.
+        """
+        try:
+            return self._read_index(value, self.index)
+        except CodecError:
+            if self.plain_index is None:
+                raise
+        return self._read_index(value, self.plain_index)
+
+    def _read_index(self, value: Value, pipeline: Pipeline) -> np.ndarray | None:
+        size = cast(int, pipeline.encoded_size)
+        data = value.part(0 if self.codec.index_location == "start" else -size, size)
+        if data is None:
+            return None
+        if len(data) != size:
+            raise TruncatedError(
+                "the shard is shorter than its index",
+                key="shard index",
+                found=f"{len(data)} bytes",
+                expected=f"{size} bytes",
+            )
+        try:
+            return pipeline.decode(data).astype("u8", copy=False)
+        except ZarrdaskError as error:
+            raise error.within("shard index") from error.__cause__
+
+    def read(self, value: Value, request: Request | None, out: np.ndarray) -> None:
+        """Read what is wanted of a shard, and no other chunks, into `out`.
+
+        Raises
+        ------
+        CodecError
+            If the index or a chunk is damaged.
+        """
+        index = self.read_index(value)
+        if index is None:
+            put_fill(out, ..., self.spec.fill_value)
+            return
+        cuts = cut(
+            whole_region(self.spec.shape) if request is None else request, self.codec.chunk_shape
+        )
+        entries = index.reshape(-1, 2)[_flat(cuts.indices, self.grid.counts)]
+        empty = (entries == _EMPTY).all(axis=1)
+        for n in np.nonzero(empty)[0].tolist():
+            put_fill(out, cuts.outsides[n], self.spec.fill_value)
+        stored = np.nonzero(~empty)[0]
+        order = stored[np.argsort(entries[stored, 0], kind="stable")]
+        names = [cuts.indices[n] for n in order]
+        ranges = self._ranges(entries[order], names)
+        insides = [cuts.insides[n] for n in order]
+        outsides = [cuts.outsides[n] for n in order]
+        nested = shard_of(self.chunks)
+        if nested is None:
+            whole = exact(value.parts(ranges), ranges, names)
+            scatter(self.chunks, names, insides, outsides, whole, out=out, kind="inner chunk ")
+            return
+        for (start, size), inside, outside in zip(ranges, insides, outsides, strict=True):
+            within = PartOfValue(value, start, size)
+            read_shard(self.chunks, nested, within, inside, out, outside)
+
+    def _ranges(self, entries: np.ndarray, indices: list[Shape]) -> list[Range]:
+        ranges: list[Range] = [(start, size) for start, size in entries.tolist()]
+        for (start, size), index in zip(ranges, indices, strict=True):
+            if start + size >= 2**62:
+                raise CodecError(
+                    "an impossible entry in the index of the shard",
+                    key=f"inner chunk {index}",
+                    found=(start, size),
+                )
+        return ranges
+
+    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+        out = buffers.chunk(self.spec.shape, self.spec.dtype)
+        self.read(HeldValue(data), None, out)
+        return out
+
+    # ---- writing
+
+    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+        encoded = {
+            index: self._encode_chunk(chunk, index) for index in np.ndindex(*self.grid.counts)
+        }
+        return self.assemble({index: data for index, data in encoded.items() if data is not None})
+
+    def _encode_chunk(self, shard: np.ndarray, index: Shape) -> Buffer | None:
+        """Return one chunk's bytes, or None if it holds only the fill value."""
+        part = (
+            shard[
+                tuple(
+                    slice(i * n, (i + 1) * n)
+                    for i, n in zip(index, self.codec.chunk_shape, strict=True)
+                )
+            ]
+            if shard.ndim
+            else shard
+        )
+        if only_fill(part, self.spec.fill_value):
+            return None
+        # Some codecs hand back a view of scratch memory or of the input: take it by value.
+        return bytes(self.chunks.encode(part))
+
+    def assemble(self, encoded: dict[Shape, Buffer]) -> bytes:
+        """Return the shard that holds these encoded chunks, in C order."""
+        index = np.full((*self.grid.counts, 2), _EMPTY, "u8")
+        at = self.index_size if self.codec.index_location == "start" else 0
+        for place in sorted(encoded):
+            index[place] = at, len(encoded[place])
+            at += len(encoded[place])
+        body = [encoded[place] for place in sorted(encoded)]
+        head = self.index.encode(index)
+        pieces = [head, *body] if self.codec.index_location == "start" else [*body, head]
+        return b"".join(pieces)
+
+    def split(self, data: Buffer) -> dict[Shape, Buffer]:
+        """Return the encoded chunks of a shard, without decoding them."""
+        index = self.read_index(HeldValue(data))
+        if index is None:
+            return {}
+        found = {}
+        for place in np.ndindex(*self.grid.counts):
+            start, size = index[place].tolist()
+            if (start, size) != (int(_EMPTY), int(_EMPTY)):
+                ranges = self._ranges(index[place][None], [place])
+                [found[place]] = exact(HeldValue(data).parts(ranges), ranges, [place])
+        return found
+
+    def update(
+        self, data: Buffer | None, region: tuple[slice, ...], values: np.ndarray
+    ) -> bytes | None:
+        """Return a shard with a region replaced; chunks outside it keep their encoded bytes.
+
+        None is returned where no chunk is left that holds more than the fill value.
+
+        Parameters
+        ----------
+        data : bytes-like or None
+            The shard as it is stored.
+        region : tuple of slice
+            In elements of the shard, with step 1.
+        values : ndarray
+            Of the region's shape.
+        """
+        encoded = {} if data is None else self.split(data)
+        cuts = cut(region, self.codec.chunk_shape)
+        for place, inside, outside in zip(*cuts, strict=True):
+            part = values[outside]
+            if inside is not None:
+                part = self._merge(encoded.get(place), inside, part)
+            if only_fill(part, self.spec.fill_value):
+                encoded.pop(place, None)
+            else:
+                encoded[place] = bytes(self.chunks.encode(part))
+        return self.assemble(encoded) if encoded else None
+
+    def _merge(self, data: Buffer | None, inside: Request, part: np.ndarray) -> np.ndarray:
+        if data is None:
+            chunk = buffers.chunk(self.codec.chunk_shape, self.spec.dtype)
+            put_fill(chunk, ..., self.spec.fill_value)
+        else:
+            chunk = np.array(self.chunks.decode(data), self.spec.dtype)
+        chunk[inside] = part
+        return chunk
+
+
+def _index_pipelines(codec: ShardingCodec, entries: ChunkSpec) -> tuple[Pipeline, Pipeline | None]:
+    """Return how the index is stored, and how else it may be."""
+    if codec.index_codecs is None:
+        return Pipeline((BytesCodec(), Crc32cCodec()), entries), Pipeline((BytesCodec(),), entries)
+    index = Pipeline(codec.index_codecs, entries)
+    if index.encoded_size is None:
+        raise MetadataError(
+            "the index must have a fixed size",
+            key="sharding_indexed.index_codecs",
+            found=[c.name for c in codec.index_codecs],
+            expected="codecs such as bytes and crc32c",
+        )
+    return index, None
+
+
+def shard_of(pipeline: Pipeline) -> Shard | None:
+    """Return the shard layout of a pipeline whose values can be read in parts, else None."""
+    if pipeline.compressors or pipeline.stages or not isinstance(pipeline.serializer, Shard):
+        return None
+    return pipeline.serializer
+
+
+def read_shard(
+    pipeline: Pipeline,
+    shard: Shard,
+    value: Value,
+    request: Request | None,
+    out: np.ndarray,
+    outside: Any,
+) -> None:
+    """Read what is wanted of a shard into its place in a block.
+
+    Raises
+    ------
+    CodecError
+        If the shard is damaged.
+    """
+    place = out[outside]
+    if pipeline.axes is not None:
+        request = None if request is None else permute(request, pipeline.axes)
+        target = place if isinstance(request, Points) else place.transpose(pipeline.axes)
+    else:
+        target = place
+    shard.read(value, request, target)
+    if isinstance(outside, np.ndarray) or (
+        isinstance(outside, tuple) and any(isinstance(o, np.ndarray) for o in outside)
+    ):
+        out[outside] = place  # an advanced index gave a copy
+
+
+def _flat(indices: list[Shape], counts: Shape) -> np.ndarray:
+    table = np.array(indices, dtype=np.intp).reshape(len(indices), len(counts))
+    strides = [prod(counts[axis + 1 :]) for axis in range(len(counts))]
+    return table @ np.array(strides, dtype=np.intp)

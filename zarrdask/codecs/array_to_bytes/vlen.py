@@ -1,0 +1,75 @@
+"""``vlen-utf8`` and ``vlen-bytes``: elements of any length, each after its size (C-54, C-55)."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, configuration
+from zarrdask.codecs.numcodecs.adapter import ObjectCodec, Objects, python_objects
+from zarrdask.errors import CodecError, MetadataError, quoted
+
+
+@dataclass(frozen=True)
+class VlenUtf8Codec(ObjectCodec):
+    """Array -> bytes, for the data type ``string``.
+
+    How many elements there are, as 4 bytes, little-endian; then the number of bytes of each, as
+    4 bytes, and its UTF-8.
+    """
+
+    config: str = '{"id": "vlen-utf8"}'
+
+    name: ClassVar[str] = "vlen-utf8"
+    #: Of the elements.
+    item: ClassVar[type] = str
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+        configuration(found, cls.name, {})
+        return cls()
+
+    def to_json(self) -> Json:  # noqa: D102
+        return {"name": self.name}
+
+    def bind(self, spec: ChunkSpec) -> "Items":  # noqa: D102
+        if not spec.dtype.hasobject or not isinstance(spec.fill_value, self.item):
+            raise MetadataError(
+                "this codec stores elements of one type only",
+                key=f"codec {self.name}",
+                found=f"{spec.dtype}, with the fill value {quoted(spec.fill_value)}",
+                expected=f"the data type {'string' if self.item is str else 'bytes'}",
+            )
+        return Items(self, spec)
+
+
+@dataclass(frozen=True)
+class VlenBytesCodec(VlenUtf8Codec):
+    """Array -> bytes, for the data type ``bytes``; as `VlenUtf8Codec`, but any bytes."""
+
+    config: str = '{"id": "vlen-bytes"}'
+
+    name: ClassVar[str] = "vlen-bytes"
+    item: ClassVar[type] = bytes
+
+
+class Items(Objects):
+    """A codec for elements of any length, bound to chunks."""
+
+    __slots__ = ()
+
+    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+        item = self.codec.item  # type: ignore[attr-defined]
+        others = {type(element) for element in chunk.flat if not isinstance(element, item)}
+        if np.ndarray in others:
+            chunk = python_objects(chunk)
+            others = {type(element) for element in chunk.flat if not isinstance(element, item)}
+        if others:
+            # numcodecs would take None and NaN for empty ones.
+            raise CodecError(
+                "an element of another type",
+                key=f"codec {self.codec.name}",
+                found=", ".join(sorted(other.__name__ for other in others)),
+                expected=item.__name__,
+            )
+        return super().encode(chunk)

@@ -1,0 +1,234 @@
+"""``zfp`` and ``numcodecs.zfpy``: numbers compressed by the package zfpy (C-63, C-66)."""
+
+import json
+from dataclasses import dataclass
+from math import prod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from zarrdask.codecs.array_to_bytes import zfp_header as stream
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, configuration, integer, one_of
+from zarrdask.codecs.numeric import native
+from zarrdask.compliance import report_deviation
+from zarrdask.dtypes.ml import name_of
+from zarrdask.errors import CodecError, MetadataError, UnsupportedError
+
+#: The members beside `mode`, in each of them.
+_MODES: dict[str, tuple[str, ...]] = {
+    "reversible": (),
+    "expert": ("minbits", "maxbits", "maxprec", "minexp"),
+    "fixed_accuracy": ("tolerance",),
+    "fixed_rate": ("rate",),
+    "fixed_precision": ("precision",),
+}
+_REALS = ("tolerance", "rate")
+#: numcodecs' numbers for the modes.
+_NUMBERS = {2: "rate", 3: "precision", 4: "tolerance"}
+_MOST = 2**31 - 1
+#: The elements that every implementation reads; it may read narrower ones.
+_LISTED = frozenset({"i4", "u4", "i8", "u8", "f4", "f8"})
+
+
+@dataclass(frozen=True)
+class ZfpCodec:
+    """Array -> bytes, without a header.
+
+    Parameters
+    ----------
+    mode : {"reversible", "expert", "fixed_accuracy", "fixed_rate", "fixed_precision"}
+    options : tuple of (str, number)
+        What the mode needs: of "expert" `minbits`, `maxbits`, `maxprec` and `minexp`; of the
+        others `tolerance`, `rate` or `precision`.
+    """
+
+    mode: str = "reversible"
+    options: tuple[tuple[str, Any], ...] = ()
+
+    name: ClassVar[str] = "zfp"
+    kind: ClassVar[Kind] = Kind.ARRAY_BYTES
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+        mode = one_of((found or {}).get("mode"), "zfp.mode", tuple(_MODES))
+        members = configuration(found, cls.name, dict.fromkeys(("mode", *_MODES[mode]), ...))
+        for member in _MODES[mode]:
+            _check(members[member], member)
+        return cls(mode, tuple((member, members[member]) for member in _MODES[mode]))
+
+    def to_json(self) -> Json:  # noqa: D102
+        return {"name": self.name, "configuration": {"mode": self.mode, **dict(self.options)}}
+
+    def complete(self, spec: ChunkSpec) -> Self:
+        """Return the codec of a new array; warn of elements that other software need not read.
+
+        Raises
+        ------
+        MetadataError
+            If there are such elements, in strict mode.
+        """
+        if spec.dtype.newbyteorder("=").str[1:] not in _LISTED:
+            report_deviation(
+                "C-63",
+                "other software need not read elements of this type, which the registered codec "
+                "does not list",
+                key="codec zfp",
+                found=name_of(spec.dtype) or str(spec.dtype),
+                expected="int32, uint32, int64, uint64, float32 or float64",
+                warn=True,
+            )
+        return self
+
+    def bind(self, spec: ChunkSpec) -> "ZfpStream":  # noqa: D102
+        return ZfpStream(self, spec)
+
+    @property
+    def rules(self) -> stream.Parameters | None:
+        """The parameters of the mode "expert", or None."""
+        return stream.Parameters(**dict(self.options)) if self.mode == "expert" else None
+
+
+def _check(value: Any, member: str) -> None:
+    if member not in _REALS:
+        integer(value, f"zfp.{member}", -_MOST if member == "minexp" else 0, _MOST)
+    elif isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        raise MetadataError(
+            "not a permitted value", key=f"zfp.{member}", found=value, expected="a number from 0"
+        )
+
+
+class ZfpStream:
+    """The zfp codec, bound to chunks."""
+
+    __slots__ = ("codec", "encoded_size", "most", "raw", "shape", "spec", "stored")
+
+    def __init__(self, codec: ZfpCodec, spec: ChunkSpec) -> None:
+        stream.load(codec.name)
+        self.codec = codec
+        self.spec = spec
+        self.stored = stream.stored_type(spec.dtype, codec.name)
+        self.shape = stream.field_shape(spec.shape, codec.name)
+        options = dict(codec.options)
+        means = options if codec.rules is None else stream.simple(codec.rules, len(self.shape))
+        if means and "rate" in means:
+            stream.check_rate(means["rate"], len(self.shape), self.stored)
+        minbits = options.get("minbits") or options.get("rate", 0) * 4 ** len(self.shape)
+        self.encoded_size: int | None = None
+        self.most = stream.bound(self.shape, self.stored, min(int(minbits) + 1, 2**20))
+        self.raw: np.dtype[Any] | None = None
+
+    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+        options: dict[str, Any] | None = dict(self.codec.options)
+        rules = self.codec.rules
+        if rules is not None:
+            options = stream.simple(rules, len(self.shape))
+        if options is None:
+            raise UnsupportedError(
+                "zfpy can't encode with these parameters of the mode 'expert', only decode",
+                key="codec zfp",
+                found=tuple(rules or ()),
+            )
+        values = stream.promote(chunk, self.stored).reshape(self.shape)
+        options = {"write_header": False, **options}
+        found: bytes = _call("zfp", "encode", "compress_numpy", values, **options)
+        return found
+
+    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+        rest = stream.padded(data, self.most, self.shape)
+        rules = self.codec.rules
+        if rules is None:
+            zfpy = stream.load("zfp")
+            kind = zfpy.dtype_to_ztype(self.stored)
+            options = dict(self.codec.options)
+            found = _call("zfp", "decode", "_decompress", rest, kind, self.shape, **options)
+        else:
+            whole = stream.with_header(rest, self.shape, self.stored, rules)
+            found = _call("zfp", "decode", "decompress_numpy", whole)
+        return stream.demote(found, self.spec.dtype).reshape(self.spec.shape)
+
+
+def _call(codec: str, verb: str, function: str, *given: Any, **options: Any) -> Any:
+    try:
+        return getattr(stream.load(codec), function)(*given, **options)
+    except (RuntimeError, ValueError, TypeError, MemoryError) as error:
+        raise CodecError(f"can't {verb}: {error}", key=f"codec {codec}") from error
+
+
+@dataclass(frozen=True)
+class ZfpyCodec:
+    """Array -> bytes, with zfp's own header, as numcodecs has it.
+
+    Parameters
+    ----------
+    config : str
+        Its configuration, as JSON.
+    """
+
+    config: str = "{}"
+
+    name: ClassVar[str] = "numcodecs.zfpy"
+    kind: ClassVar[Kind] = Kind.ARRAY_BYTES
+
+    @classmethod
+    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+        known = {"mode": 4, **dict.fromkeys(_NUMBERS.values(), -1), "compression_kwargs": None}
+        members = configuration(found, cls.name, known)
+        one_of(members["mode"], f"{cls.name}.mode", tuple(_NUMBERS))
+        member = _NUMBERS[members["mode"]]
+        if members[member] != -1:
+            _check(members[member], member)
+        return cls(json.dumps({"mode": members["mode"], member: members[member]}))
+
+    def to_json(self) -> Json:  # noqa: D102
+        return {"name": self.name, "configuration": json.loads(self.config)}
+
+    def bind(self, spec: ChunkSpec) -> "ZfpyStream":  # noqa: D102
+        return ZfpyStream(self, spec)
+
+
+class ZfpyStream:
+    """The numcodecs.zfpy codec, bound to chunks."""
+
+    __slots__ = ("encoded_size", "most", "options", "raw", "shape", "spec")
+
+    def __init__(self, codec: ZfpyCodec, spec: ChunkSpec) -> None:
+        stream.load(codec.name)
+        stored = stream.stored_type(spec.dtype, codec.name)
+        if stored != spec.dtype.newbyteorder("="):
+            raise MetadataError(
+                "this codec has four types of elements",
+                key=f"codec {codec.name}",
+                found=str(spec.dtype),
+                expected="int32, int64, float32 or float64",
+            )
+        self.spec = spec
+        self.shape = stream.field_shape(spec.shape, codec.name)
+        self.options = json.loads(codec.config)
+        self.options.pop("mode", None)
+        rate = self.options.get("rate", -1)
+        if rate != -1:
+            stream.check_rate(rate, len(self.shape), stored)
+        self.encoded_size: int | None = None
+        self.most = stream.bound(
+            self.shape, stored, 2**16 + int(max(rate, 0) * 4 ** len(self.shape))
+        )
+        self.raw: np.dtype[Any] | None = None
+
+    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+        values = native(chunk).reshape(self.shape)
+        options = {"write_header": True, **self.options}
+        found: bytes = _call("zfpy", "encode", "compress_numpy", values, **options)
+        return found
+
+    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+        shape, kind = stream.read_header(data)
+        if prod(shape) != prod(self.shape) or kind != self.spec.dtype.str[1:]:
+            raise CodecError(
+                "a zfp stream of another shape or type",
+                key="codec zfpy",
+                found=(shape, kind),
+                expected=f"{self.shape} of {self.spec.dtype}",
+            )
+        rest = stream.padded(data, self.most, shape)
+        found: np.ndarray = _call("zfpy", "decode", "decompress_numpy", rest)
+        return found.reshape(self.spec.shape)

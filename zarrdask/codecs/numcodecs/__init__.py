@@ -1,0 +1,1 @@
+"""The codecs of the package numcodecs."""

@@ -1,0 +1,60 @@
+"""What codecs ask of the elements of a chunk: are they numbers, of what parts, in what order."""
+
+from typing import Any
+
+import numpy as np
+
+from zarrdask.dtypes.complex_pairs import Pair
+from zarrdask.dtypes.ml import kind_of
+from zarrdask.dtypes.registry import of_dtype
+from zarrdask.errors import MetadataError
+
+
+def parse_scalar(found: Any, dtype: np.dtype[Any], key: str) -> Any:
+    """Return the scalar of a dtype that a JSON value in a configuration stands for.
+
+    Raises
+    ------
+    MetadataError
+        If it is not a fill value of such elements.
+    """
+    try:
+        return of_dtype(dtype).parse_fill(found)
+    except MetadataError as error:
+        raise MetadataError(
+            f"not a value of {dtype}", key=key, found=found, expected=error.expected
+        ) from error
+
+
+def check_number(dtype: np.dtype[Any], codec: str) -> None:
+    """Check that elements are integers or floating-point numbers.
+
+    Raises
+    ------
+    MetadataError
+        If not.
+    """
+    if kind_of(dtype) not in "iuf":
+        raise MetadataError(
+            "this codec takes integers and floating-point numbers only",
+            key=f"codec {codec}",
+            found=str(dtype),
+        )
+
+
+def part_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type of one of the two parts of complex numbers; of others their own.
+
+    >>> part_of(np.dtype("c8")), part_of(np.dtype("i2"))
+    (dtype('float32'), dtype('int16'))
+    """
+    if dtype.kind == "c":
+        return np.dtype(f"f{dtype.itemsize // 2}")
+    if dtype.names is not None and isinstance(of_dtype(dtype), Pair):
+        return dtype[0]
+    return dtype
+
+
+def native(chunk: np.ndarray) -> np.ndarray:
+    """Return a chunk in C order and in the byte order of this computer."""
+    return np.ascontiguousarray(chunk, chunk.dtype.newbyteorder("=")).reshape(chunk.shape)

@@ -1,0 +1,339 @@
+"""Chains of codecs in the two vocabularies: that of v3, and numcodecs' of v2 and the draft.
+
+In the first, what works on elements stands before the codec that makes bytes of them; in the
+second all but the order of the axes works on bytes, and filters are told what elements to see.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from zarrdask.codecs.array_to_array.bitround import BitroundCodec
+from zarrdask.codecs.array_to_array.transpose import TransposeCodec
+from zarrdask.codecs.array_to_bytes.bytes import (
+    BytesCodec,
+    Endian,
+    endian_of,
+    has_byte_order,
+    stored_type,
+)
+from zarrdask.codecs.array_to_bytes.pcodec import PcodecCodec
+from zarrdask.codecs.array_to_bytes.sharding import ShardingCodec
+from zarrdask.codecs.array_to_bytes.vlen import VlenBytesCodec, VlenUtf8Codec
+from zarrdask.codecs.array_to_bytes.zfp import ZfpyCodec
+from zarrdask.codecs.base import ArrayArray, ChunkSpec, Codec, Json, complete
+from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
+from zarrdask.codecs.bytes_to_bytes.crc32c import Crc32cCodec
+from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec, ZlibCodec
+from zarrdask.codecs.bytes_to_bytes.zstd import ZstdCodec
+from zarrdask.codecs.numcodecs.adapter import BufferCodec, ObjectCodec, make
+from zarrdask.codecs.numcodecs.buffers import NumcodecsZlibCodec
+from zarrdask.codecs.numcodecs.filters import NumcodecsFilter
+from zarrdask.codecs.pipeline import split
+from zarrdask.codecs.registry import CODECS
+from zarrdask.errors import UnsupportedError, ZarrdaskError
+
+#: The codecs of v2 that in v3 work on elements, before these become bytes.
+_FILTERS = frozenset({"astype", "bitround", "delta", "fixedscaleoffset", "packbits", "quantize"})
+#: Those that in v3 make bytes of elements.
+_SERIALIZERS = frozenset({"pcodec", "zfpy"})
+#: Those of objects that v3 has.
+_OBJECTS: dict[str, Codec] = {"vlen-utf8": VlenUtf8Codec(), "vlen-bytes": VlenBytesCodec()}
+#: What levels of compression mean that leave it to the library.
+_GZIP_LEVEL, _ZSTD_LEVEL = 6, 3
+_PREFIX = "numcodecs."
+#: The index of a shard.
+_ENTRIES = ChunkSpec((1, 2), np.dtype("u8"), 0)
+
+
+def _no_such(codec: Codec, vocabulary: str, why: str = "") -> UnsupportedError:
+    return UnsupportedError(
+        f"{vocabulary} has no equivalent of this codec{why}; give others by codecs, or by filters "
+        "and compressors",
+        key="codecs",
+        found=codec.name,
+    )
+
+
+def opened(
+    codecs: tuple[Codec, ...], *, deep: bool
+) -> tuple[tuple[Codec, ...], ShardingCodec | None, tuple[Codec, ...]]:
+    """Return what stands before a chain's sharding codec, that codec, and the codecs in it.
+
+    Parameters
+    ----------
+    deep : bool
+        Whether shards in shards are opened, too.
+    """
+    outer: tuple[Codec, ...] = ()
+    sharding = None
+    while isinstance(codecs[-1], ShardingCodec) and (deep or sharding is None):
+        if not all(isinstance(codec, TransposeCodec) for codec in codecs[:-1]):
+            break
+        outer += codecs[:-1]
+        sharding = codecs[-1]
+        codecs = sharding.codecs
+    return outer, sharding, codecs
+
+
+# --------------------------------------------------------------------------------------------
+# To v3
+
+
+def to_v3(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
+    """Return the codecs of v3 that do what a chain of v2 or the draft does (C-66, C-67).
+
+    Parameters
+    ----------
+    codecs : sequence of Codec
+    spec : ChunkSpec
+        The chunks; their data type has the byte order in which v2 stores it.
+
+    Raises
+    ------
+    UnsupportedError
+        If there are none.
+    """
+    before, serializer, after = split(codecs)
+    found: list[Codec] = list(before)
+    last: Codec = serializer
+    if isinstance(serializer, BytesCodec):
+        filters, rest = _leading(after)
+        found += [_filter_to_v3(codec) for codec in filters]
+        view = stored_type(spec.dtype, codecs) if not filters else _gives(filters[-1])
+        last = _bytes_of(view, serializer)
+        if rest and rest[0].name in _SERIALIZERS and isinstance(rest[0], BufferCodec):
+            last = _serializer_to_v3(rest[0], len(spec.shape))
+            rest = rest[1:]
+        after = rest  # type: ignore[assignment]
+    elif isinstance(serializer, ObjectCodec):
+        if serializer.name not in _OBJECTS:
+            raise _no_such(serializer, "Zarr v3", ": its data types have no objects of any kind")
+        last = _OBJECTS[serializer.name]
+    return (*found, last, *map(_compressor_to_v3, after))
+
+
+def _leading(codecs: Sequence[Codec]) -> tuple[list[BufferCodec], list[Codec]]:
+    """Return the filters of elements that codecs begin with, and the others."""
+    filters: list[BufferCodec] = []
+    for codec in codecs:
+        if not isinstance(codec, BufferCodec) or codec.name not in _FILTERS:
+            break
+        filters.append(codec)
+    return filters, list(codecs[len(filters) :])
+
+
+def _gives(codec: BufferCodec) -> np.dtype[Any]:
+    """Return the type of the elements that a filter gives."""
+    if codec.name == "bitround":
+        return np.dtype(codec.view)
+    members = make(json.loads(codec.config)).get_config()
+    return np.dtype(members.get("astype") or members.get("encode_dtype") or "|u1")
+
+
+def _bytes_of(stored: np.dtype[Any], serializer: BytesCodec) -> BytesCodec:
+    endian = endian_of(stored)
+    # One byte order for all fields is what v3 has (C-69).
+    if serializer.endian == "own" or endian != serializer.endian:
+        return BytesCodec("little" if endian == "own" else endian)
+    return serializer
+
+
+def _filter_to_v3(codec: BufferCodec) -> Codec:
+    members = make(json.loads(codec.config)).get_config()
+    name = _PREFIX + members.pop("id")
+    return CODECS.find(name).from_configuration(_plain(members))  # type: ignore[return-value]
+
+
+def _serializer_to_v3(codec: BufferCodec, ndim: int) -> Codec:
+    if codec.name == "zfpy" and ndim > 1:
+        # v2 hands it the elements in a row; it would not be the same compression.
+        raise _no_such(codec, "Zarr v3", " for more than one axis")
+    members = json.loads(codec.config)
+    del members["id"]
+    found = CODECS.find(_PREFIX + codec.name).from_configuration(_plain(members))
+    return cast(Codec, found)
+
+
+def _plain(members: Json) -> Json:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _compressor_to_v3(codec: Codec) -> Codec:
+    if isinstance(codec, ZlibCodec):
+        return codec if codec.name.startswith(_PREFIX) else NumcodecsZlibCodec(codec.level)
+    if isinstance(codec, GzipCodec) and codec.level < 0:
+        return replace(codec, level=_GZIP_LEVEL)
+    if type(codec) is not BufferCodec:
+        return codec
+    if codec.name in _FILTERS | _SERIALIZERS:
+        raise _no_such(codec, "Zarr v3", " where it stands")
+    members = json.loads(codec.config)
+    name = members.pop("id")
+    if name == "crc32c" and members.get("location", "end") == "end":
+        return Crc32cCodec()
+    if CODECS.get(_PREFIX + name) is None:
+        raise _no_such(codec, "Zarr v3")
+    return CODECS.find(_PREFIX + name).from_configuration(_plain(members))  # type: ignore[return-value]
+
+
+# --------------------------------------------------------------------------------------------
+# To v2 and the draft
+
+
+def to_numcodecs(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
+    """Return the codecs of v2 and of the draft that do what a chain of v3 does.
+
+    Codecs of v2 stay as they are.
+
+    Raises
+    ------
+    UnsupportedError
+        If there are none.
+    """
+    before, serializer, after = split(codecs)
+    axes = tuple(range(len(spec.shape)))
+    stages: list[tuple[ArrayArray, ChunkSpec]] = []
+    for codec in before:
+        if isinstance(codec, TransposeCodec) and not stages:
+            axes = tuple(axes[i] for i in codec.order)
+        else:
+            stages.append((codec, spec))
+        spec = codec.resolve(spec)
+    found: list[Codec] = [] if axes == tuple(range(len(axes))) else [TransposeCodec(axes)]
+    found += _elements(stages, serializer, spec)
+    return (*found, *map(_compressor_to_numcodecs, after))
+
+
+def _elements(
+    stages: list[tuple[ArrayArray, ChunkSpec]], serializer: Codec, last: ChunkSpec
+) -> list[Codec]:
+    """Return what makes bytes of elements, and the filters that follow it."""
+    if isinstance(serializer, ObjectCodec) and not stages:
+        return [ObjectCodec(serializer.config)]
+    endian: Endian | None = "little"
+    if isinstance(serializer, BytesCodec):
+        if not stages:
+            return [serializer]
+        endian = serializer.endian or "little"
+    elif not isinstance(serializer, PcodecCodec | ZfpyCodec):
+        raise _no_such(serializer, "Zarr v2")
+    specs = [spec for _, spec in stages] + [last]
+    views = [stored_type(spec.dtype, [BytesCodec(endian)]) for spec in specs]
+    found: list[Codec] = [BytesCodec(endian if has_byte_order(views[0]) else None)]
+    for at, (codec, _) in enumerate(stages):
+        found.append(_filter_to_numcodecs(codec, views[at], views[at + 1]))
+    if not isinstance(serializer, BytesCodec):
+        found.append(_serializer_to_numcodecs(serializer, last, views[-1]))
+    return found
+
+
+def _filter_to_numcodecs(codec: Codec, before: np.dtype[Any], after: np.dtype[Any]) -> BufferCodec:
+    if isinstance(codec, BitroundCodec):
+        if before.kind != "f" or before.isbuiltin == 2:
+            raise _no_such(codec, "Zarr v2", " for such elements")
+        return _buffer({"id": "bitround", "keepbits": codec.keepbits}, before)
+    if not isinstance(codec, NumcodecsFilter):
+        raise _no_such(codec, "Zarr v2")
+    members = json.loads(codec.config)
+    if codec.before in codec.members:
+        members[codec.before] = before.str
+    if codec.after in codec.members:
+        members[codec.after] = after.str
+    return _buffer({"id": codec.name.removeprefix(_PREFIX), **members}, before)
+
+
+def _serializer_to_numcodecs(codec: Codec, spec: ChunkSpec, view: np.dtype[Any]) -> BufferCodec:
+    if isinstance(codec, ZfpyCodec) and len(spec.shape) > 1:
+        raise _no_such(codec, "Zarr v2", " for more than one axis")
+    members = dict(codec.to_json()["configuration"])
+    return _buffer({"id": codec.name.removeprefix(_PREFIX), **members}, view)
+
+
+def _buffer(config: Json, view: np.dtype[Any]) -> BufferCodec:
+    make(config)
+    return BufferCodec(json.dumps(config, sort_keys=True), view.str)
+
+
+def _compressor_to_numcodecs(codec: Codec) -> Codec:
+    if isinstance(codec, BloscCodec):
+        shuffle, size = codec.shuffle, codec.typesize
+        return BloscCodec(codec.cname, codec.clevel, shuffle, codec.blocksize, size)
+    if isinstance(codec, ZlibCodec):
+        return ZlibCodec(codec.level)
+    if isinstance(codec, GzipCodec):
+        return GzipCodec(codec.level)
+    if isinstance(codec, ZstdCodec):
+        return ZstdCodec(codec.level, codec.checksum)
+    if isinstance(codec, Crc32cCodec):
+        return _buffer({"id": "crc32c"}, np.dtype("u1"))
+    if isinstance(codec, BufferCodec):
+        return BufferCodec(codec.config, codec.view)
+    if "://" in codec.name:
+        return codec  # somebody's own, which the draft has by URI
+    raise _no_such(codec, "Zarr v2")
+
+
+# --------------------------------------------------------------------------------------------
+# Comparing
+
+
+def marks(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Any, ...]:
+    """Return what tells how chunks are encoded, however the codecs are spelled.
+
+    Chunks of one shape have the same bytes under chains with equal marks.
+    """
+    try:
+        plain = to_numcodecs(codecs, spec)
+    except ZarrdaskError:
+        plain = tuple(codecs)
+    stored = stored_type(spec.dtype, plain)
+    if any(isinstance(codec, BufferCodec) and codec.name in _FILTERS for codec in plain):
+        # What elements are filtered is the same in either byte order.
+        stored = stored.newbyteorder("=")
+    return tuple(_mark(codec, stored, spec) for codec in plain)
+
+
+def _mark(codec: Codec, stored: np.dtype[Any], spec: ChunkSpec) -> Any:
+    if isinstance(codec, ShardingCodec):
+        inner = marks(codec.codecs, replace(spec, shape=codec.chunk_shape))
+        index = codec.index_codecs and marks(codec.index_codecs, _ENTRIES)
+        return codec.name, codec.chunk_shape, inner, index, codec.index_location
+    if isinstance(codec, BytesCodec):
+        return "bytes", stored
+    if isinstance(codec, BloscCodec):
+        # Of the size of the elements its frames tell.
+        return "blosc", codec.cname, codec.clevel, codec.shuffle, codec.blocksize
+    if isinstance(codec, GzipCodec):
+        return codec.name, codec.level if codec.level >= 0 else _GZIP_LEVEL
+    if isinstance(codec, ZstdCodec):
+        return "zstd", codec.level or _ZSTD_LEVEL, codec.checksum
+    if isinstance(codec, BufferCodec | ObjectCodec):
+        members = make(json.loads(codec.config)).get_config()
+        for name in {"dtype", "decode_dtype"} & set(members) if codec.name in _FILTERS else ():
+            members[name] = np.dtype(members[name]).newbyteorder("<").str
+        return json.dumps(members, sort_keys=True)
+    return codec
+
+
+def retyped(codecs: Sequence[Codec], spec: ChunkSpec, serializer: str) -> tuple[Codec, ...]:
+    """Return codecs of v3 for elements of another type.
+
+    Parameters
+    ----------
+    spec : ChunkSpec
+        The chunks, as they are to be.
+    serializer : str
+        What makes bytes of such elements, if what did can't.
+    """
+    before, old, after = split(codecs)
+    last: Codec = old
+    if isinstance(old, ObjectCodec) or spec.dtype.hasobject:
+        last = _OBJECTS.get(serializer, BytesCodec(None))
+    if isinstance(last, BytesCodec):
+        last = BytesCodec(last.endian if has_byte_order(spec.dtype) else None)
+    free = [replace(c, typesize=None) if isinstance(c, BloscCodec) else c for c in after]
+    return complete([*before, last, *free], spec)

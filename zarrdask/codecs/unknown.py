@@ -1,0 +1,52 @@
+"""Unknown codecs that need not be understood: passed over on reading (C-15, X-C5)."""
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind
+from zarrdask.errors import UnsupportedError
+from zarrdask.extension import Definition
+
+
+@dataclass(frozen=True)
+class SkippedCodec:
+    """Array -> array or bytes -> bytes: gives back what it is given, and can't encode.
+
+    Parameters
+    ----------
+    definition : Definition
+        What the document says.
+    kind : Kind
+        By its place in the list.
+    """
+
+    definition: Definition
+    kind: Kind
+
+    @property
+    def name(self) -> str:
+        """The name in the document."""
+        return self.definition.name
+
+    def to_json(self) -> Json:  # noqa: D102
+        return self.definition.to_json()
+
+    def resolve(self, spec: ChunkSpec) -> ChunkSpec:  # noqa: D102
+        return spec
+
+    def encode(self, data: Any) -> NoReturn:  # noqa: D102
+        raise UnsupportedError(
+            "an array with an unknown codec can be read but not written",
+            key="codecs",
+            found=self.name,
+        )
+
+    def decode(  # noqa: D102
+        self, data: Any, limit: ChunkSpec | int, out: Any = None
+    ) -> Buffer | np.ndarray:
+        return data  # type: ignore[no-any-return]
+
+    def encoded_size(self, size: int) -> int | None:  # noqa: D102
+        return size

@@ -1,0 +1,73 @@
+"""Complex numbers of parts that NumPy has no complex numbers of: complex_bfloat16 ... (C-68).
+
+In memory they are structured: the fields ``re`` and ``im``, each of the type of the part. Widened
+to complex64 they could be computed with, but would not come back bit for bit (a NaN's payload),
+would take up to eight times the memory, and a copy would be of another data type.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from zarrdask.dtypes.base import DataType, check_configuration
+from zarrdask.dtypes.fill_values import bad_fill, parse_v3, render_v3
+from zarrdask.dtypes.ml import BITS, dtype_named, kind_of, name_of
+
+_PREFIX = "complex_"
+#: The types of the parts.
+PARTS = ("float16", *(name for name in BITS if "float" in name))
+NAMES = tuple(f"{_PREFIX}{part}" for part in PARTS)
+_FIELDS = ("re", "im")
+
+
+@dataclass(frozen=True)
+class Pair(DataType):
+    """A complex number as a pair of narrow floats."""
+
+    @property
+    def part(self) -> np.dtype[Any]:
+        """Of the real and of the imaginary part."""
+        return self.dtype["re"]
+
+    def to_json(self) -> str:  # noqa: D102
+        return f"{_PREFIX}{name_of(self.part) or self.part.name}"
+
+    def parse_fill(self, found: Any) -> Any:  # noqa: D102
+        if not isinstance(found, list) or len(found) != 2:
+            raise bad_fill(found, f"[real, imaginary] for {self.to_json()}")
+        return self._join(*(parse_v3(half, self.part) for half in found))
+
+    def render_fill(self, value: Any) -> Any:  # noqa: D102
+        return [render_v3(value[field], self.part) for field in _FIELDS]
+
+    def cast(self, value: Any) -> Any:
+        """Return a complex number, or what a structured value can be made of, as a pair."""
+        if isinstance(value, int | float | complex | np.number):
+            number = complex(value)
+            value = (number.real, number.imag)
+        return super().cast(value)
+
+    def _join(self, real: Any, imaginary: Any) -> Any:
+        halves = b"".join(np.asarray(half, self.part).tobytes() for half in (real, imaginary))
+        return np.frombuffer(halves, self.dtype)[0]
+
+    @classmethod
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+        check_configuration(name, configuration)
+        part = name.removeprefix(_PREFIX)
+        dtype = dtype_named(part) if part in BITS else np.dtype(part)
+        return cls(_pair_of(dtype))
+
+    @classmethod
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+        if dtype.names != _FIELDS:
+            return None
+        part = dtype["re"]
+        known = kind_of(part) == "f" and (name_of(part) or part.name) in PARTS
+        return cls(dtype) if known and dtype == _pair_of(part) else None
+
+
+def _pair_of(part: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype([(field, part) for field in _FIELDS])

@@ -1,0 +1,57 @@
+"""Points and spans of time as NumPy has them: numpy.datetime64, numpy.timedelta64 (C-71)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from zarrdask.dtypes.base import DataType, check_configuration, integer
+from zarrdask.dtypes.fill_values import bad_fill
+from zarrdask.errors import MetadataError
+
+_KINDS = {"numpy.datetime64": "M8", "numpy.timedelta64": "m8"}
+_NAMES = {"M": "numpy.datetime64", "m": "numpy.timedelta64"}
+_UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic")
+#: The Greek letter, and the sign for micro: both stand for "us".
+_MICRO = ("\u03bcs", "\u00b5s")
+_MOST = 2**31 - 1
+_NAT = int(np.iinfo(np.int64).min)
+
+
+@dataclass(frozen=True)
+class Ticks(DataType):
+    """A count, in 64 bits, of a multiple of a unit of time; since 1970 or of a span."""
+
+    def to_json(self) -> dict[str, Any]:  # noqa: D102
+        unit, factor = np.datetime_data(self.dtype)
+        settings = {"unit": unit, "scale_factor": factor}
+        return {"name": _NAMES[self.dtype.kind], "configuration": settings}
+
+    def parse_fill(self, found: Any) -> Any:  # noqa: D102
+        ticks = _NAT if found == "NaT" else found
+        if type(ticks) is not int or not -(2**63) <= ticks < 2**63:
+            raise bad_fill(found, f"an integer of 64 bits or 'NaT' for {self.dtype}")
+        return np.array(ticks, "i8").view(self.dtype.newbyteorder("="))[()]
+
+    def render_fill(self, value: Any) -> Any:  # noqa: D102
+        return "NaT" if np.isnat(value) else int(np.asarray(value).view("i8"))
+
+    @classmethod
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+        check_configuration(name, configuration, ("unit", "scale_factor"))
+        found = configuration["unit"]
+        unit = "us" if found in _MICRO else found
+        if unit not in _UNITS:
+            raise MetadataError(
+                "unknown unit of time",
+                key=f"data_type {name}",
+                found=found,
+                expected=", ".join(_UNITS),
+            )
+        factor = integer(name, configuration, "scale_factor", _MOST)
+        return cls(np.dtype(f"{_KINDS[name]}[{factor}{unit}]"))
+
+    @classmethod
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+        return cls(dtype) if dtype.kind in _NAMES else None

@@ -1,0 +1,79 @@
+"""The data types of v3's core: bool, integers, floats, complex, raw bytes (conformance C-30)."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from zarrdask.dtypes.base import DataType, check_configuration
+from zarrdask.dtypes.fill_values import parse_v3, render_v3
+from zarrdask.errors import MetadataError
+
+NAMES = frozenset(
+    {
+        "bool",
+        *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("float16", "float32", "float64", "complex64", "complex128"),
+    }
+)
+#: Other names of core types; never written.
+ALIASES = {"complex_float32": "complex64", "complex_float64": "complex128"}
+_RAW = re.compile(r"r([1-9]\d{0,10})")
+#: The largest element, in bytes, that NumPy can have.
+_MOST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Plain(DataType):
+    """A type whose fill values are spelled as v3's core says for its dtype (C-31 to C-34)."""
+
+    def parse_fill(self, found: Any) -> Any:  # noqa: D102
+        return parse_v3(found, self.dtype)
+
+    def render_fill(self, value: Any) -> Any:  # noqa: D102
+        return render_v3(value, self.dtype)
+
+
+@dataclass(frozen=True)
+class Scalar(Plain):
+    """A number or a truth value that NumPy has too, under the same name."""
+
+    def to_json(self) -> str:  # noqa: D102
+        return self.dtype.name
+
+    @classmethod
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+        check_configuration(name, configuration)
+        return cls(np.dtype(ALIASES.get(name, name)))
+
+    @classmethod
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+        return cls(dtype) if dtype.name in NAMES else None
+
+
+@dataclass(frozen=True)
+class Raw(Plain):
+    """``r<bits>``: bytes without meaning, of one length (conformance B-36, C-34)."""
+
+    def to_json(self) -> str:  # noqa: D102
+        return f"r{self.dtype.itemsize * 8}"
+
+    @classmethod
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+        check_configuration(name, configuration)
+        match = _RAW.fullmatch(name)
+        if match is None or int(match[1]) % 8 or int(match[1]) // 8 > _MOST:
+            raise MetadataError(
+                "a raw type has whole bytes",
+                key="data_type",
+                found=name,
+                expected="r and a multiple of 8 bits",
+            )
+        return cls(np.dtype(f"V{int(match[1]) // 8}"))
+
+    @classmethod
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+        plain = dtype.type is np.void and dtype.names is None and dtype.subdtype is None
+        return cls(dtype) if plain and dtype.itemsize else None

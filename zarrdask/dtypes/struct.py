@@ -1,0 +1,122 @@
+"""``struct``: named fields, packed one after another; and its older form (C-69, C-70)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from zarrdask.dtypes.base import DataType, check_configuration
+from zarrdask.dtypes.fill_values import bad_fill, element
+from zarrdask.dtypes.registry import of_dtype, packed, parse_data_type
+from zarrdask.dtypes.size import check_item_size
+from zarrdask.dtypes.text import parse_base64
+from zarrdask.errors import MetadataError
+
+Fields = tuple[tuple[str, DataType], ...]
+
+
+@dataclass(frozen=True)
+class Struct(DataType):
+    """An element made of fields.
+
+    Attributes
+    ----------
+    fields : tuple of (str, DataType)
+        In the order in which they are stored.
+    """
+
+    fields: Fields = field(default=())
+
+    def to_json(self) -> dict[str, Any]:  # noqa: D102
+        fields = [{"name": name, "data_type": kind.to_json()} for name, kind in self.fields]
+        return {"name": "struct", "configuration": {"fields": fields}}
+
+    def parse_fill(self, found: Any) -> Any:  # noqa: D102
+        names = [name for name, _ in self.fields]
+        if not isinstance(found, dict) or set(found) != set(names):
+            raise bad_fill(found, f"an object with a fill value for each of {', '.join(names)}")
+        # As bytes: an assignment to a field can change the payload of a NaN.
+        parts = (np.asarray(kind.parse_fill(found[name]), kind.dtype) for name, kind in self.fields)
+        return np.frombuffer(b"".join(part.tobytes() for part in parts), self.dtype)[0]
+
+    def render_fill(self, value: Any) -> dict[str, Any]:  # noqa: D102
+        return {name: kind.render_fill(value[name]) for name, kind in self.fields}
+
+    @classmethod
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+        check_configuration(name, configuration, ("fields",))
+        return cls._of([cls._parse_field(item) for item in _listed(name, configuration["fields"])])
+
+    @classmethod
+    def _parse_field(cls, found: Any) -> tuple[Any, Any]:
+        """Return the name and the type of a field, as the document has them."""
+        if not isinstance(found, dict) or set(found) != {"name", "data_type"}:
+            raise _bad_field(found, '{"name": ..., "data_type": ...}')
+        return found["name"], found["data_type"]
+
+    @classmethod
+    def _of(cls, found: list[tuple[Any, Any]]) -> Self:
+        _check_names([name for name, _ in found])
+        fields = tuple((name, parse_data_type(kind)) for name, kind in found)
+        for name, kind in fields:
+            if kind.dtype.hasobject:
+                raise MetadataError(
+                    "a field has a fixed size",
+                    key=f"data_type field {name}",
+                    found=kind.to_json(),
+                    expected="a data type of fixed size",
+                )
+        size = sum(kind.dtype.itemsize for _, kind in fields)
+        check_item_size(size, f"data_type {cls.__name__.lower()}")
+        return cls(np.dtype([(name, kind.dtype) for name, kind in fields]), fields)
+
+    @classmethod
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+        if not dtype.names or dtype.hasobject or dtype != packed(dtype):
+            return None
+        fields = tuple((name, of_dtype(dtype[name])) for name in dtype.names)
+        # Those of several elements, and those that v3 has no name for.
+        odd = any(type(kind) is DataType for _, kind in fields)
+        return None if odd else cls(dtype, fields)
+
+
+@dataclass(frozen=True)
+class Structured(Struct):
+    """``structured``, as zarr-python 3.1 writes it: read, and written as ``struct`` (C-70)."""
+
+    @classmethod
+    def _parse_field(cls, found: Any) -> tuple[Any, Any]:
+        if not isinstance(found, list) or len(found) != 2:
+            raise _bad_field(found, "[name, data type]")
+        return found[0], found[1]
+
+    def parse_fill(self, found: Any) -> Any:  # noqa: D102
+        if isinstance(found, dict):
+            return super().parse_fill(found)
+        expected = f"base64 of {self.dtype.itemsize} bytes"
+        data = parse_base64(found, expected)
+        if len(data) != self.dtype.itemsize:
+            raise bad_fill(found, f"{expected}, not {len(data)}")
+        stored = self.dtype.newbyteorder("<")
+        return np.array(element(data, stored, found), stored).astype(self.dtype)[()]
+
+
+def _listed(name: str, found: Any) -> list[Any]:
+    if not isinstance(found, list) or not found:
+        raise MetadataError(
+            "not fields", key=f"data_type {name}", found=found, expected="a list of at least one"
+        )
+    return found
+
+
+def _bad_field(found: Any, expected: str) -> MetadataError:
+    return MetadataError("not a field", key="data_type field", found=found, expected=expected)
+
+
+def _check_names(names: list[Any]) -> None:
+    known: set[str] = set()
+    for name in names:
+        if not isinstance(name, str) or not name or name in known:
+            raise _bad_field(name, "a name that is not empty and that no other field has")
+        known.add(name)

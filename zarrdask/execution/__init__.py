@@ -1,0 +1,1 @@
+"""Running tasks on any Dask scheduler."""

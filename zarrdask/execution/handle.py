@@ -1,0 +1,270 @@
+"""What a task carries instead of an array: small to pickle, opened once a process."""
+
+import pickle
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from typing import Any
+from zlib import compress, decompress
+
+import cloudpickle
+import numpy as np
+
+from zarrdask import __version__
+from zarrdask.chunks.read import read_region
+from zarrdask.chunks.stored import StoredChunks
+from zarrdask.chunks.write import Beyond, write_region
+from zarrdask.compliance import strictness
+from zarrdask.errors import UnsupportedError
+from zarrdask.execution import serialize
+from zarrdask.execution.locks import among_workers
+from zarrdask.hierarchy.find import version_stamp
+from zarrdask.indexing.selection import Region, basic, pick_size
+from zarrdask.metadata import detect
+from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.nodes.array import Array
+from zarrdask.runtime.cancellation import write_named
+
+#: Bytes of metadata that may stand in each task; compressed they are a few times fewer.
+_SMALL = 2**16
+#: Opened arrays that a process keeps.
+_CACHE = 256
+#: The layout of a pickled `Handle`. To be increased whenever what `packed` holds changes, so that
+#: a worker with another release reports that instead of failing on bytes that it cannot read.
+LAYOUT = 1
+
+
+class Handle:
+    """A stored array that pickles to a few hundred bytes.
+
+    Parameters
+    ----------
+    chunks : Chunks
+        The stored array.
+    """
+
+    def __init__(self, chunks: StoredChunks) -> None:
+        self.chunks = chunks
+        serialize.prepare(chunks.metadata.dtype)
+
+    @cached_property
+    def documents(self) -> dict[str, bytes | None]:
+        """What tasks need of the metadata: no attributes, no dimension names."""
+        metadata = replace(
+            self.chunks.metadata, attributes={}, dimension_names=None, extensions=(), extra={}
+        )
+        return detect.render(metadata)
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The store, prefix and documents, compressed; made when a task leaves the process."""
+        chunks = self.chunks
+        # By cloudpickle, as Dask does: a store may be of a class that only the user's script has.
+        return compress(cloudpickle.dumps((chunks.store, chunks.prefix, self.documents), 5), 9)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it may stand in each task; the lengths of thousands of chunks make it large."""
+        return sum(len(data or b"") for data in self.documents.values()) <= _SMALL
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return unpack, (LAYOUT, __version__, self.packed)
+
+
+@lru_cache(maxsize=_CACHE)
+def unpack(layout: int, release: str, packed: bytes) -> Handle:
+    """Return a pickled handle, with its codecs bound. A process does this once for each array.
+
+    Parameters
+    ----------
+    layout : int
+        The `LAYOUT` of the process that pickled it.
+    release : str
+        The release of zarrdask of that process.
+    packed : bytes
+        As in `Handle.packed`.
+
+    Raises
+    ------
+    UnsupportedError
+        If that release packs handles in another layout, or packed one that this release cannot
+        read.
+    """
+    if layout != LAYOUT:
+        raise _other_release(release)
+    try:
+        store, prefix, documents = pickle.loads(decompress(packed))
+    except Exception as error:
+        if release == __version__:
+            raise
+        raise _other_release(release) from error
+    # Warnings about the metadata were given where the array was opened.
+    with strictness(strict=False, quiet=True):
+        metadata = detect.parse(documents, detect.formats_of(store))
+        handle = Handle(StoredChunks(store, prefix, metadata))  # type: ignore[arg-type]
+    handle.packed = packed
+    return handle
+
+
+def _other_release(release: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"this task was made by zarrdask {release} and cannot be read by zarrdask {__version__}, "
+        "which runs here; install the same release for the client, the scheduler and all workers"
+    )
+
+
+class Source:
+    """A region of a stored array, as an array-like that Dask slices.
+
+    Parameters
+    ----------
+    handle : Handle
+        The stored array.
+    region : tuple of slice
+        What of it this is: positive steps, within the shape.
+    token : str
+        Tells this array, as it is stored now, from all others.
+    """
+
+    __slots__ = ("__weakref__", "handle", "region", "shape", "token")
+
+    def __init__(self, handle: Handle, region: Region, token: str) -> None:
+        self.handle = handle
+        self.region = region
+        self.token = token
+        self.shape = tuple(map(pick_size, region))
+
+    @property
+    def metadata(self) -> ArrayMetadata:
+        """Of the stored array."""
+        return self.handle.chunks.metadata
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the elements."""
+        return self.metadata.dtype
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return len(self.shape)
+
+    def view(self, region: Region) -> "Source":
+        """Return a region of this region."""
+        return Source(self.handle, compose(self.region, region), self.token)
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        selection = basic(index, self.shape)
+        region = compose(self.region, selection.slices)
+        found = read_region(self.handle.chunks, region)
+        return found if selection.plain else found[selection.finish]
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        return "zarrdask", self.token, _bounds(self.region)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _source, (self.handle, _bounds(self.region))
+
+
+def _bounds(region: Region) -> tuple[tuple[int, int, int], ...]:
+    return tuple((s.start, s.stop, s.step) for s in region)
+
+
+def _source(handle: Handle, bounds: tuple[tuple[int, int, int], ...]) -> Source:
+    # The token is for naming graphs; where tasks run none are built.
+    return Source(handle, tuple(slice(*b) for b in bounds), "")
+
+
+def compose(outer: Region, inner: Region) -> Region:
+    """Return the region of an array that `inner` is of its region `outer`.
+
+    >>> compose((slice(10, 20, 2),), (slice(1, 4, 2),))
+    (slice(12, 17, 4),)
+    """
+    return tuple(map(compose_axis, outer, inner))
+
+
+def compose_axis(outer: slice, inner: slice) -> slice:
+    """Return the slice of an axis that `inner` is of its slice `outer`."""
+    start = outer.start + inner.start * outer.step
+    step = outer.step * inner.step
+    count = pick_size(inner)
+    return slice(start, start + (count - 1) * step + 1 if count else start, step)
+
+
+class Target:
+    """A region of a stored array that tasks write.
+
+    Parameters
+    ----------
+    handle : Handle
+        The stored array.
+    start : tuple of int
+        Where the written array begins in it.
+    empty : bool
+        Whether units that hold only the fill value are stored.
+    name : str
+        Of the write: no other one is called so.
+    beyond : {"keep", "fill"}
+        What becomes of what units hold beyond the end of the array, as in `write_region`.
+    """
+
+    __slots__ = ("_write", "beyond", "empty", "handle", "name", "start")
+
+    def __init__(
+        self, handle: Handle, start: tuple[int, ...], *, empty: bool, name: str, beyond: Beyond
+    ) -> None:
+        self._write = write_named(name)
+        self.handle = handle
+        self.start = start
+        self.empty = empty
+        self.name = name
+        self.beyond = beyond
+
+    def place(self, block: tuple[slice, ...]) -> Region:
+        """Return where a block of the written array goes."""
+        return tuple(
+            slice(at + s.start, at + s.stop, 1) for at, s in zip(self.start, block, strict=True)
+        )
+
+    def write(self, values: np.ndarray, block: tuple[slice, ...]) -> int:
+        """Write a block, and return how many units were stored."""
+        chunks, place = self.handle.chunks, self.place(block)
+        values = np.asarray(values).astype(chunks.metadata.dtype, copy=False)
+        with self._write.block():
+            return write_region(
+                chunks,
+                place,
+                values,
+                empty=self.empty,
+                beyond=self.beyond,
+                among=among_workers(),
+            )
+
+    def abort(self) -> None:
+        """Let this process store no further block, and wait for those that are being stored."""
+        self._write.abort()
+
+    def read(self, block: tuple[slice, ...]) -> np.ndarray:
+        """Return a block that was written."""
+        return read_region(self.handle.chunks, self.place(block))
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        chunks = self.handle.chunks
+        documents = self.handle.documents
+        where = chunks.store.token, chunks.prefix, documents, self.start
+        return "zarrdask", *where, self.empty, self.name, self.beyond
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _target, (self.handle, self.start, self.empty, self.name, self.beyond)
+
+
+def _target(
+    handle: Handle, start: tuple[int, ...], empty: Any, name: str, beyond: Beyond
+) -> Target:
+    return Target(handle, start, empty=empty, name=name, beyond=beyond)
+
+
+def identity(array: Array) -> tuple[str, str, str]:
+    """Return what tells this stored array, as it is now, from all others."""
+    search = detect.Search(array.zarr_format, only=True)
+    return array.store.token, array.path, version_stamp(array.store, array.path, search)

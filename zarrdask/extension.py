@@ -1,0 +1,204 @@
+"""Extension definitions of v3 (core 3.1, ZEP 9): a name, its configuration, must_understand."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from zarrdask.errors import MetadataError, UnsupportedError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+_RAW = re.compile(r"[a-z0-9._-]+")
+
+_URI = re.compile(r"https?://[^/?#]+[^?#]*")
+
+#: What zarr-python wrote in the draft begins with "TODO:".
+_ANY_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
+
+_MEMBERS = {"name", "configuration", "must_understand"}
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What a document says of an extension: a codec, data type, grid ... (conformance C-18).
+
+    Attributes
+    ----------
+    name : str
+        A registered or raw name, or a URI, which is a name and nothing else (C-22, C-23).
+    configuration : mapping
+        Empty where the document has none: that is the same (C-19).
+    must_understand : bool
+        Whether a reader that doesn't know the name has to fail.
+    """
+
+    name: str
+    configuration: Mapping[str, Any] = field(default_factory=dict)
+    must_understand: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object form."""
+        found: dict[str, Any] = {"name": self.name}
+        if self.configuration:
+            found["configuration"] = dict(self.configuration)
+        if not self.must_understand:
+            found["must_understand"] = False
+        return found
+
+
+def parse_definition(found: Any, key: str) -> Definition:
+    """Return an extension definition: an object, or a name alone as short-hand.
+
+    Parameters
+    ----------
+    found : str or dict
+        From a document.
+    key : str
+        The member where it stands.
+
+    Raises
+    ------
+    MetadataError
+        If it is neither, or its name is neither raw nor a URI (conformance C-18 to C-21).
+
+    Examples
+    --------
+    >>> parse_definition("int32", "data_type") == parse_definition({"name": "int32"}, "data_type")
+    True
+    """
+    members = {"name": found} if isinstance(found, str) else found
+    if not isinstance(members, dict) or not isinstance(members.get("name"), str):
+        raise _bad(found, key)
+    name = check_name(members["name"], key)
+    settings = members.get("configuration", {})
+    must = members.get("must_understand", True)
+    if not isinstance(settings, dict) or not isinstance(must, bool) or set(members) - _MEMBERS:
+        raise _bad(found, f"{key} {name}")
+    return Definition(name, settings, must)
+
+
+def is_uri(found: Any) -> bool:
+    """Whether something can name an extension in the v3 draft: a URI, which is never fetched."""
+    return isinstance(found, str) and bool(_ANY_URI.match(found))
+
+
+def _bad(found: Any, key: str) -> MetadataError:
+    return MetadataError(
+        "not an extension definition",
+        key=key,
+        found=found,
+        expected='a name, or {"name": ..., "configuration": {...}, "must_understand": ...}',
+    )
+
+
+def check_name(name: str, key: str) -> str:
+    """Return the name of an extension.
+
+    Raises
+    ------
+    MetadataError
+        If it is neither raw (lower-case letters, digits, "-", "_", ".") nor an http or https URI
+        without query and fragment (conformance C-20, C-21). Other URIs pass, as ``urn:`` ones
+        stand in the specification's own example: they are names that nothing is known under.
+    """
+    if _RAW.fullmatch(name) or _URI.fullmatch(name) or name.startswith("urn:"):
+        return name
+    raise MetadataError(
+        "not the name of an extension",
+        key=key,
+        found=name,
+        expected="lower-case letters, digits, '-', '_' and '.', or an http(s) URI",
+    )
+
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """What is known under the names of one extension point.
+
+    Built-in things, those that a program registers and those that installed packages declare as
+    entry points are found in the same way; what a program registers comes first, and nothing is
+    ever fetched because a name is a URL (conformance C-22, B-19).
+
+    Parameters
+    ----------
+    what : str
+        What is registered, for errors: "codec".
+    key : str
+        The metadata member where names stand.
+    group : str
+        The entry point group.
+    built_in : mapping of str to str
+        Names and ``module:attribute``; loaded when first asked for.
+    """
+
+    def __init__(self, what: str, key: str, group: str, built_in: Mapping[str, str]) -> None:
+        self.what = what
+        self.key = key
+        self.group = group
+        self._built_in = built_in
+        self._registered: dict[str, T] = {}
+
+    @cached_property
+    def _installed(self) -> "dict[str, EntryPoint]":
+        # Loaded when a name is not built in: few are, and the import takes its time.
+        from importlib.metadata import entry_points
+
+        return {point.name: point for point in entry_points(group=self.group)}
+
+    def register(self, name: str, item: T) -> None:
+        """Make something known under a name, or known anew."""
+        self._registered[name] = item
+
+    def get(self, name: str) -> T | None:
+        """Return what is known under a name, or None.
+
+        Raises
+        ------
+        UnsupportedError
+            If an installed package declares it, and it can't be loaded.
+        """
+        if name in self._registered:
+            return self._registered[name]
+        if name in self._built_in:
+            module, _, attribute = self._built_in[name].partition(":")
+            return cast(T, getattr(import_module(module), attribute))
+        point = self._installed.get(name)
+        try:
+            return None if point is None else cast(T, point.load())
+        except (ImportError, AttributeError) as error:
+            raise UnsupportedError(
+                f"the {self.what} of an installed package can't be loaded: {error}",
+                key=self.key,
+                found=name,
+            ) from error
+
+    def find(self, name: str) -> T:
+        """Return what is known under a name.
+
+        Raises
+        ------
+        UnsupportedError
+            If nothing is.
+        """
+        found = self.get(name)
+        if found is None:
+            raise self.unknown(name)
+        return found
+
+    def unknown(self, name: Any) -> UnsupportedError:
+        """Return the error for a name that nothing is known under: it tells those like it."""
+        names = self.names()
+        expected = ", ".join(get_close_matches(str(name), names) or names) or None
+        return UnsupportedError(f"unknown {self.what}", key=self.key, found=name, expected=expected)
+
+    def names(self) -> list[str]:
+        """Return all known names."""
+        return sorted({*self._built_in, *self._registered, *self._installed})

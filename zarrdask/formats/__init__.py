@@ -1,1 +1,0 @@
-"""Formats: documents <-> metadata, pure. Nothing below this layer knows which one it was."""

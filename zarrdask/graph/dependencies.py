@@ -1,0 +1,121 @@
+"""Which stored arrays a Dask array reads, as far as they stand in its graph.
+
+Found are the arrays of this package that are arguments of tasks: what `zarrdask.from_zarr`
+returns, an `Array` given to `dask.array.from_array` or to a task, and what a write that is part of
+the graph stores. What a function holds (its closure, its module, its own object) is not looked at,
+nor are arrays of other libraries.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import dask.array as da
+from dask._task_spec import DataNode, Task, convert_legacy_graph
+from dask.core import flatten
+from dask.highlevelgraph import HighLevelGraph
+from dask.optimization import cull
+
+from zarrdask.execution.expressions import EXPRESSIONS
+from zarrdask.execution.handle import Source, Target
+from zarrdask.indexing.selection import Region, basic, whole_region
+from zarrdask.nodes.array import Array
+
+
+class Read(NamedTuple):
+    """A region of a stored array that tasks may read.
+
+    Attributes
+    ----------
+    place : str
+        Where the chunks of the array are stored, as returned by `zarrdask.runtime.locks.place_of`.
+    region : tuple of slice
+        The region.
+    """
+
+    place: str
+    region: Region
+
+    def is_below(self, place: str) -> bool:
+        """Whether the array is at this place, or in a group that is."""
+        return self.place.startswith(place)
+
+    def overlaps(self, place: str, region: Region) -> bool:
+        """Whether it may have elements in common with a region of the array at this place."""
+        return self.place == place and all(
+            max(a.start, b.start) < min(a.stop, b.stop)
+            for a, b in zip(self.region, region, strict=True)
+        )
+
+
+def reads(arrays: Iterable[da.Array]) -> Iterator[Read]:
+    """Yield what the tasks of Dask arrays read, and maybe more: nothing is computed for this."""
+    return _find([root for x in arrays for root in _roots(x)])
+
+
+def needed_reads(arrays: Iterable[da.Array]) -> Iterator[Read]:
+    """Yield the same without the blocks that no result depends on, task by task."""
+    if EXPRESSIONS:
+        return reads(arrays)
+    return _find([_culled(x) for x in arrays])
+
+
+def _culled(x: da.Array) -> dict[Any, Any]:
+    graph, keys = x.__dask_graph__(), list(flatten(x.__dask_keys__()))
+    if isinstance(graph, HighLevelGraph):
+        return dict(graph.cull(keys))
+    return dict(cull(convert_legacy_graph(graph), keys)[0])
+
+
+def _roots(x: da.Array) -> Iterable[Any]:
+    if EXPRESSIONS:
+        return [operand for part in x.expr.walk() for operand in part.operands]
+    layers = getattr(x.dask, "layers", None)
+    # The attributes of a symbolic layer hold the arguments that its tasks will have.
+    return [x.dask] if layers is None else [vars(layer) for layer in layers.values()]
+
+
+def _find(waiting: list[Any]) -> Iterator[Read]:
+    # The values keep the objects alive, so that no other object gets the same id.
+    seen: dict[int, Any] = {}
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Read):
+            yield item
+        elif isinstance(item, Source):
+            yield Read(item.handle.chunks.place, item.region)
+        elif isinstance(item, Array | Target):
+            chunks = item.stored if isinstance(item, Array) else item.handle.chunks
+            yield Read(chunks.place, whole_region(chunks.metadata.shape))
+        elif (parts := _parts(item)) and id(item) not in seen:
+            seen[id(item)] = item
+            waiting.extend(parts)
+
+
+def _parts(item: Any) -> Iterable[Any]:
+    """Return what a container of a graph holds."""
+    if isinstance(item, DataNode):
+        return (item.value,)
+    if isinstance(item, Task):
+        return [*_arguments(item), *(item.kwargs or {}).values()]
+    if isinstance(item, dict):
+        return item.values()
+    if isinstance(item, list | tuple | set | frozenset):
+        return item
+    return ()
+
+
+def _arguments(task: Task) -> Iterator[Any]:
+    """Yield the arguments of a task; of an array that it slices, only that region."""
+    values = [arg.value if isinstance(arg, DataNode) else arg for arg in task.args]
+    for value, following in pairwise([*values, None]):
+        # Tasks of `dask.array.from_array` have an array and the slices to take of it.
+        if isinstance(value, Source) and _is_region(following):
+            region = value.view(basic(following, value.shape).slices).region
+            yield Read(value.handle.chunks.place, region)
+        else:
+            yield value
+
+
+def _is_region(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(pick, slice) for pick in value)

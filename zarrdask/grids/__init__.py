@@ -1,0 +1,1 @@
+"""Chunk grids and chunk key encodings. Pure."""

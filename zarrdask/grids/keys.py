@@ -1,0 +1,173 @@
+"""Chunk key encodings: a chunk's index <-> the key of its stored unit, relative to the array."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.extension import Registry, parse_definition
+from zarrdask.grids.base import Index
+
+_SEPARATORS = {"default": "/", "v2": "."}
+
+
+class ChunkKeyEncoding(Protocol):
+    """What a chunk key encoding can do. They are frozen, equal by value, and pickle."""
+
+    def key(self, index: Index) -> str:
+        """Return the key of a chunk, relative to its array."""
+
+    def names(self, indices: Sequence[Index]) -> list[str]:
+        """Return the keys of many chunks of one array."""
+
+    def index(self, key: str, ndim: int) -> Index | None:
+        """Return the index that a key belongs to, or None if it is no chunk key."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the encoding's v3 metadata, ``{"name": ..., "configuration": ...}``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkKeys:
+    """The two encodings of v3, of which v2 has one (conformance A-35, C-37, C-38).
+
+    Attributes
+    ----------
+    name : {"default", "v2"}
+        ``default`` puts a "c" before the index.
+    separator : {"/", "."}
+        Between the parts.
+    """
+
+    name: Literal["default", "v2"] = "default"
+    separator: Literal["/", "."] = "/"
+
+    def key(self, index: Index) -> str:
+        """Return the key of a chunk, relative to its array.
+
+        >>> ChunkKeys().key((1, 23)), ChunkKeys("v2", ".").key((1, 23)), ChunkKeys("v2").key(())
+        ('c/1/23', '1.23', '0')
+        """
+        if self.name == "default":
+            return self.separator.join(("c", *map(str, index)))
+        return self.separator.join(map(str, index)) or "0"
+
+    def names(self, indices: Sequence[Index]) -> list[str]:
+        """Return the keys of many chunks."""
+        if not indices or not indices[0]:
+            return list(map(self.key, indices))
+        form = self.separator.join(["%d"] * len(indices[0]))
+        if self.name == "default":
+            form = f"c{self.separator}{form}"
+        return [form % index for index in indices]
+
+    def index(self, key: str, ndim: int) -> Index | None:
+        """Return the index that a key belongs to, or None if it is no chunk key."""
+        parts = key.split(self.separator)
+        if self.name == "default":
+            if parts[0] != "c":
+                return None
+            parts = parts[1:]
+        elif ndim == 0:
+            return () if key == "0" else None
+        return parse_index(parts, ndim)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the encoding's v3 metadata."""
+        return {"name": self.name, "configuration": {"separator": self.separator}}
+
+
+@dataclass(frozen=True, slots=True)
+class DraftKeys:
+    """The encoding of the v3 draft: a "c", and no separator after it (conformance B-46, B-47).
+
+    Attributes
+    ----------
+    separator : {"/", "."}
+        Between the indices.
+    """
+
+    separator: Literal["/", "."] = "/"
+
+    def key(self, index: Index) -> str:
+        """Return the key of a chunk, relative to its array.
+
+        >>> DraftKeys().key((1, 23, 45)), DraftKeys(".").key((1, 23, 45)), DraftKeys().key(())
+        ('c1/23/45', 'c1.23.45', 'c')
+        """
+        return "c" + self.separator.join(map(str, index))
+
+    def names(self, indices: Sequence[Index]) -> list[str]:
+        """Return the keys of many chunks."""
+        if not indices or not indices[0]:
+            return list(map(self.key, indices))
+        form = "c" + self.separator.join(["%d"] * len(indices[0]))
+        return [form % index for index in indices]
+
+    def index(self, key: str, ndim: int) -> Index | None:
+        """Return the index that a key belongs to, or None if it is no chunk key."""
+        if not key.startswith("c"):
+            return None
+        if not ndim:
+            # Older software counts a chunk where there is but one.
+            return () if key in ("c", "c0") else None
+        return parse_index(key[1:].split(self.separator), ndim)
+
+    def to_json(self) -> dict[str, Any]:
+        """Raise an error: v3 has no such encoding."""
+        raise UnsupportedError(
+            "only the draft of Zarr v3 has such chunk keys",
+            key="chunk_key_encoding",
+            found=self.key((0, 0)),
+        )
+
+
+def parse_index(parts: Sequence[str], ndim: int) -> Index | None:
+    """Return the chunk index that the parts of a key spell, or None if they spell none."""
+    if len(parts) != ndim or not all(p.isdecimal() and str(int(p)) == p for p in parts):
+        return None
+    return tuple(map(int, parts))
+
+
+def default_keys(configuration: Mapping[str, Any]) -> ChunkKeys:
+    """Return the encoding ``default`` (conformance C-37)."""
+    return _separated("default", configuration)
+
+
+def v2_keys(configuration: Mapping[str, Any]) -> ChunkKeys:
+    """Return the encoding ``v2`` (conformance C-38)."""
+    return _separated("v2", configuration)
+
+
+def _separated(name: Any, configuration: Mapping[str, Any]) -> ChunkKeys:
+    separator = configuration.get("separator", _SEPARATORS[name])
+    if separator not in ("/", ".") or set(configuration) - {"separator"}:
+        raise MetadataError(
+            "not the configuration of a chunk key encoding",
+            key="chunk_key_encoding",
+            found=dict(configuration),
+            expected='{"separator": "/"} or {"separator": "."}',
+        )
+    return ChunkKeys(name, separator)
+
+
+KEY_ENCODINGS: Registry[Callable[[Mapping[str, Any]], ChunkKeyEncoding]] = Registry(
+    "chunk key encoding",
+    "chunk_key_encoding",
+    "zarrdask.chunk_key_encodings",
+    {"default": "zarrdask.grids.keys:default_keys", "v2": "zarrdask.grids.keys:v2_keys"},
+)
+
+
+def parse_keys(found: Any) -> ChunkKeyEncoding:
+    """Return the encoding that ``chunk_key_encoding`` describes: a name or an object (C-18).
+
+    Raises
+    ------
+    MetadataError
+        If it is neither, or its configuration is wrong.
+    UnsupportedError
+        If the name is unknown: ``must_understand`` makes no difference here (C-14).
+    """
+    definition = parse_definition(found, "chunk_key_encoding")
+    return KEY_ENCODINGS.find(definition.name)(definition.configuration)

@@ -1,0 +1,107 @@
+"""The regular chunk grid."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+from zarrdask.errors import MetadataError
+from zarrdask.grids.base import Axis, Index, Shape, check_axes
+from zarrdask.grids.runs import is_length
+
+
+@dataclass(frozen=True, slots=True)
+class RegularGrid:
+    """Chunks of one shape; those at the upper edges may hang over the array.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The array's shape, in elements.
+    chunk_shape : tuple of int
+        The chunks' shape, in elements, as long as `shape` (conformance C-36, A-10).
+
+    Raises
+    ------
+    MetadataError
+        If the lengths differ or a chunk is empty along an axis that is not.
+    """
+
+    shape: Shape
+    chunk_shape: Shape
+
+    def __post_init__(self) -> None:
+        check_axes(self.chunk_shape, self.shape, "chunk_shape")
+        for size, chunk in zip(self.shape, self.chunk_shape, strict=True):
+            if chunk < 1 and size > 0:
+                raise MetadataError(
+                    "a chunk length must be positive", key="chunk_shape", found=self.chunk_shape
+                )
+
+    @classmethod
+    def from_configuration(  # noqa: D102
+        cls, configuration: Mapping[str, Any], shape: Shape
+    ) -> "RegularGrid":
+        lengths = configuration.get("chunk_shape")
+        if set(configuration) != {"chunk_shape"} or not isinstance(lengths, list):
+            raise MetadataError(
+                "not the configuration of a regular grid",
+                key="chunk_grid",
+                found=dict(configuration),
+                expected='{"chunk_shape": [...]}',
+            )
+        if not all(map(is_length, lengths)):
+            raise MetadataError(
+                "not a chunk shape",
+                key="chunk_shape",
+                found=lengths,
+                expected="a list of positive integers",
+            )
+        return cls(shape, tuple(lengths))
+
+    def to_json(self) -> dict[str, Any]:  # noqa: D102
+        return {"name": "regular", "configuration": {"chunk_shape": list(self.chunk_shape)}}
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The chunk length along each axis."""
+        return self.chunk_shape
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether all chunks have one shape."""
+        return True
+
+    @property
+    def counts(self) -> Shape:
+        """How many chunks lie along each axis.
+
+        >>> RegularGrid((5, 7), (2, 3)).counts
+        (3, 3)
+        """
+        return tuple(
+            -(-size // chunk) if size else 0
+            for size, chunk in zip(self.shape, self.chunk_shape, strict=True)
+        )
+
+    @property
+    def size(self) -> int:
+        """How many chunks there are."""
+        return prod(self.counts)
+
+    def indices(self) -> Iterator[Index]:
+        """Yield every chunk index, last axis fastest."""
+        return product(*map(range, self.counts))
+
+    def start(self, index: Index) -> Index:
+        """Where the chunk begins, in elements."""
+        return tuple(i * chunk for i, chunk in zip(index, self.chunk_shape, strict=True))
+
+    def shape_of(self, index: Index) -> Shape:
+        """Return the shape of a chunk."""
+        return self.chunk_shape
+
+    def resize(self, shape: Shape) -> "RegularGrid":
+        """Return the grid of an array that was given another shape."""
+        return RegularGrid(shape, self.chunk_shape)

@@ -1,0 +1,1 @@
+"""Nodes as documents in a store."""

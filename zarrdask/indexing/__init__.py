@@ -1,0 +1,1 @@
+"""Selections, and the parts of chunks that they meet. Pure."""

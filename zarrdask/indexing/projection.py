@@ -1,0 +1,228 @@
+"""Requests cut at chunk boundaries: which chunks, the part of each, and its place in the result.
+
+The axes are independent, so a request that meets n chunks an axis costs n an axis to plan.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zarrdask.grids.base import Axis
+from zarrdask.indexing.selection import Pick
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one pick takes of one chunk along one axis.
+
+    Attributes
+    ----------
+    chunk : int
+        The chunk's index along the axis.
+    inside : slice or ndarray of int
+        The elements of the chunk, counted from its start.
+    outside : slice or ndarray of int
+        Where they go in the result.
+    whole : bool
+        Whether `inside` is every element of the chunk, in order.
+    """
+
+    chunk: int
+    inside: Pick
+    outside: Pick
+    whole: bool
+
+
+class Points(NamedTuple):
+    """A pointwise request: one 1-d array of positions an axis; the result is 1-d."""
+
+    coordinates: tuple[np.ndarray, ...]
+
+
+#: What is wanted of an array or of a chunk: one pick an axis (their outer product), or points.
+Request = tuple[Pick, ...] | Points
+
+
+class Cuts(NamedTuple):
+    """A request, cut at chunk boundaries: three lists with an entry for each chunk that it meets.
+
+    Attributes
+    ----------
+    indices : list of tuple of int
+        Which chunk.
+    insides : list of Request or None
+        What is wanted of it; None for all of it.
+    outsides : list
+        The NumPy index of its place in the result.
+    """
+
+    indices: list[tuple[int, ...]]
+    insides: list[Request | None]
+    outsides: list[Any]
+
+    def some(self, start: int, stop: int) -> "Cuts":
+        """Return the entries from start to stop."""
+        part = slice(start, stop)
+        return Cuts(self.indices[part], self.insides[part], self.outsides[part])
+
+    def ordered(self, key: Callable[[tuple[int, ...]], Any]) -> "Cuts":
+        """Return the entries in the order of a key of the chunk's index."""
+        keys = list(map(key, self.indices))
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        return Cuts(
+            [self.indices[i] for i in order],
+            [self.insides[i] for i in order],
+            [self.outsides[i] for i in order],
+        )
+
+
+def cut(request: Request, axes: Sequence[Axis]) -> Cuts:
+    """Cut a request at the boundaries of the chunks along each axis."""
+    if isinstance(request, Points):
+        return _cut_points(request, axes)
+    found = [parts(pick, axis) for pick, axis in zip(request, axes, strict=True)]
+    indices = list(product(*([p.chunk for p in axis] for axis in found)))
+    wholes = map(all, product(*([p.whole for p in axis] for axis in found)))
+    insides = product(*([p.inside for p in axis] for axis in found))
+    outsides: Iterable[Any] = product(*([p.outside for p in axis] for axis in found))
+    if not all(isinstance(pick, slice) for pick in request):
+        outsides = map(numpy_index, outsides)
+    elif not found:
+        outsides = [...]  # a 0-d array indexed with () is no view of it
+    return Cuts(
+        indices,
+        [None if whole else inside for whole, inside in zip(wholes, insides, strict=True)],
+        list(outsides),
+    )
+
+
+def _cut_points(points: Points, axes: Sequence[Axis]) -> Cuts:
+    coordinates = points.coordinates
+    numbers = np.stack([_numbers(c, axis) for c, axis in zip(coordinates, axes, strict=True)])
+    order = np.lexsort(numbers[::-1])
+    ordered = numbers[:, order]
+    edges = np.nonzero((np.diff(ordered, axis=1) != 0).any(axis=0))[0] + 1
+    groups = np.split(order, edges) if len(order) else []
+    indices = [tuple(int(n) for n in numbers[:, group[0]]) for group in groups]
+    insides: list[Request | None] = [
+        Points(
+            tuple(
+                c[group] - begin_of(i, axis)
+                for c, i, axis in zip(coordinates, index, axes, strict=True)
+            )
+        )
+        for group, index in zip(groups, indices, strict=True)
+    ]
+    return Cuts(indices, insides, list(groups))
+
+
+def _numbers(positions: np.ndarray, axis: Axis) -> np.ndarray:
+    """Return the chunks that positions lie in."""
+    if isinstance(axis, int):
+        return positions // axis
+    return np.searchsorted(axis, positions, "right") - 1
+
+
+def begin_of(number: int, axis: Axis) -> int:
+    """Return where a chunk begins along an axis."""
+    return number * axis if isinstance(axis, int) else int(axis[number])
+
+
+def numpy_index(request: Request) -> tuple[Any, ...]:
+    """Return the NumPy index that takes a request from an ndarray."""
+    if isinstance(request, Points):
+        return request.coordinates
+    if all(isinstance(pick, slice) for pick in request):
+        return request
+    return np.ix_(*(_positions(pick) for pick in request))
+
+
+def _positions(pick: Pick) -> np.ndarray:
+    return np.arange(pick.start, pick.stop, pick.step) if isinstance(pick, slice) else pick
+
+
+def permute(request: Request, axes: tuple[int, ...]) -> Request:
+    """Return the request to an array whose axis i is axis ``axes[i]`` of this one."""
+    if isinstance(request, Points):
+        return Points(tuple(request.coordinates[i] for i in axes))
+    return tuple(request[i] for i in axes)
+
+
+def parts(pick: Pick, axis: Axis) -> list[Part]:
+    """Cut a pick at the boundaries of the chunks of one axis.
+
+    Parameters
+    ----------
+    pick : slice or ndarray of int
+        As in `Selection`.
+    axis : int or ndarray of int
+        The chunk length, in elements, or the boundaries of the chunks.
+
+        0 1 2|3 4 5|6      chunk 3, pick 2:7:2 -> 2 of chunk 0, 4 of 1, 6 of 2
+
+    Examples
+    --------
+    >>> [(p.chunk, p.inside, p.outside) for p in parts(slice(2, 4, 1), 3)]
+    [(0, slice(2, 3, 1), slice(0, 1, 1)), (1, slice(0, 1, 1), slice(1, 2, 1))]
+    >>> [(p.chunk, p.inside) for p in parts(slice(2, 6, 1), np.array([0, 1, 4, 6]))]
+    [(1, slice(1, 3, 1)), (2, slice(0, 2, 1))]
+    """
+    if not isinstance(pick, slice):
+        return _position_parts(pick, axis)
+    return _slice_parts(pick, axis) if isinstance(axis, int) else _edge_parts(pick, axis)
+
+
+def _slice_parts(pick: slice, chunk: int) -> list[Part]:
+    """Cut a slice at the boundaries of chunks of one length."""
+    start, stop, step = pick.start, pick.stop, pick.step
+    if start >= stop:
+        return []
+    found = []
+    at, taken = start, 0
+    while at < stop:
+        number = at // chunk
+        begin = number * chunk
+        end = min(begin + chunk, stop)
+        count = -(-(end - at) // step)
+        whole = step == 1 and at == begin and end == begin + chunk
+        inside = slice(at - begin, end - begin, step)
+        found.append(Part(number, inside, slice(taken, taken + count, 1), whole))
+        taken += count
+        at += count * step
+    return found
+
+
+def _edge_parts(pick: slice, edges: np.ndarray) -> list[Part]:
+    """Cut a slice at boundaries: the same, but for where a chunk is found."""
+    start, stop, step = pick.start, pick.stop, pick.step
+    if start >= stop:
+        return []
+    first = int(np.searchsorted(edges, start, "right")) - 1
+    near = edges[first : int(np.searchsorted(edges, stop)) + 1].tolist()
+    found = []
+    at, taken, number = start, 0, 0
+    while at < stop:
+        number = bisect_right(near, at, number) - 1
+        begin, end = near[number], min(near[number + 1], stop)
+        count = -(-(end - at) // step)
+        whole = step == 1 and at == begin and end == near[number + 1]
+        inside = slice(at - begin, end - begin, step)
+        found.append(Part(first + number, inside, slice(taken, taken + count, 1), whole))
+        taken += count
+        at += count * step
+    return found
+
+
+def _position_parts(pick: np.ndarray, axis: Axis) -> list[Part]:
+    numbers = _numbers(pick, axis)
+    order = np.argsort(numbers, kind="stable")
+    found = []
+    edges = np.nonzero(np.diff(numbers[order]))[0] + 1
+    for group in np.split(order, edges) if len(order) else []:
+        number = int(numbers[group[0]])
+        found.append(Part(number, pick[group] - begin_of(number, axis), group, whole=False))
+    return found

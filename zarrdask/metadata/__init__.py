@@ -1,0 +1,1 @@
+"""Documents to metadata and back. Pure."""

@@ -1,0 +1,213 @@
+"""The sizes of chunks and shards, from what a user asks for. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zarrdask import config
+from zarrdask.codecs.base import check_dimensions
+from zarrdask.errors import MetadataError
+from zarrdask.grids.base import ChunkGrid, Shape, parse_grid
+from zarrdask.grids.rectilinear import make_grid
+from zarrdask.grids.regular import RegularGrid
+from zarrdask.grids.runs import Lengths
+from zarrdask.metadata.json import parse_lengths
+
+#: "auto", a size such as "1 MB", one length for all axes, or one or all lengths for each axis.
+ChunksLike = str | int | Sequence[int | Sequence[int]] | None
+GridLike = str | Mapping[str, Any] | ChunkGrid | None
+
+
+def parse_shape(found: Any) -> Shape:
+    """Return the shape that a user means.
+
+    Raises
+    ------
+    MetadataError
+        If it is neither a length nor several.
+    UnsupportedError
+        If it has more dimensions than NumPy has.
+    """
+    shape = _lengths(found, "shape", 0)
+    check_dimensions(len(shape), "shape")
+    return shape
+
+
+def _lengths(found: Any, key: str, least: int) -> Shape:
+    if not isinstance(found, int | np.integer | Iterable):
+        raise MetadataError("not lengths", key=key, found=found, expected="integers")
+    lengths = [found] if isinstance(found, int | np.integer) else list(found)
+    return parse_lengths([int(n) if isinstance(n, np.integer) else n for n in lengths], key, least)
+
+
+class Sizes(NamedTuple):
+    """What a user says of them; see `zarrdask.create_array`."""
+
+    chunks: ChunksLike = "auto"
+    shards: ChunksLike = None
+    grid: GridLike = None
+
+
+def plan_grid(shape: Shape, itemsize: int, sizes: Sizes) -> tuple[ChunkGrid, Shape | None]:
+    """Return the grid of the stored units, and the shape of the chunks within if they are shards.
+
+    Chunks, or shards, may be lists of lengths, one an axis, as Dask has them: then the grid is
+    rectilinear, unless the lengths are those of a regular grid.
+
+    Raises
+    ------
+    MetadataError
+        If the lengths don't fit the array, or the chunks don't divide the shards.
+    UnsupportedError
+        If the grid is given, and unknown.
+    """
+    chunks, shards, grid = sizes
+    if grid is not None:
+        if shards is not None or not (chunks is None or _is_auto(chunks)):
+            raise MetadataError(
+                "a grid tells the chunks; chunks and shards can't be given beside it", key="grid"
+            )
+        return _given(grid, shape), None
+    if _are_lists(chunks):
+        if shards is not None:
+            raise MetadataError(
+                "the chunks in shards have one shape; shards may have several",
+                key="chunks",
+                found=chunks,
+            )
+        return make_grid(shape, _lists(chunks, shape, "chunks")), None
+    if _are_lists(shards):
+        chunk, _ = plan_shapes(shape, itemsize, chunks, None)
+        lists = _lists(shards, shape, "shards")
+        return make_grid(shape, tuple(map(_whole_chunks, lists, chunk))), chunk
+    chunk, shard = plan_shapes(shape, itemsize, chunks, shards)
+    return RegularGrid(shape, shard or chunk), None if shard is None else chunk
+
+
+def _whole_chunks(lengths: Lengths, chunk: int) -> Lengths:
+    """Return the lengths of shards of which the last holds whole chunks: it may hang over."""
+    if isinstance(lengths, int):
+        return lengths
+    return (*lengths[:-1], -(-lengths[-1] // chunk) * chunk) if lengths else chunk
+
+
+def _given(grid: str | Mapping[str, Any] | ChunkGrid, shape: Shape) -> ChunkGrid:
+    if isinstance(grid, str | Mapping):
+        return parse_grid(grid if isinstance(grid, str) else dict(grid), shape)
+    if getattr(grid, "shape", None) != shape:
+        raise MetadataError(
+            "not a grid of this array", key="grid", found=grid, expected=f"one of shape {shape}"
+        )
+    return grid
+
+
+def _are_lists(found: Any) -> bool:
+    return isinstance(found, Iterable) and any(
+        isinstance(axis, Iterable) and not isinstance(axis, str) for axis in found
+    )
+
+
+def _lists(found: Any, shape: Shape, key: str) -> tuple[Lengths, ...]:
+    """Return the lengths along each axis; chunks of length 0, which Dask may have, vanish."""
+    plain = _spread([1 if isinstance(axis, Iterable) else axis for axis in found], shape, key)
+    return tuple(
+        tuple(n for n in _lengths(axis, key, 0) if n) if isinstance(axis, Iterable) else one
+        for axis, one in zip(found, plain, strict=True)
+    )
+
+
+def plan_shapes(
+    shape: Shape, itemsize: int, chunks: ChunksLike, shards: ChunksLike
+) -> tuple[Shape, Shape | None]:
+    """Return the shapes of the chunks, and of the shards if there are to be any.
+
+    ``"auto"`` chunks: halve the longest length of the array's shape until a chunk has at most
+    ``zarrdask.chunk-size`` bytes (1 MiB). ``"auto"`` shards: double the shortest length, counted
+    in chunks, until a shard has ``zarrdask.shard-size`` bytes (64 MiB) or holds the array. A size,
+    such as ``"1 MB"``, means the same with this limit.
+
+    Raises
+    ------
+    MetadataError
+        If the lengths don't fit the array, or the chunks don't divide the shards.
+
+    Examples
+    --------
+    >>> plan_shapes((1000, 1000, 1000), 4, "auto", "auto")
+    ((63, 63, 63), (252, 252, 252))
+    >>> plan_shapes((1000, 1000), 8, "1 MB", None)
+    ((250, 500), None)
+    """
+    if chunks is None or isinstance(chunks, str):
+        chunk = _auto_chunk(shape, itemsize, _limit(chunks or "auto", "chunks", "chunk-size"))
+    else:
+        chunk = _spread(chunks, shape, "chunks")
+    if shards is None:
+        return chunk, None
+    if isinstance(shards, str):
+        limit = _limit(shards, "shards", "shard-size")
+        return chunk, _auto_shard(shape, itemsize, chunk, limit)
+    shard = _spread(shards, shape, "shards")
+    if any(s % c for s, c in zip(shard, chunk, strict=True)):
+        raise MetadataError(
+            "the chunks must divide the shards",
+            key="shards",
+            found=shard,
+            expected=f"multiples of {chunk}",
+        )
+    return chunk, shard
+
+
+def _is_auto(lengths: Any) -> bool:
+    return isinstance(lengths, str) and lengths == "auto"
+
+
+def _limit(text: str, key: str, setting: str) -> int:
+    """Return the most bytes that a chunk or shard may have: "auto" takes the setting."""
+    if text == "auto":
+        return int(config.get(setting))
+    try:
+        return config.parse_size(text, key)
+    except MetadataError as error:
+        raise MetadataError(
+            "this text is not a size",
+            key=key,
+            found=text,
+            expected="'auto', a size such as '1 MB', or lengths",
+        ) from error
+
+
+def _spread(found: Any, shape: Shape, key: str) -> Shape:
+    lengths = tuple(found) if isinstance(found, Iterable) else (found,) * len(shape)
+    if len(lengths) != len(shape):
+        raise MetadataError(
+            "there must be one length for each dimension",
+            key=key,
+            found=found,
+            expected=f"{len(shape)}",
+        )
+    # Dask's way to say "all of it".
+    filled = [size or 1 if n in (-1, None) else n for n, size in zip(lengths, shape, strict=True)]
+    return _lengths(filled, key, 1)
+
+
+def _auto_chunk(shape: Shape, itemsize: int, limit: int) -> Shape:
+    chunk = [max(n, 1) for n in shape]
+    while prod(chunk) * itemsize > limit and max(chunk) > 1:
+        longest = chunk.index(max(chunk))
+        chunk[longest] = -(-chunk[longest] // 2)
+    return tuple(chunk)
+
+
+def _auto_shard(shape: Shape, itemsize: int, chunk: Shape, limit: int) -> Shape:
+    counts = [1] * len(chunk)
+    most = [max(-(-n // c), 1) for n, c in zip(shape, chunk, strict=True)]
+    while prod(counts) * prod(chunk) * itemsize * 2 <= limit:
+        open_axes = [axis for axis in range(len(chunk)) if counts[axis] < most[axis]]
+        if not open_axes:
+            break
+        axis = min(open_axes, key=lambda axis: counts[axis])
+        counts[axis] = min(counts[axis] * 2, most[axis])
+    return tuple(n * c for n, c in zip(counts, chunk, strict=True))

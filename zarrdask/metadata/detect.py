@@ -1,0 +1,152 @@
+"""Which format a node is in, and which documents have to be requested to know it."""
+
+from dataclasses import dataclass
+from types import ModuleType
+from typing import cast
+
+from zarrdask.errors import MetadataError
+from zarrdask.metadata import v2, v3
+from zarrdask.metadata.draft import document
+from zarrdask.metadata.json import Documents, Format
+from zarrdask.metadata.model import Metadata, ZarrFormat
+from zarrdask.storage.base import Store
+from zarrdask.storage.v3_draft import DraftStore
+
+_MODULES: tuple[ModuleType, ...] = (v3, v2)
+#: In order of preference, where a path holds more than one.
+_PLAIN: tuple[Format, ...] = tuple(cast(Format, module) for module in _MODULES)
+_ALL: tuple[Format, ...] = (*_PLAIN, *document.FORMATS)
+FORMATS: dict[ZarrFormat, Format] = {form.VERSION: form for form in _ALL}
+#: The documents to ask for, but in a hierarchy of the draft.
+NAMES: tuple[str, ...] = tuple(name for form in _PLAIN for name in form.NAMES)
+#: Those of which one must be there.
+CHILD_NAMES: tuple[str, ...] = tuple(n for form in _PLAIN for n in form.CHILD_NAMES)
+
+
+def formats_of(store: Store) -> tuple[Format, ...]:
+    """Return the formats that nodes of a store may have; in a hierarchy of the draft that is one.
+
+    In order of preference, where a path holds more than one.
+    """
+    if isinstance(store, DraftStore):
+        return (document.DraftFormat(store.zarr_format, store.minor),)
+    return _PLAIN
+
+
+def names(store: Store) -> tuple[str, ...]:
+    """Return the documents to ask for in a store."""
+    return document.DraftFormat.NAMES if isinstance(store, DraftStore) else NAMES
+
+
+@dataclass(frozen=True)
+class Search:
+    """Which formats a node may have, and in which order their documents are requested.
+
+    Attributes
+    ----------
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
+        The format whose documents are requested first, such as that of the group above the node.
+        Those of the other formats are requested only where there are none of it. By default the
+        documents of all formats are requested together.
+    only : bool
+        Whether the documents of other formats are never requested.
+    """
+
+    zarr_format: ZarrFormat | None = None
+    only: bool = False
+
+    def rounds(self, store: Store) -> tuple[tuple[str, ...], ...]:
+        """Return the names of the documents to request: those of a round together.
+
+        A later round is for nodes of which the earlier ones found no document.
+
+        >>> from zarrdask.storage.memory import MemoryStore
+        >>> Search(3).rounds(MemoryStore())
+        (('zarr.json',), ('.zarray', '.zgroup', '.zattrs'))
+        """
+        if self.zarr_format is None or isinstance(store, DraftStore):
+            return (names(store),)
+        # The entry point of a hierarchy of the draft is called as a node of v3.
+        first = (v2 if self.zarr_format == 2 else v3).NAMES
+        if self.only:
+            return (first,)
+        return first, tuple(name for name in NAMES if name not in first)
+
+    def accepts(self, zarr_format: ZarrFormat) -> bool:
+        """Whether a node of a format is one that is searched for."""
+        return not self.only or self.zarr_format == zarr_format
+
+
+#: All formats at once: nothing is known of the node.
+ANY = Search()
+
+
+def search(zarr_format: ZarrFormat | None) -> Search:
+    """Return the search for nodes of one format only, or of any if it is None.
+
+    Raises
+    ------
+    MetadataError
+        If there is no such format.
+    """
+    return ANY if zarr_format is None else Search(find(zarr_format).VERSION, only=True)
+
+
+def is_node(documents: Documents) -> bool:
+    """Whether a document is among some that makes a node."""
+    return any(documents.get(name) is not None for form in _ALL for name in form.CHILD_NAMES)
+
+
+def parse(documents: Documents, formats: tuple[Format, ...] = _PLAIN) -> Metadata | None:
+    """Return the node that the documents describe, or None if there is none.
+
+    Parameters
+    ----------
+    formats : tuple of Format
+        As `formats_of` gives them.
+
+    Raises
+    ------
+    MetadataError, UnsupportedError
+        If they are wrong.
+    """
+    for form in formats:
+        found = form.parse(documents)
+        if found is not None:
+            return found
+    return None
+
+
+def passed_over(documents: Documents, found: Metadata) -> list[str]:
+    """Return the documents of another format than the one that a node was read in."""
+    own = find(found.zarr_format)
+    return [
+        name
+        for form in _PLAIN
+        if form is not own
+        for name in form.CHILD_NAMES
+        if name not in own.NAMES and documents.get(name) is not None
+    ]
+
+
+def find(zarr_format: ZarrFormat) -> Format:
+    """Return the format with a number.
+
+    Raises
+    ------
+    MetadataError
+        If there is none.
+    """
+    if not isinstance(zarr_format, int | str) or zarr_format not in FORMATS:
+        raise MetadataError(
+            "unknown format",
+            key="zarr_format",
+            found=zarr_format,
+            expected=" or ".join(sorted(map(repr, FORMATS), key=lambda name: name.strip("'"))),
+        )
+    return FORMATS[zarr_format]
+
+
+def render(metadata: Metadata) -> dict[str, bytes | None]:
+    """Return the documents that describe a node, in its own format."""
+    return find(metadata.zarr_format).render(metadata)

@@ -1,0 +1,222 @@
+"""The entry point of a hierarchy of the v3 draft: ``zarr.json`` at its root (B-9 to B-19)."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from zarrdask.codecs.base import Json
+from zarrdask.compliance import report_deviation
+from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.extension import Definition, is_uri
+from zarrdask.metadata.extensions import understood
+from zarrdask.metadata.json import parse_json, render_json, required
+from zarrdask.storage.v3_draft import DRAFT, PROTOCOL
+
+#: The document's key.
+KEY = "zarr.json"
+#: What ``zarr_format`` says in the draft, and in its older dialect.
+URIS = {
+    DRAFT: "https://purl.org/zarr/spec/core/3.0",
+    PROTOCOL: "https://purl.org/zarr/spec/protocol/core/3.0",
+}
+_VERSION = re.compile(r"https?://\S+/(\d+)\.(\d+)")
+_CORE = re.compile(r"https?://purl\.org/zarr/spec/(protocol/)?core/\d+\.\d+")
+_STRING = re.compile(rb'"zarr_format"\s*:\s*"')
+_SUFFIX = re.compile(r"[A-Za-z0-9._-]*")
+_MEMBERS = ("zarr_format", "metadata_encoding", "extensions")
+_OLDER = ("zarr_format", "metadata_encoding", "metadata_key_suffix", "extensions")
+
+
+@dataclass(frozen=True)
+class EntryPoint:
+    """What ``zarr.json`` tells of a hierarchy.
+
+    Attributes
+    ----------
+    zarr_format : {"v3-draft", "v3-draft-protocol"}
+        The dialect.
+    suffix : str
+        Of the keys of documents.
+    minor : int
+        Of the format's version.
+    certain : bool
+        Whether the document settles where the nodes are: it does not where it mixes the dialects.
+    """
+
+    zarr_format: str
+    suffix: str = ".json"
+    minor: int = 0
+    certain: bool = True
+
+
+def is_entry(data: bytes | None) -> bool:
+    """Whether a ``zarr.json`` is the entry point of a hierarchy of the draft, valid or not.
+
+    Nodes of Zarr v3 have a number as ``zarr_format``, the draft has a URI.
+    """
+    if data is None or not _STRING.search(data):
+        return False
+    try:
+        found = parse_json(data, KEY).get("zarr_format")
+    except MetadataError:
+        return False
+    return isinstance(found, str) and "://" in found
+
+
+def parse_entry(data: bytes) -> EntryPoint:
+    """Return what an entry point tells.
+
+    Raises
+    ------
+    MetadataError
+        If it breaks the rules.
+    UnsupportedError
+        If it is of another major version, or needs an extension that is unknown.
+    """
+    document = parse_json(data, KEY)
+    required(document, ("zarr_format",), KEY)
+    older, minor = _parse_format(document["zarr_format"])
+    string = isinstance(document.get("metadata_encoding"), str)
+    required(document, _MEMBERS, KEY)
+    check_members(document, _OLDER if older or string else _MEMBERS, KEY, minor)
+    if older or string:
+        suffix = _older_suffix(document)
+    else:
+        suffix = _parse_encoding(document["metadata_encoding"])
+    parse_extensions(document["extensions"])
+    return EntryPoint(PROTOCOL if older else DRAFT, suffix, minor, certain=older or not string)
+
+
+def _parse_format(found: Any) -> tuple[bool, int]:
+    """Return whether the dialect is the older one, and the minor version (B-11)."""
+    expected = f"{URIS[DRAFT]!r} or {URIS[PROTOCOL]!r}"
+    version = _VERSION.fullmatch(found) if isinstance(found, str) else None
+    if version is None or not _CORE.fullmatch(found):
+        raise MetadataError(
+            "not a version of Zarr", key="zarr_format", found=found, expected=expected
+        )
+    if int(version[1]) != 3:
+        raise UnsupportedError(
+            "another major version of Zarr", key="zarr_format", found=found, expected=expected
+        )
+    return "/protocol/" in found, int(version[2])
+
+
+def _parse_encoding(found: Any) -> str:
+    """Return the suffix of the documents' keys (B-12 to B-14)."""
+    if not isinstance(found, Mapping):
+        raise MetadataError(
+            "not an object", key="metadata_encoding", found=found, expected='{"type": "json", ...}'
+        )
+    if "extension" in found:
+        raise UnsupportedError(
+            "unknown encoding of documents", key="metadata_encoding", found=found["extension"]
+        )
+    if set(found) != {"type", "metadata_key_suffix"} or found["type"] != "json":
+        raise MetadataError(
+            "not the encoding of documents",
+            key="metadata_encoding",
+            found=dict(found),
+            expected='{"type": "json", "metadata_key_suffix": ".json"}',
+        )
+    return _check_suffix(found["metadata_key_suffix"])
+
+
+def _older_suffix(document: Json) -> str:
+    """Return the suffix that the older dialect has beside the encoding, which is a URI (X-B16)."""
+    encoding = document["metadata_encoding"]
+    if isinstance(encoding, Mapping):
+        report_deviation("X-B16", "the newer form", key="metadata_encoding", found=encoding)
+        return _parse_encoding(encoding)
+    if not isinstance(encoding, str) or not _CORE.fullmatch(encoding):
+        raise UnsupportedError(
+            "unknown encoding of documents",
+            key="metadata_encoding",
+            found=encoding,
+            expected=repr(URIS[PROTOCOL]),
+        )
+    if "/protocol/" not in document["zarr_format"]:
+        report_deviation("X-B16", "the older form", key="metadata_encoding", found=encoding)
+    return _check_suffix(document.get("metadata_key_suffix", ".json"))
+
+
+def _check_suffix(found: Any) -> str:
+    if not isinstance(found, str) or not _SUFFIX.fullmatch(found):
+        raise MetadataError(
+            "not a suffix of keys", key="metadata_key_suffix", found=found, expected="'.json'"
+        )
+    return found
+
+
+def check_members(document: Json, known: tuple[str, ...], key: str, minor: int) -> None:
+    """Check that a document has no other members.
+
+    Those of higher minor versions may be ignored (conformance B-11, B-21, X-B6).
+
+    Raises
+    ------
+    UnsupportedError
+        If it has.
+    """
+    others = sorted(set(document) - set(known))
+    if others and not minor:
+        raise UnsupportedError(
+            "unknown members, which may change the meaning of others",
+            key=key,
+            found=others,
+            expected=", ".join(known),
+        )
+
+
+def parse_extensions(found: Any) -> tuple[Definition, ...]:
+    """Return the extensions of a hierarchy or an array (B-15 to B-18, X-B14).
+
+    Raises
+    ------
+    MetadataError
+        If they are not a list of objects with ``extension`` and ``must_understand``.
+    UnsupportedError
+        If one that must be understood is unknown.
+    """
+    if not isinstance(found, list):
+        raise MetadataError("not extensions", key="extensions", found=found, expected="a list")
+    return understood(map(_parse_extension, found))
+
+
+def _parse_extension(found: Any) -> Definition:
+    members = found if isinstance(found, dict) else {}
+    settings, must = members.get("configuration", {}), members.get("must_understand")
+    if (
+        not is_uri(members.get("extension"))
+        or not isinstance(must, bool)
+        or not isinstance(settings, dict)
+        or set(members) - {"extension", "must_understand", "configuration"}
+    ):
+        raise MetadataError(
+            "not an extension",
+            key="extensions",
+            found=found,
+            expected='{"extension": URI, "must_understand": true or false, "configuration": {}}',
+        )
+    return Definition(members["extension"], settings, must)
+
+
+def render_extensions(extensions: tuple[Definition, ...]) -> list[Json]:
+    """Return the list that a document has."""
+    return [
+        {"extension": item.name, "must_understand": item.must_understand}
+        | ({"configuration": dict(item.configuration)} if item.configuration else {})
+        for item in extensions
+    ]
+
+
+def render_entry(zarr_format: str) -> bytes:
+    """Return the entry point of a new hierarchy (conformance B-10, B-12, X-B17)."""
+    uri = URIS[zarr_format]
+    document: Json = {"zarr_format": uri}
+    if zarr_format == PROTOCOL:
+        document |= {"metadata_encoding": uri, "metadata_key_suffix": ".json"}
+    else:
+        document["metadata_encoding"] = {"type": "json", "metadata_key_suffix": ".json"}
+    return render_json(document | {"extensions": []}, KEY)

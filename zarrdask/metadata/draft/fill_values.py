@@ -1,0 +1,143 @@
+"""Fill values of the v3 draft <-> JSON (conformance B-38 to B-43, X-B3 to X-B5, X-B19)."""
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from zarrdask.compliance import report_deviation
+from zarrdask.dtypes.base import DataType
+from zarrdask.dtypes.fill_values import parse_v2, parse_v3, render_v2, render_v3, zero
+from zarrdask.dtypes.numeric import NAMES
+from zarrdask.errors import MetadataError
+from zarrdask.metadata.draft.dtypes import FallbackType, foreign_json
+
+_BITS = re.compile(r"0b([01]+)")
+_HEX = re.compile(r"0x([0-9a-fA-F]+)")
+
+
+def parse_fill(found: Any, data_type: DataType, *, older: bool) -> Any:
+    """Return the scalar that ``fill_value`` stands for.
+
+    In the older dialect null leaves it open, which gives None.
+
+    Raises
+    ------
+    MetadataError
+        If it is not a permitted fill value of the data type.
+    """
+    if found is None and not data_type.dtype.hasobject:
+        report_deviation(
+            "X-B3",
+            "a fill value can't be null; absent chunks are read as zeros",
+            key="fill_value",
+            found="null",
+            expected=f"a value of {data_type.dtype}",
+            warn=not older,
+        )
+        return None if older else zero(data_type.dtype)
+    if isinstance(data_type, FallbackType):
+        return _of_fallback(found, data_type.dtype, older=older)
+    if foreign_json(data_type) is not None:
+        return data_type.parse_fill(found)
+    return _parse(found, data_type.dtype, older=older)
+
+
+def with_fill(data_type: DataType, found: Any) -> DataType:
+    """Return a data type that is a mere fallback with the fill value of its document."""
+    if isinstance(data_type, FallbackType):
+        return replace(data_type, fill=json.dumps(found))
+    return data_type
+
+
+def _parse(found: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
+    if dtype.kind == "b" and not isinstance(found, bool):
+        raise MetadataError(
+            "not a fill value", key="fill_value", found=found, expected="true or false"
+        )
+    if dtype.name in NAMES:
+        return parse_v3(_in_v3(found, dtype, older=older), dtype)
+    if dtype.kind == "V" and dtype.names is None:
+        return _parse_raw(found, dtype, older=older)
+    return parse_v2(found, dtype)
+
+
+def _in_v3(found: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
+    """Return a fill value of a core type in v3's spelling."""
+    if dtype.kind == "c" and isinstance(found, list):
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        return [_in_v3(item, part, older=older) for item in found]
+    if dtype.kind != "f" or not isinstance(found, str):
+        return found
+    if found == "+Infinity":
+        return "Infinity"
+    if found == "Infinity" and not older:
+        report_deviation(
+            "X-B4", "spelled otherwise", key="fill_value", found=found, expected="'+Infinity'"
+        )
+    match = _BITS.fullmatch(found)
+    if match is None or len(match[1]) != dtype.itemsize * 8:
+        return found
+    return f"0x{int(match[1], 2):0{dtype.itemsize * 2}x}"
+
+
+def _parse_raw(found: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
+    """Return raw bytes: as digits, in the order in which they are stored (X-B5)."""
+    if isinstance(found, str):
+        bits, digits = _BITS.fullmatch(found), _HEX.fullmatch(found)
+        if bits is not None and len(bits[1]) == dtype.itemsize * 8:
+            return np.frombuffer(int(bits[1], 2).to_bytes(dtype.itemsize, "big"), dtype)[0]
+        if digits is not None and len(digits[1]) == dtype.itemsize * 2:
+            return np.frombuffer(bytes.fromhex(digits[1]), dtype)[0]
+        if older:
+            return parse_v2(found, dtype)
+    elif isinstance(found, list):
+        return parse_v3(found, dtype)
+    raise MetadataError(
+        "not a fill value",
+        key="fill_value",
+        found=found,
+        expected=f"0x and {dtype.itemsize * 2} digits, or 0b and {dtype.itemsize * 8} digits",
+    )
+
+
+def _of_fallback(found: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
+    """Return a fill value that was written for a type that is not known (X-B19)."""
+    try:
+        # Raw bytes may be spelled in base64, too.
+        return _parse(found, dtype, older=older or dtype.kind == "V")
+    except MetadataError:
+        report_deviation(
+            "X-B19",
+            "the fill value of an unknown data type; absent chunks are read as zeros",
+            key="fill_value",
+            found=found,
+            expected=f"a value of {dtype}",
+            warn=True,
+        )
+        return zero(dtype)
+
+
+def render_fill(value: Any, data_type: DataType, *, older: bool) -> Any:
+    """Return the JSON value of a fill value; None is null, which only the older dialect has."""
+    dtype = data_type.dtype
+    if isinstance(data_type, FallbackType):
+        return json.loads(data_type.fill)
+    if foreign_json(data_type) is not None:
+        return data_type.render_fill(value)
+    if older:
+        return render_v2(value, dtype)
+    if dtype.name in NAMES:
+        return _signed(render_v3(value, dtype))
+    if dtype.kind == "V" and dtype.names is None:
+        return f"0x{value.tobytes().hex()}"
+    return render_v2(value, dtype)
+
+
+def _signed(found: Any) -> Any:
+    """Return a fill value of v3 in the draft's spelling."""
+    if isinstance(found, list):
+        return [_signed(item) for item in found]
+    return "+Infinity" if found == "Infinity" else found

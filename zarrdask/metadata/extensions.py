@@ -1,0 +1,75 @@
+"""What v3 documents share: the ``extensions`` list of ZEP 9, storage transformers."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from zarrdask.codecs.base import Json, check_count
+from zarrdask.errors import MetadataError
+from zarrdask.extension import Definition, Registry, parse_definition
+from zarrdask.storage.transformers import TRANSFORMERS, StorageTransformer
+
+#: Extensions of a whole array or group: a name, and what checks its configuration.
+EXTENSIONS: Registry[Callable[[Mapping[str, Any]], None]] = Registry(
+    "extension", "extensions", "zarrdask.extensions", {}
+)
+
+
+def parse_extensions(document: Json) -> tuple[Definition, ...]:
+    """Return the extensions of an array or a group (conformance C-24, C-25).
+
+    Raises
+    ------
+    MetadataError
+        If they are not a list of extension definitions, or the list is empty.
+    UnsupportedError
+        If one that must be understood is unknown.
+    """
+    if "extensions" not in document:
+        return ()
+    found = document["extensions"]
+    if not isinstance(found, list) or not found:
+        raise MetadataError(
+            "not extensions", key="extensions", found=found, expected="a list that is not empty"
+        )
+    return understood(parse_definition(item, "extensions") for item in found)
+
+
+def understood(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
+    """Return extensions, checked: those that are known by what they are configured to.
+
+    Raises
+    ------
+    UnsupportedError
+        If one that must be understood is unknown.
+    """
+    found = tuple(definitions)
+    for definition in found:
+        check = EXTENSIONS.get(definition.name)
+        if check is not None:
+            check(definition.configuration)
+        elif definition.must_understand:
+            raise EXTENSIONS.unknown(definition.name)
+    return found
+
+
+def parse_transformers(found: Any) -> tuple[StorageTransformer, ...]:
+    """Return the storage transformers of an array; ``[]`` means none (conformance C-77).
+
+    Raises
+    ------
+    MetadataError
+        If they are not a list of extension definitions, or a configuration is wrong.
+    UnsupportedError
+        If one is unknown: without it the chunks can't be found, so ``must_understand`` makes no
+        difference (S-14).
+    """
+    if not isinstance(found, list):
+        raise MetadataError(
+            "not storage transformers", key="storage_transformers", found=found, expected="a list"
+        )
+    check_count(found, "storage_transformers")
+    definitions = [parse_definition(item, "storage_transformers") for item in found]
+    return tuple(
+        TRANSFORMERS.find(d.name).from_configuration(d.configuration)  # type: ignore[misc]
+        for d in definitions
+    )

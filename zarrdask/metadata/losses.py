@@ -1,0 +1,103 @@
+"""What values and metadata lose in another data type or format."""
+
+from typing import Any
+
+import numpy as np
+
+from zarrdask.codecs.array_to_array.cast import floats
+from zarrdask.codecs.array_to_bytes.bytes import endian_of, stored_type
+from zarrdask.dtypes.ml import kind_of, limits, name_of
+from zarrdask.errors import quoted
+from zarrdask.grids.base import extents
+from zarrdask.metadata.convert import flat_codecs
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
+
+
+def cast_loss(before: np.dtype[Any], after: np.dtype[Any]) -> str | None:
+    """Return what values may lose as another data type, in words, or None.
+
+    >>> cast_loss(np.dtype("f8"), np.dtype("f4"))
+    'float64 as float32: digits may be lost'
+    >>> cast_loss(np.dtype("i2"), np.dtype("f4")) is None
+    True
+    """
+    before, after = before.newbyteorder("="), after.newbyteorder("=")
+    what = None if before == after else _lost(before, after)
+    return what and f"{_name(before)} as {_name(after)}: {what}"
+
+
+def _lost(before: np.dtype[Any], after: np.dtype[Any]) -> str | None:
+    kinds = kind_of(before) + kind_of(after)
+    if kinds in ("ff", "cc", "fc"):
+        return None if _holds(after, before) else "digits may be lost"
+    if kinds in ("if", "uf", "ic", "uc"):
+        low, high = limits(before)
+        most = max(-low - 1, high).bit_length()
+        return None if most <= floats(_real(after)).digits else "digits may be lost"
+    if kinds in ("fi", "fu"):
+        return "fractions are cut off"
+    if kinds in ("ci", "cu", "cf"):
+        return "imaginary parts are dropped"
+    if kinds in ("ii", "iu", "ui", "uu") or (kinds[0] == "b" and kinds[1] in "iufc"):
+        return None  # see `as_stored`
+    if kinds[1] == "b" and kinds[0] in "iufc":
+        return "only whether they are zero is kept"
+    if kinds in ("SS", "UU", "VV") and before.names is after.names is None:
+        return None if before.itemsize <= after.itemsize else "the end is cut off"
+    return None if np.can_cast(before, after, "safe") else "values may be changed"
+
+
+def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
+
+
+def _holds(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
+    """Whether a type has all numbers of another one."""
+    one, other = floats(_real(wide)), floats(_real(narrow))
+    return one.digits >= other.digits and one.quantum <= other.quantum and one.most >= other.most
+
+
+def _name(dtype: np.dtype[Any]) -> str:
+    return name_of(dtype) or str(dtype)
+
+
+def losses(before: ArrayMetadata, after: ArrayMetadata) -> tuple[str, ...]:
+    """Return what of an array's description is not, or not so, in a converted one, in words.
+
+    Nothing is said of what is only spelled in another way.
+    """
+    found = [*filter(None, [cast_loss(before.dtype, after.dtype)])]
+    if before.shard is not None and after.shard is None:
+        inner = _text(extents(before.read_grid))
+        found.append(f"shards of {_text(extents(before.grid))} became chunks of {inner}")
+    if before.fill_value is None and after.fill_value is not None:
+        found.append(f"the fill value, which was left open, is {after.fill_value} now")
+    elif before.dtype.hasobject and type(before.fill_value) is not type(after.fill_value):
+        old, new = quoted(before.fill_value), quoted(after.fill_value)
+        found.append(f"the fill value {old} is {new} now")
+    if before.dimension_names and not after.dimension_names:
+        found.append("the dimensions, which had no names, are not named one by one any more")
+    gone = [item.name for item in before.extensions if item not in after.extensions]
+    found += [f"the extension {name} was dropped" for name in gone]
+    found += [f"the member {name} was dropped" for name in before.extra if name not in after.extra]
+    if len(before.transformers) > len(after.transformers):
+        found.append("storage transformers were undone")
+    if _mixed(before) and not _mixed(after):
+        found.append("the byte order of the fields is the same for all now")
+    return tuple(found)
+
+
+def _text(found: Any) -> str:
+    return " x ".join(map(str, found)) or "one element"
+
+
+def _mixed(metadata: ArrayMetadata) -> bool:
+    dtype = stored_type(metadata.dtype, flat_codecs(metadata))
+    return endian_of(dtype) == "own"
+
+
+def group_losses(before: GroupMetadata, after: GroupMetadata) -> tuple[str, ...]:
+    """Return what of a group's description is not in a converted one, in words."""
+    gone = [f"the extension {e.name}" for e in before.extensions if e not in after.extensions]
+    gone += [f"the member {name}" for name in before.extra if name not in after.extra]
+    return tuple(f"{what} was dropped" for what in gone)

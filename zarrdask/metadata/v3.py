@@ -1,0 +1,188 @@
+"""Zarr v3 (core 3.1): one ``zarr.json`` a node."""
+
+from typing import Any
+
+from zarrdask.codecs.array_to_bytes.bytes import BytesCodec, has_byte_order
+from zarrdask.codecs.base import Codec, Json
+from zarrdask.codecs.byte_order import little_endian
+from zarrdask.codecs.registry import parse_codecs, with_serializer
+from zarrdask.compliance import report_deviation
+from zarrdask.dtypes.base import DataType
+from zarrdask.dtypes.registry import parse_data_type
+from zarrdask.dtypes.struct import Structured
+from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.grids.base import parse_grid
+from zarrdask.grids.keys import parse_keys
+from zarrdask.metadata.extensions import parse_extensions, parse_transformers
+from zarrdask.metadata.json import (
+    Documents,
+    parse_array_shape,
+    parse_attributes,
+    parse_json,
+    render_attributes,
+    render_json,
+    required,
+)
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+
+VERSION = 3
+NAMES = ("zarr.json",)
+CHILD_NAMES = ("zarr.json",)
+_KEY = "zarr.json"
+_ARRAY = (
+    "zarr_format",
+    "node_type",
+    "shape",
+    "data_type",
+    "chunk_grid",
+    "chunk_key_encoding",
+    "fill_value",
+    "codecs",
+)
+_OPTIONAL = ("attributes", "storage_transformers", "dimension_names", "extensions")
+_GROUP = ("zarr_format", "node_type")
+
+
+# --------------------------------------------------------------------------------------------
+# Document -> metadata
+
+
+def parse(documents: Documents) -> Metadata | None:
+    """Return the array or group that ``zarr.json`` describes, or None if there is none.
+
+    Raises
+    ------
+    MetadataError, UnsupportedError
+        If it is not valid v3 metadata, or needs something that isn't there.
+    """
+    data = documents.get(_KEY)
+    if data is None:
+        return None
+    document = parse_json(data, _KEY)
+    required(document, _GROUP, _KEY)
+    version, kind = document["zarr_format"], document["node_type"]
+    if type(version) is not int or version != VERSION:
+        raise MetadataError("not v3 metadata", key="zarr_format", found=version, expected="3")
+    if kind == "array":
+        return _parse_array(document)
+    if kind == "group":
+        return _parse_group(document)
+    raise MetadataError("not a node", key="node_type", found=kind, expected="'array' or 'group'")
+
+
+def _parse_group(document: Json) -> GroupMetadata:
+    return GroupMetadata(
+        VERSION,
+        parse_attributes(document.get("attributes", {}), "attributes"),
+        parse_extensions(document),
+        _group_extra(document),
+    )
+
+
+def _group_extra(document: Json) -> Json:
+    known = (*_GROUP, "attributes", "extensions")
+    extra = _extra(document, known, ("consolidated_metadata",))
+    # They tell of other nodes, and may not be true any more when the group is written again.
+    extra.pop("consolidated_metadata", None)
+    return extra
+
+
+def _extra(document: Json, known: tuple[str, ...], nullable: tuple[str, ...] = ()) -> Json:
+    """Return the other members, which must say that they need not be understood (C-11, C-17)."""
+    extra = {name: value for name, value in document.items() if name not in known}
+    for name, value in extra.items():
+        ignorable = isinstance(value, dict) and value.get("must_understand") is False
+        if not ignorable and not (value is None and name in nullable):
+            raise UnsupportedError(
+                "an unknown member that must be understood",
+                key=name,
+                found=value,
+                expected='an object with "must_understand": false',
+            )
+    return extra
+
+
+def _parse_array(document: Json) -> ArrayMetadata:
+    if "codecs" not in document:
+        report_deviation(
+            "X-C7", "no codecs", key="codecs", expected="exactly one array->bytes codec"
+        )
+        document = {**document, "codecs": []}
+    required(document, _ARRAY, _KEY)
+    shape = parse_array_shape(document["shape"])
+    data_type = parse_data_type(document["data_type"])
+    return ArrayMetadata(
+        zarr_format=VERSION,
+        grid=parse_grid(document["chunk_grid"], shape),
+        data_type=data_type,
+        keys=parse_keys(document["chunk_key_encoding"]),
+        fill_value=data_type.parse_fill(document["fill_value"]),
+        codecs=_parse_codecs(document["codecs"], data_type, len(shape)),
+        attributes=parse_attributes(document.get("attributes", {}), "attributes"),
+        dimension_names=_parse_names(document),
+        transformers=parse_transformers(document.get("storage_transformers", [])),
+        extensions=parse_extensions(document),
+        extra=_extra(document, (*_ARRAY, *_OPTIONAL)),
+    )
+
+
+def _parse_codecs(found: Any, data_type: DataType, ndim: int) -> tuple[Codec, ...]:
+    codecs = parse_codecs(found, ndim)
+    if data_type.serializer == BytesCodec.name:
+        codecs = with_serializer(codecs, "X-C7")
+    old = isinstance(data_type, Structured) and has_byte_order(data_type.dtype)
+    return little_endian(codecs) if old else codecs
+
+
+def _parse_names(document: Json) -> tuple[str | None, ...] | None:
+    if "dimension_names" not in document:
+        return None
+    found = document["dimension_names"]
+    if found is None:
+        report_deviation("C-8", "no names are left out", key="dimension_names", found="null")
+        return None
+    if not isinstance(found, list) or not all(n is None or isinstance(n, str) for n in found):
+        raise MetadataError(
+            "not names", key="dimension_names", found=found, expected="a list of strings and nulls"
+        )
+    return tuple(found)
+
+
+# --------------------------------------------------------------------------------------------
+# Metadata -> document
+
+
+def render(metadata: Metadata) -> dict[str, bytes | None]:
+    """Return the document that describes a node.
+
+    Raises
+    ------
+    UnsupportedError
+        If v3 can't express it.
+    """
+    document: Json = {"zarr_format": VERSION}
+    if isinstance(metadata, GroupMetadata):
+        document |= {"node_type": "group", "attributes": render_attributes(metadata.attributes)}
+    else:
+        document |= _render_array(metadata)
+    if metadata.extensions:
+        document["extensions"] = [item.to_json() for item in metadata.extensions]
+    return {_KEY: render_json(document | dict(metadata.extra), _KEY)}
+
+
+def _render_array(metadata: ArrayMetadata) -> Json:
+    document: Json = {
+        "node_type": "array",
+        "shape": list(metadata.shape),
+        "data_type": metadata.data_type.to_json(),
+        "chunk_grid": metadata.grid.to_json(),
+        "chunk_key_encoding": metadata.keys.to_json(),
+        "fill_value": metadata.data_type.render_fill(metadata.fill),
+        "codecs": [codec.to_json() for codec in metadata.codecs],
+        "attributes": render_attributes(metadata.attributes),
+    }
+    if metadata.dimension_names is not None:
+        document["dimension_names"] = list(metadata.dimension_names)
+    if metadata.transformers:
+        document["storage_transformers"] = [t.to_json() for t in metadata.transformers]
+    return document

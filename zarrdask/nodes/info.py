@@ -1,0 +1,150 @@
+"""What an array or a group is, for people: `Array.info`, and the command ``zarrdask info``."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from html import escape
+from math import prod
+from typing import Any, Literal
+
+from zarrdask.codecs.array_to_array.transpose import TransposeCodec
+from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
+from zarrdask.codecs.base import Codec, Kind
+from zarrdask.display.words import byte_size
+from zarrdask.errors import UnsupportedError
+from zarrdask.grids.base import extents
+from zarrdask.metadata import v2
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
+
+
+@dataclass(frozen=True, repr=False)
+class Info:
+    """The properties of a node, which print as a table, in a notebook, too.
+
+    Attributes
+    ----------
+    rows : tuple of (str, str)
+        The name of each property and its value as text.
+
+    Examples
+    --------
+    >>> Info((("array", "data.zarr/a"), ("shape", "(2, 3)")))
+    array  data.zarr/a
+    shape  (2, 3)
+    """
+
+    rows: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        width = max((len(name) for name, _ in self.rows), default=0)
+        return "\n".join(f"{name:<{width}}  {text}" for name, text in self.rows)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def array_info(place: str, metadata: ArrayMetadata) -> Info:
+    """Return the properties of the array at a place."""
+    return Info(tuple(_array_rows(place, metadata)))
+
+
+def _array_rows(place: str, metadata: ArrayMetadata) -> Iterator[tuple[str, str]]:
+    fill = metadata.fill_value
+    yield "array", place
+    yield "format", format_name(metadata.zarr_format)
+    yield "shape", str(metadata.shape)
+    yield "dtype", str(metadata.dtype)
+    yield "size", byte_size(prod(metadata.shape) * metadata.dtype.itemsize)
+    yield "chunks", f"{extents(metadata.read_grid)}, {metadata.read_grid.size} of them"
+    if metadata.shard is not None:
+        yield "shards", f"{extents(metadata.grid)}, {metadata.grid.size} of them"
+    if metadata.dimension_names:
+        yield "dimensions", ", ".join(name or "-" for name in metadata.dimension_names)
+    yield "codecs", ", ".join(map(describe, metadata.codecs))
+    yield "fill value", "left open (zeros)" if fill is None else str(fill)
+    if metadata.transformers:
+        yield "transformers", ", ".join(type(layer).__name__ for layer in metadata.transformers)
+    yield "attributes", str(len(metadata.attributes))
+
+
+def group_info(place: str, metadata: GroupMetadata, members: Iterable[str]) -> Info:
+    """Return the properties of the group at a place."""
+    return Info(
+        (
+            ("group", place),
+            ("format", format_name(metadata.zarr_format)),
+            ("members", ", ".join(members) or "none"),
+            ("attributes", str(len(metadata.attributes))),
+        )
+    )
+
+
+def format_name(zarr_format: ZarrFormat) -> str:
+    """Return the name of a format.
+
+    >>> format_name(3), format_name("v3-draft")
+    ('Zarr v3', 'Zarr v3-draft')
+    """
+    return f"Zarr v{zarr_format}" if isinstance(zarr_format, int) else f"Zarr {zarr_format}"
+
+
+def describe(codec: Codec) -> str:
+    """Return a codec and its configuration as text.
+
+    >>> from zarrdask.codecs.bytes_to_bytes.crc32c import Crc32cCodec
+    >>> from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec
+    >>> describe(Crc32cCodec()), describe(GzipCodec(5))
+    ('crc32c', 'gzip(level=5)')
+    """
+    try:
+        members = dict(codec.to_json().get("configuration") or {})
+    except UnsupportedError:
+        return codec.name  # it has no name in v3
+    inner: Any = getattr(codec, "codecs", None)
+    if inner is not None:
+        members = {"chunk_shape": members["chunk_shape"], "codecs": None}
+    texts = [
+        f"codecs=[{', '.join(map(describe, inner))}]" if name == "codecs" else f"{name}={value}"
+        for name, value in members.items()
+    ]
+    return f"{codec.name}({', '.join(texts)})" if texts else codec.name
+
+
+@dataclass(frozen=True)
+class CodecOptions:
+    """The codecs of an array's chunks as `zarrdask.create_array` takes them.
+
+    Attributes
+    ----------
+    order : {"C", "F"}
+        The order of the elements in a chunk.
+    filters : tuple of Codec
+        The codecs before the elements become bytes; in v2 all before the compressor.
+    compressors : tuple of Codec
+        The codecs on the bytes; in v2 one at most.
+    """
+
+    order: Literal["C", "F"]
+    filters: tuple[Codec, ...]
+    compressors: tuple[Codec, ...]
+
+
+def codec_options(metadata: ArrayMetadata) -> CodecOptions:
+    """Return the order, filters and compressors of an array's chunks, also of those in shards."""
+    shard = metadata.shard
+    codecs = list(metadata.codecs if shard is None else shard.codec.codecs)
+    reverse = tuple(reversed(range(len(metadata.shape))))
+    order: Literal["C", "F"] = "C"
+    if len(reverse) > 1 and isinstance(codecs[0], TransposeCodec) and codecs[0].order == reverse:
+        order = "F"
+        codecs = codecs[1:]
+    if metadata.zarr_format == 2:
+        codecs = [codec for codec in codecs if not isinstance(codec, BytesCodec)]
+        compressed = v2.render_codecs(metadata)[2] is not None
+        count = len(codecs) - compressed
+        return CodecOptions(order, tuple(codecs[:count]), tuple(codecs[count:]))
+    filters = tuple(codec for codec in codecs if codec.kind is Kind.ARRAY_ARRAY)
+    compressors = tuple(codec for codec in codecs if codec.kind is Kind.BYTES_BYTES)
+    return CodecOptions(order, filters, compressors)

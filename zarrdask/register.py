@@ -1,0 +1,109 @@
+"""Registration: how a program makes its own codecs, data types, grids ... known.
+
+A package does the same for all who install it with entry points of the groups
+``zarrdask.codecs``, ``zarrdask.data_types``, ``zarrdask.chunk_grids``,
+``zarrdask.chunk_key_encodings``, ``zarrdask.storage_transformers`` and ``zarrdask.extensions``;
+so do workers, which don't run the program that calls these functions. Names are raw names or
+URIs (conformance C-20, C-21), which are never fetched.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from zarrdask.codecs.base import Configurable
+from zarrdask.codecs.registry import CODECS
+from zarrdask.dtypes.base import DataTypeClass
+from zarrdask.dtypes.registry import DATA_TYPES
+from zarrdask.extension import check_name
+from zarrdask.grids.base import GRIDS, ChunkGridClass
+from zarrdask.grids.keys import KEY_ENCODINGS, ChunkKeyEncoding
+from zarrdask.metadata.extensions import EXTENSIONS
+from zarrdask.storage.transformers import TRANSFORMERS, TransformerClass
+
+
+def codec(codec: type[Configurable], name: str | None = None) -> None:
+    """Make a codec class known.
+
+    Parameters
+    ----------
+    codec : type
+        With `name`, `kind`, `from_configuration` and the methods of its kind
+        (`zarrdask.codecs.base`).
+    name : str, optional
+        Its own name, if not given.
+
+    Raises
+    ------
+    MetadataError
+        If the name is neither a raw name nor a URI.
+    """
+    CODECS.register(check_name(name or codec.name, "codecs"), codec)
+
+
+def data_type(name: str, data_type: type[DataTypeClass]) -> None:
+    """Make a data type class known under a name; see `zarrdask.dtypes.base.DataType`.
+
+    Raises
+    ------
+    MetadataError
+        If the name is neither a raw name nor a URI.
+    """
+    DATA_TYPES.register(check_name(name, "data_type"), data_type)
+
+
+def chunk_grid(name: str, grid: type[ChunkGridClass]) -> None:
+    """Make a chunk grid class known under a name; see `zarrdask.grids.base.ChunkGrid`.
+
+    Raises
+    ------
+    MetadataError
+        If the name is neither a raw name nor a URI.
+    """
+    GRIDS.register(check_name(name, "chunk_grid"), grid)
+
+
+def chunk_key_encoding(name: str, parse: Callable[[Mapping[str, Any]], ChunkKeyEncoding]) -> None:
+    """Make a chunk key encoding known under a name.
+
+    Parameters
+    ----------
+    name : str
+    parse : callable
+        Configuration -> encoding; see `zarrdask.grids.keys.ChunkKeyEncoding`.
+
+    Raises
+    ------
+    MetadataError
+        If the name is neither a raw name nor a URI.
+    """
+    KEY_ENCODINGS.register(check_name(name, "chunk_key_encoding"), parse)
+
+
+def storage_transformer(name: str, transformer: type[TransformerClass]) -> None:
+    """Make a storage transformer class known under a name.
+
+    See `zarrdask.storage.transformers.StorageTransformer`.
+
+    Raises
+    ------
+    MetadataError
+        If the name is neither a raw name nor a URI.
+    """
+    TRANSFORMERS.register(check_name(name, "storage_transformers"), transformer)
+
+
+def extension(name: str, check: Callable[[Mapping[str, Any]], None]) -> None:
+    """Make an extension of arrays and groups known under a name (ZEP 9, ``extensions``).
+
+    Parameters
+    ----------
+    name : str
+    check : callable
+        Given the configuration when a node is opened; raises if it is wrong.
+
+    Raises
+    ------
+    MetadataError
+        If the name is neither a raw name nor a URI.
+    """
+    EXTENSIONS.register(check_name(name, "extensions"), check)

@@ -1,0 +1,1 @@
+"""Rechunking, copying and converting stored arrays."""

@@ -1,0 +1,1 @@
+"""Mutable state of a process: buffers, threads, locks, workspaces."""

@@ -1,0 +1,376 @@
+"""Any fsspec file system: s3, http, gcs, zip, memory ..."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from glob import has_magic
+from inspect import signature
+from typing import Any
+from urllib.parse import quote, unquote
+
+import fsspec
+from fsspec import get_filesystem_class
+from fsspec.core import url_to_fs
+from fsspec.implementations.local import LocalFileSystem
+from toolz import partition_all
+
+from zarrdask import config
+from zarrdask.errors import ReadOnlyError, StoreError
+from zarrdask.storage.base import Scratch, Store, not_listable
+from zarrdask.storage.byte_ranges import Buffer, Range, coalesce
+from zarrdask.storage.keys import Names, check_prefix
+from zarrdask.storage.local import LocalStore
+from zarrdask.storage.memory import elsewhere
+
+_ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
+_JOIN_LIMIT = 2**24
+#: What S3 says if there is a value, and what it, or an old botocore, says if it can't tell.
+_TAKEN = {"412", "PreconditionFailed"}
+_NO_BUCKET = "NoSuchBucket"
+_UNKNOWN = {"NotImplemented", "ParamValidationError"}
+
+
+class FsspecStore(Store):
+    """Values in a file system that fsspec knows.
+
+    Requests for many values, or for many ranges of one, are sent together.
+
+    Parameters
+    ----------
+    fs : fsspec.AbstractFileSystem
+        The file system.
+    root : str
+        The path in it, without the protocol.
+    """
+
+    def __init__(self, fs: Any, root: str) -> None:
+        self.fs = fs
+        self.root = root.rstrip("/")
+        # s3fs asks for the size first, so that it can split the request: one request is sooner.
+        self._options = {"max_concurrency": 1} if "s3" in _protocols(fs) else {}
+
+    @classmethod
+    def from_url(cls, url: str, storage_options: dict[str, Any] | None = None) -> "FsspecStore":
+        """Return the store at a URL.
+
+        Raises
+        ------
+        StoreError
+            If fsspec has no such protocol, or the package for it is not installed.
+        """
+        try:
+            fs, root = url_to_fs(url, **(storage_options or {}))
+        except Exception as error:
+            unknown = _unknown_option(error, storage_options or {})
+            if unknown is not None:
+                protocol = url.partition("://")[0].rpartition("::")[2]
+                raise _not_an_option(unknown, url, get_filesystem_class(protocol)) from error
+            raise StoreError(f"can't open this URL: {error}", key=url) from error
+        return cls(fs, root)
+
+    @property
+    def shared(self) -> bool:  # type: ignore[override]
+        """Whether other processes see the same values: not those of fsspec's own memory."""
+        return "memory" not in _protocols(self.fs)
+
+    @property
+    def url(self) -> str:  # noqa: D102
+        return str(self.fs.unstrip_protocol(self.root))
+
+    @property
+    def uri(self) -> str:
+        """The URL; that of a local directory is escaped, as URIs are."""
+        return f"file://{quote(self.root)}" if "file" in _protocols(self.fs) else self.url
+
+    @property
+    def writeable(self) -> bool:
+        """Whether values can be stored: not in archives opened for reading, nor by HTTP."""
+        return getattr(self.fs, "mode", None) != "r" and "http" not in _protocols(self.fs)
+
+    @property
+    def token(self) -> str:  # noqa: D102
+        return f"{self.url}#{self.fs._fs_token}"
+
+    def is_directory(self) -> bool:
+        """Whether the root is a directory that is there, as far as the file system tells."""
+        try:
+            if "http" in _protocols(self.fs):
+                # To look into a directory would fetch a file whole; there is nothing else to see.
+                return not self.fs.exists(self.root)
+            return bool(self.fs.isdir(self.root))
+        except Exception as error:
+            raise self._failed("", error) from error
+
+    def path(self, key: str) -> str:
+        """Return the path of a key in the file system."""
+        return f"{self.root}/{key}" if self.root else key
+
+    def get(self, key: str) -> bytes | None:  # noqa: D102
+        try:
+            return bytes(self.fs.cat_file(self.path(key), **self._options))
+        except _ABSENT as error:
+            self._check_bucket(error)
+            return None
+        except Exception as error:
+            raise self._failed(key, error) from error
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
+        for batch in _batches(keys):
+            paths = [self.path(key) for key in batch]
+            for key, value in zip(batch, self._fetch(batch[0], paths, None, None), strict=True):
+                yield self._value(key, value)
+
+    def _fetch(self, key: str, paths: list[str], starts: Any, ends: Any) -> list[Any]:
+        """Return what there is at several paths, or the errors, in one call."""
+        starts, ends = starts or [None] * len(paths), ends or [None] * len(paths)
+        try:
+            # Not `cat`: it sorts its answer, and takes "*" and "[" in a path for a pattern.
+            found = self.fs.cat_ranges(paths, starts, ends, on_error="return", **self._options)
+        except _ABSENT:
+            # Some file systems that wrap others let one missing value spoil the call.
+            return [self._fetch_one(*each) for each in zip(paths, starts, ends, strict=True)]
+        except Exception as error:
+            raise self._failed(key, error) from error
+        return [
+            _trimmed(value, start, end)
+            for value, start, end in zip(found, starts, ends, strict=True)
+        ]
+
+    def _fetch_one(self, path: str, start: int | None, end: int | None) -> Any:
+        try:
+            return _trimmed(self.fs.cat_file(path, start=start, end=end), start, end)
+        except _ABSENT as error:
+            return error
+
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+        end = None if length is None else start + length
+        if start < 0 and end == 0:
+            end = None
+        try:
+            found = self.fs.cat_file(self.path(key), start=start, end=end)
+        except _ABSENT as error:
+            self._check_bucket(error)
+            return None
+        except Exception as error:
+            raise self._failed(key, error) from error
+        return bytes(_trimmed(found, start, end))
+
+    def get_ranges(  # noqa: D102
+        self, key: str, ranges: Sequence[Range], scratch: Scratch
+    ) -> Iterator[Buffer | None]:
+        groups = coalesce(ranges, config.get("coalesce-gap"), _JOIN_LIMIT)
+        for batch in _batches(groups):
+            starts = [start for (start, _), _ in batch]
+            ends = [start + length for (start, length), _ in batch]
+            values = self._fetch(key, [self.path(key)] * len(batch), starts, ends)
+            for value, (_, members) in zip(values, batch, strict=True):
+                data = self._value(key, value)
+                for offset, size in members:
+                    yield None if data is None else memoryview(data)[offset : offset + size]
+
+    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+        if getattr(self.fs, "mode", None) == "r":
+            raise ReadOnlyError("this archive was opened for reading", key=key)
+        path, data = self.path(key), bytes(value)
+        try:
+            try:
+                self.fs.pipe_file(path, data)
+            except FileNotFoundError:
+                # File systems with real directories want them made; buckets are not ours to make.
+                if not self.fs.exists(self.root.split("/")[0] or "/"):
+                    raise
+                self.fs.makedirs(os.path.dirname(path), exist_ok=True)
+                self.fs.pipe_file(path, data)
+        except NotImplementedError as error:
+            raise ReadOnlyError("this file system can't be written", key=key) from error
+        except Exception as error:
+            raise self._failed(key, error) from error
+
+    @property
+    def conditional(self) -> bool:  # type: ignore[override]
+        """Whether of several that `create` a value exactly one does: S3 knows If-None-Match."""
+        return "s3" in _protocols(self.fs)
+
+    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+        if not self.conditional:
+            return super().create(key, value)
+        try:
+            self.fs.pipe_file(self.path(key), bytes(value), mode="create")
+        except Exception as error:
+            codes = _codes(error)
+            if isinstance(error, FileExistsError) or codes & _TAKEN:
+                return False
+            if codes & _UNKNOWN:
+                return super().create(key, value)
+            raise self._failed(key, error) from error
+        return True
+
+    @property
+    def _directory(self) -> LocalStore | None:
+        """The directory, where it is a local one: how links are erased is decided there."""
+        return LocalStore(self.root) if isinstance(self.fs, LocalFileSystem) else None
+
+    def check_erasable(self, keys: Iterable[str]) -> None:  # noqa: D102
+        if self._directory is not None:
+            self._directory.check_erasable(keys)
+
+    def erase(self, key: str) -> None:  # noqa: D102
+        if self._directory is not None:
+            self._directory.erase(key)
+            return
+        try:
+            self.fs.rm_file(self.path(key))
+        except _ABSENT:
+            return
+        except NotImplementedError as error:
+            raise ReadOnlyError("this file system can't erase", key=key) from error
+        except Exception as error:
+            raise self._failed(key, error) from error
+
+    def erase_prefix(self, prefix: str) -> None:  # noqa: D102
+        if self._directory is not None:
+            self._directory.erase_prefix(prefix)
+            return
+        directory = self.path(check_prefix(prefix)).rstrip("/")
+        if has_magic(directory):
+            # `rm` would take the name for a pattern.
+            super().erase_prefix(prefix)
+            return
+        try:
+            self.fs.invalidate_cache()
+            if self.fs.exists(directory):
+                self.fs.rm(directory, recursive=True)
+        except _ABSENT:
+            return
+        except NotImplementedError as error:
+            raise ReadOnlyError("this file system can't erase", key=prefix) from error
+        except Exception as error:
+            raise self._failed(prefix, error) from error
+
+    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+        keys: set[str] = set()
+        prefixes: set[str] = set()
+        directory = self.path(check_prefix(prefix)).rstrip("/")
+        try:
+            self.fs.invalidate_cache(directory)
+            entries = self.fs.ls(directory, detail=True)
+        except _ABSENT as error:
+            if "http" in _protocols(self.fs):
+                # No index page: not an empty directory, but one that can't be looked into.
+                raise not_listable(self.url, error) from error
+            self._check_bucket(error)
+            return [], []
+        except NotImplementedError as error:
+            raise not_listable(self.url, error) from error
+        except Exception as error:
+            raise self._failed(prefix, error) from error
+        for entry in entries:
+            name = entry["name"].rstrip("/").rsplit("/", 1)[-1]
+            name = unquote(name) if "http" in _protocols(self.fs) else name
+            if entry["name"].strip("/") != directory.strip("/") and name:
+                (prefixes if entry["type"] == "directory" else keys).add(name)
+        return sorted(keys), sorted(prefixes)
+
+    def _value(self, key: str, found: Any) -> Buffer | None:
+        if found is None:
+            return None
+        if isinstance(found, _ABSENT):
+            self._check_bucket(found)
+            return None
+        if isinstance(found, BaseException):
+            raise self._failed(key, found) from found
+        return bytes(found)
+
+    def _check_bucket(self, error: BaseException) -> None:
+        """Check that a value is not there because the whole bucket is not there.
+
+        Raises
+        ------
+        StoreError
+            If the bucket is not there.
+        """
+        if _NO_BUCKET in _codes(error):
+            bucket = self.root.partition("/")[0]
+            raise StoreError(
+                f"there is no bucket {bucket!r}; create it first, or correct the URL", key=self.url
+            ) from error
+
+    def _failed(self, key: str, error: BaseException) -> StoreError:
+        unknown = _unknown_option(error, self.fs.storage_options)
+        if unknown is not None:
+            return _not_an_option(unknown, self.url, type(self.fs))
+        place, text = f"{self.url}/{key}", str(error) or type(error).__name__
+        return StoreError(text, key=place, found=type(error).__name__)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopen, (self.fs, self.root, None if self.shared else os.getpid())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FsspecStore):
+            return NotImplemented
+        return bool((self.fs, self.root) == (other.fs, other.root))
+
+    def __hash__(self) -> int:
+        return hash((self.fs, self.root))
+
+
+def _reopen(fs: Any, root: str, process: int | None) -> Store:
+    return FsspecStore(fs, root) if process in (None, os.getpid()) else elsewhere()
+
+
+def _codes(error: BaseException | None) -> set[str]:
+    """Return what an error of botocore, or one that it caused, is called."""
+    found = set[str]()
+    while error is not None:
+        response = getattr(error, "response", None)
+        if isinstance(response, dict):
+            found.add(str(response.get("Error", {}).get("Code")))
+        found.add(type(error).__name__)
+        error = error.__cause__
+    return found
+
+
+def _unknown_option(error: BaseException, options: Mapping[str, Any]) -> str | None:
+    """Return which of the options of a file system it does not know, if an error says so.
+
+    Some file systems pass them on, so that the error comes with the first request.
+    """
+    unexpected = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+    known = isinstance(error, TypeError) and unexpected is not None and unexpected[1] in options
+    return unexpected[1] if unexpected is not None and known else None
+
+
+def _not_an_option(name: str, place: str, kind: type) -> StoreError:
+    """Return the error for an option that a class of file systems does not know."""
+    options = {
+        option
+        for each in kind.__mro__
+        if each is not object and "__init__" in vars(each)
+        for option in signature(vars(each)["__init__"]).parameters
+    }
+    meant = get_close_matches(name, options - {"self", "args", "kwargs"}, 1)
+    return StoreError(
+        "an unknown option in storage_options" + (f"; did you mean {meant[0]!r}?" if meant else ""),
+        key=place,
+        found=name,
+    )
+
+
+def _protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:
+    return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
+
+
+def _batches(items: Iterable[Any]) -> Iterator[Any]:
+    return partition_all(config.get("requests"), items)  # type: ignore[no-any-return]
+
+
+def _trimmed(found: Any, start: int | None, end: int | None) -> Any:
+    """Return the part that was asked for, also of a server that sent everything (RFC 9110)."""
+    if isinstance(found, BaseException) or start is None:
+        return found
+    if start < 0:
+        return found[start:]
+    if end is not None and len(found) > end - start:
+        return found[start:end]
+    return found

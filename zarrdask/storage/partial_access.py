@@ -1,0 +1,59 @@
+"""Stores whose own operations are those on parts of values."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from zarrdask.storage.base import Scratch, Store, not_supported
+from zarrdask.storage.byte_ranges import Buffer, KeyRange, KeyValue, Range
+from zarrdask.storage.keys import check_key
+
+
+class StoreWithPartialAccess(Store):
+    """A store that reads and writes parts of values (conformance B-87).
+
+    A subclass gives `get_partial_values`, or it can't be read; `set_partial_values` and
+    `erase_values`, or it can't be written. Whole values are parts that begin at 0, so `set`
+    erases the old value first: between the two, readers see none.
+    """
+
+    @property
+    def readable(self) -> bool:
+        """Whether values can be read."""
+        return type(self).get_partial_values is not StoreWithPartialAccess.get_partial_values
+
+    @property
+    def writeable(self) -> bool:
+        """Whether values can be stored and erased."""
+        this = type(self)
+        sets = this.set_partial_values is not StoreWithPartialAccess.set_partial_values
+        return sets and this.erase_values is not StoreWithPartialAccess.erase_values
+
+    def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:  # noqa: D102
+        raise not_supported(self.url, "read")
+
+    def set_partial_values(self, key_start_values: Iterable[KeyValue]) -> None:  # noqa: D102
+        raise not_supported(self.url, "written")
+
+    def erase_values(self, keys: Iterable[str]) -> None:  # noqa: D102
+        raise not_supported(self.url, "written")
+
+    def get(self, key: str) -> bytes | None:  # noqa: D102
+        found = self.get_range(key, 0)
+        return None if found is None else bytes(found)
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
+        return iter(self.get_partial_values([(key, (0, None)) for key in keys]))
+
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+        return self.get_partial_values([(key, (start, length))])[0]
+
+    def get_ranges(  # noqa: D102
+        self, key: str, ranges: Sequence[Range], scratch: Scratch
+    ) -> Iterator[Buffer | None]:
+        return iter(self.get_partial_values([(key, each) for each in ranges]))
+
+    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+        self.erase_values([check_key(key)])
+        self.set_partial_values([(key, 0, value)])
+
+    def erase(self, key: str) -> None:  # noqa: D102
+        self.erase_values([key])

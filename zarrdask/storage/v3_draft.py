@@ -1,0 +1,277 @@
+"""A hierarchy of the v3 draft, seen as a store in which a node's documents and chunks lie together.
+
+The draft of May 2022 keeps documents below ``meta/`` and chunks below ``data/`` (conformance B-49,
+B-50), its older dialect below ``meta/root/`` and ``data/root/`` (X-B17). In the view the array at
+``a/b`` has the document ``a/b/array.json`` and the chunks ``a/b/c0/1``, a group ``group.json``.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.keys import Names, check_key, check_prefix
+from zarrdask.storage.wrapper import WrappedStore
+
+#: The format that the draft's text has, and the older dialect of it that real files use.
+DRAFT, PROTOCOL = "v3-draft", "v3-draft-protocol"
+#: What a document is called in the view.
+ARRAY, GROUP = "array.json", "group.json"
+#: The document of a group that has none: it is there because something is below it (B-66).
+IMPLICIT = b'{"attributes": {}}'
+_KINDS = {ARRAY: "array", GROUP: "group"}
+#: The chunk of an array without dimensions (B-47).
+_SCALAR = "c"
+
+
+class DraftStore(WrappedStore):
+    """One hierarchy of the draft in a store.
+
+    Parameters
+    ----------
+    inner : Store
+        The real one.
+    base : str
+        Where the hierarchy's ``zarr.json`` stands in it: "" or ends with "/". Keys of the view
+        have it, too.
+    zarr_format : {"v3-draft", "v3-draft-protocol"}
+        The dialect.
+    suffix : str
+        Of the keys of documents (B-14).
+    minor : int
+        Of the format's version (B-11).
+    """
+
+    def __init__(
+        self,
+        inner: Store,
+        base: str = "",
+        zarr_format: str = DRAFT,
+        suffix: str = ".json",
+        minor: int = 0,
+    ) -> None:
+        super().__init__(inner)
+        self.base = base
+        self.zarr_format = zarr_format
+        self.suffix = suffix
+        self.minor = minor
+        root = "root/" if zarr_format == PROTOCOL else ""
+        #: Before the path of a node in the key of a document, and before its chunks.
+        self._meta = f"{base}meta/{root}"
+        self._data = f"{base}data/{root}"
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.inner, self.base, self.zarr_format, self.suffix, self.minor
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DraftStore) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DraftStore, self._parts()
+
+    def stamp(self, key: str) -> str:  # noqa: D102
+        return self.inner.stamp(self._present(key))
+
+    # ---- keys
+
+    def real(self, key: str) -> str:
+        """Return the key in the real store.
+
+        >>> from zarrdask.storage.memory import MemoryStore
+        >>> view = DraftStore(MemoryStore())
+        >>> view.real("foo/baz/array.json"), view.real("foo/baz/c0/1"), view.real("group.json")
+        ('meta/foo/baz.array.json', 'data/foo/baz/c0/1', 'meta/group.json')
+        """
+        rest = self._inside(key)
+        path, _, name = rest.rpartition("/")
+        if name in _KINDS:
+            return self._document(path, _KINDS[name])
+        return self._scalars(key)[0] if name == _SCALAR else self._data + rest
+
+    def _document(self, path: str, kind: str) -> str:
+        if path:
+            return f"{self._meta}{path}.{kind}{self.suffix}"
+        return (
+            self.base
+            + ("meta/root." if self.zarr_format == PROTOCOL else "meta/")
+            + (f"{kind}{self.suffix}")
+        )
+
+    def _scalars(self, key: str) -> tuple[str, str]:
+        """Return where the chunk of an array without dimensions is, and where others put it."""
+        plain = self._data + key[len(self.base) :]
+        counted = f"{plain}0"
+        return (plain, counted) if self.zarr_format == DRAFT else (counted, plain)
+
+    def _present(self, key: str) -> str:
+        """Return the real key under which there is something."""
+        if key.rpartition("/")[2] != _SCALAR:
+            return self.real(key)
+        own, other = self._scalars(key)
+        return other if self.inner.get_range(own, 0, 1) is None else own
+
+    def _below(self, prefix: str) -> str:
+        return self._inside(check_prefix(prefix))
+
+    def _inside(self, key: str) -> str:
+        """Return a key from the root of the hierarchy."""
+        if not key.startswith(self.base):
+            raise MetadataError(
+                "this is outside the hierarchy", key=self.url, found=key, expected=self.base
+            )
+        return key[len(self.base) :]
+
+    # ---- values
+
+    def get(self, key: str) -> bytes | None:  # noqa: D102
+        if key.endswith(GROUP):
+            *_, found = self.get_many([key[: -len(GROUP)] + ARRAY, key], Scratch())
+            return None if found is None else bytes(found)
+        return self.inner.get(self._present(key))
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
+        wanted = list(keys)
+        if any(key.endswith((ARRAY, GROUP)) for key in wanted):
+            return self._with_implicit(wanted, scratch)
+        if len(wanted) == 1:
+            return self.inner.get_many([self._present(wanted[0])], scratch)
+        start, skip = self._data, len(self.base)
+        return self.inner.get_many([start + key[skip:] for key in wanted], scratch)
+
+    def _with_implicit(self, keys: list[str], scratch: Scratch) -> Iterator[Buffer | None]:
+        """Yield documents, of which groups have one if something is below them."""
+        values = self.inner.get_many([self.real(key) for key in keys], scratch)
+        found = {k: None if v is None else bytes(v) for k, v in zip(keys, values, strict=True)}
+        for key in keys:
+            prefix, value = key[: -len(GROUP)], found[key]
+            absent = value is None and key.rpartition("/")[2] == GROUP
+            if absent and found.get(prefix + ARRAY) is None:
+                yield IMPLICIT if self.is_implicit(prefix) else None
+            else:
+                yield value
+
+    def is_implicit(self, prefix: str) -> bool:
+        """Whether something is below a prefix; the root is always there (B-66, X-B12)."""
+        below = self._below(prefix)
+        return not below or self.has_nodes(prefix)
+
+    def has_nodes(self, prefix: str) -> bool:
+        """Whether there are documents below a prefix, as far as the store can tell (B-71)."""
+        below = self._below(prefix)
+        own = {self._document("", kind) for kind in _KINDS.values()} if not below else set()
+        try:
+            return any(key not in own for key in self.inner.list_prefix(self._meta + below))
+        except UnsupportedError:
+            return False
+
+    def has_document(self, prefix: str) -> bool:
+        """Whether the node at a prefix is there by a document of its own."""
+        path = self._below(prefix).rstrip("/")
+        keys = [self._document(path, kind) for kind in _KINDS.values()]
+        return any(value is not None for value in self.inner.get_many(keys, Scratch()))
+
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+        return self.inner.get_range(self._present(key), start, length)
+
+    def get_ranges(  # noqa: D102
+        self, key: str, ranges: Sequence[Range], scratch: Scratch
+    ) -> Iterator[Buffer | None]:
+        return self.inner.get_ranges(self._present(key), ranges, scratch)
+
+    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+        self.inner.set(self.real(key), value)
+        if key.rpartition("/")[2] == _SCALAR:
+            self.inner.erase(self._scalars(key)[1])
+
+    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+        if key.rpartition("/")[2] == _SCALAR:
+            return Store.create(self, key, value)
+        return self.inner.create(self.real(key), value)
+
+    def tidy(self, prefix: str) -> None:  # noqa: D102
+        below = self._below(prefix)
+        for start in (self._meta, self._data):
+            self.inner.tidy(start + below)
+
+    def for_chunks(self) -> Store:  # noqa: D102
+        return DraftStore(self.inner.for_chunks(), *self._parts()[1:])
+
+    def check_erasable(self, keys: Iterable[str]) -> None:  # noqa: D102
+        rests = [self._inside(key) for key in keys]
+        self.inner.check_erasable(
+            [start + rest for start in (self._meta, self._data) for rest in rests]
+        )
+
+    def erase(self, key: str) -> None:  # noqa: D102
+        self.inner.erase(self.real(key))
+        if key.rpartition("/")[2] == _SCALAR:
+            self.inner.erase(self._scalars(key)[1])
+
+    def erase_values(self, keys: Iterable[str]) -> None:  # noqa: D102
+        for key in [check_key(key) for key in keys]:
+            self.erase(key)
+
+    def erase_prefix(self, prefix: str) -> None:
+        """Remove what is below a prefix, documents and chunks, and its own documents (B-74)."""
+        below = self._below(prefix)
+        own = [self._document(below.rstrip("/"), kind) for kind in _KINDS.values()]
+        if self.inner.listable:
+            self.inner.erase_values(own)  # first: what is left is no node
+        self.inner.erase_prefix(self._meta + below)
+        self.inner.erase_prefix(self._data + below)
+        if not self.inner.listable:
+            self.inner.erase_values(own)
+
+    # ---- listing
+
+    def list_dir(self, prefix: str) -> Names:
+        """Return the nodes right below a prefix (B-69); where there are none, its chunks."""
+        below = self._below(prefix)
+        nodes = self._nodes(below)
+        return ([], nodes) if nodes else self.inner.list_dir(self._data + below)
+
+    def _nodes(self, below: str) -> list[str]:
+        keys, prefixes = self.inner.list_dir(self._meta + below)
+        names = set(prefixes)
+        for key in keys:
+            for kind in _KINDS.values():
+                name = key.removesuffix(f".{kind}{self.suffix}")
+                # The root's own documents have no name before the dot (X-B10).
+                if name and name != key:
+                    names.add(name)
+        if not below and self.zarr_format == PROTOCOL and "consolidated" in names:
+            # All documents in one, as zarr-python keeps them; that is no group.
+            held = self.inner.list_dir(f"{self._meta}consolidated/")
+            names -= {"consolidated"} if held == ([".zmetadata"], []) else set()
+        return sorted(names)
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        """Yield every key that begins with a prefix, documents first."""
+        below = self._below(prefix)
+        own = {name: self._document(below.rstrip("/"), kind) for name, kind in _KINDS.items()}
+        held = self.inner.get_many(own.values(), Scratch())
+        there = [value is not None for value in held]
+        yield from (self.base + below + n for n, found in zip(own, there, strict=True) if found)
+        for key in self.inner.list_prefix(self._meta + below):
+            found = self._virtual(key)
+            if found is not None and key not in own.values():
+                yield found
+        for key in self.inner.list_prefix(self._data + below):
+            yield self.base + key[len(self._data) :]
+
+    def _virtual(self, key: str) -> str | None:
+        """Return the key in the view of a document, or None if it is none (B-51)."""
+        path = key[len(self._meta) :]
+        for name, kind in _KINDS.items():
+            if path.endswith(f".{kind}{self.suffix}"):
+                return f"{self.base}{path.removesuffix(f'.{kind}{self.suffix}')}/{name}"
+        return None
+
+
+def real_key(store: Store, key: str) -> str:
+    """Return a key as it stands in the underlying store, also where a draft hierarchy is viewed."""
+    return store.real(key) if isinstance(store, DraftStore) else key

@@ -1,0 +1,137 @@
+"""A store around another one: everything passes, and a subclass changes what it is there for."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.keys import Names
+
+
+class WrappedStore(Store):
+    """A store that asks another one.
+
+    Parameters
+    ----------
+    inner : Store
+        The other one. Both are equal to what wraps an equal store in the same way.
+    """
+
+    def __init__(self, inner: Store) -> None:
+        self.inner = inner
+
+    # ---- what it is
+
+    @property
+    def url(self) -> str:  # noqa: D102
+        return self.inner.url
+
+    @property
+    def uri(self) -> str:  # noqa: D102
+        return self.inner.uri
+
+    @property
+    def token(self) -> str:  # noqa: D102
+        return self.inner.token
+
+    @property
+    def shared(self) -> bool:  # type: ignore[override]
+        """Whether a pickled copy in another process sees the same values."""
+        return self.inner.shared
+
+    @property
+    def seekable(self) -> bool:  # type: ignore[override]
+        """Whether several parts of a value cost no more than the whole."""
+        return self.inner.seekable
+
+    @property
+    def conditional(self) -> bool:  # type: ignore[override]
+        """Whether of several that `create` a value at the same time exactly one does."""
+        return self.inner.conditional and not self._sets_otherwise
+
+    @property
+    def _sets_otherwise(self) -> bool:
+        """Whether a subclass stores values in a way of its own, but does not create them so."""
+        this = type(self)
+        return this.set is not WrappedStore.set and this.create is WrappedStore.create
+
+    @property
+    def readable(self) -> bool:  # noqa: D102
+        return self.inner.readable
+
+    @property
+    def writeable(self) -> bool:  # noqa: D102
+        return self.inner.writeable
+
+    @property
+    def listable(self) -> bool:  # noqa: D102
+        return self.inner.listable
+
+    def stamp(self, key: str) -> str:  # noqa: D102
+        return self.inner.stamp(key)
+
+    @property
+    def deferrable(self) -> bool:  # noqa: D102
+        return self.inner.deferrable
+
+    def beside(self, prefix: str) -> tuple[Store, str]:  # noqa: D102
+        place, name = self.inner.beside(prefix)
+        return (self, prefix) if place is self.inner else (place, name)
+
+    def batch(self) -> AbstractContextManager[None]:  # noqa: D102
+        return self.inner.batch()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.inner == other.inner
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.inner))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.inner,)
+
+    # ---- what it does
+
+    def get(self, key: str) -> bytes | None:  # noqa: D102
+        return self.inner.get(key)
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
+        return self.inner.get_many(keys, scratch)
+
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+        return self.inner.get_range(key, start, length)
+
+    def get_ranges(  # noqa: D102
+        self, key: str, ranges: Sequence[Range], scratch: Scratch
+    ) -> Iterator[Buffer | None]:
+        return self.inner.get_ranges(key, ranges, scratch)
+
+    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+        self.inner.set(key, value)
+
+    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+        if self._sets_otherwise:
+            return super().create(key, value)
+        return self.inner.create(key, value)
+
+    def tidy(self, prefix: str) -> None:  # noqa: D102
+        self.inner.tidy(prefix)
+
+    def check_erasable(self, keys: Iterable[str]) -> None:  # noqa: D102
+        self.inner.check_erasable(keys)
+
+    def erase(self, key: str) -> None:  # noqa: D102
+        self.inner.erase(key)
+
+    def erase_values(self, keys: Iterable[str]) -> None:  # noqa: D102
+        self.inner.erase_values(keys)
+
+    def erase_prefix(self, prefix: str) -> None:  # noqa: D102
+        self.inner.erase_prefix(prefix)
+
+    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+        return self.inner.list_dir(prefix)
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:  # noqa: D102
+        return self.inner.list_prefix(prefix)

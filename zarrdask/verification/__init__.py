@@ -1,0 +1,1 @@
+"""Checking, comparing and repairing stored arrays."""
