@@ -81,8 +81,8 @@ class StoredValue:
     key: str
     scratch: Scratch
 
-    def part(self, start: int, length: int) -> Buffer | None:  # noqa: D102
+    def part(self, start: int, length: int) -> Buffer | None:
         return self.store.get_range(self.key, start, None if start < 0 else length)
 
-    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:  # noqa: D102
+    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
         return self.store.get_ranges(self.key, ranges, self.scratch)

@@ -26,12 +26,12 @@ class HeldValue:
 
     data: Buffer
 
-    def part(self, start: int, length: int) -> Buffer | None:  # noqa: D102
+    def part(self, start: int, length: int) -> Buffer | None:
         view = memoryview(self.data)
         start = max(len(view) + start, 0) if start < 0 else start
         return view[start : start + length]
 
-    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:  # noqa: D102
+    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
         return (self.part(start, length) for start, length in ranges)
 
 
@@ -43,11 +43,11 @@ class PartOfValue:
     offset: int
     size: int
 
-    def part(self, start: int, length: int) -> Buffer | None:  # noqa: D102
+    def part(self, start: int, length: int) -> Buffer | None:
         start = max(self.size + start, 0) if start < 0 else start
         return self.value.part(self.offset + start, min(length, max(self.size - start, 0)))
 
-    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:  # noqa: D102
+    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
         within = ((s, max(min(n, self.size - s), 0)) for s, n in ranges)
         return self.value.parts([(self.offset + start, length) for start, length in within])
 

@@ -30,23 +30,21 @@ class SkippedCodec:
         """The name in the document."""
         return self.definition.name
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         return self.definition.to_json()
 
-    def resolve(self, spec: ChunkSpec) -> ChunkSpec:  # noqa: D102
+    def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         return spec
 
-    def encode(self, data: Any) -> NoReturn:  # noqa: D102
+    def encode(self, data: Any) -> NoReturn:
         raise UnsupportedError(
             "an array with an unknown codec can be read but not written",
             key="codecs",
             found=self.name,
         )
 
-    def decode(  # noqa: D102
-        self, data: Any, limit: ChunkSpec | int, out: Any = None
-    ) -> Buffer | np.ndarray:
+    def decode(self, data: Any, limit: ChunkSpec | int, out: Any = None) -> Buffer | np.ndarray:
         return data  # type: ignore[no-any-return]
 
-    def encoded_size(self, size: int) -> int | None:  # noqa: D102
+    def encoded_size(self, size: int) -> int | None:
         return size

@@ -31,15 +31,15 @@ class Pair(DataType):
         """Of the real and of the imaginary part."""
         return self.dtype["re"]
 
-    def to_json(self) -> str:  # noqa: D102
+    def to_json(self) -> str:
         return f"{_PREFIX}{name_of(self.part) or self.part.name}"
 
-    def parse_fill(self, found: Any) -> Any:  # noqa: D102
+    def parse_fill(self, found: Any) -> Any:
         if not isinstance(found, list) or len(found) != 2:
             raise bad_fill(found, f"[real, imaginary] for {self.to_json()}")
         return self._join(*(parse_v3(half, self.part) for half in found))
 
-    def render_fill(self, value: Any) -> Any:  # noqa: D102
+    def render_fill(self, value: Any) -> Any:
         return [render_v3(value[field], self.part) for field in _FIELDS]
 
     def cast(self, value: Any) -> Any:
@@ -54,14 +54,14 @@ class Pair(DataType):
         return np.frombuffer(halves, self.dtype)[0]
 
     @classmethod
-    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration)
         part = name.removeprefix(_PREFIX)
         dtype = dtype_named(part) if part in BITS else np.dtype(part)
         return cls(_pair_of(dtype))
 
     @classmethod
-    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
         if dtype.names != _FIELDS:
             return None
         part = dtype["re"]

@@ -23,22 +23,22 @@ _NAT = int(np.iinfo(np.int64).min)
 class Ticks(DataType):
     """A count, in 64 bits, of a multiple of a unit of time; since 1970 or of a span."""
 
-    def to_json(self) -> dict[str, Any]:  # noqa: D102
+    def to_json(self) -> dict[str, Any]:
         unit, factor = np.datetime_data(self.dtype)
         settings = {"unit": unit, "scale_factor": factor}
         return {"name": _NAMES[self.dtype.kind], "configuration": settings}
 
-    def parse_fill(self, found: Any) -> Any:  # noqa: D102
+    def parse_fill(self, found: Any) -> Any:
         ticks = _NAT if found == "NaT" else found
         if type(ticks) is not int or not -(2**63) <= ticks < 2**63:
             raise bad_fill(found, f"an integer of 64 bits or 'NaT' for {self.dtype}")
         return np.array(ticks, "i8").view(self.dtype.newbyteorder("="))[()]
 
-    def render_fill(self, value: Any) -> Any:  # noqa: D102
+    def render_fill(self, value: Any) -> Any:
         return "NaT" if np.isnat(value) else int(np.asarray(value).view("i8"))
 
     @classmethod
-    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration, ("unit", "scale_factor"))
         found = configuration["unit"]
         unit = "us" if found in _MICRO else found
@@ -53,5 +53,5 @@ class Ticks(DataType):
         return cls(np.dtype(f"{_KINDS[name]}[{factor}{unit}]"))
 
     @classmethod
-    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
         return cls(dtype) if dtype.kind in _NAMES else None

@@ -18,14 +18,14 @@ from zarrdask.dtypes.numeric import Plain
 class Narrow(Plain):
     """A number of ml_dtypes, under the same name in v3."""
 
-    def to_json(self) -> str:  # noqa: D102
+    def to_json(self) -> str:
         return str(name_of(self.dtype))
 
     @classmethod
-    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration)
         return cls(dtype_named(name))
 
     @classmethod
-    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
         return None if name_of(dtype) is None else cls(dtype)

@@ -29,10 +29,10 @@ _MOST = 2**31 - 1
 class Plain(DataType):
     """A type whose fill values are spelled as v3's core says for its dtype (C-31 to C-34)."""
 
-    def parse_fill(self, found: Any) -> Any:  # noqa: D102
+    def parse_fill(self, found: Any) -> Any:
         return parse_v3(found, self.dtype)
 
-    def render_fill(self, value: Any) -> Any:  # noqa: D102
+    def render_fill(self, value: Any) -> Any:
         return render_v3(value, self.dtype)
 
 
@@ -40,16 +40,16 @@ class Plain(DataType):
 class Scalar(Plain):
     """A number or a truth value that NumPy has too, under the same name."""
 
-    def to_json(self) -> str:  # noqa: D102
+    def to_json(self) -> str:
         return self.dtype.name
 
     @classmethod
-    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration)
         return cls(np.dtype(ALIASES.get(name, name)))
 
     @classmethod
-    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
         return cls(dtype) if dtype.name in NAMES else None
 
 
@@ -57,11 +57,11 @@ class Scalar(Plain):
 class Raw(Plain):
     """``r<bits>``: bytes without meaning, of one length (conformance B-36, C-34)."""
 
-    def to_json(self) -> str:  # noqa: D102
+    def to_json(self) -> str:
         return f"r{self.dtype.itemsize * 8}"
 
     @classmethod
-    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration)
         match = _RAW.fullmatch(name)
         if match is None or int(match[1]) % 8 or int(match[1]) // 8 > _MOST:
@@ -74,6 +74,6 @@ class Raw(Plain):
         return cls(np.dtype(f"V{int(match[1]) // 8}"))
 
     @classmethod
-    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
         plain = dtype.type is np.void and dtype.names is None and dtype.subdtype is None
         return cls(dtype) if plain and dtype.itemsize else None

@@ -28,11 +28,11 @@ class Struct(DataType):
 
     fields: Fields = field(default=())
 
-    def to_json(self) -> dict[str, Any]:  # noqa: D102
+    def to_json(self) -> dict[str, Any]:
         fields = [{"name": name, "data_type": kind.to_json()} for name, kind in self.fields]
         return {"name": "struct", "configuration": {"fields": fields}}
 
-    def parse_fill(self, found: Any) -> Any:  # noqa: D102
+    def parse_fill(self, found: Any) -> Any:
         names = [name for name, _ in self.fields]
         if not isinstance(found, dict) or set(found) != set(names):
             raise bad_fill(found, f"an object with a fill value for each of {', '.join(names)}")
@@ -40,11 +40,11 @@ class Struct(DataType):
         parts = (np.asarray(kind.parse_fill(found[name]), kind.dtype) for name, kind in self.fields)
         return np.frombuffer(b"".join(part.tobytes() for part in parts), self.dtype)[0]
 
-    def render_fill(self, value: Any) -> dict[str, Any]:  # noqa: D102
+    def render_fill(self, value: Any) -> dict[str, Any]:
         return {name: kind.render_fill(value[name]) for name, kind in self.fields}
 
     @classmethod
-    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration, ("fields",))
         return cls._of([cls._parse_field(item) for item in _listed(name, configuration["fields"])])
 
@@ -72,7 +72,7 @@ class Struct(DataType):
         return cls(np.dtype([(name, kind.dtype) for name, kind in fields]), fields)
 
     @classmethod
-    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
         if not dtype.names or dtype.hasobject or dtype != packed(dtype):
             return None
         fields = tuple((name, of_dtype(dtype[name])) for name in dtype.names)
@@ -91,7 +91,7 @@ class Structured(Struct):
             raise _bad_field(found, "[name, data type]")
         return found[0], found[1]
 
-    def parse_fill(self, found: Any) -> Any:  # noqa: D102
+    def parse_fill(self, found: Any) -> Any:
         if isinstance(found, dict):
             return super().parse_fill(found)
         expected = f"base64 of {self.dtype.itemsize} bytes"

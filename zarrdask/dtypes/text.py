@@ -21,21 +21,21 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 class FixedText(DataType):
     """``fixed_length_utf32``: code points of four bytes each, padded with zeros."""
 
-    def to_json(self) -> dict[str, Any]:  # noqa: D102
+    def to_json(self) -> dict[str, Any]:
         settings = {"length_bytes": self.dtype.itemsize}
         return {"name": "fixed_length_utf32", "configuration": settings}
 
-    def parse_fill(self, found: Any) -> Any:  # noqa: D102
+    def parse_fill(self, found: Any) -> Any:
         most = self.dtype.itemsize // 4
         if not isinstance(found, str) or len(found) > most:
             raise bad_fill(found, f"a text of at most {most} characters")
         return np.array(found, self.dtype.newbyteorder("="))[()]
 
-    def render_fill(self, value: Any) -> Any:  # noqa: D102
+    def render_fill(self, value: Any) -> Any:
         return str(value)
 
     @classmethod
-    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration, ("length_bytes",))
         length = integer(name, configuration, "length_bytes", MOST_BYTES)
         if length % 4:
@@ -48,7 +48,7 @@ class FixedText(DataType):
         return cls(np.dtype(f"U{length // 4}"))
 
     @classmethod
-    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
         return cls(dtype) if dtype.kind == "U" and dtype.itemsize else None
 
 
@@ -60,28 +60,28 @@ class FixedBytes(DataType):
     is created here is called by the core name of the same type, ``r<bits>``.
     """
 
-    def to_json(self) -> dict[str, Any]:  # noqa: D102
+    def to_json(self) -> dict[str, Any]:
         settings = {"length_bytes": self.dtype.itemsize}
         return {"name": _NAMES[self.dtype.kind], "configuration": settings}
 
-    def parse_fill(self, found: Any) -> Any:  # noqa: D102
+    def parse_fill(self, found: Any) -> Any:
         size = self.dtype.itemsize
         data = parse_base64(found, f"base64 of {size} bytes")
         if len(data) > size or (self.dtype.kind == "V" and len(data) < size):
             raise bad_fill(found, f"base64 of {size} bytes, not {len(data)}")
         return np.frombuffer(data.ljust(size, b"\0"), self.dtype)[0]
 
-    def render_fill(self, value: Any) -> Any:  # noqa: D102
+    def render_fill(self, value: Any) -> Any:
         return base64.b64encode(value.tobytes()).decode()
 
     @classmethod
-    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration, ("length_bytes",))
         length = integer(name, configuration, "length_bytes", MOST_BYTES)
         return cls(np.dtype(f"{_KINDS[name]}{length}"))
 
     @classmethod
-    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
         return cls(dtype) if dtype.kind == "S" and dtype.itemsize else None
 
 
@@ -91,15 +91,15 @@ class Text(DataType):
 
     serializer: ClassVar[str] = "vlen-utf8"
 
-    def to_json(self) -> str:  # noqa: D102
+    def to_json(self) -> str:
         return "string"
 
-    def parse_fill(self, found: Any) -> str:  # noqa: D102
+    def parse_fill(self, found: Any) -> str:
         if not isinstance(found, str):
             raise bad_fill(found, "a string")
         return found
 
-    def render_fill(self, value: Any) -> str:  # noqa: D102
+    def render_fill(self, value: Any) -> str:
         return str(value)
 
     def cast(self, value: Any) -> str:
@@ -114,12 +114,12 @@ class Text(DataType):
         return ""
 
     @classmethod
-    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration)
         return cls(np.dtype(object))
 
     @classmethod
-    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
         # An object may be anything; who knows that it is text says so.
         return None
 
@@ -138,10 +138,10 @@ class Bytes(DataType):
 
     serializer: ClassVar[str] = "vlen-bytes"
 
-    def to_json(self) -> str:  # noqa: D102
+    def to_json(self) -> str:
         return self.name
 
-    def parse_fill(self, found: Any) -> bytes:  # noqa: D102
+    def parse_fill(self, found: Any) -> bytes:
         expected = "base64, or a list of integers from 0 to 255"
         if not isinstance(found, list):
             return parse_base64(found, expected)
@@ -149,7 +149,7 @@ class Bytes(DataType):
             raise bad_fill(found, expected)
         return bytes(found)
 
-    def render_fill(self, value: Any) -> str:  # noqa: D102
+    def render_fill(self, value: Any) -> str:
         return base64.b64encode(value).decode()
 
     def cast(self, value: Any) -> bytes:
@@ -164,12 +164,12 @@ class Bytes(DataType):
         return b""
 
     @classmethod
-    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration)
         return cls(np.dtype(object), name)
 
     @classmethod
-    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:  # noqa: D102
+    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
         return None
 
 

@@ -52,7 +52,7 @@ class RectilinearGrid:
         object.__setattr__(self, "chunk_lengths", plain)
 
     @classmethod
-    def from_configuration(  # noqa: D102
+    def from_configuration(
         cls, configuration: Mapping[str, Any], shape: Shape
     ) -> "RectilinearGrid":
         found = configuration.get("chunk_shapes")

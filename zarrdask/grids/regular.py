@@ -40,9 +40,7 @@ class RegularGrid:
                 )
 
     @classmethod
-    def from_configuration(  # noqa: D102
-        cls, configuration: Mapping[str, Any], shape: Shape
-    ) -> "RegularGrid":
+    def from_configuration(cls, configuration: Mapping[str, Any], shape: Shape) -> "RegularGrid":
         lengths = configuration.get("chunk_shape")
         if set(configuration) != {"chunk_shape"} or not isinstance(lengths, list):
             raise MetadataError(
@@ -60,7 +58,7 @@ class RegularGrid:
             )
         return cls(shape, tuple(lengths))
 
-    def to_json(self) -> dict[str, Any]:  # noqa: D102
+    def to_json(self) -> dict[str, Any]:
         return {"name": "regular", "configuration": {"chunk_shape": list(self.chunk_shape)}}
 
     @property

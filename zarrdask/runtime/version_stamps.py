@@ -39,10 +39,10 @@ class HeldTraces:
     def __init__(self) -> None:
         self._slots = [b""] * _SLOTS
 
-    def read(self, number: int) -> bytes:  # noqa: D102
+    def read(self, number: int) -> bytes:
         return self._slots[number % _SLOTS]
 
-    def leave(self, number: int) -> None:  # noqa: D102
+    def leave(self, number: int) -> None:
         self._slots[number % _SLOTS] = token_bytes(_SIZE)
 
 
@@ -65,10 +65,10 @@ class FileTraces:
         """Whether the file is still there: it may have been tidied up."""
         return is_at(self._fd, path)
 
-    def read(self, number: int) -> bytes:  # noqa: D102
+    def read(self, number: int) -> bytes:
         return os.pread(self._fd, _SIZE, number % _SLOTS * _SIZE)
 
-    def leave(self, number: int) -> None:  # noqa: D102
+    def leave(self, number: int) -> None:
         os.pwrite(self._fd, token_bytes(_SIZE), number % _SLOTS * _SIZE)
 
 

@@ -105,11 +105,11 @@ class ConsolidatedStore(WrappedStore):
 
     # ---- reading
 
-    def get(self, key: str) -> bytes | None:  # noqa: D102
+    def get(self, key: str) -> bytes | None:
         answered, value = self._document(self.held, key)
         return value if answered else self.inner.get(key)
 
-    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         keys, held = list(keys), self.held
         answers = [self._document(held, key) for key in keys]
         asked = [key for key, (answered, _) in zip(keys, answers, strict=True) if not answered]
@@ -117,19 +117,19 @@ class ConsolidatedStore(WrappedStore):
         for answered, value in answers:
             yield value if answered else next(others)
 
-    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         if self._document(self.held, key)[0]:
             return Store.get_range(self, key, start, length)
         return self.inner.get_range(key, start, length)
 
-    def get_ranges(  # noqa: D102
+    def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         if self._document(self.held, key)[0]:
             return Store.get_ranges(self, key, ranges, scratch)
         return self.inner.get_ranges(key, ranges, scratch)
 
-    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+    def list_dir(self, prefix: str) -> Names:
         held, below = self.held, self._below(check_prefix(prefix).rstrip("/"))
         if held is None or below is None or below not in held.members:
             return self.inner.list_dir(prefix)
@@ -137,27 +137,27 @@ class ConsolidatedStore(WrappedStore):
 
     # ---- writing
 
-    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+    def set(self, key: str, value: Buffer) -> None:
         self.forget()
         self.inner.set(key, value)
 
-    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+    def create(self, key: str, value: Buffer) -> bool:
         self.forget()
         return self.inner.create(key, value)
 
-    def set_partial_values(self, key_start_values: Iterable[KeyValue]) -> None:  # noqa: D102
+    def set_partial_values(self, key_start_values: Iterable[KeyValue]) -> None:
         self.forget()
         self.inner.set_partial_values(key_start_values)
 
-    def erase(self, key: str) -> None:  # noqa: D102
+    def erase(self, key: str) -> None:
         self.forget()
         self.inner.erase(key)
 
-    def erase_values(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def erase_values(self, keys: Iterable[str]) -> None:
         self.forget()
         self.inner.erase_values(keys)
 
-    def erase_prefix(self, prefix: str) -> None:  # noqa: D102
+    def erase_prefix(self, prefix: str) -> None:
         self.forget()
         self.inner.erase_prefix(prefix)
 

@@ -105,27 +105,27 @@ class FaultyStore(WrappedStore):
     def _shortened(self, value: Any) -> Any:
         return value[: len(value) // 2] if value and self._chance(self.faults.short) else value
 
-    def get(self, key: str) -> bytes | None:  # noqa: D102
+    def get(self, key: str) -> bytes | None:
         self._before(key)
         found: bytes | None = self._shortened(self.inner.get(key))
         return found
 
-    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         return map(self.get, keys)
 
-    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         self._before(key)
         found: Buffer | None = self._shortened(self.inner.get_range(key, start, length))
         return found
 
-    def get_ranges(  # noqa: D102
+    def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         for part in self.inner.get_ranges(key, ranges, scratch):
             self._before(key)
             yield self._shortened(part)
 
-    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+    def set(self, key: str, value: Buffer) -> None:
         self._before(key)
         if self._chance(self.faults.torn):
             self.inner.set(key, bytes(value)[: len(value) // 2])
@@ -133,22 +133,22 @@ class FaultyStore(WrappedStore):
         self.inner.set(key, value)
         self._after(key)
 
-    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+    def create(self, key: str, value: Buffer) -> bool:
         self._before(key)
         found = self.inner.create(key, value)
         self._after(key)
         return found
 
-    def erase(self, key: str) -> None:  # noqa: D102
+    def erase(self, key: str) -> None:
         self._before(key)
         self.inner.erase(key)
         self._after(key)
 
-    def erase_values(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def erase_values(self, keys: Iterable[str]) -> None:
         for key in keys:
             self.erase(key)
 
-    def erase_prefix(self, prefix: str) -> None:  # noqa: D102
+    def erase_prefix(self, prefix: str) -> None:
         self._before(prefix)
         if self._chance(self.faults.late):
             keys = sorted(self.inner.list_prefix(prefix))
@@ -156,10 +156,10 @@ class FaultyStore(WrappedStore):
             raise ConnectionLostError("lost on purpose, halfway", key=prefix)
         self.inner.erase_prefix(prefix)
 
-    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+    def list_dir(self, prefix: str) -> Names:
         self._before(prefix)
         return self.inner.list_dir(prefix)
 
-    def list_prefix(self, prefix: str) -> Iterator[str]:  # noqa: D102
+    def list_prefix(self, prefix: str) -> Iterator[str]:
         self._before(prefix)
         return self.inner.list_prefix(prefix)

@@ -75,7 +75,7 @@ class FsspecStore(Store):
         return "memory" not in _protocols(self.fs)
 
     @property
-    def url(self) -> str:  # noqa: D102
+    def url(self) -> str:
         return str(self.fs.unstrip_protocol(self.root))
 
     @property
@@ -89,7 +89,7 @@ class FsspecStore(Store):
         return getattr(self.fs, "mode", None) != "r" and "http" not in _protocols(self.fs)
 
     @property
-    def token(self) -> str:  # noqa: D102
+    def token(self) -> str:
         return f"{self.url}#{self.fs._fs_token}"
 
     def is_directory(self) -> bool:
@@ -106,7 +106,7 @@ class FsspecStore(Store):
         """Return the path of a key in the file system."""
         return f"{self.root}/{key}" if self.root else key
 
-    def get(self, key: str) -> bytes | None:  # noqa: D102
+    def get(self, key: str) -> bytes | None:
         try:
             return bytes(self.fs.cat_file(self.path(key), **self._options))
         except _ABSENT as error:
@@ -115,7 +115,7 @@ class FsspecStore(Store):
         except Exception as error:
             raise self._failed(key, error) from error
 
-    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         for batch in _batches(keys):
             paths = [self.path(key) for key in batch]
             for key, value in zip(batch, self._fetch(batch[0], paths, None, None), strict=True):
@@ -143,7 +143,7 @@ class FsspecStore(Store):
         except _ABSENT as error:
             return error
 
-    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         end = None if length is None else start + length
         if start < 0 and end == 0:
             end = None
@@ -156,7 +156,7 @@ class FsspecStore(Store):
             raise self._failed(key, error) from error
         return bytes(_trimmed(found, start, end))
 
-    def get_ranges(  # noqa: D102
+    def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         groups = coalesce(ranges, config.get("coalesce-gap"), _JOIN_LIMIT)
@@ -169,7 +169,7 @@ class FsspecStore(Store):
                 for offset, size in members:
                     yield None if data is None else memoryview(data)[offset : offset + size]
 
-    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+    def set(self, key: str, value: Buffer) -> None:
         if getattr(self.fs, "mode", None) == "r":
             raise ReadOnlyError("this archive was opened for reading", key=key)
         path, data = self.path(key), bytes(value)
@@ -192,7 +192,7 @@ class FsspecStore(Store):
         """Whether of several that `create` a value exactly one does: S3 knows If-None-Match."""
         return "s3" in _protocols(self.fs)
 
-    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+    def create(self, key: str, value: Buffer) -> bool:
         if not self.conditional:
             return super().create(key, value)
         try:
@@ -211,11 +211,11 @@ class FsspecStore(Store):
         """The directory, where it is a local one: how links are erased is decided there."""
         return LocalStore(self.root) if isinstance(self.fs, LocalFileSystem) else None
 
-    def check_erasable(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def check_erasable(self, keys: Iterable[str]) -> None:
         if self._directory is not None:
             self._directory.check_erasable(keys)
 
-    def erase(self, key: str) -> None:  # noqa: D102
+    def erase(self, key: str) -> None:
         if self._directory is not None:
             self._directory.erase(key)
             return
@@ -228,7 +228,7 @@ class FsspecStore(Store):
         except Exception as error:
             raise self._failed(key, error) from error
 
-    def erase_prefix(self, prefix: str) -> None:  # noqa: D102
+    def erase_prefix(self, prefix: str) -> None:
         if self._directory is not None:
             self._directory.erase_prefix(prefix)
             return
@@ -248,7 +248,7 @@ class FsspecStore(Store):
         except Exception as error:
             raise self._failed(prefix, error) from error
 
-    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+    def list_dir(self, prefix: str) -> Names:
         keys: set[str] = set()
         prefixes: set[str] = set()
         directory = self.path(check_prefix(prefix)).rstrip("/")

@@ -76,7 +76,7 @@ class LocalStore(Store):
             state["follow_links"] = False
         return state
 
-    def for_chunks(self) -> Self:  # noqa: D102
+    def for_chunks(self) -> Self:
         # A subclass may have state that is not known here.
         plain = type(self) is LocalStore
         return type(self)(self.root, self.follow_links, holds_chunks=True) if plain else self
@@ -130,11 +130,11 @@ class LocalStore(Store):
     def _open_unlinked(self, path: str, flags: int) -> int:
         return open_unlinked(self.root, path[len(self.root) + 1 :], flags)
 
-    def get(self, key: str) -> bytes | None:  # noqa: D102
+    def get(self, key: str) -> bytes | None:
         with self.opened(key) as (fd, size):
             return None if fd < 0 else _read(fd, size)
 
-    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         # The hot loop: no fstat, no allocation; a value that fills the buffer is read again.
         open_, absent = self._open, self._absent
         start = f"{self.root}/"
@@ -168,7 +168,7 @@ class LocalStore(Store):
                 os.close(fd)
             yield view[:size]
 
-    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         with self.opened(key) as (fd, size):
             if fd < 0:
                 return None
@@ -177,7 +177,7 @@ class LocalStore(Store):
             room = memoryview(bytearray(left if length is None else min(length, left)))
             return room[: _fill(fd, room, begin)]
 
-    def get_ranges(  # noqa: D102
+    def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         with self.opened(key) as (fd, end):
@@ -196,7 +196,7 @@ class LocalStore(Store):
         """Whether `create` is done by one only: not where a subclass stores in another way."""
         return type(self).set is LocalStore.set
 
-    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+    def set(self, key: str, value: Buffer) -> None:
         self._put(key, lambda fd: _write(fd, value), os.rename)
 
     @contextmanager
@@ -238,7 +238,7 @@ class LocalStore(Store):
         """
         self._put(key, write, os.rename)
 
-    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+    def create(self, key: str, value: Buffer) -> bool:
         if not self.conditional:
             return super().create(key, value)
         try:
@@ -300,7 +300,7 @@ class LocalStore(Store):
         except OSError as error:
             _fail(path, error)
 
-    def check_erasable(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def check_erasable(self, keys: Iterable[str]) -> None:
         for folder in {key.rstrip("/").rpartition("/")[0] for key in keys}:
             try:
                 with opened_directory(self.root, names_in(folder)):
@@ -310,7 +310,7 @@ class LocalStore(Store):
             except OSError as error:
                 _fail(self.path(folder), error)
 
-    def tidy(self, prefix: str) -> None:  # noqa: D102
+    def tidy(self, prefix: str) -> None:
         with suppress(StoreError):
             # What is behind a link is left alone.
             self.check_erasable([f"{prefix}x"])
@@ -364,7 +364,7 @@ class LocalStore(Store):
         with suppress(OSError):
             os.rmdir(root)
 
-    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+    def list_dir(self, prefix: str) -> Names:
         keys, prefixes = [], []
         path = self.path(check_prefix(prefix))
         if self._is_linked(path.rstrip("/")) and not self._follows:
@@ -407,7 +407,7 @@ class LocalStore(Store):
         real = os.path.realpath(path)
         return f"{os.path.realpath(os.path.dirname(path))}/".startswith(f"{real.rstrip('/')}/")
 
-    def stamp(self, key: str) -> str:  # noqa: D102
+    def stamp(self, key: str) -> str:
         try:
             status = os.stat(self.path(key))
         except OSError:

@@ -32,27 +32,27 @@ class MappingStore(Store):
         self.values = values
 
     @property
-    def url(self) -> str:  # noqa: D102
+    def url(self) -> str:
         return f"mapping://{type(self.values).__name__}-{os.getpid():x}-{id(self.values):x}"
 
-    def get(self, key: str) -> bytes | None:  # noqa: D102
+    def get(self, key: str) -> bytes | None:
         try:
             value = self.values[key]
         except KeyError:
             return None
         return value if isinstance(value, bytes) else bytes(value)
 
-    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+    def set(self, key: str, value: Buffer) -> None:
         self.values[key] = bytes(value)
 
-    def erase(self, key: str) -> None:  # noqa: D102
+    def erase(self, key: str) -> None:
         self.values.pop(key, None)
 
-    def list_prefix(self, prefix: str) -> Iterator[str]:  # noqa: D102
+    def list_prefix(self, prefix: str) -> Iterator[str]:
         prefix = check_prefix(prefix)
         return (key for key in sorted(self.values) if key.startswith(prefix))
 
-    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+    def list_dir(self, prefix: str) -> Names:
         prefix = check_prefix(prefix)
         return right_below(prefix, self.list_prefix(prefix))
 
@@ -84,10 +84,10 @@ class MemoryStore(MappingStore):
         _LIVE[self._name] = self
 
     @property
-    def token(self) -> str:  # noqa: D102
+    def token(self) -> str:
         return self._name if self._own else self.url
 
-    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+    def create(self, key: str, value: Buffer) -> bool:
         with _CREATING:
             return super().create(key, value)
 

@@ -27,33 +27,33 @@ class StoreWithPartialAccess(Store):
         sets = this.set_partial_values is not StoreWithPartialAccess.set_partial_values
         return sets and this.erase_values is not StoreWithPartialAccess.erase_values
 
-    def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:  # noqa: D102
+    def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         raise not_supported(self.url, "read")
 
-    def set_partial_values(self, key_start_values: Iterable[KeyValue]) -> None:  # noqa: D102
+    def set_partial_values(self, key_start_values: Iterable[KeyValue]) -> None:
         raise not_supported(self.url, "written")
 
-    def erase_values(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def erase_values(self, keys: Iterable[str]) -> None:
         raise not_supported(self.url, "written")
 
-    def get(self, key: str) -> bytes | None:  # noqa: D102
+    def get(self, key: str) -> bytes | None:
         found = self.get_range(key, 0)
         return None if found is None else bytes(found)
 
-    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         return iter(self.get_partial_values([(key, (0, None)) for key in keys]))
 
-    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         return self.get_partial_values([(key, (start, length))])[0]
 
-    def get_ranges(  # noqa: D102
+    def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         return iter(self.get_partial_values([(key, each) for each in ranges]))
 
-    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+    def set(self, key: str, value: Buffer) -> None:
         self.erase_values([check_key(key)])
         self.set_partial_values([(key, 0, value)])
 
-    def erase(self, key: str) -> None:  # noqa: D102
+    def erase(self, key: str) -> None:
         self.erase_values([key])

@@ -112,24 +112,24 @@ class RetryingStore(WrappedStore):
         The store itself.
     """
 
-    def get(self, key: str) -> bytes | None:  # noqa: D102
+    def get(self, key: str) -> bytes | None:
         return self._attempt(key, partial(self.inner.get, key))
 
-    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         return self._attempt(key, partial(self.inner.get_range, key, start, length))
 
-    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         keys = list(keys)
         return self._resumed(keys, lambda at: self.inner.get_many(keys[at:], scratch))
 
-    def get_ranges(  # noqa: D102
+    def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         return self._resumed(
             [key] * len(ranges), lambda at: self.inner.get_ranges(key, ranges[at:], scratch)
         )
 
-    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+    def set(self, key: str, value: Buffer) -> None:
         self._attempt(key, partial(self.inner.set, key, value))
 
     def create(self, key: str, value: Buffer) -> bool:
@@ -147,25 +147,25 @@ class RetryingStore(WrappedStore):
 
         return self._attempt(key, once)
 
-    def check_erasable(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def check_erasable(self, keys: Iterable[str]) -> None:
         self._attempt("", partial(self.inner.check_erasable, list(keys)))
 
-    def tidy(self, prefix: str) -> None:  # noqa: D102
+    def tidy(self, prefix: str) -> None:
         self._attempt(prefix, partial(self.inner.tidy, prefix))
 
-    def erase(self, key: str) -> None:  # noqa: D102
+    def erase(self, key: str) -> None:
         self._attempt(key, partial(self.inner.erase, key))
 
-    def erase_values(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def erase_values(self, keys: Iterable[str]) -> None:
         self._attempt("", partial(self.inner.erase_values, list(keys)))
 
-    def erase_prefix(self, prefix: str) -> None:  # noqa: D102
+    def erase_prefix(self, prefix: str) -> None:
         self._attempt(prefix, partial(self.inner.erase_prefix, prefix))
 
-    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+    def list_dir(self, prefix: str) -> Names:
         return self._attempt(prefix, partial(self.inner.list_dir, prefix))
 
-    def list_prefix(self, prefix: str) -> Iterator[str]:  # noqa: D102
+    def list_prefix(self, prefix: str) -> Iterator[str]:
         return iter(self._attempt(prefix, lambda: list(self.inner.list_prefix(prefix))))
 
     def _attempt(self, key: str, call: Callable[[], T]) -> T:

@@ -46,7 +46,7 @@ class ShardingTransformer:
     name: ClassVar[str] = URI
 
     @classmethod
-    def from_configuration(cls, configuration: Mapping[str, Any]) -> Self:  # noqa: D102
+    def from_configuration(cls, configuration: Mapping[str, Any]) -> Self:
         if configuration.get("type") != "indexed":
             raise MetadataError(
                 "unknown format of shards",
@@ -89,7 +89,7 @@ class ShardingTransformer:
         self.check(len(counts))
         return ShardedStore(store, prefix, keys, self.chunks_per_shard)
 
-    def to_json(self) -> dict[str, Any]:  # noqa: D102
+    def to_json(self) -> dict[str, Any]:
         settings = {"type": "indexed", "chunks_per_shard": list(self.chunks_per_shard)}
         return {"name": URI, "configuration": settings}
 
@@ -128,7 +128,7 @@ class ShardedStore(WrappedStore):
     def __reduce__(self) -> tuple[Any, ...]:
         return ShardedStore, self._parts()
 
-    def stamp(self, key: str) -> str:  # noqa: D102
+    def stamp(self, key: str) -> str:
         place = self._place(key)
         return self.inner.stamp(key if place is None else place[0])
 
@@ -164,20 +164,20 @@ class ShardedStore(WrappedStore):
 
     # ---- reading
 
-    def get(self, key: str) -> bytes | None:  # noqa: D102
+    def get(self, key: str) -> bytes | None:
         place = self._place(key)
         if place is None:
             return self.inner.get(key)
         found = self._part(*place, 0, None)
         return None if found is None else bytes(found)
 
-    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         place = self._place(key)
         if place is None:
             return self.inner.get_range(key, start, length)
         return self._part(*place, start, length)
 
-    def get_ranges(  # noqa: D102
+    def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         if self._place(key) is None:
@@ -226,7 +226,7 @@ class ShardedStore(WrappedStore):
 
     # ---- writing
 
-    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+    def set(self, key: str, value: Buffer) -> None:
         place = self._place(key)
         if place is None:
             self.inner.set(key, value)
@@ -234,12 +234,12 @@ class ShardedStore(WrappedStore):
             shard, within = place
             self._change(shard, lambda chunks: chunks | {within: bytes(value)})
 
-    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+    def create(self, key: str, value: Buffer) -> bool:
         if self._place(key) is None:
             return self.inner.create(key, value)
         return Store.create(self, key, value)
 
-    def erase(self, key: str) -> None:  # noqa: D102
+    def erase(self, key: str) -> None:
         place = self._place(key)
         if place is None:
             self.inner.erase(key)
@@ -305,13 +305,13 @@ class ShardedStore(WrappedStore):
                 chunk = tuple(s + i for s, i in zip(starts, within, strict=True))
                 yield self.prefix + self.keys.key(chunk)
 
-    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+    def list_dir(self, prefix: str) -> Names:
         prefix = check_prefix(prefix)
         if not prefix.startswith(self.prefix):
             return self.inner.list_dir(prefix)
         return right_below(prefix, self.list_prefix(prefix))
 
-    def erase_values(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def erase_values(self, keys: Iterable[str]) -> None:
         for key in [check_key(key) for key in keys]:
             self.erase(key)
 

@@ -35,7 +35,7 @@ class StagedStore(LocalStore):
             self._make_directory(os.path.dirname(path))
             self._make_directory(path)
 
-    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+    def set(self, key: str, value: Buffer) -> None:
         try:
             super().set(key, value)
         except StoreError:

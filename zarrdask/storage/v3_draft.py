@@ -73,7 +73,7 @@ class DraftStore(WrappedStore):
     def __reduce__(self) -> tuple[Any, ...]:
         return DraftStore, self._parts()
 
-    def stamp(self, key: str) -> str:  # noqa: D102
+    def stamp(self, key: str) -> str:
         return self.inner.stamp(self._present(key))
 
     # ---- keys
@@ -127,13 +127,13 @@ class DraftStore(WrappedStore):
 
     # ---- values
 
-    def get(self, key: str) -> bytes | None:  # noqa: D102
+    def get(self, key: str) -> bytes | None:
         if key.endswith(GROUP):
             *_, found = self.get_many([key[: -len(GROUP)] + ARRAY, key], Scratch())
             return None if found is None else bytes(found)
         return self.inner.get(self._present(key))
 
-    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         wanted = list(keys)
         if any(key.endswith((ARRAY, GROUP)) for key in wanted):
             return self._with_implicit(wanted, scratch)
@@ -174,44 +174,44 @@ class DraftStore(WrappedStore):
         keys = [self._document(path, kind) for kind in _KINDS.values()]
         return any(value is not None for value in self.inner.get_many(keys, Scratch()))
 
-    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         return self.inner.get_range(self._present(key), start, length)
 
-    def get_ranges(  # noqa: D102
+    def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         return self.inner.get_ranges(self._present(key), ranges, scratch)
 
-    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+    def set(self, key: str, value: Buffer) -> None:
         self.inner.set(self.real(key), value)
         if key.rpartition("/")[2] == _SCALAR:
             self.inner.erase(self._scalars(key)[1])
 
-    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+    def create(self, key: str, value: Buffer) -> bool:
         if key.rpartition("/")[2] == _SCALAR:
             return Store.create(self, key, value)
         return self.inner.create(self.real(key), value)
 
-    def tidy(self, prefix: str) -> None:  # noqa: D102
+    def tidy(self, prefix: str) -> None:
         below = self._below(prefix)
         for start in (self._meta, self._data):
             self.inner.tidy(start + below)
 
-    def for_chunks(self) -> Store:  # noqa: D102
+    def for_chunks(self) -> Store:
         return DraftStore(self.inner.for_chunks(), *self._parts()[1:])
 
-    def check_erasable(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def check_erasable(self, keys: Iterable[str]) -> None:
         rests = [self._inside(key) for key in keys]
         self.inner.check_erasable(
             [start + rest for start in (self._meta, self._data) for rest in rests]
         )
 
-    def erase(self, key: str) -> None:  # noqa: D102
+    def erase(self, key: str) -> None:
         self.inner.erase(self.real(key))
         if key.rpartition("/")[2] == _SCALAR:
             self.inner.erase(self._scalars(key)[1])
 
-    def erase_values(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def erase_values(self, keys: Iterable[str]) -> None:
         for key in [check_key(key) for key in keys]:
             self.erase(key)
 

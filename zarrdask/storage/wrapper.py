@@ -24,15 +24,15 @@ class WrappedStore(Store):
     # ---- what it is
 
     @property
-    def url(self) -> str:  # noqa: D102
+    def url(self) -> str:
         return self.inner.url
 
     @property
-    def uri(self) -> str:  # noqa: D102
+    def uri(self) -> str:
         return self.inner.uri
 
     @property
-    def token(self) -> str:  # noqa: D102
+    def token(self) -> str:
         return self.inner.token
 
     @property
@@ -57,29 +57,29 @@ class WrappedStore(Store):
         return this.set is not WrappedStore.set and this.create is WrappedStore.create
 
     @property
-    def readable(self) -> bool:  # noqa: D102
+    def readable(self) -> bool:
         return self.inner.readable
 
     @property
-    def writeable(self) -> bool:  # noqa: D102
+    def writeable(self) -> bool:
         return self.inner.writeable
 
     @property
-    def listable(self) -> bool:  # noqa: D102
+    def listable(self) -> bool:
         return self.inner.listable
 
-    def stamp(self, key: str) -> str:  # noqa: D102
+    def stamp(self, key: str) -> str:
         return self.inner.stamp(key)
 
     @property
-    def deferrable(self) -> bool:  # noqa: D102
+    def deferrable(self) -> bool:
         return self.inner.deferrable
 
-    def beside(self, prefix: str) -> tuple[Store, str]:  # noqa: D102
+    def beside(self, prefix: str) -> tuple[Store, str]:
         place, name = self.inner.beside(prefix)
         return (self, prefix) if place is self.inner else (place, name)
 
-    def batch(self) -> AbstractContextManager[None]:  # noqa: D102
+    def batch(self) -> AbstractContextManager[None]:
         return self.inner.batch()
 
     def __eq__(self, other: object) -> bool:
@@ -93,45 +93,45 @@ class WrappedStore(Store):
 
     # ---- what it does
 
-    def get(self, key: str) -> bytes | None:  # noqa: D102
+    def get(self, key: str) -> bytes | None:
         return self.inner.get(key)
 
-    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         return self.inner.get_many(keys, scratch)
 
-    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         return self.inner.get_range(key, start, length)
 
-    def get_ranges(  # noqa: D102
+    def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         return self.inner.get_ranges(key, ranges, scratch)
 
-    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+    def set(self, key: str, value: Buffer) -> None:
         self.inner.set(key, value)
 
-    def create(self, key: str, value: Buffer) -> bool:  # noqa: D102
+    def create(self, key: str, value: Buffer) -> bool:
         if self._sets_otherwise:
             return super().create(key, value)
         return self.inner.create(key, value)
 
-    def tidy(self, prefix: str) -> None:  # noqa: D102
+    def tidy(self, prefix: str) -> None:
         self.inner.tidy(prefix)
 
-    def check_erasable(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def check_erasable(self, keys: Iterable[str]) -> None:
         self.inner.check_erasable(keys)
 
-    def erase(self, key: str) -> None:  # noqa: D102
+    def erase(self, key: str) -> None:
         self.inner.erase(key)
 
-    def erase_values(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def erase_values(self, keys: Iterable[str]) -> None:
         self.inner.erase_values(keys)
 
-    def erase_prefix(self, prefix: str) -> None:  # noqa: D102
+    def erase_prefix(self, prefix: str) -> None:
         self.inner.erase_prefix(prefix)
 
-    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+    def list_dir(self, prefix: str) -> Names:
         return self.inner.list_dir(prefix)
 
-    def list_prefix(self, prefix: str) -> Iterator[str]:  # noqa: D102
+    def list_prefix(self, prefix: str) -> Iterator[str]:
         return self.inner.list_prefix(prefix)

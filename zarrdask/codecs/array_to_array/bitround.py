@@ -32,17 +32,17 @@ class BitroundCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_ARRAY
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         keepbits = configuration(found, cls.name, {"keepbits": ...})["keepbits"]
         key = f"{cls.name}.keepbits"
         if integer(keepbits, key, 0, _MOST) == 0:
             report_deviation("X-C9", "no bit is kept", key=key, found=0, expected="1 or more")
         return cls(keepbits)
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         return {"name": self.name, "configuration": {"keepbits": self.keepbits}}
 
-    def resolve(self, spec: ChunkSpec) -> ChunkSpec:  # noqa: D102
+    def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         part = part_of(spec.dtype)
         floating = part.kind == "f" and name_of(part) is None
         if not (floating or part.kind in "iumM" or name_of(part) == "bfloat16"):
@@ -55,7 +55,7 @@ class BitroundCodec:
         fill = self.encode(np.array(spec.fill_value, spec.dtype))[()]
         return ChunkSpec(spec.shape, spec.dtype, fill)
 
-    def encode(self, chunk: np.ndarray) -> np.ndarray:  # noqa: D102
+    def encode(self, chunk: np.ndarray) -> np.ndarray:
         chunk = native(chunk)
         parts = chunk.reshape(-1).view(part_of(chunk.dtype))
         rounded = self._round_floats if kind_of(parts.dtype) == "f" else self._round_integers
@@ -89,7 +89,7 @@ class BitroundCodec:
         found: np.ndarray = np.where(up, rounded, bits) & ~low
         return found.astype(width).view(values.dtype)
 
-    def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:  # noqa: D102
+    def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:
         return chunk
 
 
@@ -100,11 +100,11 @@ class NumcodecsBitroundCodec(BitroundCodec):
     name: ClassVar[str] = "numcodecs.bitround"
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         keepbits = configuration(found, cls.name, {"keepbits": ...})["keepbits"]
         return cls(integer(keepbits, f"{cls.name}.keepbits", 0, _MOST))
 
-    def resolve(self, spec: ChunkSpec) -> ChunkSpec:  # noqa: D102
+    def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         if spec.dtype.kind != "f" or name_of(spec.dtype):
             raise MetadataError(
                 "this codec rounds floats only", key=f"codec {self.name}", found=str(spec.dtype)

@@ -45,7 +45,7 @@ class CastValueCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_ARRAY
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         known = {
             "data_type": ...,
             "rounding": "nearest-even",
@@ -62,7 +62,7 @@ class CastValueCodec:
             maps.get("decode", ()),
         )
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         members: Json = {"data_type": self.data_type.to_json()}
         if self.rounding != "nearest-even":
             members["rounding"] = self.rounding
@@ -77,7 +77,7 @@ class CastValueCodec:
             }
         return {"name": self.name, "configuration": members}
 
-    def resolve(self, spec: ChunkSpec) -> ChunkSpec:  # noqa: D102
+    def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         stored = self.data_type.dtype
         for dtype in (spec.dtype, stored):
             check_number(dtype, self.name)
@@ -106,10 +106,10 @@ class CastValueCodec:
             )
         return stored[()]
 
-    def encode(self, chunk: np.ndarray) -> np.ndarray:  # noqa: D102
+    def encode(self, chunk: np.ndarray) -> np.ndarray:
         return self._cast(chunk, self.data_type.dtype, self.encode_map, self.out_of_range)
 
-    def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:  # noqa: D102
+    def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:
         wraps = self.out_of_range == "wrap" and kind_of(spec.dtype) == "f"
         out_of_range = None if wraps else self.out_of_range
         return self._cast(chunk, spec.dtype, self.decode_map, out_of_range)

@@ -48,7 +48,7 @@ class ReshapeCodec:
         return [list(item) if isinstance(item, tuple) else item for item in self.shape]
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         shape = configuration(found, cls.name, {"shape": ...})["shape"]
         if not isinstance(shape, list | tuple):
             raise MetadataError(
@@ -56,10 +56,10 @@ class ReshapeCodec:
             )
         return cls(tuple(tuple(n) if isinstance(n, list) else n for n in shape))
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         return {"name": self.name, "configuration": {"shape": self._listed()}}
 
-    def resolve(self, spec: ChunkSpec) -> ChunkSpec:  # noqa: D102
+    def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         return ChunkSpec(self._shape(spec.shape), spec.dtype, spec.fill_value)
 
     def _shape(self, before: Shape) -> Shape:
@@ -88,8 +88,8 @@ class ReshapeCodec:
         if not (ahead and behind):
             raise self._bad(f"as many elements before and after the axes {list(axes)}")
 
-    def encode(self, chunk: np.ndarray) -> np.ndarray:  # noqa: D102
+    def encode(self, chunk: np.ndarray) -> np.ndarray:
         return chunk.reshape(self._shape(chunk.shape))
 
-    def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:  # noqa: D102
+    def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:
         return chunk.reshape(spec.shape)

@@ -38,15 +38,15 @@ class ScaleOffsetCodec:
                 )
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         return cls(**configuration(found, cls.name, {"offset": None, "scale": None}))
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         given = {"offset": self.offset, "scale": self.scale}
         members = {member: value for member, value in given.items() if value is not None}
         return {"name": self.name, "configuration": members} if members else {"name": self.name}
 
-    def resolve(self, spec: ChunkSpec) -> ChunkSpec:  # noqa: D102
+    def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         check_number(spec.dtype, self.name)
         offset, scale = self._scalars(spec.dtype)
         for member, value in (("offset", offset), ("scale", scale)):
@@ -72,7 +72,7 @@ class ScaleOffsetCodec:
             parse_scalar(scale, dtype, "scale_offset.scale"),
         )
 
-    def encode(self, chunk: np.ndarray) -> np.ndarray:  # noqa: D102
+    def encode(self, chunk: np.ndarray) -> np.ndarray:
         dtype = chunk.dtype.newbyteorder("=")
         offset, scale = self._scalars(dtype)
         if kind_of(dtype) == "f":
@@ -85,7 +85,7 @@ class ScaleOffsetCodec:
         found: np.ndarray = (values - room(offset)) * room(scale)
         return found.astype(dtype).reshape(chunk.shape)
 
-    def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:  # noqa: D102
+    def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:
         dtype = spec.dtype.newbyteorder("=")
         offset, scale = self._scalars(dtype)
         if kind_of(dtype) == "f":

@@ -25,7 +25,7 @@ class TransposeCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_ARRAY
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         order = configuration(found, cls.name, {"order": ...})["order"]
         if not isinstance(order, list | tuple) or sorted(map(repr, order)) != sorted(
             map(repr, range(len(order)))
@@ -38,10 +38,10 @@ class TransposeCodec:
             )
         return cls(tuple(order))
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         return {"name": self.name, "configuration": {"order": list(self.order)}}
 
-    def resolve(self, spec: ChunkSpec) -> ChunkSpec:  # noqa: D102
+    def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         if len(self.order) != len(spec.shape):
             raise MetadataError(
                 "the permutation has another length than the shape",
@@ -51,8 +51,8 @@ class TransposeCodec:
             )
         return ChunkSpec(tuple(spec.shape[i] for i in self.order), spec.dtype, spec.fill_value)
 
-    def encode(self, chunk: np.ndarray) -> np.ndarray:  # noqa: D102
+    def encode(self, chunk: np.ndarray) -> np.ndarray:
         return chunk.transpose(self.order)
 
-    def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:  # noqa: D102
+    def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:
         return chunk.transpose(np.argsort(self.order))

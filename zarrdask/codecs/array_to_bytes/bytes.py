@@ -48,11 +48,11 @@ class BytesCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         members = configuration(found, cls.name, {"endian": None})
         return cls(one_of(members["endian"], "bytes.endian", (None, "little", "big")))
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         if self.endian is None:
             return {"name": self.name}
         if self.endian == "own":
@@ -64,7 +64,7 @@ class BytesCodec:
         needed = self.endian is None and has_byte_order(spec.dtype)
         return replace(self, endian="little") if needed else self
 
-    def bind(self, spec: ChunkSpec) -> Serializer:  # noqa: D102
+    def bind(self, spec: ChunkSpec) -> Serializer:
         if spec.dtype.hasobject:
             raise UnsupportedError(
                 "the bytes codec stores elements of a fixed size only",
@@ -116,7 +116,7 @@ class Elements:
             chunk = stored
         return chunk.reshape(-1).view(np.uint8).data
 
-    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+    def decode(self, data: Buffer) -> np.ndarray:
         size = memoryview(data).nbytes
         if size != self.encoded_size:
             raise CodecError(
@@ -185,7 +185,7 @@ class Padded:
         self.encoded_size = elements.encoded_size
         self.most = elements.most
 
-    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+    def encode(self, chunk: np.ndarray) -> Buffer:
         rows = self._rows(self.elements.encode(chunk))
         for place in self.padding:
             if place.signed:
@@ -193,7 +193,7 @@ class Padded:
                 rows[:, place.at] = (rows[:, place.at] ^ sign) - sign
         return rows.reshape(-1).data
 
-    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+    def decode(self, data: Buffer) -> np.ndarray:
         chunk = self.elements.decode(data)
         return self._rows(data).view(chunk.dtype).reshape(chunk.shape)
 

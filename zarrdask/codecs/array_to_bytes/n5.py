@@ -50,10 +50,10 @@ class N5DefaultCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         return cls(parse_codecs(configuration(found, cls.name, {"codecs": ...})["codecs"]))
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         codecs = [codec.to_json() for codec in self.codecs]
         return {"name": self.name, "configuration": {"codecs": codecs}}
 
@@ -64,7 +64,7 @@ class N5DefaultCodec:
             codecs[1] = BytesCodec("big")
         return replace(self, codecs=complete(codecs, spec))
 
-    def bind(self, spec: ChunkSpec) -> "Blocks":  # noqa: D102
+    def bind(self, spec: ChunkSpec) -> "Blocks":
         self._check_codecs(spec)
         kind, size = spec.dtype.kind, spec.dtype.itemsize
         if kind not in "iuf" or name_of(spec.dtype) or (kind == "f" and size < 4):

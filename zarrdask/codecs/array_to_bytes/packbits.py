@@ -47,18 +47,18 @@ class PackbitsCodec:
                 integer(getattr(self, member), f"packbits.{member}", 0, 127)
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         known = {"padding_encoding": "none", "first_bit": None, "last_bit": None}
         return cls(**configuration(_renamed(found or {}), cls.name, known))
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         members: Json = {"padding_encoding": self.padding_encoding}
         for member in ("first_bit", "last_bit"):
             if getattr(self, member) is not None:
                 members[member] = getattr(self, member)
         return {"name": self.name, "configuration": members}
 
-    def bind(self, spec: ChunkSpec) -> "PackedBits":  # noqa: D102
+    def bind(self, spec: ChunkSpec) -> "PackedBits":
         part = part_of(spec.dtype)
         if kind_of(part) not in "biufmM":
             raise MetadataError("can't pack such elements", key=_KEY, found=str(spec.dtype))
@@ -114,7 +114,7 @@ class PackedBits:
         self.most = self.encoded_size
         self.raw: np.dtype[Any] | None = None
 
-    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+    def encode(self, chunk: np.ndarray) -> Buffer:
         part = part_of(self.spec.dtype)
         little = np.ascontiguousarray(chunk, self.spec.dtype.newbyteorder("<"))
         rows = little.reshape(-1).view(np.uint8).reshape(-1, part.itemsize)
@@ -125,7 +125,7 @@ class PackedBits:
             return packed
         return count + packed if self.padding == "first_byte" else packed + count
 
-    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+    def decode(self, data: Buffer) -> np.ndarray:
         packed = self._payload(data)
         part = part_of(self.spec.dtype)
         size, width = self.last - self.first + 1, part.itemsize * 8

@@ -68,7 +68,7 @@ class PcodecCodec:
             raise MetadataError("missing", key="pcodec.delta_encoding_order", expected="0 to 7")
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         known = {
             "level": 8,
             "mode_spec": "auto",
@@ -79,7 +79,7 @@ class PcodecCodec:
         }
         return cls(**configuration(found, cls.name, known))
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         members: Json = {
             "level": self.level,
             "mode_spec": self.mode_spec,
@@ -91,7 +91,7 @@ class PcodecCodec:
             members["delta_encoding_order"] = self.delta_encoding_order
         return {"name": self.name, "configuration": members}
 
-    def bind(self, spec: ChunkSpec) -> "Numbers":  # noqa: D102
+    def bind(self, spec: ChunkSpec) -> "Numbers":
         if spec.dtype.kind not in "iuf" or spec.dtype.itemsize == 1 or spec.dtype.itemsize > 8:
             raise MetadataError(
                 "this codec stores no such elements",
@@ -147,7 +147,7 @@ class Numbers:
         self.most = 2 * spec.nbytes + SLACK
         self.raw: np.dtype[Any] | None = None
 
-    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+    def encode(self, chunk: np.ndarray) -> Buffer:
         standalone = _load(_STANDALONE)
         try:
             values = native(chunk).reshape(-1)
@@ -155,7 +155,7 @@ class Numbers:
         except (RuntimeError, ValueError, TypeError) as error:
             raise CodecError(f"can't encode: {error}", key=_KEY) from error
 
-    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+    def decode(self, data: Buffer) -> np.ndarray:
         count = prod(self.spec.shape)
         found = np.empty(count, self.spec.dtype.newbyteorder("="))
         try:

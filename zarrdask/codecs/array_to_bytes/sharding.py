@@ -59,7 +59,7 @@ class ShardingCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         known = {"chunk_shape": ..., "codecs": ..., "index_codecs": ..., "index_location": "end"}
         old = isinstance(found, Mapping) and "index_codecs" not in found
         if old:
@@ -88,7 +88,7 @@ class ShardingCodec:
             one_of(members["index_location"], "sharding_indexed.index_location", ("end", "start")),
         )
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         members: Json = {
             "chunk_shape": list(self.chunk_shape),
             "codecs": [codec.to_json() for codec in self.codecs],
@@ -105,7 +105,7 @@ class ShardingCodec:
         inner = replace(spec, shape=self.chunk_shape)
         return replace(self, codecs=complete(self.codecs, inner))
 
-    def bind(self, spec: ChunkSpec) -> "Shard":  # noqa: D102
+    def bind(self, spec: ChunkSpec) -> "Shard":
         return Shard(self, spec)
 
 
@@ -245,14 +245,14 @@ class Shard:
                 )
         return ranges
 
-    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+    def decode(self, data: Buffer) -> np.ndarray:
         out = buffers.chunk(self.spec.shape, self.spec.dtype)
         self.read(HeldValue(data), None, out)
         return out
 
     # ---- writing
 
-    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+    def encode(self, chunk: np.ndarray) -> Buffer:
         encoded = {
             index: self._encode_chunk(chunk, index) for index in np.ndindex(*self.grid.counts)
         }

@@ -37,10 +37,10 @@ class Text:
         self.encoded_size = elements.encoded_size
         self.most = elements.most
 
-    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+    def encode(self, chunk: np.ndarray) -> Buffer:
         return self.elements.encode(chunk)
 
-    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+    def decode(self, data: Buffer) -> np.ndarray:
         chunk = self.elements.decode(data)
         _check(chunk)
         return chunk

@@ -25,14 +25,14 @@ class VlenUtf8Codec(ObjectCodec):
     item: ClassVar[type] = str
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         configuration(found, cls.name, {})
         return cls()
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         return {"name": self.name}
 
-    def bind(self, spec: ChunkSpec) -> "Items":  # noqa: D102
+    def bind(self, spec: ChunkSpec) -> "Items":
         if not spec.dtype.hasobject or not isinstance(spec.fill_value, self.item):
             raise MetadataError(
                 "this codec stores elements of one type only",
@@ -58,7 +58,7 @@ class Items(Objects):
 
     __slots__ = ()
 
-    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+    def encode(self, chunk: np.ndarray) -> Buffer:
         item = self.codec.item  # type: ignore[attr-defined]
         others = {type(element) for element in chunk.flat if not isinstance(element, item)}
         if np.ndarray in others:

@@ -49,14 +49,14 @@ class ZfpCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         mode = one_of((found or {}).get("mode"), "zfp.mode", tuple(_MODES))
         members = configuration(found, cls.name, dict.fromkeys(("mode", *_MODES[mode]), ...))
         for member in _MODES[mode]:
             _check(members[member], member)
         return cls(mode, tuple((member, members[member]) for member in _MODES[mode]))
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         return {"name": self.name, "configuration": {"mode": self.mode, **dict(self.options)}}
 
     def complete(self, spec: ChunkSpec) -> Self:
@@ -79,7 +79,7 @@ class ZfpCodec:
             )
         return self
 
-    def bind(self, spec: ChunkSpec) -> "ZfpStream":  # noqa: D102
+    def bind(self, spec: ChunkSpec) -> "ZfpStream":
         return ZfpStream(self, spec)
 
     @property
@@ -117,7 +117,7 @@ class ZfpStream:
         self.most = stream.bound(self.shape, self.stored, min(int(minbits) + 1, 2**20))
         self.raw: np.dtype[Any] | None = None
 
-    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+    def encode(self, chunk: np.ndarray) -> Buffer:
         options: dict[str, Any] | None = dict(self.codec.options)
         rules = self.codec.rules
         if rules is not None:
@@ -133,7 +133,7 @@ class ZfpStream:
         found: bytes = _call("zfp", "encode", "compress_numpy", values, **options)
         return found
 
-    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+    def decode(self, data: Buffer) -> np.ndarray:
         rest = stream.padded(data, self.most, self.shape)
         rules = self.codec.rules
         if rules is None:
@@ -170,7 +170,7 @@ class ZfpyCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         known = {"mode": 4, **dict.fromkeys(_NUMBERS.values(), -1), "compression_kwargs": None}
         members = configuration(found, cls.name, known)
         one_of(members["mode"], f"{cls.name}.mode", tuple(_NUMBERS))
@@ -179,10 +179,10 @@ class ZfpyCodec:
             _check(members[member], member)
         return cls(json.dumps({"mode": members["mode"], member: members[member]}))
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         return {"name": self.name, "configuration": json.loads(self.config)}
 
-    def bind(self, spec: ChunkSpec) -> "ZfpyStream":  # noqa: D102
+    def bind(self, spec: ChunkSpec) -> "ZfpyStream":
         return ZfpyStream(self, spec)
 
 
@@ -214,13 +214,13 @@ class ZfpyStream:
         )
         self.raw: np.dtype[Any] | None = None
 
-    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+    def encode(self, chunk: np.ndarray) -> Buffer:
         values = native(chunk).reshape(self.shape)
         options = {"write_header": True, **self.options}
         found: bytes = _call("zfpy", "encode", "compress_numpy", values, **options)
         return found
 
-    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+    def decode(self, data: Buffer) -> np.ndarray:
         shape, kind = stream.read_header(data)
         if prod(shape) != prod(self.shape) or kind != self.spec.dtype.str[1:]:
             raise CodecError(

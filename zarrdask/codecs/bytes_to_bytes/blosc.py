@@ -61,7 +61,7 @@ class BloscCodec:
             integer(self.typesize, "blosc.typesize", 1, 2**31 - 1)
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         known = {
             "cname": "lz4",
             "clevel": 5,
@@ -93,7 +93,7 @@ class BloscCodec:
         """Return the codec with what it leaves to the data type filled in."""
         return self.bind(1 if spec.dtype.hasobject else spec.dtype.itemsize)
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         members: Json = {
             "cname": self.cname,
             "clevel": self.clevel,
@@ -104,7 +104,7 @@ class BloscCodec:
             members["typesize"] = self.typesize
         return {"name": self.name, "configuration": members}
 
-    def encode(self, data: Buffer) -> Buffer:  # noqa: D102
+    def encode(self, data: Buffer) -> Buffer:
         # Blosc keeps the type size in one byte and takes 1 for what does not fit.
         typesize = self.typesize if self.typesize and self.typesize < 256 else 1
         try:
@@ -114,7 +114,7 @@ class BloscCodec:
         except (RuntimeError, ValueError) as error:
             raise CodecError(f"can't compress: {error}", key="codec blosc") from error
 
-    def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:  # noqa: D102
+    def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         if len(data) < _HEADER.size:
             raise TruncatedError("too short for a Blosc frame", key="codec blosc", found=len(data))
         size, stored = _SIZES.unpack_from(data)
@@ -194,7 +194,7 @@ class BloscCodec:
         )
         return first * block, self.decode(frame, held)
 
-    def encoded_size(self, size: int) -> int | None:  # noqa: D102
+    def encoded_size(self, size: int) -> int | None:
         return None
 
 

@@ -63,11 +63,11 @@ class ConditionalCodec:
                 )
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         members = configuration(found, cls.name, {"codecs": ..., "header_bits": None})
         return cls(parse_codecs(members["codecs"]), members["header_bits"])
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         members: Json = {"codecs": [codec.to_json() for codec in self.codecs]}
         if self.header_bits is not None:
             members["header_bits"] = self.header_bits
@@ -91,7 +91,7 @@ class ConditionalCodec:
     def _within(self) -> tuple[BytesBytes, ...]:
         return cast(tuple[BytesBytes, ...], self.codecs)
 
-    def encode(self, data: Buffer) -> Buffer:  # noqa: D102
+    def encode(self, data: Buffer) -> Buffer:
         applied = 0
         for n, codec in enumerate(self._within):
             encoded = codec.encode(data)
@@ -99,7 +99,7 @@ class ConditionalCodec:
                 data, applied = encoded, applied | 1 << n
         return applied.to_bytes(self._size, "little") + bytes(data)
 
-    def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:  # noqa: D102
+    def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         view = memoryview(data)
         applied = int.from_bytes(view[: self._size], "little")
         if len(view) < self._size or applied >> len(self.codecs):
@@ -125,7 +125,7 @@ class ConditionalCodec:
             )
         return found
 
-    def encoded_size(self, size: int) -> int | None:  # noqa: D102
+    def encoded_size(self, size: int) -> int | None:
         total: int | None = size
         for codec in self._within:
             total = None if total is None else codec.encoded_size(total)

@@ -19,19 +19,19 @@ class Crc32cCodec:
     kind: ClassVar[Kind] = Kind.BYTES_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         configuration(found, cls.name, {})
         return cls()
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         return {"name": self.name}
 
-    def encode(self, data: Buffer) -> Buffer:  # noqa: D102
+    def encode(self, data: Buffer) -> Buffer:
         data = bytes(data)
         checksum: int = google_crc32c.value(data)
         return data + checksum.to_bytes(_SIZE, "little")
 
-    def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:  # noqa: D102
+    def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         view = memoryview(data)
         if len(view) < _SIZE:
             raise ChecksumError("too short for a checksum", key="codec crc32c", found=len(view))
@@ -47,5 +47,5 @@ class Crc32cCodec:
             )
         return body
 
-    def encoded_size(self, size: int) -> int | None:  # noqa: D102
+    def encoded_size(self, size: int) -> int | None:
         return size + _SIZE

@@ -40,18 +40,18 @@ class GzipCodec:
         integer(self.level, f"{self.name}.level", -1, 9)
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         level = configuration(found, cls.name, {"level": 5})["level"]
         return cls(integer(level, f"{cls.name}.level", 0, 9))
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         return {"name": self.name, "configuration": {"level": self.level}}
 
-    def encode(self, data: Buffer) -> Buffer:  # noqa: D102
+    def encode(self, data: Buffer) -> Buffer:
         deflate = zlib.compressobj(self.level, zlib.DEFLATED, self.wbits)
         return deflate.compress(data) + deflate.flush()
 
-    def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:  # noqa: D102
+    def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         try:
             decoded, rest = self._inflate(data, limit)
             # A stream may have several members (RFC 1952); nearly all have one.
@@ -94,7 +94,7 @@ class GzipCodec:
                 "the value ends early", key=f"codec {self.name}", found=f"{size} bytes"
             )
 
-    def encoded_size(self, size: int) -> int | None:  # noqa: D102
+    def encoded_size(self, size: int) -> int | None:
         return None
 
 

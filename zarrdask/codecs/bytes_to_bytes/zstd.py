@@ -46,19 +46,19 @@ class ZstdCodec:
         one_of(self.checksum, "zstd.checksum", (False, True))
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         return cls(**configuration(found, cls.name, {"level": 0, "checksum": False}))
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         members: Json = {"level": self.level}
         if self.checksum:
             members["checksum"] = True
         return {"name": self.name, "configuration": members}
 
-    def encode(self, data: Buffer) -> Buffer:  # noqa: D102
+    def encode(self, data: Buffer) -> Buffer:
         return _library().compress(data, self.level, self.checksum)  # type: ignore[no-any-return]
 
-    def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:  # noqa: D102
+    def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         try:
             found = list(frames(data))
             if len(found) == 1:
@@ -74,7 +74,7 @@ class ZstdCodec:
             raise CodecError(f"can't decompress: {error}", key="codec zstd") from error
         return whole
 
-    def encoded_size(self, size: int) -> int | None:  # noqa: D102
+    def encoded_size(self, size: int) -> int | None:
         return None
 
 

@@ -92,12 +92,12 @@ class BufferCodec:
         """The numcodecs id."""
         return str(json.loads(self.config)["id"])
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         raise UnsupportedError(
             "this codec can't be written in Zarr v3 metadata", key="codecs", found=self.name
         )
 
-    def encode(self, data: Buffer) -> Buffer:  # noqa: D102
+    def encode(self, data: Buffer) -> Buffer:
         typed = np.frombuffer(data, self.view) if len(data) else np.empty(0, self.view)
         codec = _make(self.config)
         options = getattr(codec, "compression_kwargs", {})
@@ -108,7 +108,7 @@ class BufferCodec:
         except Exception as error:  # numcodecs checks little: damaged data fail anyhow
             raise CodecError(f"can't encode: {error}", key=f"codec {self.name}") from error
 
-    def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:  # noqa: D102
+    def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         codec = _make(self.config)
         bounded = BOUNDED.get(codec.codec_id)
         try:
@@ -122,7 +122,7 @@ class BufferCodec:
             raise kind(f"can't decode: {error}", key=f"codec {self.name}") from error
         return found
 
-    def encoded_size(self, size: int) -> int | None:  # noqa: D102
+    def encoded_size(self, size: int) -> int | None:
         more = _MORE.get(str(_make(self.config).codec_id))
         return None if more is None else size + more
 
@@ -151,12 +151,12 @@ class ObjectCodec:
         """The element of an array whose fill value is left open."""
         return np.empty(0) if self.name == "vlen-array" else _EMPTY.get(self.name)
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         raise UnsupportedError(
             "this codec can't be written in Zarr v3 metadata", key="codecs", found=self.name
         )
 
-    def bind(self, spec: ChunkSpec) -> "Objects":  # noqa: D102
+    def bind(self, spec: ChunkSpec) -> "Objects":
         if not spec.dtype.hasobject:
             raise MetadataError(
                 "this codec stores objects only", key=f"codec {self.name}", found=str(spec.dtype)
@@ -176,7 +176,7 @@ class Objects:
         self.most = UNBOUNDED
         self.raw: np.dtype[Any] | None = None
 
-    def encode(self, chunk: np.ndarray) -> Buffer:  # noqa: D102
+    def encode(self, chunk: np.ndarray) -> Buffer:
         # A copy, as some codecs need memory that is writable, in C order.
         values = np.array(chunk, order="C", ndmin=1)
         if self.codec.name not in nested_lists.NAMES:
@@ -190,7 +190,7 @@ class Objects:
         except Exception as error:  # numcodecs checks little: damaged data fail anyhow
             raise CodecError(f"can't encode: {error}", key=f"codec {self.codec.name}") from error
 
-    def decode(self, data: Buffer) -> np.ndarray:  # noqa: D102
+    def decode(self, data: Buffer) -> np.ndarray:
         self._check_count(data)
         try:
             codec = _make(self.codec.config)

@@ -52,7 +52,7 @@ class NumcodecsBuffer(BufferCodec):
             object.__setattr__(self, "config", type(self).from_configuration(None).config)
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         known = {member: default for member, (default, _) in cls.members.items()}
         members = configuration(found, cls.name, known)
         for member, (default, check) in cls.members.items():
@@ -63,7 +63,7 @@ class NumcodecsBuffer(BufferCodec):
         make(config)
         return cls(json.dumps(config, sort_keys=True))
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         members = json.loads(self.config)
         del members["id"]
         for member in _LATER & set(members):
@@ -171,11 +171,11 @@ class NumcodecsBloscCodec(BloscCodec):
     name: ClassVar[str] = "numcodecs.blosc"
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         known = {"cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0, "typesize": None}
         return cls(**configuration(found, cls.name, known))
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         members: Json = {
             "cname": self.cname,
             "clevel": self.clevel,
@@ -194,7 +194,7 @@ class NumcodecsGzipCodec(GzipCodec):
     name: ClassVar[str] = "numcodecs.gzip"
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         return cls(configuration(found, cls.name, {"level": 1})["level"])
 
 
@@ -205,7 +205,7 @@ class NumcodecsZlibCodec(ZlibCodec):
     name: ClassVar[str] = "numcodecs.zlib"
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         return cls(configuration(found, cls.name, {"level": 1})["level"])
 
 
@@ -216,6 +216,6 @@ class NumcodecsZstdCodec(ZstdCodec):
     name: ClassVar[str] = "numcodecs.zstd"
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         members = configuration(found, cls.name, {"level": 0, "checksum": False})
         return cls(limited(members["level"]), members["checksum"])

@@ -41,7 +41,7 @@ class NumcodecsFilter:
     kinds: ClassVar[str] = "iuf"
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:  # noqa: D102
+    def from_configuration(cls, found: Any) -> Self:
         members = configuration(found, cls.name, dict(cls.members))
         for member in (cls.before, cls.after):
             if members.get(member) is not None:
@@ -70,7 +70,7 @@ class NumcodecsFilter:
             )
         return dtype.newbyteorder("=")
 
-    def to_json(self) -> Json:  # noqa: D102
+    def to_json(self) -> Json:
         members = json.loads(self.config)
         # Also if it is empty: zarr-python wants it.
         return {"name": self.name, "configuration": members}
@@ -82,7 +82,7 @@ class NumcodecsFilter:
             members.setdefault(self.before, spec.dtype.newbyteorder("<").str)
         return type(self)(json.dumps(members, sort_keys=True))
 
-    def resolve(self, spec: ChunkSpec) -> ChunkSpec:  # noqa: D102
+    def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         members = json.loads(self.config)
         dtype = spec.dtype.newbyteorder("=")
         if dtype.kind not in self.kinds or name_of(dtype):
@@ -121,11 +121,11 @@ class NumcodecsFilter:
             config |= {self.after: self._stored(dtype).str}
         return make({"id": self.name.removeprefix("numcodecs."), **config})
 
-    def encode(self, chunk: np.ndarray) -> np.ndarray:  # noqa: D102
+    def encode(self, chunk: np.ndarray) -> np.ndarray:
         chunk = native(chunk)
         return self._run("encode", self._codec(chunk.dtype), chunk, self._shape(chunk.shape))
 
-    def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:  # noqa: D102
+    def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:
         codec = self._codec(spec.dtype.newbyteorder("="))
         return self._run("decode", codec, native(chunk), spec.shape)
 

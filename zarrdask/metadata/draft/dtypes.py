@@ -67,13 +67,13 @@ class ExtensionType(DataType):
 
     fallback: tuple[Any, ...] = ()
 
-    def to_json(self) -> str | dict[str, Any]:  # noqa: D102
+    def to_json(self) -> str | dict[str, Any]:
         return of_dtype(self.dtype).to_json()
 
-    def parse_fill(self, found: Any) -> Any:  # noqa: D102
+    def parse_fill(self, found: Any) -> Any:
         return of_dtype(self.dtype).parse_fill(found)
 
-    def render_fill(self, value: Any) -> Any:  # noqa: D102
+    def render_fill(self, value: Any) -> Any:
         return of_dtype(self.dtype).render_fill(value)
 
 

@@ -74,7 +74,7 @@ class LocalFile:
                 "the zip archive was changed while it was read; open it again", key=self.name
             )
 
-    def read(self, start: int, length: int) -> bytes:  # noqa: D102
+    def read(self, start: int, length: int) -> bytes:
         if not _POSITIONED:
             return self._read_by_seeking(start, length)
         data = os.pread(self.fd, length, start)
@@ -113,7 +113,7 @@ class LocalFile:
                 data += more
             return data
 
-    def read_all(self, ranges: Sequence[Range]) -> list[bytes]:  # noqa: D102
+    def read_all(self, ranges: Sequence[Range]) -> list[bytes]:
         return [self.read(start, length) for start, length in ranges]
 
 
@@ -154,10 +154,10 @@ class RemoteFile:
             )
         self.size = info["size"]
 
-    def read(self, start: int, length: int) -> bytes:  # noqa: D102
+    def read(self, start: int, length: int) -> bytes:
         return self.read_all([(start, length)])[0]
 
-    def read_all(self, ranges: Sequence[Range]) -> list[bytes]:  # noqa: D102
+    def read_all(self, ranges: Sequence[Range]) -> list[bytes]:
         ends = [min(start + length, self.size) for start, length in ranges]
         # An empty range is none that can be asked for.
         asked = [(start, end) for (start, _), end in zip(ranges, ends, strict=True) if start < end]

@@ -227,7 +227,7 @@ class ZipStore(_ZipReader):
         return f"{self.path}/{self.prefix}".rstrip("/")
 
     @property
-    def uri(self) -> str:  # noqa: D102
+    def uri(self) -> str:
         return Path(self.url).as_uri()
 
     def _opened(self) -> Archive | None:
@@ -273,13 +273,13 @@ class ZipStore(_ZipReader):
         with self.batch():
             action(self._shared.write())
 
-    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+    def set(self, key: str, value: Buffer) -> None:
         self._do(lambda writer: writer.set(self.prefix + key, value))
 
-    def erase(self, key: str) -> None:  # noqa: D102
+    def erase(self, key: str) -> None:
         self.erase_values([key])
 
-    def erase_values(self, keys: Iterable[str]) -> None:  # noqa: D102
+    def erase_values(self, keys: Iterable[str]) -> None:
         names = [self.prefix + check_key(key) for key in keys]
         if self._folder is None and self._shared.part is None:
             # What is not there need not be written anew.
@@ -368,11 +368,11 @@ class RemoteZipStore(_ZipReader):
         return "memory" not in ((protocol,) if isinstance(protocol, str) else protocol)
 
     @property
-    def url(self) -> str:  # noqa: D102
+    def url(self) -> str:
         return f"{self.fs.unstrip_protocol(self.path)}/{self.prefix}".rstrip("/")
 
     @property
-    def token(self) -> str:  # noqa: D102
+    def token(self) -> str:
         return f"{self.url}#{self.fs._fs_token}"
 
     def _opened(self) -> Archive | None:
@@ -399,10 +399,10 @@ class RemoteZipStore(_ZipReader):
         """Whether values can be stored: no."""
         return False
 
-    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+    def set(self, key: str, value: Buffer) -> None:
         raise self._read_only()
 
-    def erase(self, key: str) -> None:  # noqa: D102
+    def erase(self, key: str) -> None:
         raise self._read_only()
 
     def _read_only(self) -> ReadOnlyError:
