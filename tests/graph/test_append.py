@@ -48,9 +48,8 @@ def test_what_is_appended_comes_after_what_was_there(layout, axis, size):
     shape[axis] = size
     values = -np.arange(1.0, 1 + np.prod(shape)).reshape(shape)
     store.writes.clear()
-    assert z.append(da.from_array(values, chunks=4), axis=axis) == tuple(
-        n + size * (i == axis % 2) for i, n in enumerate(OLD.shape)
-    )
+    zarrdask.append(da.from_array(values, chunks=4), z, axis=axis)
+    assert z.shape == tuple(n + size * (i == axis % 2) for i, n in enumerate(OLD.shape))
     expected = np.concatenate([OLD, values], axis)
     np.testing.assert_array_equal(z[...], expected)
     np.testing.assert_array_equal(zarrdask.open_array(store, "a")[...], expected)
@@ -72,7 +71,7 @@ def test_units_that_are_not_met_stay():
     store = WritesStore()
     z = old(store)
     store.writes.clear()
-    z.append(da.ones((9, 7), chunks=4))
+    zarrdask.append(da.ones((9, 7), chunks=4), z)
     units = {f"a/c/{i}/{j}" for i in (2, 3, 4) for j in range(3)}
     assert set(store.writes) == {*units, "a/zarr.json"}
 
@@ -116,6 +115,13 @@ def _of_documents(store):
     return {key: n for key, n in store.reads.items() if key.startswith("a/") and "z" in key}
 
 
+def test_a_method_takes_no_dask_array():
+    z = old({})
+    with pytest.raises(zarrdask.errors.UnsupportedError, match=r"zarrdask\.append\(x, array\)"):
+        z.append(da.ones((2, 7)))
+    assert z.shape == OLD.shape
+
+
 def test_a_numpy_array_is_taken_by_both():
     z = old({})
     zarrdask.append(np.ones((2, 7)), z)
@@ -133,20 +139,20 @@ def test_attributes_stay_also_those_that_were_given_meanwhile():
 
 def test_values_are_cast():
     z = zarrdask.create_array({}, shape=2, dtype="i2", chunks=2)
-    z.append(da.from_array([1.0, 2.0, 3.0], chunks=2))
+    zarrdask.append(da.from_array([1.0, 2.0, 3.0], chunks=2), z)
     assert z[...].tolist() == [0, 0, 1, 2, 3]
 
 
 def test_units_of_the_fill_value_are_not_stored():
     z = old({})
-    z.append(da.zeros((12, 7), chunks=4))
+    zarrdask.append(da.zeros((12, 7), chunks=4), z)
     assert z.nchunks_stored() == 9
     assert z.shape == (25, 7)
 
 
 def test_it_may_be_computed_from_the_array_itself():
     z = old({})
-    z.append(zarrdask.from_zarr(z)[::-1] * 2)
+    zarrdask.append(zarrdask.from_zarr(z)[::-1] * 2, z)
     np.testing.assert_array_equal(z[...], np.concatenate([OLD, OLD[::-1] * 2]))
 
 
@@ -218,7 +224,7 @@ def test_one_that_fails_leaves_the_array_as_it_was(kind, layout, monkeypatch):
 
         x = da.ones((17, 7), chunks=4).map_blocks(fail, dtype="f8", meta=np.empty((0, 0)))
         with pytest.raises(Failure) as caught:
-            z.append(x)
+            zarrdask.append(x, z)
         assert "the array is as it was" in caught.value.__notes__[0]
     else:
         real = MemoryStore.set
@@ -265,7 +271,7 @@ def failing(before):
 def note_of(array, x):
     """Return what is told to be there when an append fails."""
     with pytest.raises(Failure) as caught:
-        array.append(x)
+        zarrdask.append(x, array)
     (note,) = caught.value.__notes__
     return note.partition(": ")[2]
 

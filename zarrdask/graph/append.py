@@ -1,5 +1,6 @@
 """``append``: Dask arrays at the end of stored ones."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -45,7 +46,7 @@ def append(
         The array to append. Its shape must be that of the stored array but for the length of
         `axis`, and its chunk sizes must be known.
     url, component, storage_options
-        The stored array, as in `zarrdask.open_array`.
+        The stored array, as in `zarrdask.open_array`. An `Array` has the new shape afterwards.
     axis : int
         The axis that becomes longer.
     compute : bool
@@ -70,7 +71,7 @@ def append(
     >>> import zarrdask
     >>> z = zarrdask.create_array({}, shape=3, dtype="i4", chunks=2)
     >>> zarrdask.append(da.ones(4, chunks=2), z)
-    >>> zarrdask.open_array(z.store)[...]
+    >>> z[...]
     array([0, 0, 0, 1, 1, 1, 1], dtype=int32)
     """
     x = known(x)
@@ -78,7 +79,7 @@ def append(
     check_visible(store)
     if isinstance(url, Array) and not component:
         url.check_writable()
-        array = Array(store, path, url.metadata, "r+")
+        array = url
     else:
         array = open_array(store, path, mode="r+", consolidated=False)
     if not compute:
@@ -90,14 +91,14 @@ def append(
             dask_key_name=f"append-zarr-{uuid4().hex}"
         )
     with shape_lock(array.store, path):
-        _append(x, array, axis, array.refreshed())
+        array.stored = _append(x, array, axis, array.refreshed())
     return None
 
 
 def _append(
     x: da.Array, array: Array, axis: int, chunks: StoredChunks, **compute_options: Any
-) -> None:
-    """Append to an array as it is now, while holding its shape lock."""
+) -> StoredChunks:
+    """Append to an array as it is now, while holding its shape lock; return the longer array."""
     grown, region = appended(chunks, x.shape, axis)
     store, path, zarr_format = array.store, array.path, array.zarr_format
     shape = chunks.metadata.shape
@@ -113,6 +114,7 @@ def _append(
     check = partial(_unless_changed, store, path, zarr_format, shape)
     with batches([to]):
         do(begin([(x.map_blocks(check, dtype=x.dtype, meta=x._meta), to)]), **compute_options)
+    return grown
 
 
 def _unless_changed(
@@ -158,9 +160,9 @@ class LaterAppend:
         shape = chunks.metadata.shape
         location = node_location(array.store, self.path)
         with shape_lock(array.store, self.path), scheduler_in_task() as options:
-            current = array.refreshed()
-            check_shape(current.metadata, (shape,), location)
-            _append(self.x, array, self.axis, current, **options)
+            current = now(array.store, self.path, array.zarr_format)
+            metadata = check_shape(current, (shape,), location)
+            _append(self.x, array, self.axis, replace(chunks, metadata=metadata), **options)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return LaterAppend, (self.handle, self.path, self.x, self.axis)
