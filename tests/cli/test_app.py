@@ -137,7 +137,7 @@ def test_an_interrupt_exits_with_130(stored):
     code = (
         "import time, zarrdask.hierarchy.find as h\n"
         "def find(*a, **b):\n    print('there', flush=True); time.sleep(30)\n"
-        "h.find = find\nfrom zarrdask.cli import main; main()"
+        "h.find_node = find\nfrom zarrdask.cli import main; main()"
     )
     process = start("info", stored, code=code)
     assert process.stdout.readline() == "there\n"

@@ -23,8 +23,10 @@ def verbs():
             lambda **options: zarrdask.copy(group, {}, **options),
             lambda **options: zarrdask.copy(group, in_place=True, **options),
         ],
-        "to_zarr": [lambda **options: zarrdask.to_zarr(x, {}, **options)],
-        "store": [lambda **options: zarrdask.to_zarr({"x": x}, group, **options)],
+        "to_zarr": [
+            lambda **options: zarrdask.to_zarr(x, {}, **options),
+            lambda **options: zarrdask.to_zarr({"x": x}, group, **options),
+        ],
     }
 
 

@@ -12,8 +12,8 @@ from distributed import Client, get_client
 
 import zarrdask
 from tests.graph.cases import same
-from tests.graph.rechunker import from_afar
-from tests.graph.test_rechunk import quietly, stored
+from tests.rewrite.rechunker import from_afar
+from tests.rewrite.test_rechunk import quietly, stored
 from zarrdask.execution import progress
 from zarrdask.plan.shuffle import exchanges
 from zarrdask.rewrite import cluster

@@ -372,7 +372,7 @@ class TestInPlace:
         assert {f.name for f in set(after) - set(before)} == {"zarr.json"}
         assert {f: after[f] for f in before} == before
         assert [array.way for array in report.arrays] == ["metadata only"] * 2
-        with pytest.warns(zarrdask.ToleranceWarning, match="metadata of two formats"):
+        with pytest.warns(zarrdask.errors.ComplianceWarning, match="metadata of two formats"):
             check(zarrdask.open_group(tmp_path / "a", consolidated=False), 3)
         document = json.loads((tmp_path / "a" / "a" / "zarr.json").read_text())
         assert document["chunk_key_encoding"] == {
@@ -390,7 +390,7 @@ class TestInPlace:
     def test_what_was_cut_short_is_done_by_doing_it_again(self, tmp_path):
         hierarchy(tmp_path / "a", 2)
         zarrdask.copy(tmp_path / "a" / "g" / "b", in_place=True)
-        with pytest.warns(zarrdask.ToleranceWarning):
+        with pytest.warns(zarrdask.errors.ComplianceWarning):
             zarrdask.copy(tmp_path / "a", in_place=True, remove_v2=True)
         check(zarrdask.open_group(tmp_path / "a"), 3)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.test_rewriting import cutting, empty, shapes_and_cuts, stored
+from tests.rewrite.test_passes import cutting, empty, shapes_and_cuts, stored
 from zarrdask.errors import CodecError, StoreError
 from zarrdask.plan.regions import Cutting
 from zarrdask.rewrite.exchange import Exchange, Member

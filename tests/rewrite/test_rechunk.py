@@ -13,7 +13,7 @@ from distributed import Client
 
 import zarrdask
 from tests.graph.cases import explained, same
-from tests.graph.rewrites import rewrite, smallest
+from tests.rewrite.rewrites import rewrite, smallest
 from zarrdask.plan.rechunk import schemes
 from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.local import LocalStore

@@ -1,4 +1,4 @@
-"""Stores in fsspec's file systems: here its memory; others in tests/test_fsspec.py."""
+"""Stores in fsspec's file systems: here its memory; others in tests/storage/test_fsspec_urls.py."""
 
 import uuid
 import zipfile

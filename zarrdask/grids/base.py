@@ -119,6 +119,7 @@ def check_axes(found: Sequence[Any], shape: Shape, key: str) -> None:
 def extent_at(grid: ChunkGrid, index: Index) -> tuple[slice, ...]:
     """Return what of an array lies in a chunk, which may hang over it.
 
+    >>> from zarrdask.grids.regular import RegularGrid
     >>> extent_at(RegularGrid((5,), (3,)), (1,))
     (slice(3, 5, 1),)
     """
