@@ -1,5 +1,7 @@
 """Fixtures of the interop tests."""
 
+import asyncio
+import inspect
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +11,42 @@ from tests.interop.shared import Ours
 
 # What runs in the peers' own Pythons can't be imported here.
 collect_ignore_glob = ["peers/*.py"]
+
+
+#: The marks of xarray's own tests, which `test_xarray_suite` runs.
+XARRAY_MARKS = ("asyncio", "flaky", "network", "skip_if_param", "skip_with_dask_array", "slow")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marks of xarray's tests known."""
+    for name in XARRAY_MARKS:
+        config.addinivalue_line("markers", f"{name}: a mark of xarray's own tests")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that a module expects to fail, by name, with the reason that it gives.
+
+    Those that pass though xarray's own marks expect them to fail lose these marks.
+    """
+    for item in items:
+        if not isinstance(item, pytest.Function):
+            continue
+        if item.originalname in getattr(item.module, "PASSES", ()):
+            item.own_markers = [mark for mark in item.own_markers if mark.name != "xfail"]
+        reasons = getattr(item.module, "EXPECTED_FAILURES", {})
+        reason = reasons.get(item.name) or reasons.get(item.originalname)
+        if reason:
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run tests that are coroutines: some of xarray's are."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = pyfuncitem._fixtureinfo.argnames
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
 
 
 @pytest.fixture(params=["eager", "dask"])

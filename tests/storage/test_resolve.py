@@ -71,6 +71,17 @@ def test_a_zip_file_is_read_by_its_path(tmp_path):
     assert resolve(path).get("k") == b"1"
 
 
+@pytest.mark.parametrize("protocol", ["", "file", "memory"])
+def test_a_path_of_universal_pathlib(tmp_path, protocol):
+    kind = type("UPath", (), {"__module__": "upath.core"})
+    path = kind()
+    path.protocol = protocol
+    path.path = "/universal" if protocol == "memory" else str(tmp_path)
+    path.fs = fsspec.filesystem(protocol or "file")
+    resolve(path).set("k", b"1")
+    assert path.fs.cat_file(f"{path.path}/k") == b"1"
+
+
 @pytest.mark.parametrize("place", [None, 5, b"bytes", ["list"], object()])
 def test_anything_else_is_an_error_that_says_what_would_do(place):
     with pytest.raises(StoreError, match="a URL, a path, a mutable mapping or a store"):

@@ -119,6 +119,7 @@ class TestScalars:
         store = view({f"data/{root}s/{name}": b"1234"}, zarr_format)
         assert store.get("s/c") == b"1234"
         assert got(store, ["s/c"]) == [b"1234"]
+        assert got(store, ["t/c", "s/c"]) == [None, b"1234"]
         assert bytes(store.get_range("s/c", 1, 2)) == b"23"
         assert [bytes(v) for v in store.get_ranges("s/c", [(0, 1)], Scratch())] == [b"1"]
 

@@ -103,7 +103,6 @@ def from_zarr(
         consolidated=consolidated,
         strict=strict,
     )
-    check_visible(array.store)
     selection = basic(() if region is None else region, array.shape)
     outside = None if region is None else beyond(region, array.shape)
     if outside is not None:
@@ -112,17 +111,35 @@ def from_zarr(
             f"{array.shape[outside[0]]} elements: it was cut there, as NumPy does",
             stacklevel=3,
         )
-    region = selection.slices
-    handle = Handle(array.stored)
-    source = Source(handle, region, tokenize(identity(array), handle.documents))
-    blocks = _chunks(array, region, chunks)
+    source = region_source(array, selection.slices)
+    blocks = region_blocks(array, selection.slices, chunks)
     # As bytes: a million lengths are hashed in no time.
     lengths = [np.array(axis).tobytes() for axis in blocks]
     x = _lazy(source, blocks, name or f"from-zarr-{tokenize(source, lengths)}")
     return x if selection.plain else x[selection.finish]
 
 
-def _chunks(array: Array, region: Region, chunks: Any) -> Chunks:
+def region_source(array: Array, region: Region) -> Source:
+    """Return a region of a stored array as what tasks read.
+
+    Raises
+    ------
+    StoreError
+        If the store is in memory and the current client's workers are elsewhere.
+    """
+    check_visible(array.store)
+    handle = Handle(array.stored)
+    return Source(handle, region, tokenize(identity(array), handle.documents))
+
+
+def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
+    """Return the blocks of a region; `chunks` as in `from_zarr`.
+
+    Raises
+    ------
+    MetadataError
+        If the chunks do not fit the region.
+    """
     metadata = array.metadata
     shape = tuple(len(range(s.start, s.stop, s.step)) for s in region)
     if chunks is None or (isinstance(chunks, str) and chunks == "auto"):

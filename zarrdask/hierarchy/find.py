@@ -150,6 +150,7 @@ def find_node(
     *,
     consolidated: bool | None = False,
     group: bool = True,
+    above: bool = False,
     search: Search = ANY,
 ) -> tuple[Store, Metadata]:
     """Return the node at a path, and the store as the hierarchy that the node is in sees it.
@@ -161,6 +162,8 @@ def find_node(
         (None), or else those of a group above it; then it is an error if there are none.
     group : bool
         Whether a group is looked for.
+    above : bool
+        Whether, if `consolidated` is None, consolidated metadata of a group above are used too.
     search : Search
         Which formats the node may have.
 
@@ -176,7 +179,9 @@ def find_node(
     enters = search.zarr_format is None or search.zarr_format not in (2, 3) or not search.only
     try:
         if consolidated or (group and consolidated is None and not isinstance(store, DraftStore)):
-            store, found = _find_consolidated(store, path, search, above=bool(consolidated))
+            store, found = _find_consolidated(
+                store, path, search, above=above or bool(consolidated), required=bool(consolidated)
+            )
         else:
             found = read_node(store, path, search)
         if found is None and enters and (view := draft.around(plain(store), ancestors(path))):
@@ -205,14 +210,16 @@ def _looked_for(store: Store, path: str, search: Search) -> Iterable[str]:
 
 
 def _find_consolidated(
-    store: Store, path: str, search: Search, *, above: bool
+    store: Store, path: str, search: Search, *, above: bool, required: bool
 ) -> tuple[Store, Metadata | None]:
     """Return the node at a path, if there is one, and the store as consolidated metadata show it.
 
     Parameters
     ----------
     above : bool
-        Whether there must be some, of the node or of a group above it.
+        Whether consolidated metadata of a group above the node are used.
+    required : bool
+        Whether it is an error if there are no consolidated metadata.
     """
     if isinstance(store, ConsolidatedStore) and store.holds(path):
         return store, read_node(store, path, search)
@@ -233,7 +240,15 @@ def _find_consolidated(
                 metadata = implied(store, key_prefix(path))
             return view, metadata
         if held is not None:
-            return view, read_node(view, path, search)
+            found = read_node(view, path, search)
+            if found is not None or required:
+                return view, found
+            break  # they are older than the node
+    if not required:
+        metadata = parse_node(store, path, asked[0])
+        if metadata is None and search.accepts(3):
+            metadata = implied(store, key_prefix(path))
+        return store, metadata
     raise MetadataError(
         "there are no consolidated metadata here",
         key=node_location(store, path),

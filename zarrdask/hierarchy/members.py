@@ -1,6 +1,6 @@
 """The nodes below a group."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from zarrdask.errors import MetadataError, ZarrdaskError
 from zarrdask.hierarchy.find import _check_ascii, is_implicit_group, parse_node, read_documents
@@ -33,16 +33,23 @@ def check_new_path(path: str, zarr_format: ZarrFormat) -> None:
             raise MetadataError("this name is reserved", key="path", found=name)
 
 
-def _members(store: Store, path: str, search: Search = ANY) -> list[tuple[str, Documents]]:
+def _members(
+    store: Store,
+    path: str,
+    search: Search = ANY,
+    *,
+    skip: Container[str] = (),
+    reserved: bool = False,
+) -> list[tuple[str, Documents]]:
     _, below = store.list_dir(key_prefix(path))
-    names = list(filter(_is_name, below))
+    names = [name for name in below if _is_name(name) and name not in skip]
     documents = read_documents(
         store, [join_path(path, name) for name in names], search.rounds(store)
     )
     return [
         (name, found)
         for name, found in zip(names, documents, strict=True)
-        if _is_member(store, name, found)
+        if _is_member(store, name, found, reserved=reserved)
         or (search.accepts(3) and _is_implied_member(store, path, name))
     ]
 
@@ -53,9 +60,9 @@ def _is_implied_member(store: Store, path: str, name: str) -> bool:
     return is_implicit_group(store, join_path(path, name))
 
 
-def _is_member(store: Store, name: str, documents: Documents) -> bool:
+def _is_member(store: Store, name: str, documents: Documents, *, reserved: bool) -> bool:
     keys = [key for form in detect.formats_of(store) for key in form.CHILD_NAMES]
-    if is_reserved_name(name) and not isinstance(store, DraftStore):
+    if is_reserved_name(name) and not reserved and not isinstance(store, DraftStore):
         keys = [*v2.CHILD_NAMES]
     return any(documents.get(key) is not None for key in keys)
 
@@ -107,18 +114,30 @@ def member_names(store: Store, path: str, search: Search = ANY) -> list[str]:
 
 
 def child_nodes(
-    store: Store, path: str, search: Search = ANY
+    store: Store,
+    path: str,
+    search: Search = ANY,
+    *,
+    skip: Container[str] = (),
+    reserved: bool = False,
 ) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
     """Yield the nodes right below a group, by name; for one that is not valid, the error.
 
     The store is listed once, and each document is read once.
+
+    Parameters
+    ----------
+    skip : container of str
+        Names of nodes that are not looked at.
+    reserved : bool
+        Whether v3 nodes are included whose names v3 reserves, such as xarray's ``__values__``.
 
     Raises
     ------
     UnsupportedError
         If the store can't be listed.
     """
-    for name, documents in _members(store, path, search):
+    for name, documents in _members(store, path, search, skip=skip, reserved=reserved):
         below = join_path(path, name)
         try:
             metadata = parse_node(store, below, documents)

@@ -6,6 +6,7 @@ from zarrdask.errors import MetadataError
 from zarrdask.storage.base import Store
 from zarrdask.storage.resolve import resolve
 from zarrdask.storage.retry import retrying
+from zarrdask.storage.zarr_python import split_node
 
 
 def normalise_path(path: str | None) -> str:
@@ -40,7 +41,8 @@ def locate_node(
     above = getattr(url, "store", None)
     if isinstance(above, Store) and not isinstance(url, Store):
         return above, join_path(url.path, component or "")
-    return retrying(resolve(url, storage_options)), normalise_path(component)
+    url, path = split_node(url)
+    return retrying(resolve(url, storage_options)), join_path(normalise_path(path), component or "")
 
 
 def inherited_strictness(url: Any, strict: bool | None) -> bool | None:  # noqa: FBT001

@@ -40,7 +40,10 @@ class MappingStore(Store):
             value = self.values[key]
         except KeyError:
             return None
-        return value if isinstance(value, bytes) else bytes(value)
+        if isinstance(value, bytes):
+            return value
+        # zarr-python keeps buffers of its own in a dict that it is given as a store.
+        return value.to_bytes() if hasattr(value, "to_bytes") else bytes(value)
 
     def set(self, key: str, value: Buffer) -> None:
         self.values[key] = bytes(value)

@@ -10,6 +10,7 @@ from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MappingStore, MemoryStore
+from zarrdask.storage.zarr_python import adapt_store, is_zarr_object
 
 _LOCAL = ("file://", "local://")
 
@@ -23,7 +24,8 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
     ----------
     url : str, os.PathLike, MutableMapping or Store
         Without a scheme, or with ``file://``, it is a local directory, or a zip archive if its name
-        ends with ``.zip`` and there is no directory of that name.
+        ends with ``.zip`` and there is no directory of that name. Stores of zarr-python and paths
+        of universal_pathlib are taken, too.
     storage_options : dict, optional
         Passed to fsspec.
 
@@ -36,6 +38,10 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
         return url
     if isinstance(url, MutableMapping):
         return _mapping(url)
+    if is_zarr_object(url, "Store"):
+        return adapt_store(url)
+    if _is_universal_path(url):
+        return _universal(url)
     if not isinstance(url, str | os.PathLike):
         raise StoreError(
             "not a place to store arrays",
@@ -125,6 +131,18 @@ def _mapping(values: MutableMapping[str, Any]) -> Store:
         module = import_module("zarrdask.storage.fsspec")
         return module.FsspecStore(values.fs, values.root)  # type: ignore[no-any-return]
     return MemoryStore(values) if isinstance(values, dict) else MappingStore(values)
+
+
+def _is_universal_path(url: Any) -> bool:
+    """Whether this is a path of the package universal_pathlib."""
+    return any(kind.__module__.partition(".")[0] == "upath" for kind in type(url).__mro__)
+
+
+def _universal(path: Any) -> Store:
+    if path.protocol in ("", "file", "local"):
+        return LocalStore(os.path.abspath(path.path))
+    module = import_module("zarrdask.storage.fsspec")
+    return module.FsspecStore(path.fs, path.path)  # type: ignore[no-any-return]
 
 
 def _fsspec(

@@ -137,10 +137,12 @@ class DraftStore(WrappedStore):
         wanted = list(keys)
         if any(key.endswith((ARRAY, GROUP)) for key in wanted):
             return self._with_implicit(wanted, scratch)
-        if len(wanted) == 1:
-            return self.inner.get_many([self._present(wanted[0])], scratch)
         start, skip = self._data, len(self.base)
-        return self.inner.get_many([start + key[skip:] for key in wanted], scratch)
+        # Only the chunk of an array without dimensions may be in one of two places.
+        real = [
+            self._present(key) if key.endswith(_SCALAR) else start + key[skip:] for key in wanted
+        ]
+        return self.inner.get_many(real, scratch)
 
     def _with_implicit(self, keys: list[str], scratch: Scratch) -> Iterator[Buffer | None]:
         """Yield documents, of which groups have one if something is below them."""

@@ -1,0 +1,160 @@
+"""Objects of zarr-python as input: stores, arrays, groups."""
+
+import pickle
+
+import fsspec
+import numpy as np
+import obstore
+import pytest
+import xarray as xr
+import zarr
+from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
+from zarr.storage import FsspecStore, LocalStore, MemoryStore, StorePath, WrapperStore, ZipStore
+
+import zarrdask
+from tests.xarray.samples import temperature, write_sample
+from zarrdask.storage.resolve import resolve
+from zarrdask.storage.zarr_python import ZarrPythonStore
+from zarrdask.testing import StoreContract
+from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_zarr
+
+VALUES = np.arange(60).reshape(6, 10)
+
+
+@pytest.fixture(params=["local", "memory", "zip", "fsspec", "object", "wrapped"])
+def store(request, tmp_path):
+    if request.param == "local":
+        return LocalStore(tmp_path / "s")
+    if request.param == "zip":
+        return ZipStore(tmp_path / "s.zip", mode="w")
+    if request.param == "fsspec":
+        fs = fsspec.filesystem("local", auto_mkdir=True)
+        return FsspecStore(AsyncFileSystemWrapper(fs, asynchronous=True), path=f"{tmp_path}/s")
+    if request.param == "object":
+        return zarr.storage.ObjectStore(obstore.store.MemoryStore())
+    return MemoryStore() if request.param == "memory" else WrapperStore(MemoryStore())
+
+
+def create(store, zarr_format=3):
+    group = zarr.create_group(store, zarr_format=zarr_format)
+    array = group.create_array("a/b", shape=VALUES.shape, chunks=(3, 4), dtype=VALUES.dtype)
+    array[...] = VALUES
+    return group, array
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_store(store, zarr_format):
+    create(store, zarr_format)
+    np.testing.assert_array_equal(zarrdask.open_array(store, "a/b")[...], VALUES)
+    np.testing.assert_array_equal(zarrdask.from_zarr(store, "a/b")[2:].compute(), VALUES[2:])
+    group = zarrdask.open_group(store)
+    assert [name for name, _ in group.walk()] == ["a", "a/b"]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_an_array_and_a_group(store, zarr_format):
+    group, array = create(store, zarr_format)
+    for given in (array, group["a/b"], StorePath(store, "a/b")):
+        np.testing.assert_array_equal(zarrdask.open_array(given)[...], VALUES)
+        np.testing.assert_array_equal(zarrdask.from_zarr(given).compute(), VALUES)
+    np.testing.assert_array_equal(zarrdask.open_array(group["a"], "b")[...], VALUES)
+    assert list(zarrdask.open_group(group)) == ["a"]
+
+
+def test_shards_are_read_in_parts(store):
+    array = zarr.create_array(store, shape=(8, 8), chunks=(2, 2), shards=(4, 8), dtype="i4")
+    array[...] = np.arange(64).reshape(8, 8)
+    np.testing.assert_array_equal(zarrdask.open_array(array)[3, 1:5], [25, 26, 27, 28])
+
+
+def test_what_we_write_zarr_python_reads():
+    store = MemoryStore()
+    z = zarrdask.create_array(store, "x", shape=(4,), dtype="i4", chunks=2)
+    z[...] = [1, 2, 3, 4]
+    assert zarr.open_array(store, path="x")[...].tolist() == [1, 2, 3, 4]
+    del zarrdask.open_group(zarr.open_group(store), mode="r+")["x"]
+    assert "x" not in zarr.open_group(store)
+
+
+def test_a_store_that_was_opened_for_reading_stays_as_it_is():
+    values = {}
+    zarr.create_array(MemoryStore(values), name="x", shape=(4,), dtype="i4")
+    z = zarrdask.open_array(MemoryStore(values, read_only=True), "x", mode="r+")
+    with pytest.raises(zarrdask.errors.ReadOnlyError):
+        z[...] = 1
+
+
+def test_a_dict_that_zarr_python_wrote_is_read():
+    values = {}
+    create(values)
+    np.testing.assert_array_equal(zarrdask.open_array(values, "a/b")[...], VALUES)
+
+
+def test_the_verbs_take_them():
+    store, target = MemoryStore(), {}
+    group, array = create(store)
+    plan = zarrdask.rechunk(array, target, chunks=(6, 2))
+    plan.execute(progress=False)
+    np.testing.assert_array_equal(zarrdask.open_array(target)[...], VALUES)
+    assert zarrdask.verify(group).problems == ()
+    copied = {}
+    zarrdask.copy(group, copied)
+    np.testing.assert_array_equal(zarrdask.open_array(copied, "a/b")[...], VALUES)
+
+
+def test_the_engine_guesses_them():
+    store = MemoryStore()
+    group, array = create(store)
+    engine = ZarrdaskBackendEntrypoint()
+    assert engine.guess_can_open(store)
+    assert engine.guess_can_open(group)
+    assert not engine.guess_can_open(array)
+
+
+def test_a_local_store_becomes_ours(tmp_path):
+    assert resolve(LocalStore(tmp_path)) == zarrdask.storage.LocalStore(tmp_path)
+
+
+def test_a_store_pickles(tmp_path):
+    fs = fsspec.filesystem("local", auto_mkdir=True)
+    wrapper = AsyncFileSystemWrapper(fs, asynchronous=True)
+    store = FsspecStore(wrapper, path=f"{tmp_path}/s")
+    create(store)
+    again = pickle.loads(pickle.dumps(zarrdask.open_array(store, "a/b")))
+    np.testing.assert_array_equal(again[...], VALUES)
+
+
+def test_many_values_are_asked_for_at_once(monkeypatch):
+    running = most = 0
+
+    class Slow(MemoryStore):
+        async def get(self, *args, **kwargs):
+            import asyncio
+
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0)
+            running -= 1
+            return await super().get(*args, **kwargs)
+
+    store = Slow()
+    create(store)
+    zarrdask.open_array(store, "a/b")[...]
+    assert most > 1
+
+
+@pytest.mark.parametrize("kind", ["store", "group"])
+def test_xarray_opens_them(kind):
+    store = MemoryStore()
+    write_sample(store)
+    given = store if kind == "store" else zarr.open_group(store)
+    ds = xr.open_dataset(given, engine=ZarrdaskBackendEntrypoint)
+    np.testing.assert_array_equal(ds.t, temperature())
+    np.testing.assert_array_equal(open_zarr(given).t.compute(), temperature())
+
+
+class TestContract(StoreContract):
+    @pytest.fixture
+    def store(self, tmp_path):
+        return ZarrPythonStore(LocalStore(tmp_path))

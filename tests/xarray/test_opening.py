@@ -1,0 +1,87 @@
+"""``open_zarr`` and ``open_mfdataset``."""
+
+import inspect
+import uuid
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import zarrdask
+from tests.xarray.samples import temperature, write_sample
+from zarrdask.xarray import open_mfdataset, open_zarr
+
+
+def test_it_takes_the_arguments_of_xarrays_open_zarr():
+    ours = inspect.signature(open_zarr).parameters
+    theirs = dict(inspect.signature(xr.open_zarr).parameters)
+    for name in ("kwargs", "synchronizer", "chunk_store", "zarr_version"):
+        theirs.pop(name, None)  # older releases of xarray have more
+    assert list(ours)[: len(theirs)] == list(theirs)
+    for name in theirs.keys() - {"chunks"}:
+        assert ours[name].default == theirs[name].default, name
+
+
+def test_it_gives_dask_arrays_or_none(tmp_path):
+    write_sample(tmp_path)
+    assert open_zarr(tmp_path).t.chunks is not None
+    assert open_zarr(tmp_path, chunks=None).t.chunks is None
+
+
+def test_the_values_of_a_mapping_are_not_hashed():
+    class Values(dict):
+        def items(self):
+            raise AssertionError("a mapping of values was hashed")
+
+    values = Values()
+    write_sample(values)
+    assert open_zarr(values).t.chunks is not None
+
+
+def test_options_reach_xarray_and_the_engine(tmp_path):
+    write_sample(tmp_path, path="a")
+    ds = open_zarr(
+        tmp_path, "a", decode_times=False, drop_variables=["height"], create_default_indexes=False
+    )
+    assert ds.time.dtype == "int64"
+    assert "height" not in ds
+    assert not ds.xindexes
+
+
+@pytest.fixture(params=["path", "url"])
+def many(request, tmp_path):
+    """A pattern of 50 groups that follow each other in time."""
+    base = str(tmp_path) if request.param == "path" else f"memory://{uuid.uuid4().hex}"
+    for number in range(50):
+        place = f"{base}/{number:02}.zarr"
+        for name, dims in (("t", ("time", "x")), ("time", ("time",))):
+            shape = (2, 3)[: len(dims)]
+            array = zarrdask.create_array(
+                place, name, shape=shape, dtype="f8", dimension_names=dims
+            )
+            array[...] = (np.arange(2) + 2 * number).reshape((2, 1)[: len(dims)])
+    return f"{base}/*.zarr"
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_fifty_groups_as_one_dataset(many, parallel):
+    ds = open_mfdataset(many, parallel=parallel, combine="nested", concat_dim="time")
+    assert ds.t.shape == (100, 3)
+    np.testing.assert_array_equal(ds.t[:, 1], np.arange(100.0))
+    np.testing.assert_array_equal(ds.time, np.arange(100.0))
+
+
+def test_a_list_of_groups(tmp_path):
+    write_sample(tmp_path / "a")
+    ds = open_mfdataset([tmp_path / "a"])
+    np.testing.assert_array_equal(ds.t, temperature())
+
+
+def test_one_path_that_is_no_pattern(tmp_path):
+    write_sample(tmp_path / "a")
+    assert "t" in open_mfdataset(tmp_path / "a")
+
+
+def test_a_pattern_that_matches_nothing_is_a_file_not_found_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        open_mfdataset(f"{tmp_path}/*.zarr")

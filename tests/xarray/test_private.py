@@ -1,0 +1,86 @@
+"""xarray's private classes: these tests fail where a release of xarray changes them."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from xarray.coding.strings import create_vlen_dtype
+from xarray.core.indexing import (
+    BasicIndexer,
+    ImplicitToExplicitIndexingAdapter,
+    LazilyIndexedArray,
+    OuterIndexer,
+)
+
+from tests.xarray.samples import temperature, write_sample
+from zarrdask.xarray import ZarrdaskBackendEntrypoint, private
+from zarrdask.xarray.lazy import LazyArray
+from zarrdask.xarray.private import unwrap, vlen_dtype
+
+
+@pytest.fixture
+def sample():
+    store = {}
+    write_sample(store)
+    return store
+
+
+def open_sample(store, **options):
+    return xr.open_dataset(store, engine=ZarrdaskBackendEntrypoint, **options)
+
+
+@pytest.mark.parametrize("role", sorted(private.CLASSES))
+def test_each_class_is_where_we_look_for_it(role):
+    assert private.CLASSES[role] is not None
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_a_decoded_variable_is_taken_apart(sample, cache):
+    data = open_sample(sample, cache=cache).t.variable._data
+    region = unwrap(ImplicitToExplicitIndexingAdapter(data, OuterIndexer))
+    assert isinstance(region.array, LazyArray)
+    assert region.region == (slice(0, 12, 1), slice(0, 6, 1), slice(0, 8, 1))
+    assert len(region.functions) == 2  # masks, then scales
+    values = region.array.stored[...]
+    for function in region.functions:
+        values = function(values)
+    np.testing.assert_array_equal(values, temperature())
+    assert region.dtype == values.dtype == data.dtype
+
+
+def test_slices_are_kept(sample):
+    t = open_sample(sample).t.isel(time=slice(2, None, 3), x=slice(1, 5)).isel(time=slice(1, 3))
+    region = unwrap(t.variable._data)
+    assert region.region == (slice(5, 9, 3), slice(0, 6, 1), slice(1, 5, 1))
+
+
+@pytest.mark.parametrize("index", [{"time": 1}, {"time": [1, 4]}, {"x": slice(None, None, -1)}])
+def test_other_indices_are_not_taken_apart(sample, index):
+    assert unwrap(open_sample(sample).t.isel(index).variable._data) is None
+
+
+@pytest.mark.parametrize("data", [np.arange(3), LazilyIndexedArray(np.arange(3))])
+def test_arrays_of_others_are_left_to_the_caller(data):
+    region = unwrap(data)
+    assert region is None or not isinstance(region.array, LazyArray)
+
+
+def test_a_boolean_is_cast():
+    lazy = LazilyIndexedArray(np.array([0, 1, 2], "i1"))
+    region = unwrap(private.CLASSES["bool"](lazy))
+    (function,) = region.functions
+    np.testing.assert_array_equal(function(np.array([0, 2])), [False, True])
+
+
+def test_a_byte_order_is_cast():
+    lazy = LazilyIndexedArray(np.array([1, 2], ">i4"))
+    region = unwrap(private.CLASSES["native"](lazy))
+    (function,) = region.functions
+    assert function(np.array([1], ">i4")).dtype == np.dtype("=i4")
+
+
+def test_texts_are_marked_as_xarray_does():
+    assert vlen_dtype(str).metadata == create_vlen_dtype(str).metadata
+
+
+def test_an_index_with_an_integer_is_left_to_the_caller():
+    assert unwrap(LazilyIndexedArray(np.arange(3), BasicIndexer((1,)))) is None

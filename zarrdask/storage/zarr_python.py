@@ -1,0 +1,208 @@
+"""Objects of zarr-python as input: its stores, arrays and groups, and those of icechunk.
+
+zarr-python is never imported here: whoever hands over such an object has imported it.
+"""
+
+import sys
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from importlib import import_module
+from itertools import islice
+from typing import Any
+
+from zarrdask import config
+from zarrdask.errors import ReadOnlyError, StoreError
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.keys import Names, check_prefix
+from zarrdask.storage.local import LocalStore
+
+
+def is_zarr_object(value: Any, *names: str) -> bool:
+    """Whether a value is of a class of zarr-python with one of several names, or of a subclass."""
+    return any(
+        kind.__name__ in names and kind.__module__.partition(".")[0] == "zarr"
+        for kind in type(value).__mro__
+    )
+
+
+def split_node(value: Any) -> tuple[Any, str]:
+    """Return the store and the path of a node of zarr-python; of anything else itself and ""."""
+    if is_zarr_object(value, "Array", "AsyncArray", "Group", "AsyncGroup", "StorePath"):
+        return value.store, value.path
+    return value, ""
+
+
+def adapt_store(value: Any) -> Store:
+    """Return a store of zarr-python as one of ours.
+
+    Directories and file systems of fsspec are read by our own stores; whether they may be written
+    is then a matter of the mode in which nodes are opened.
+    """
+    # Not of subclasses: they may do something else.
+    kind = type(value).__name__ if type(value).__module__.startswith("zarr.") else ""
+    if kind == "LocalStore":
+        return LocalStore(value.root)
+    if kind == "FsspecStore":
+        module = import_module("zarrdask.storage.fsspec")
+        return module.FsspecStore(_synchronous(value.fs), value.path)  # type: ignore[no-any-return]
+    return ZarrPythonStore(value)
+
+
+def _synchronous(fs: Any) -> Any:
+    """Return a file system of fsspec for calls from threads, not from an event loop."""
+    if hasattr(fs, "sync_fs"):  # a wrapper that makes a synchronous file system asynchronous
+        return fs.sync_fs
+    if not getattr(fs, "asynchronous", False):
+        return fs
+    options = {**fs.storage_options, "asynchronous": False}
+    options.pop("loop", None)
+    return type(fs)(*fs.storage_args, **options)
+
+
+class ZarrPythonStore(Store):
+    """Any store of zarr-python 3, with many values asked for at once.
+
+    Parameters
+    ----------
+    inner : zarr.abc.store.Store
+        The store.
+    """
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    @property
+    def url(self) -> str:  # noqa: D102
+        return str(self.inner)
+
+    @property
+    def token(self) -> str:  # noqa: D102
+        return f"{type(self.inner).__name__} {self.inner}"
+
+    @property
+    def shared(self) -> bool:  # type: ignore[override]
+        """Whether a pickled copy in another process sees the same values."""
+        return not is_zarr_object(self.inner, "MemoryStore")
+
+    @property
+    def writeable(self) -> bool:  # noqa: D102
+        return not self.inner.read_only
+
+    @property
+    def listable(self) -> bool:  # noqa: D102
+        return bool(self.inner.supports_listing)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ZarrPythonStore) and bool(self.inner == other.inner)
+
+    def __hash__(self) -> int:
+        return hash((ZarrPythonStore, self.url))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ZarrPythonStore, (self.inner,)
+
+    # ---- reading
+
+    def get(self, key: str) -> bytes | None:  # noqa: D102
+        value: bytes | None = self._run(self._get(key), key)
+        return value
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
+        for batch in _batches(keys):
+            yield from self._run(_gather([self._get(key) for key in batch]), batch[0])
+
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+        part: bytes | None = self._run(self._get(key, _byte_range(start, length)), key)
+        # A request for the end of a value takes no length.
+        return part if part is None or start >= 0 else part[:length]
+
+    def get_ranges(  # noqa: D102
+        self, key: str, ranges: Sequence[Range], scratch: Scratch
+    ) -> Iterator[Buffer | None]:
+        for batch in _batches(ranges):
+            parts = [self._get(key, _byte_range(*part)) for part in batch]
+            yield from self._run(_gather(parts), key)
+
+    async def _get(self, key: str, byte_range: Any = None) -> bytes | None:
+        value = await self.inner.get(key, _prototype(), byte_range)
+        return None if value is None else value.to_bytes()
+
+    # ---- writing
+
+    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+        buffer = _prototype().buffer.from_bytes(bytes(value))
+        self._change(self.inner.set(key, buffer), key)
+
+    def erase(self, key: str) -> None:  # noqa: D102
+        self._change(self.inner.delete(key), key)
+
+    def erase_prefix(self, prefix: str) -> None:  # noqa: D102
+        prefix = check_prefix(prefix)
+        self._change(self.inner.delete_dir(prefix.rstrip("/")), prefix)
+
+    def _change(self, work: Coroutine[Any, Any, Any], key: str) -> None:
+        if self.inner.read_only:
+            work.close()
+            raise ReadOnlyError("the store of zarr-python was opened for reading", key=self.url)
+        self._run(work, key)
+
+    # ---- listing
+
+    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+        prefix = check_prefix(prefix)
+        names = self._run(_collect(self.inner.list_dir, prefix.rstrip("/")), prefix)
+        names = sorted({name.rstrip("/") for name in names})
+        # A listing of zarr-python does not tell keys from prefixes.
+        are_keys: list[bool] = []
+        for batch in _batches(names):
+            exist = [self.inner.exists(prefix + name) for name in batch]
+            are_keys += self._run(_gather(exist), prefix)
+        listed = list(zip(names, are_keys, strict=True))
+        keys = [name for name, is_key in listed if is_key]
+        return keys, [name for name, is_key in listed if not is_key]
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:  # noqa: D102
+        prefix = check_prefix(prefix)
+        keys = self._run(_collect(self.inner.list_prefix, prefix), prefix)
+        return iter(sorted(keys))
+
+    def _run(self, work: Coroutine[Any, Any, Any], key: str) -> Any:
+        """Run a coroutine in zarr-python's own event loop, to which its clients are bound."""
+        try:
+            return sys.modules["zarr.core.sync"].sync(self._opened(work))
+        except OSError as error:
+            raise StoreError(str(error), key=f"{self.url}/{key}") from error
+
+    async def _opened(self, work: Coroutine[Any, Any, Any]) -> Any:
+        await self.inner._ensure_open()
+        return await work
+
+
+def _prototype() -> Any:
+    return sys.modules["zarr.core.buffer"].default_buffer_prototype()
+
+
+def _byte_range(start: int, length: int | None) -> Any:
+    requests = sys.modules["zarr.abc.store"]
+    if start < 0:
+        return requests.SuffixByteRequest(-start)
+    if length is None:
+        return requests.OffsetByteRequest(start)
+    return requests.RangeByteRequest(start, start + length)
+
+
+def _batches(items: Iterable[Any]) -> Iterator[list[Any]]:
+    remaining = iter(items)
+    while batch := list(islice(remaining, config.get("requests"))):
+        yield batch
+
+
+async def _gather(work: list[Any]) -> list[Any]:
+    import asyncio  # not at the top: every array is opened by way of this module
+
+    return await asyncio.gather(*work)
+
+
+async def _collect(listing: Callable[[str], Any], prefix: str) -> list[str]:
+    # Some stores need the event loop as soon as they are asked.
+    return [item async for item in listing(prefix)]

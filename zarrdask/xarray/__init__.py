@@ -1,0 +1,34 @@
+"""xarray on zarrdask: an engine for ``xarray.open_dataset``, and a chunk manager.
+
+This package needs xarray (``pip install "zarrdask[xarray]"``); nothing else in zarrdask does.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
+    from zarrdask.xarray.manager import ZarrdaskManager
+    from zarrdask.xarray.opening import open_mfdataset, open_zarr
+
+# Loaded on first use: xarray loads the engine in every process that lists engines.
+_HOMES = {
+    "ZarrdaskBackendEntrypoint": "engine",
+    "ZarrdaskManager": "manager",
+    "open_mfdataset": "opening",
+    "open_zarr": "opening",
+}
+
+__all__ = ["ZarrdaskBackendEntrypoint", "ZarrdaskManager", "open_mfdataset", "open_zarr"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'zarrdask.xarray' has no attribute {name!r}")
+    member = getattr(import_module(f"zarrdask.xarray.{_HOMES[name]}"), name)
+    globals()[name] = member
+    return member
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,128 @@
+"""The blocks of xarray's variables, and the Dask arrays that have them."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import dask.array as da
+import dask.config
+import numpy as np
+from dask.array.core import normalize_chunks
+from dask.base import tokenize
+from dask.utils import parse_bytes
+
+from zarrdask import config
+from zarrdask.graph.read import region_blocks, region_source
+from zarrdask.grids.base import Axis
+from zarrdask.plan.align import Chunks, auto_block, blocks_of, edges_of, join
+from zarrdask.xarray.conventions import StoredLength, StoredLengths
+from zarrdask.xarray.decoded import DecodedSource
+from zarrdask.xarray.lazy import LazyArray
+from zarrdask.xarray.private import DecodedRegion
+
+
+def joined_blocks(
+    chunks: Any, shape: tuple[int, ...] | None, limit: int | None, dtype: Any, previous: Any
+) -> Chunks | None:
+    """Return the blocks of a variable whose stored units are joined along some axis.
+
+    Parameters
+    ----------
+    chunks : tuple
+        For each axis what xarray asks for: the stored length, which may be joined up to
+        ``zarrdask.block-size``, ``"auto"``, which may be joined up to Dask's
+        ``array.chunk-size``, or what the user asks for.
+    shape, limit, dtype, previous
+        As Dask's `normalize_chunks` takes them; `previous` are the stored lengths.
+
+    Returns
+    -------
+    tuple of tuple of int, or None
+        None if nothing may be joined, or the variable is not one of our engine.
+    """
+    units = _stored_lengths(previous)
+    if shape is None or dtype is None or units is None or not isinstance(chunks, tuple):
+        return None
+    auto = [isinstance(axis, str) and axis == "auto" for axis in chunks]
+    joined = [
+        is_auto or isinstance(axis, StoredLength | StoredLengths)
+        for axis, is_auto in zip(chunks, auto, strict=True)
+    ]
+    if not any(joined):
+        return None
+    if limit is None:
+        size = dask.config.get("array.chunk-size") if any(auto) else config.get("block-size")
+        limit = parse_bytes(size)
+    return _join_units(chunks, joined, units, shape, np.dtype(dtype), limit)
+
+
+def _stored_lengths(previous: Any) -> tuple[StoredLength | StoredLengths, ...] | None:
+    """Return the lengths of stored units, or None if they are not those of our engine."""
+    if not isinstance(previous, tuple):
+        return None
+    ours = all(isinstance(axis, StoredLength | StoredLengths) for axis in previous)
+    return previous if ours else None
+
+
+def _join_units(
+    chunks: tuple[Any, ...],
+    joined: Sequence[bool],
+    units: tuple[StoredLength | StoredLengths, ...],
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    limit: int,
+) -> Chunks:
+    """Join stored units to blocks along some axes; along the others the user said how."""
+    axes: list[Axis] = []
+    lengths: list[int] = []
+    extent: list[int] = []
+    for axis, chosen, unit, size in zip(chunks, joined, units, shape, strict=True):
+        if chosen:
+            axes.append(int(unit) if isinstance(unit, int) else edges_of(unit))
+            lengths.append(int(unit) if isinstance(unit, int) else max(unit))
+            extent.append(size)
+        else:
+            (blocks,) = normalize_chunks((axis,), (size,), dtype=dtype)
+            axes.append(edges_of(blocks))
+            lengths.append(max(blocks))
+            extent.append(max(blocks))  # as if there were one block: it grows no more
+    unit_shape = tuple(lengths)
+    block = auto_block(tuple(extent), unit_shape, unit_shape, dtype.itemsize, limit)
+    regular = join(axes, block)
+    return tuple(
+        blocks_of(slice(0, size, 1), axis if chosen else edges)
+        for size, axis, edges, chosen in zip(shape, regular, axes, joined, strict=True)
+    )
+
+
+def _active_dask_array() -> ModuleType | None:
+    """Return the package dask-array if the user made it xarray's: it does not mix with Dask's."""
+    if "dask_array._xarray" not in sys.modules:
+        return None
+    active = import_module("dask_array.xarray").isactive()
+    return import_module("dask_array") if active else None
+
+
+def stored_array(region: DecodedRegion, chunks: Any) -> Any:
+    """Return the Dask array of a region of a stored array, decoded; None if it is not ours."""
+    if not isinstance(region.array, LazyArray):
+        return None
+    array = region.array.stored
+    source = region_source(array, region.region)
+    blocks = region_blocks(array, region.region, chunks)
+    decoded = DecodedSource(source, region.functions, region.dtype)
+    options: dict[str, Any] = {
+        "chunks": blocks,
+        "meta": np.empty((0,) * decoded.ndim, decoded.dtype),
+        "inline_array": source.handle.is_small,
+    }
+    if da.ARRAY_EXPR_ENABLED:
+        return da.from_array(decoded, **options)  # it names arrays itself
+    expressions = _active_dask_array()
+    if expressions is not None:
+        return expressions.from_array(decoded, fancy=False, **options)
+    # A plain Dask array, not one that knows its source: xarray does not mix array classes.
+    lengths = [np.array(axis).tobytes() for axis in blocks]
+    return da.from_array(decoded, name=f"zarrdask-{tokenize(decoded, lengths)}", **options)

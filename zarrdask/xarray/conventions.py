@@ -1,0 +1,330 @@
+"""How xarray's variables are stored in Zarr: dimensions, fill values, attributes, encodings.
+
+The rules are those of xarray's own engine, so that both read what either has written
+(https://docs.xarray.dev/en/stable/internals/zarr-encoding-spec.html):
+
+================  ==============================  =============================================
+..                v2 and the drafts of v3         v3
+================  ==============================  =============================================
+dimension names   attribute ``_ARRAY_DIMENSIONS``  ``dimension_names`` of the document
+CF ``_FillValue``  the array's ``fill_value``      attribute ``_FillValue``: base64 of a little-
+                                                  endian float64 for floats, two of them for
+                                                  complex numbers, base64 for bytes
+array fill value  CF ``_FillValue``               ``encoding["fill_value"]``
+codecs            objects of numcodecs            dicts, ``{"name": ..., "configuration": ...}``
+================  ==============================  =============================================
+
+This module knows arrays and plain values only: it reads no chunks and does not import xarray.
+"""
+
+import base64
+import binascii
+import struct
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+
+from zarrdask.codecs.base import Codec, Kind
+from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.grids.base import Axis, ChunkGrid
+from zarrdask.metadata import v2
+from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.nodes.array import Array
+
+#: The attribute that holds dimension names where the format has no member for them.
+DIMENSIONS = "_ARRAY_DIMENSIONS"
+#: CF's attribute for the value of missing elements.
+FILL_VALUE = "_FillValue"
+
+Chunks = tuple[int | tuple[int, ...], ...]
+
+
+# --------------------------------------------------------------------------------------------
+# Dimensions
+
+
+def is_v3(metadata: Any) -> bool:
+    """Whether a node is stored in v3 proper: the drafts follow the conventions of v2."""
+    return bool(metadata.zarr_format == 3)
+
+
+def dimensions(metadata: ArrayMetadata) -> tuple[str, ...]:
+    """Return the names of an array's dimensions.
+
+    Raises
+    ------
+    MissingDimensionsError
+        If the array has no names, or not one for each axis.
+    """
+    for names in (
+        metadata.dimension_names,
+        metadata.attributes.get(DIMENSIONS),
+        _nczarr_names(metadata),
+    ):
+        if _are_names(names, len(metadata.shape)):
+            return tuple(names)  # type: ignore[arg-type]
+    if not metadata.shape:
+        return ()
+    if is_nczarr_scalar(metadata):
+        return ()
+    member = "dimension_names" if is_v3(metadata) else f"the attribute {DIMENSIONS}"
+    raise MissingDimensionsError(
+        "the array has no dimension names, which xarray needs; add them, or open with "
+        "phony_dims=True to name the dimensions phony_dim_0, phony_dim_1, ...",
+        key=member,
+        found=metadata.dimension_names,
+        expected=f"{len(metadata.shape)} names",
+    )
+
+
+class MissingDimensionsError(MetadataError, KeyError):
+    """An array has no dimension names."""
+
+
+def _are_names(names: Any, ndim: int) -> bool:
+    return (
+        isinstance(names, tuple | list)
+        and len(names) == ndim
+        and all(isinstance(name, str) for name in names)
+    )
+
+
+def _nczarr(metadata: ArrayMetadata) -> Mapping[str, Any]:
+    """Return NCZarr's description of a v2 array: a member of ``.zarray``, or an attribute."""
+    members = {**metadata.extra, **metadata.attributes}
+    for name, value in members.items():
+        if name.lower() == "_nczarr_array" and isinstance(value, Mapping):
+            return value
+    return {}
+
+
+def _nczarr_names(metadata: ArrayMetadata) -> list[Any] | None:
+    """Return the dimension names that NCZarr refers to by path, such as ``/group/time``."""
+    description = _nczarr(metadata)
+    references = description.get("dimrefs", description.get("dimension_references"))
+    if not isinstance(references, list):
+        return None
+    return [ref.rpartition("/")[2] if isinstance(ref, str) else ref for ref in references]
+
+
+def is_nczarr_scalar(metadata: ArrayMetadata) -> bool:
+    """Whether an array of shape (1,) stands for a scalar, as NCZarr stores them in v2."""
+    description = _nczarr(metadata)
+    no_references = _nczarr_names(metadata) == []
+    return metadata.shape == (1,) and (description.get("storage") == "scalar" or no_references)
+
+
+def phony_dimensions(arrays: Mapping[str, ArrayMetadata]) -> dict[str, tuple[str, ...]]:
+    """Name the dimensions of arrays that have no names.
+
+    Dimensions of one length share a name, ``phony_dim_<number>``, so that arrays of one group fit
+    together; two axes of one array never do.
+
+    Examples
+    --------
+    >>> import zarrdask
+    >>> group = zarrdask.create_group({})
+    >>> a = group.create_array("a", shape=(4, 4), dtype="i4").metadata
+    >>> b = group.create_array("b", shape=(3, 4), dtype="i4").metadata
+    >>> phony_dimensions({"a": a, "b": b})
+    {'a': ('phony_dim_0', 'phony_dim_1'), 'b': ('phony_dim_2', 'phony_dim_0')}
+    """
+    numbers: dict[tuple[int, int], int] = {}
+    names = {}
+    for name, metadata in arrays.items():
+        shape = metadata.shape
+        # Of several axes of one length, the first has one name, the second another, ...
+        repeats = [shape[:axis].count(length) for axis, length in enumerate(shape)]
+        own = [numbers.setdefault(key, len(numbers)) for key in zip(shape, repeats, strict=True)]
+        names[name] = tuple(f"phony_dim_{number}" for number in own)
+    return names
+
+
+# --------------------------------------------------------------------------------------------
+# Attributes and fill values
+
+
+def variable_attributes(metadata: ArrayMetadata, *, mask: bool) -> dict[str, Any]:
+    """Return the attributes of a variable, as CF decoding expects them.
+
+    Parameters
+    ----------
+    mask : bool
+        Whether the array's fill value is CF's ``_FillValue``: by default it is in v2.
+    """
+    attributes = dict(metadata.attributes)
+    attributes.pop(DIMENSIONS, None)
+    if not is_v3(metadata):
+        attributes = without_nczarr(attributes)
+    if mask:
+        if metadata.fill_value is not None:
+            attributes[FILL_VALUE] = metadata.fill_value
+    elif FILL_VALUE in attributes and is_v3(metadata):
+        attributes[FILL_VALUE] = decode_fill_value(attributes[FILL_VALUE], metadata.dtype)
+    return attributes
+
+
+def without_nczarr(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes without those by which NCZarr describes the storage."""
+    return {name: value for name, value in attributes.items() if not name.lower().startswith("_nc")}
+
+
+def decode_fill_value(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Return the value that the attribute ``_FillValue`` of a v3 array stands for.
+
+    Numbers that other software wrote as they are, and texts such as ``"NaN"``, are accepted.
+
+    Raises
+    ------
+    MetadataError
+        If the attribute is not a value of the array's data type.
+
+    Examples
+    --------
+    >>> decode_fill_value("AAAAAAAA+H8=", np.dtype("f4"))
+    nan
+    """
+    try:
+        if dtype.kind == "c" and isinstance(value, list):
+            real, imaginary = (_decode_float(part) for part in value)
+            return complex(real, imaginary)
+        if dtype.kind == "f":
+            return _decode_float(value)
+        if dtype.kind == "S" and isinstance(value, str):
+            return base64.standard_b64decode(value)
+        if dtype.kind == "b":
+            return bool(value)
+        if dtype.kind in "iu":
+            return int(value)
+    except (ValueError, TypeError) as error:
+        raise MetadataError(
+            "the attribute is not a fill value of this data type",
+            key=FILL_VALUE,
+            found=value,
+            expected=str(dtype),
+        ) from error
+    return value
+
+
+def _decode_float(value: Any) -> float:
+    if isinstance(value, str):
+        try:
+            return float(struct.unpack("<d", base64.b64decode(value, validate=True))[0])
+        except (binascii.Error, struct.error):
+            return float(value)  # "NaN", "-Infinity", "1e20"
+    return float(value)
+
+
+def encode_fill_value(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Return CF's ``_FillValue`` as the attribute of a v3 array.
+
+    Examples
+    --------
+    >>> encode_fill_value(np.nan, np.dtype("f4"))
+    'AAAAAAAA+H8='
+    >>> encode_fill_value(np.int16(-1), np.dtype("i2"))
+    -1
+    """
+    if dtype.kind == "f":
+        return _encode_float(value)
+    if dtype.kind == "c":
+        return [_encode_float(value.real), _encode_float(value.imag)]
+    if dtype.kind == "S":
+        return base64.standard_b64encode(bytes(value)).decode()
+    if dtype.kind == "b":
+        return bool(value)
+    if dtype.kind in "iu":
+        return int(value)
+    return str(value)
+
+
+def _encode_float(value: Any) -> str:
+    return base64.standard_b64encode(struct.pack("<d", float(value))).decode()
+
+
+# --------------------------------------------------------------------------------------------
+# Encodings
+
+
+class StoredLength(int):
+    """A chunk length that comes from the store, not from the user.
+
+    xarray hands ``preferred_chunks`` on where the user gave no chunks: by the class the chunk
+    manager can tell both apart, and join stored units to blocks of a useful size.
+    """
+
+
+class StoredLengths(tuple[int, ...]):
+    """The lengths of all chunks along an axis, where they differ; see `StoredLength`."""
+
+    __slots__ = ()
+
+
+def variable_encoding(array: Array, dims: tuple[Hashable, ...], *, mask: bool) -> dict[str, Any]:
+    """Return the encoding of a variable: what a writer needs to store it as it is stored now.
+
+    The keys and values are those that ``Dataset.to_zarr`` accepts.
+    """
+    metadata = array.metadata
+    units = zip(dims, _lengths(metadata.grid), strict=True)
+    encoding: dict[str, Any] = {
+        "chunks": _lengths(metadata.read_grid),
+        "preferred_chunks": {
+            dim: StoredLengths(n) if isinstance(n, tuple) else StoredLength(n) for dim, n in units
+        },
+        "shards": None if metadata.shard is None else _lengths(metadata.grid),
+    }
+    encoding |= _codec_encoding(metadata)
+    if is_v3(metadata) and not mask:
+        encoding["fill_value"] = metadata.fill_value
+    return encoding
+
+
+def _lengths(grid: ChunkGrid) -> Chunks:
+    """Return the chunk lengths: one an axis, or all of them where they differ."""
+    return tuple(
+        _axis_lengths(axis, size) for axis, size in zip(grid.axes, grid.shape, strict=True)
+    )
+
+
+def _axis_lengths(axis: Axis, size: int) -> int | tuple[int, ...]:
+    if isinstance(axis, int):
+        return axis
+    lengths = np.diff(axis).tolist()
+    # Rectilinear grids are sometimes regular along an axis; the last chunk may be shorter.
+    if len(set(lengths[:-1])) <= 1 and lengths and lengths[-1] <= lengths[0]:
+        return int(lengths[0])
+    covered = np.diff(np.minimum(axis, size)).tolist()
+    return tuple(n for n in covered if n) or (0,)
+
+
+def _codec_encoding(metadata: ArrayMetadata) -> dict[str, Any]:
+    if metadata.zarr_format == 2:
+        return _numcodecs_encoding(metadata)
+    codecs = metadata.codecs if metadata.shard is None else metadata.shard.codec.codecs
+    encoding: dict[str, Any] = {
+        "compressors": _documents(codecs, Kind.BYTES_BYTES),
+        "filters": _documents(codecs, Kind.ARRAY_ARRAY),
+    }
+    serializers = _documents(codecs, Kind.ARRAY_BYTES)
+    if is_v3(metadata) and serializers:
+        encoding["serializer"] = serializers[0]
+    return encoding
+
+
+def _documents(codecs: tuple[Codec, ...], kind: Kind) -> tuple[dict[str, Any], ...]:
+    return tuple(codec.to_json() for codec in codecs if codec.kind is kind)
+
+
+def _numcodecs_encoding(metadata: ArrayMetadata) -> dict[str, Any]:
+    import numcodecs
+
+    try:
+        _, filters, compressor = v2.render_codecs(metadata)
+    except UnsupportedError:
+        return {}  # a codec that numcodecs does not have: a writer chooses its default
+    return {
+        "compressors": () if compressor is None else (numcodecs.get_codec(compressor),),
+        "filters": tuple(numcodecs.get_codec(config) for config in filters),
+    }

@@ -1,0 +1,335 @@
+"""Groups as xarray's data stores: their arrays as variables."""
+
+from collections.abc import Container, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from threading import Thread
+from typing import Any
+
+import numpy as np
+from xarray import Variable
+from xarray.backends.common import AbstractDataStore
+from xarray.core.indexing import BasicIndexer, LazilyIndexedArray
+
+from zarrdask.compliance import strictness
+from zarrdask.errors import NodeNotFoundError, NodeTypeError, ZarrdaskError
+from zarrdask.hierarchy.find import find_node
+from zarrdask.hierarchy.members import child_nodes
+from zarrdask.hierarchy.path import (
+    inherited_strictness,
+    join_path,
+    key_prefix,
+    locate_node,
+    node_location,
+)
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
+from zarrdask.nodes.array import Array
+from zarrdask.runtime.threads import on_each
+from zarrdask.storage.base import Store
+from zarrdask.storage.keys import Names
+from zarrdask.storage.wrapper import WrappedStore
+from zarrdask.xarray import conventions
+from zarrdask.xarray.lazy import LazyArray
+from zarrdask.xarray.prefetch import read_small_arrays
+
+#: Groups of one level that are listed at the same time, in stores with latency.
+_CONCURRENT_GROUPS = 16
+
+
+@dataclass(frozen=True)
+class StoredGroup:
+    """A group and its arrays, as their documents describe them.
+
+    Attributes
+    ----------
+    path : str
+        The group's path, relative to the group that was opened.
+    metadata : GroupMetadata
+        Its metadata.
+    arrays : mapping of str to Array
+        Its arrays by name.
+    location : str
+        Where the group is, for people.
+    """
+
+    path: str
+    metadata: GroupMetadata
+    arrays: Mapping[str, Array]
+    location: str
+
+
+@dataclass(frozen=True)
+class OpenOptions:
+    """How groups are opened: the arguments of the engine that concern storage."""
+
+    group: str | None = None
+    consolidated: bool | None = None
+    storage_options: dict[str, Any] | None = None
+    zarr_format: ZarrFormat | None = None
+    strict: bool | None = None
+    drop_variables: frozenset[str] = frozenset()
+
+
+# --------------------------------------------------------------------------------------------
+# Documents -> groups
+
+
+def read_group(url: Any, options: OpenOptions) -> StoredGroup:
+    """Read the documents of a group and its arrays.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is no such group.
+    """
+    return _Hierarchy(url, options).root()
+
+
+def read_tree(url: Any, options: OpenOptions) -> dict[str, StoredGroup]:
+    """Read the documents of a group and of all groups below it, by relative path."""
+    return _Hierarchy(url, options).tree()
+
+
+class _Hierarchy:
+    """A hierarchy of groups, opened at one of them."""
+
+    def __init__(self, url: Any, options: OpenOptions) -> None:
+        self.options = options
+        self.strict = inherited_strictness(url, options.strict)
+        self.store, self.path = locate_node(url, options.group, options.storage_options)
+        self.listed: Store | None = None
+        self.metadata = self._find()
+
+    def _find(self) -> GroupMetadata:
+        """Read the group's own documents, and list it if that can be done at the same time."""
+        plain, prefix = self.store, key_prefix(self.path)
+        # The listing is needed only if there are no consolidated metadata, which is known when the
+        # documents are there: where a request takes long, ask for both at once. A listing that
+        # turns out not to be needed is left to end by itself.
+        if plain.seekable or not plain.listable or self.options.consolidated:
+            return self._find_documents()
+        listing: Future[Names | None] = Future()
+        # A daemon: the process does not wait for it when it ends.
+        Thread(target=_list_dir, args=(plain, prefix, listing), daemon=True).start()
+        metadata = self._find_documents()
+        if self.store is plain and (names := listing.result()) is not None:
+            self.listed = ListedStore(plain, prefix, names)
+        return metadata
+
+    def _find_documents(self) -> GroupMetadata:
+        try:
+            with strictness(self.strict):
+                self.store, metadata = find_node(
+                    self.store, self.path, consolidated=self.options.consolidated, above=True
+                )
+        except NodeNotFoundError as error:
+            raise NodeNotFoundError(
+                f"no such Zarr group: it does not exist ({error.message})",
+                key=error.key,
+                expected=error.expected,
+            ) from error
+        location = node_location(self.store, self.path)
+        if isinstance(metadata, ArrayMetadata):
+            raise NodeTypeError(
+                "expected a group but found an array; open the group that holds it, or use "
+                "zarrdask.open_array",
+                key=location,
+                found="array",
+                expected="group",
+            )
+        wanted = self.options.zarr_format
+        if wanted is not None and metadata.zarr_format != wanted:
+            raise NodeNotFoundError(
+                "no such Zarr group: a group of this format does not exist",
+                key=location,
+                found=metadata.zarr_format,
+                expected=f"zarr_format {wanted}",
+            )
+        return metadata
+
+    def root(self) -> StoredGroup:
+        """Return the group at which the hierarchy was opened."""
+        return self._group("", self.metadata)[0]
+
+    def tree(self) -> dict[str, StoredGroup]:
+        """Return all groups, parents first, level by level."""
+        groups: dict[str, StoredGroup] = {}
+        level = {"": self.metadata}
+        threads = 1 if self.store.seekable else _CONCURRENT_GROUPS
+        while level:
+            following: dict[str, GroupMetadata] = {}
+            read = on_each(lambda item: self._group(*item), level.items(), threads)
+            for group, below in read:
+                groups[group.path] = group
+                following |= below
+            level = following
+        return groups
+
+    def _group(
+        self, path: str, metadata: GroupMetadata
+    ) -> tuple[StoredGroup, dict[str, GroupMetadata]]:
+        """Return a group and, by path, the metadata of the groups in it."""
+        place = join_path(self.path, path) if path else self.path
+        arrays, groups = {}, {}
+        try:
+            with strictness(self.strict):
+                # xarray names a variable without a name __values__, and that of a data array
+                # __xarray_dataarray_variable__.
+                children = child_nodes(
+                    self.listed or self.store,
+                    place,
+                    skip=self.options.drop_variables,
+                    reserved=True,
+                )
+                for name, member in children:
+                    if isinstance(member, ZarrdaskError):
+                        raise member
+                    if isinstance(member, ArrayMetadata):
+                        arrays[name] = Array(self.store, join_path(place, name), member)
+                    else:
+                        groups[join_path(path, name)] = member
+        except ZarrdaskError as error:
+            error.add_note("drop_variables=[...] opens a dataset without some of its variables")
+            raise
+        location = node_location(self.store, place)
+        return StoredGroup(path, metadata, arrays, location), groups
+
+
+class ListedStore(WrappedStore):
+    """A store that has been listed at one prefix already."""
+
+    def __init__(self, inner: Store, prefix: str, names: Names) -> None:
+        super().__init__(inner)
+        self.prefix = prefix
+        self.names = names
+
+    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+        return self.names if prefix == self.prefix else self.inner.list_dir(prefix)
+
+
+def _list_dir(store: Store, prefix: str, result: "Future[Names | None]") -> None:
+    """List a prefix; the result is None if that fails, as the listing may not be needed at all."""
+    names = None
+    try:
+        names = store.list_dir(prefix)
+    except (ZarrdaskError, OSError):
+        pass  # where it is needed, it is done again, and the error raised
+    finally:
+        result.set_result(names)
+
+
+# --------------------------------------------------------------------------------------------
+# Groups -> variables
+
+
+class ZarrdaskDataStore(AbstractDataStore):
+    """The variables of a group, not decoded.
+
+    Parameters
+    ----------
+    group : StoredGroup
+        The group.
+    values : mapping of str to ndarray
+        The values of variables that have been read already.
+    mask : bool, optional
+        Whether arrays' fill values mask elements. By default they do in v2 and the drafts of v3.
+    phony_dims : bool
+        Whether dimensions without names are given some.
+    source : str, optional
+        What ``encoding["source"]`` says, if xarray does not know it.
+    """
+
+    def __init__(
+        self,
+        group: StoredGroup,
+        values: Mapping[str, np.ndarray],
+        *,
+        mask: bool | None = None,
+        phony_dims: bool = False,
+        source: str | None = None,
+    ) -> None:
+        self.group = group
+        self.values = values
+        self.mask = mask
+        self.phony_dims = phony_dims
+        self.source = source
+
+    def get_variables(self) -> dict[str, Variable]:  # noqa: D102
+        dimensions = self._dimensions()
+        return {
+            name: self._variable(name, array, dimensions[name])
+            for name, array in self.group.arrays.items()
+        }
+
+    def _dimensions(self) -> dict[str, tuple[str, ...]]:
+        dimensions, nameless = {}, {}
+        for name, array in self.group.arrays.items():
+            try:
+                dimensions[name] = conventions.dimensions(array.metadata)
+            except conventions.MissingDimensionsError as error:
+                if not self.phony_dims:
+                    raise error.within(node_location(array.store, array.path)) from None
+                nameless[name] = array.metadata
+        return dimensions | conventions.phony_dimensions(nameless)
+
+    def _variable(self, name: str, array: Array, dims: tuple[str, ...]) -> Variable:
+        metadata = array.metadata
+        mask = not conventions.is_v3(metadata) if self.mask is None else self.mask
+        try:
+            attributes = conventions.variable_attributes(metadata, mask=mask)
+        except ZarrdaskError as error:
+            raise error.within(node_location(array.store, array.path)) from error.__cause__
+        lazy = LazyArray(array, self.values.get(name))
+        if len(dims) < array.ndim:  # a scalar of NCZarr
+            data = LazilyIndexedArray(lazy, BasicIndexer((0,)))
+            return Variable(dims, data, attributes)
+        encoding = conventions.variable_encoding(array, dims, mask=mask)
+        return Variable(dims, LazilyIndexedArray(lazy), attributes, encoding)
+
+    def get_attrs(self) -> dict[str, Any]:  # noqa: D102
+        attributes = dict(self.group.metadata.attributes)
+        return conventions.without_nczarr(attributes)
+
+    def get_encoding(self) -> dict[str, Any]:  # noqa: D102
+        return {} if self.source is None else {"source": self.source}
+
+
+def read_coordinates(groups: Mapping[str, StoredGroup]) -> dict[str, dict[str, np.ndarray]]:
+    """Read the small coordinates of groups, all with one request.
+
+    Returns
+    -------
+    dict
+        By the path of the group, then by name.
+    """
+    wanted: dict[tuple[str, str], Array] = {}
+    for path, group in groups.items():
+        mentioned = _mentioned(group)
+        for name, array in group.arrays.items():
+            if _is_coordinate(name, array.metadata, mentioned):
+                wanted[path, name] = array
+    values: dict[str, dict[str, np.ndarray]] = {path: {} for path in groups}
+    for (path, name), data in read_small_arrays(wanted).items():
+        values[path][name] = data
+    return values
+
+
+def _mentioned(group: StoredGroup) -> set[str]:
+    """Return the names that the attribute ``coordinates`` of a group or its arrays mentions."""
+    attributes = [group.metadata.attributes]
+    attributes += [array.metadata.attributes for array in group.arrays.values()]
+    texts = [members.get("coordinates") for members in attributes]
+    return {name for text in texts if isinstance(text, str) for name in text.split()}
+
+
+def _is_coordinate(name: str, metadata: ArrayMetadata, mentioned: Container[str]) -> bool:
+    """Whether opening the dataset, or looking at it, reads the array."""
+    if len(metadata.shape) != 1:
+        return not metadata.shape
+    try:
+        dims = conventions.dimensions(metadata)
+    except conventions.MissingDimensionsError:
+        return False
+    # Decoding reads the first and the last element of times.
+    is_time = " since " in str(metadata.attributes.get("units"))
+    return dims in ((name,), ()) or name in mentioned or is_time

@@ -1,0 +1,170 @@
+"""The engine for ``xarray.open_dataset(..., engine="zarrdask")``.
+
+xarray imports this module in every process that lists engines, so it imports nothing but xarray's
+base class: arrays, stores and Dask are loaded when something is opened.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+from xarray.backends import BackendEntrypoint
+
+if TYPE_CHECKING:
+    from xarray import Dataset, DataTree
+
+_SUFFIXES = (".zarr", ".zarr.zip")
+
+
+class ZarrdaskBackendEntrypoint(BackendEntrypoint):
+    """Opens Zarr groups of all formats that zarrdask reads, without zarr-python.
+
+    The arguments have the meaning that they have for xarray's engine ``zarr``. Besides:
+
+    strict : bool, optional
+        Whether metadata that break a rule, but whose meaning is known, are an error.
+    phony_dims : bool
+        Whether arrays without dimension names are opened: their dimensions are named
+        ``phony_dim_0``, ``phony_dim_1``, ...
+    """
+
+    description = "Open Zarr groups (v2, v3, drafts of v3) with zarrdask"
+    url = "https://docs.xarray.dev/en/stable/user-guide/io.html#zarr"
+    supports_groups = True
+
+    def guess_can_open(self, filename_or_obj: Any) -> bool:
+        """Whether something looks like a Zarr group: by its suffix, or by its class."""
+        if isinstance(filename_or_obj, str | os.PathLike):
+            return os.fsdecode(filename_or_obj).rstrip("/").endswith(_SUFFIXES)
+        # An object of a class of ours can only be there if its module is.
+        modules = map(sys.modules.get, ("zarrdask.storage.base", "zarrdask.nodes.group"))
+        kinds = [
+            getattr(m, name, None) for m, name in zip(modules, ("Store", "Group"), strict=True)
+        ]
+        if any(kind is not None and isinstance(filename_or_obj, kind) for kind in kinds):
+            return True
+        classes = type(filename_or_obj).__mro__
+        roots = {kind.__module__.partition(".")[0] for kind in classes}
+        return "zarr" in roots and any(kind.__name__ in ("Group", "Store") for kind in classes)
+
+    def open_dataset(
+        self,
+        filename_or_obj: Any,
+        *,
+        mask_and_scale: Any = True,
+        decode_times: Any = True,
+        concat_characters: Any = True,
+        decode_coords: Any = True,
+        drop_variables: str | Iterable[str] | None = None,
+        use_cftime: bool | None = None,
+        decode_timedelta: Any = None,
+        group: str | None = None,
+        mode: str = "r",
+        consolidated: bool | None = None,
+        storage_options: dict[str, Any] | None = None,
+        zarr_format: Any = None,
+        use_zarr_fill_value_as_mask: bool | None = None,
+        cache_members: bool = True,
+        strict: bool | None = None,
+        phony_dims: bool = False,
+    ) -> "Dataset":
+        """Open one group as a dataset; see `xarray.open_dataset`.
+
+        Raises
+        ------
+        NodeNotFoundError
+            If there is no such group; it is a FileNotFoundError.
+        """
+        # xarray reads the names of the options from this signature: it must spell them out.
+        options = {
+            "mask_and_scale": mask_and_scale,
+            "decode_times": decode_times,
+            "concat_characters": concat_characters,
+            "decode_coords": decode_coords,
+            "drop_variables": drop_variables,
+            "use_cftime": use_cftime,
+            "decode_timedelta": decode_timedelta,
+            "group": group,
+            "mode": mode,
+            "consolidated": consolidated,
+            "storage_options": storage_options,
+            "zarr_format": zarr_format,
+            "use_zarr_fill_value_as_mask": use_zarr_fill_value_as_mask,
+            "strict": strict,
+            "phony_dims": phony_dims,
+        }
+        return _open(filename_or_obj, options, tree=False)["/"]
+
+    def open_datatree(self, filename_or_obj: Any, **options: Any) -> "DataTree":
+        """Open a group and all groups below it as a tree; see `xarray.open_datatree`.
+
+        The options are those of `open_dataset`.
+        """
+        from xarray import DataTree
+
+        return DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
+
+    def open_groups_as_dict(self, filename_or_obj: Any, **options: Any) -> "dict[str, Dataset]":
+        """Open a group and all groups below it, by path; see `xarray.open_groups`.
+
+        The options are those of `open_dataset`.
+        """
+        # Not of `self`: a subclass may have another signature.
+        open_dataset = signature(ZarrdaskBackendEntrypoint.open_dataset)
+        bound = open_dataset.bind(self, filename_or_obj, **options)
+        bound.apply_defaults()
+        return _open(filename_or_obj, bound.kwargs, tree=True)
+
+
+#: The options that xarray's decoding takes.
+_DECODERS = (
+    "mask_and_scale",
+    "decode_times",
+    "concat_characters",
+    "decode_coords",
+    "drop_variables",
+    "use_cftime",
+    "decode_timedelta",
+)
+
+
+def _open(url: Any, options: Mapping[str, Any], *, tree: bool) -> "dict[str, Dataset]":
+    """Open a group, and all groups below it if a tree is asked for, as datasets by path."""
+    from xarray.backends.store import StoreBackendEntrypoint
+
+    from zarrdask.nodes.open import check_mode
+    from zarrdask.xarray.datastore import (
+        OpenOptions,
+        ZarrdaskDataStore,
+        read_coordinates,
+        read_group,
+        read_tree,
+    )
+
+    check_mode(options["mode"], ("r",))
+    names = options["drop_variables"] or ()
+    where = OpenOptions(
+        options["group"],
+        options["consolidated"],
+        options["storage_options"],
+        options["zarr_format"],
+        options["strict"],
+        frozenset([names] if isinstance(names, str) else names),
+    )
+    groups = read_tree(url, where) if tree else {"": read_group(url, where)}
+    values = read_coordinates(groups)
+    datasets = {}
+    for path, group in groups.items():
+        datastore = ZarrdaskDataStore(
+            group,
+            values[path],
+            mask=options["use_zarr_fill_value_as_mask"],
+            phony_dims=options["phony_dims"],
+            # Of paths and URLs xarray notes the source itself.
+            source=None if isinstance(url, str | os.PathLike) else group.location,
+        )
+        decoders = {name: options[name] for name in _DECODERS}
+        datasets[f"/{path}"] = StoreBackendEntrypoint().open_dataset(datastore, **decoders)
+    return datasets

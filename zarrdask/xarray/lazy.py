@@ -1,0 +1,149 @@
+"""Stored arrays as xarray indexes them: lazily, and read by all threads."""
+
+import asyncio
+import multiprocessing
+import threading
+from math import prod
+from typing import Any
+
+import numpy as np
+from xarray.backends import BackendArray
+from xarray.core import indexing
+
+from zarrdask.chunks.stored import StoredChunks
+from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.nodes.array import Array
+from zarrdask.xarray.private import vlen_dtype
+
+#: Points are read one by one if the smallest block that holds them has this many times as many
+#: elements; a smaller block is read as a whole, and the points are taken from it.
+_SPARSE = 4
+
+
+class LazyArray(BackendArray):
+    """A stored array that is read when xarray needs its values.
+
+    It pickles to a few hundred bytes.
+
+    Parameters
+    ----------
+    stored : Array
+        The array.
+    values : ndarray, optional
+        All of its values, if they are known already. They stay in this process.
+    """
+
+    __slots__ = ("_array", "_values", "dtype", "shape")
+
+    def __init__(self, stored: Array, values: np.ndarray | None = None) -> None:
+        # Not `array`: libraries that find this name evaluate it. dask-array looks for `_array`,
+        # with `chunks` and `shards`, to align its blocks.
+        self._array = stored
+        self._values = values
+        self.shape = stored.shape
+        self.dtype = _dtype_of(stored.metadata)
+
+    @property
+    def stored(self) -> Array:
+        """The stored array."""
+        return self._array
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        return self._read(key, _threads())
+
+    async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
+        """Read in a thread, so that several variables of a dataset are read at the same time."""
+        return await asyncio.to_thread(self._read, key, None)
+
+    def _read(self, key: indexing.ExplicitIndexer, threads: int | None) -> Any:
+        if self._values is not None:
+            # At most one axis: all kinds of indices mean the same.
+            return np.array(self._values[key.tuple], self._values.dtype)
+        reader = _Reader(self._array, threads)
+        if isinstance(key, indexing.VectorizedIndexer):
+            points = _as_points(key.tuple, self.shape)
+            if points is not None:
+                return reader.points(points)
+        return indexing.explicit_indexing_adapter(
+            key, self.shape, indexing.IndexingSupport.OUTER, reader.outer
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Imported here: reading does not need Dask.
+        from zarrdask.execution.handle import Handle
+
+        return _from_handle, (Handle(self._array.stored),)
+
+
+def _from_handle(handle: Any) -> LazyArray:
+    chunks: StoredChunks = handle.chunks
+    return LazyArray(Array(chunks.store, chunks.prefix.rstrip("/"), chunks.metadata))
+
+
+class _Reader(Array):
+    """An array that is read by a number of threads."""
+
+    def __init__(self, array: Array, threads: int | None) -> None:
+        super().__init__(array.store, array.path, array.metadata)
+        self._threads = threads
+
+    def read(self, request: Any, threads: int | None = None) -> np.ndarray:
+        return super().read(request, threads or self._threads)
+
+    def outer(self, key: tuple[Any, ...]) -> Any:
+        return self.oindex[key]
+
+    def points(self, key: tuple[np.ndarray, ...]) -> Any:
+        return self.vindex[key]
+
+
+def _dtype_of(metadata: ArrayMetadata) -> np.dtype[Any]:
+    """Return the dtype that xarray sees: objects that are all texts are marked as such."""
+    if metadata.dtype.kind != "O":
+        return metadata.dtype
+    codecs = metadata.codecs if metadata.shard is None else metadata.shard.codec.codecs
+    is_text = any(codec.name.removeprefix("numcodecs.") == "vlen-utf8" for codec in codecs)
+    return vlen_dtype(str) if is_text else metadata.dtype
+
+
+def _threads() -> int | None:
+    """Return by how many threads to read here: by all (None) where nothing else is parallel.
+
+    In a thread of Dask's or of any other pool, and in a worker process, the caller is the
+    parallelism.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    return None if main and multiprocessing.parent_process() is None else 1
+
+
+def _as_points(
+    key: tuple[slice | np.ndarray, ...], shape: tuple[int, ...]
+) -> tuple[np.ndarray, ...] | None:
+    """Return the coordinates of the points that a vectorized key takes, in the result's shape.
+
+    None if the smallest block that holds the points is not much larger than they are: then it is
+    cheaper to read that block.
+    """
+    arrays = [part for part in key if isinstance(part, np.ndarray)]
+    vector = np.broadcast_shapes(*(part.shape for part in arrays))
+    slices = [np.arange(n)[part] for part, n in zip(key, shape, strict=True) if _is_slice(part)]
+    count = prod(vector) * prod(map(len, slices))
+    block = prod(len(np.unique(part)) for part in arrays) * prod(map(len, slices))
+    if block < _SPARSE * count:
+        return None
+    # NumPy's rule for this kind of index: axes of arrays first, then those of slices.
+    coordinates, axis = [], len(vector)
+    ndim = len(vector) + len(slices)
+    for part, n in zip(key, shape, strict=True):
+        if isinstance(part, np.ndarray):
+            full = part.reshape((1,) * (len(vector) - part.ndim) + part.shape)
+            coordinates.append(full.reshape(full.shape + (1,) * len(slices)))
+        else:
+            positions = np.arange(n)[part]
+            coordinates.append(positions.reshape((-1,) + (1,) * (ndim - axis - 1)))
+            axis += 1
+    return tuple(np.broadcast_arrays(*coordinates))
+
+
+def _is_slice(part: Any) -> bool:
+    return isinstance(part, slice)

@@ -1,0 +1,172 @@
+"""``open_zarr`` and ``open_mfdataset``: xarray's functions, with zarrdask's engine and blocks."""
+
+import os
+from collections.abc import Iterable, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import xarray
+
+from zarrdask.errors import NodeNotFoundError
+from zarrdask.storage.resolve import resolve
+from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
+from zarrdask.xarray.manager import ZarrdaskManager
+
+if TYPE_CHECKING:
+    from xarray import Dataset
+
+#: The default of `chunks`: stored units, joined to blocks.
+_STORED: dict[Any, Any] = {}
+
+
+def open_zarr(
+    store: Any,
+    group: str | None = None,
+    chunks: Any = _STORED,
+    decode_cf: Any = True,
+    mask_and_scale: Any = True,
+    decode_times: Any = True,
+    concat_characters: Any = True,
+    decode_coords: Any = True,
+    drop_variables: str | Iterable[str] | None = None,
+    consolidated: bool | None = None,
+    overwrite_encoded_chunks: Any = False,
+    storage_options: dict[str, Any] | None = None,
+    decode_timedelta: Any = None,
+    use_cftime: bool | None = None,
+    zarr_format: Any = None,
+    use_zarr_fill_value_as_mask: bool | None = None,
+    chunked_array_type: Any = None,
+    from_array_kwargs: dict[str, Any] | None = None,
+    create_default_indexes: Any = True,
+    *,
+    strict: bool | None = None,
+    phony_dims: bool = False,
+) -> "Dataset":
+    """Open a Zarr group as a dataset of Dask arrays. A drop-in for `xarray.open_zarr`.
+
+    Parameters
+    ----------
+    store : str, os.PathLike, MutableMapping, Store or Group
+        A path, any fsspec URL, a mapping of keys to bytes, a store, or an open group.
+    group : str, optional
+        The group's path within.
+    chunks : dict, int, "auto" or None
+        The blocks of the Dask arrays. ``{}``, the default: stored units (chunks, or shards),
+        joined with their neighbours up to ``zarrdask.block-size`` (16 MiB). A dict gives the
+        lengths along some dimensions; units are joined along the others. ``"auto"``: units joined
+        up to Dask's ``array.chunk-size``. None: no Dask; values are read when they are needed, by
+        all threads.
+    chunked_array_type : str or ChunkManagerEntrypoint, optional
+        By default zarrdask's own; ``"dask"`` is xarray's.
+    strict : bool, optional
+        As in `zarrdask.open_array`.
+    phony_dims : bool
+        Whether arrays without dimension names are opened: their dimensions are named
+        ``phony_dim_0``, ``phony_dim_1``, ...
+
+    Other Parameters
+    ----------------
+    decode_cf, mask_and_scale, decode_times, concat_characters, decode_coords, drop_variables
+    consolidated, overwrite_encoded_chunks, storage_options, decode_timedelta, use_cftime
+    zarr_format, use_zarr_fill_value_as_mask, from_array_kwargs, create_default_indexes
+        As in `xarray.open_zarr`.
+
+    Returns
+    -------
+    xarray.Dataset
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is no such group; it is a FileNotFoundError.
+
+    Examples
+    --------
+    >>> import zarrdask
+    >>> store = {}
+    >>> z = zarrdask.create_array(
+    ...     store, "t", shape=(4, 6), dtype="i4", chunks=(2, 3), dimension_names=("y", "x")
+    ... )
+    >>> open_zarr(store).sizes
+    Frozen({'y': 4, 'x': 6})
+    """
+    if isinstance(store, MutableMapping):
+        store = resolve(store)  # xarray would compute a hash of all its values
+    return xarray.open_dataset(
+        store,
+        engine=ZarrdaskBackendEntrypoint,
+        chunks=dict(chunks) if isinstance(chunks, dict) else chunks,
+        decode_cf=decode_cf,
+        mask_and_scale=mask_and_scale,
+        decode_times=decode_times,
+        concat_characters=concat_characters,
+        decode_coords=decode_coords,
+        drop_variables=drop_variables,
+        overwrite_encoded_chunks=overwrite_encoded_chunks,
+        decode_timedelta=decode_timedelta,
+        use_cftime=use_cftime,
+        chunked_array_type=chunked_array_type or ZarrdaskManager(),
+        from_array_kwargs=from_array_kwargs or {},
+        create_default_indexes=create_default_indexes,
+        group=group,
+        consolidated=consolidated,
+        storage_options=storage_options,
+        zarr_format=zarr_format,
+        use_zarr_fill_value_as_mask=use_zarr_fill_value_as_mask,
+        strict=strict,
+        phony_dims=phony_dims,
+    )
+
+
+def open_mfdataset(
+    paths: str | os.PathLike[str] | Sequence[Any],
+    chunks: Any = _STORED,
+    *,
+    chunked_array_type: Any = None,
+    storage_options: dict[str, Any] | None = None,
+    **options: Any,
+) -> "Dataset":
+    """Open several Zarr groups as one dataset; see `xarray.open_mfdataset`.
+
+    Parameters
+    ----------
+    paths : str, os.PathLike or (nested) sequence
+        Where the groups are. One text may be a pattern (``"s3://bucket/*.zarr"``) for any file
+        system of fsspec; the groups are then sorted by their paths.
+    chunks, chunked_array_type
+        As in `open_zarr`.
+    storage_options : dict, optional
+        For fsspec.
+    **options
+        As in `xarray.open_mfdataset`.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If nothing matches a pattern; it is a FileNotFoundError.
+    """
+    if isinstance(paths, str | os.PathLike):
+        paths = _matching(os.fspath(paths), storage_options)
+    if storage_options is not None:
+        options["storage_options"] = storage_options
+    return xarray.open_mfdataset(
+        paths,
+        chunks=dict(chunks) if isinstance(chunks, dict) else chunks,
+        engine=ZarrdaskBackendEntrypoint,
+        chunked_array_type=chunked_array_type or ZarrdaskManager(),
+        **options,
+    )
+
+
+def _matching(pattern: str, storage_options: dict[str, Any] | None) -> list[str]:
+    """Return the paths or URLs that match a pattern, sorted."""
+    import fsspec
+
+    files, path = fsspec.core.url_to_fs(pattern, **(storage_options or {}))
+    paths = sorted(files.glob(path)) if any(c in path for c in "*?[") else [path]
+    if not paths:
+        raise NodeNotFoundError(
+            "no such file or directory: nothing matches the pattern", key=pattern
+        )
+    is_remote = "://" in pattern or "::" in pattern
+    return [files.unstrip_protocol(path) for path in paths] if is_remote else paths
