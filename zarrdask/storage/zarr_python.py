@@ -72,11 +72,11 @@ class ZarrPythonStore(Store):
         self.inner = inner
 
     @property
-    def url(self) -> str:  # noqa: D102
+    def url(self) -> str:
         return str(self.inner)
 
     @property
-    def token(self) -> str:  # noqa: D102
+    def token(self) -> str:
         return f"{type(self.inner).__name__} {self.inner}"
 
     @property
@@ -85,11 +85,11 @@ class ZarrPythonStore(Store):
         return not is_zarr_object(self.inner, "MemoryStore")
 
     @property
-    def writeable(self) -> bool:  # noqa: D102
+    def writeable(self) -> bool:
         return not self.inner.read_only
 
     @property
-    def listable(self) -> bool:  # noqa: D102
+    def listable(self) -> bool:
         return bool(self.inner.supports_listing)
 
     def __eq__(self, other: object) -> bool:
@@ -103,20 +103,20 @@ class ZarrPythonStore(Store):
 
     # ---- reading
 
-    def get(self, key: str) -> bytes | None:  # noqa: D102
+    def get(self, key: str) -> bytes | None:
         value: bytes | None = self._run(self._get(key), key)
         return value
 
-    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:  # noqa: D102
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         for batch in _batches(keys):
             yield from self._run(_gather([self._get(key) for key in batch]), batch[0])
 
-    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:  # noqa: D102
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         part: bytes | None = self._run(self._get(key, _byte_range(start, length)), key)
         # A request for the end of a value takes no length.
         return part if part is None or start >= 0 else part[:length]
 
-    def get_ranges(  # noqa: D102
+    def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         for batch in _batches(ranges):
@@ -129,14 +129,14 @@ class ZarrPythonStore(Store):
 
     # ---- writing
 
-    def set(self, key: str, value: Buffer) -> None:  # noqa: D102
+    def set(self, key: str, value: Buffer) -> None:
         buffer = _prototype().buffer.from_bytes(bytes(value))
         self._change(self.inner.set(key, buffer), key)
 
-    def erase(self, key: str) -> None:  # noqa: D102
+    def erase(self, key: str) -> None:
         self._change(self.inner.delete(key), key)
 
-    def erase_prefix(self, prefix: str) -> None:  # noqa: D102
+    def erase_prefix(self, prefix: str) -> None:
         prefix = check_prefix(prefix)
         self._change(self.inner.delete_dir(prefix.rstrip("/")), prefix)
 
@@ -148,7 +148,7 @@ class ZarrPythonStore(Store):
 
     # ---- listing
 
-    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+    def list_dir(self, prefix: str) -> Names:
         prefix = check_prefix(prefix)
         names = self._run(_collect(self.inner.list_dir, prefix.rstrip("/")), prefix)
         names = sorted({name.rstrip("/") for name in names})
@@ -161,7 +161,7 @@ class ZarrPythonStore(Store):
         keys = [name for name, is_key in listed if is_key]
         return keys, [name for name, is_key in listed if not is_key]
 
-    def list_prefix(self, prefix: str) -> Iterator[str]:  # noqa: D102
+    def list_prefix(self, prefix: str) -> Iterator[str]:
         prefix = check_prefix(prefix)
         keys = self._run(_collect(self.inner.list_prefix, prefix), prefix)
         return iter(sorted(keys))

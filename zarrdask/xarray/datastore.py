@@ -203,7 +203,7 @@ class ListedStore(WrappedStore):
         self.prefix = prefix
         self.names = names
 
-    def list_dir(self, prefix: str) -> Names:  # noqa: D102
+    def list_dir(self, prefix: str) -> Names:
         return self.names if prefix == self.prefix else self.inner.list_dir(prefix)
 
 
@@ -254,7 +254,7 @@ class ZarrdaskDataStore(AbstractDataStore):
         self.phony_dims = phony_dims
         self.source = source
 
-    def get_variables(self) -> dict[str, Variable]:  # noqa: D102
+    def get_variables(self) -> dict[str, Variable]:
         dimensions = self._dimensions()
         return {
             name: self._variable(name, array, dimensions[name])
@@ -286,11 +286,11 @@ class ZarrdaskDataStore(AbstractDataStore):
         encoding = conventions.variable_encoding(array, dims, mask=mask)
         return Variable(dims, LazilyIndexedArray(lazy), attributes, encoding)
 
-    def get_attrs(self) -> dict[str, Any]:  # noqa: D102
+    def get_attrs(self) -> dict[str, Any]:
         attributes = dict(self.group.metadata.attributes)
         return conventions.without_nczarr(attributes)
 
-    def get_encoding(self) -> dict[str, Any]:  # noqa: D102
+    def get_encoding(self) -> dict[str, Any]:
         return {} if self.source is None else {"source": self.source}
 
 
