@@ -7,6 +7,7 @@ output, in a working directory ``/tmp``.
 import io
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tokenize
@@ -86,10 +87,9 @@ def _value(text):
 
 
 def test_every_setting_is_documented_with_its_default():
-    page, readme = (ROOT / "docs" / "configuration.md").read_text(), PAGES[0].read_text()
+    page = (ROOT / "docs" / "configuration.md").read_text()
     rows = re.findall(r"^\| `zarrdask\.([\w-]+)` \| `?(\w+)`? \|", page, re.MULTILINE)
     assert {name: _value(default) for name, default in rows} == config.DEFAULTS
-    assert all(f"\n| `{name}` |" in readme for name in config.DEFAULTS)
 
 
 def test_every_error_is_documented():
@@ -102,6 +102,27 @@ def test_every_error_is_documented():
             base.__name__ for base in found[name].__bases__ if base is not errors.ZarrdaskError
         ]
         assert also.split("`, `") == bases, name
+
+
+GALLERY = dict(
+    re.findall(
+        r'^```text title="python examples/(\w+)\.py"\n(.*?)^```$',
+        (ROOT / "docs" / "gallery.md").read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+)
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_examples_of_the_gallery_print_what_the_page_shows(name, tmp_path, capsys):
+    with dask.config.set({"temporary-directory": str(tmp_path)}):
+        runpy.run_path(str(ROOT / "examples" / f"{name}.py"))["main"](tmp_path)
+    assert capsys.readouterr().out == GALLERY[name]
+
+
+def test_the_gallery_shows_every_example():
+    scripts = {path.stem for path in (ROOT / "examples").glob("*.py")}
+    assert scripts == {*GALLERY, "quickstart", "draw"}
 
 
 def test_quickstart(tmp_path):
