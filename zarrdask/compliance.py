@@ -22,11 +22,11 @@ _collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
 
 def is_strict() -> bool:
     """Whether tolerances are errors: as the `strict` argument says, else as configured."""
-    chosen = _strict.get()
-    return bool(config.get("strict")) if chosen is None else chosen
+    strict = _strict.get()
+    return bool(config.get("strict")) if strict is None else strict
 
 
-def is_quiet() -> bool:
+def already_reported() -> bool:
     """Whether what is parsed was opened before: what there was to say, or to allow, was then."""
     return _quiet.get()
 
@@ -54,13 +54,13 @@ def strictness(strict: bool | None, *, quiet: bool = False) -> Iterator[None]:  
 
 
 @contextmanager
-def collecting() -> Iterator[list[str]]:
+def collect_deviations() -> Iterator[list[str]]:
     """Collect all that is accepted though a rule forbids it, instead of warning of some."""
-    found: list[str] = []
-    token = _collected.set(found)
+    deviations: list[str] = []
+    token = _collected.set(deviations)
     try:
         with strictness(strict=False):
-            yield found
+            yield deviations
     finally:
         _collected.reset(token)
 
@@ -99,10 +99,10 @@ def report_deviation(
     if collected is not None:
         collected.append(str(error))
     elif warn:
-        note(str(error))
+        warn_compliance(str(error))
 
 
-def note(text: str) -> None:
+def warn_compliance(text: str) -> None:
     """Warn of a reading that may not be what the writer meant."""
     collected = _collected.get()
     if collected is not None:

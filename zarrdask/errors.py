@@ -3,18 +3,18 @@
 from typing import Any, Self
 
 #: The most characters of a value that a message quotes.
-MAX_QUOTED = 200
+MAX_VALUE_LENGTH = 200
 
 #: The most characters of the other parts of a message, which may contain names from documents.
-MAX_WORDS = 1000
+MAX_PART_LENGTH = 1000
 
 
-def cut(text: str, length: int) -> str:
+def shorten(text: str, length: int) -> str:
     """Return a text, its middle left out if it is longer than some length.
 
     Examples
     --------
-    >>> cut("0123456789" * 3, 12)
+    >>> shorten("0123456789" * 3, 12)
     '012345...<18 characters left out>...456789'
     """
     if len(text) <= length:
@@ -29,7 +29,7 @@ def quoted(value: object) -> str:
         text = repr(value)
     except RecursionError:
         text = f"<a deeply nested {type(value).__name__}>"
-    return cut(text, MAX_QUOTED)
+    return shorten(text, MAX_VALUE_LENGTH)
 
 
 class ZarrdaskError(Exception):
@@ -56,13 +56,13 @@ class ZarrdaskError(Exception):
 
     def __str__(self) -> str:
         # Values, and names in keys, may come from hostile documents and be as long as these.
-        text = cut(self.message, MAX_WORDS)
+        text = shorten(self.message, MAX_PART_LENGTH)
         if self.key is not None:
-            text = f"{cut(self.key, MAX_WORDS)}: {text}"
+            text = f"{shorten(self.key, MAX_PART_LENGTH)}: {text}"
         if self.found is not None:
             text += f"; found {quoted(self.found)}"
         if self.expected is not None:
-            text += f"; expected {cut(str(self.expected), MAX_WORDS)}"
+            text += f"; expected {shorten(str(self.expected), MAX_PART_LENGTH)}"
         return text
 
     def within(self, place: str) -> Self:

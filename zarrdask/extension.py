@@ -44,20 +44,20 @@ class Definition:
 
     def to_json(self) -> dict[str, Any]:
         """Return the object form."""
-        found: dict[str, Any] = {"name": self.name}
+        document: dict[str, Any] = {"name": self.name}
         if self.configuration:
-            found["configuration"] = dict(self.configuration)
+            document["configuration"] = dict(self.configuration)
         if not self.must_understand:
-            found["must_understand"] = False
-        return found
+            document["must_understand"] = False
+        return document
 
 
-def parse_definition(found: Any, key: str) -> Definition:
+def parse_definition(value: Any, key: str) -> Definition:
     """Return an extension definition: an object, or a name alone as short-hand.
 
     Parameters
     ----------
-    found : str or dict
+    value : str or dict
         From a document.
     key : str
         The member where it stands.
@@ -72,27 +72,31 @@ def parse_definition(found: Any, key: str) -> Definition:
     >>> parse_definition("int32", "data_type") == parse_definition({"name": "int32"}, "data_type")
     True
     """
-    members = {"name": found} if isinstance(found, str) else found
+    members = {"name": value} if isinstance(value, str) else value
     if not isinstance(members, dict) or not isinstance(members.get("name"), str):
-        raise _bad(found, key)
+        raise _bad(value, key)
     name = check_name(members["name"], key)
     settings = members.get("configuration", {})
-    must = members.get("must_understand", True)
-    if not isinstance(settings, dict) or not isinstance(must, bool) or set(members) - _MEMBERS:
-        raise _bad(found, f"{key} {name}")
-    return Definition(name, settings, must)
+    must_understand = members.get("must_understand", True)
+    if (
+        not isinstance(settings, dict)
+        or not isinstance(must_understand, bool)
+        or set(members) - _MEMBERS
+    ):
+        raise _bad(value, f"{key} {name}")
+    return Definition(name, settings, must_understand)
 
 
-def is_uri(found: Any) -> bool:
+def is_uri(value: Any) -> bool:
     """Whether something can name an extension in the v3 draft: a URI, which is never fetched."""
-    return isinstance(found, str) and bool(_ANY_URI.match(found))
+    return isinstance(value, str) and bool(_ANY_URI.match(value))
 
 
-def _bad(found: Any, key: str) -> MetadataError:
+def _bad(value: Any, key: str) -> MetadataError:
     return MetadataError(
         "not an extension definition",
         key=key,
-        found=found,
+        found=value,
         expected='a name, or {"name": ..., "configuration": {...}, "must_understand": ...}',
     )
 
@@ -188,10 +192,10 @@ class Registry(Generic[T]):
         UnsupportedError
             If nothing is.
         """
-        found = self.get(name)
-        if found is None:
+        item = self.get(name)
+        if item is None:
             raise self.unknown(name)
-        return found
+        return item
 
     def unknown(self, name: Any) -> UnsupportedError:
         """Return the error for a name that nothing is known under: it tells those like it."""

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from zarrdask.dtypes.fill_values import NO_FILL_VALUE
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.metadata.convert import convert, convert_group
-from zarrdask.metadata.create import ArrayOptions, plan_array
+from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.losses import group_losses, losses
 from zarrdask.metadata.model import GroupMetadata
+from zarrdask.metadata.options import ArrayOptions
 from zarrdask.rewrite.move import way_between
 
 FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")

@@ -44,7 +44,7 @@ class DataType:
             expected=_advice(self.dtype),
         )
 
-    def parse_fill(self, found: Any) -> Any:
+    def parse_fill(self, value: Any) -> Any:
         """Return the scalar of `dtype` that a v3 ``fill_value`` stands for.
 
         Raises
@@ -120,20 +120,20 @@ def check_configuration(
         )
 
 
-def integer(name: str, configuration: Mapping[str, Any], member: str, most: int) -> int:
+def integer(name: str, configuration: Mapping[str, Any], member: str, maximum: int) -> int:
     """Return a positive integer from the configuration of a data type.
 
     Raises
     ------
     MetadataError
-        If it is none, or larger than `most`.
+        If it is none, or larger than `maximum`.
     """
-    found = configuration[member]
-    if type(found) is not int or not 1 <= found <= most:
+    value = configuration[member]
+    if type(value) is not int or not 1 <= value <= maximum:
         raise MetadataError(
             f"not a permitted {member}",
             key=f"data_type {name}",
-            found=found,
-            expected=f"an integer from 1 to {most}",
+            found=value,
+            expected=f"an integer from 1 to {maximum}",
         )
-    return found
+    return value

@@ -23,7 +23,7 @@ _FIELDS = ("re", "im")
 
 
 @dataclass(frozen=True)
-class Pair(DataType):
+class ComplexPair(DataType):
     """A complex number as a pair of narrow floats."""
 
     @property
@@ -34,10 +34,10 @@ class Pair(DataType):
     def to_json(self) -> str:
         return f"{_PREFIX}{name_of(self.part) or self.part.name}"
 
-    def parse_fill(self, found: Any) -> Any:
-        if not isinstance(found, list) or len(found) != 2:
-            raise bad_fill(found, f"[real, imaginary] for {self.to_json()}")
-        return self._join(*(parse_v3(half, self.part) for half in found))
+    def parse_fill(self, value: Any) -> Any:
+        if not isinstance(value, list) or len(value) != 2:
+            raise bad_fill(value, f"[real, imaginary] for {self.to_json()}")
+        return self._join(*(parse_v3(half, self.part) for half in value))
 
     def render_fill(self, value: Any) -> Any:
         return [render_v3(value[field], self.part) for field in _FIELDS]
@@ -65,8 +65,8 @@ class Pair(DataType):
         if dtype.names != _FIELDS:
             return None
         part = dtype["re"]
-        known = kind_of(part) == "f" and (name_of(part) or part.name) in PARTS
-        return cls(dtype) if known and dtype == _pair_of(part) else None
+        is_known = kind_of(part) == "f" and (name_of(part) or part.name) in PARTS
+        return cls(dtype) if is_known and dtype == _pair_of(part) else None
 
 
 def _pair_of(part: np.dtype[Any]) -> np.dtype[Any]:

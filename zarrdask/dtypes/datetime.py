@@ -20,7 +20,7 @@ _NAT = int(np.iinfo(np.int64).min)
 
 
 @dataclass(frozen=True)
-class Ticks(DataType):
+class TimeCount(DataType):
     """A count, in 64 bits, of a multiple of a unit of time; since 1970 or of a span."""
 
     def to_json(self) -> dict[str, Any]:
@@ -28,11 +28,11 @@ class Ticks(DataType):
         settings = {"unit": unit, "scale_factor": factor}
         return {"name": _NAMES[self.dtype.kind], "configuration": settings}
 
-    def parse_fill(self, found: Any) -> Any:
-        ticks = _NAT if found == "NaT" else found
-        if type(ticks) is not int or not -(2**63) <= ticks < 2**63:
-            raise bad_fill(found, f"an integer of 64 bits or 'NaT' for {self.dtype}")
-        return np.array(ticks, "i8").view(self.dtype.newbyteorder("="))[()]
+    def parse_fill(self, value: Any) -> Any:
+        count = _NAT if value == "NaT" else value
+        if type(count) is not int or not -(2**63) <= count < 2**63:
+            raise bad_fill(value, f"an integer of 64 bits or 'NaT' for {self.dtype}")
+        return np.array(count, "i8").view(self.dtype.newbyteorder("="))[()]
 
     def render_fill(self, value: Any) -> Any:
         return "NaT" if np.isnat(value) else int(np.asarray(value).view("i8"))
@@ -40,13 +40,13 @@ class Ticks(DataType):
     @classmethod
     def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration, ("unit", "scale_factor"))
-        found = configuration["unit"]
-        unit = "us" if found in _MICRO else found
+        unit_name = configuration["unit"]
+        unit = "us" if unit_name in _MICRO else unit_name
         if unit not in _UNITS:
             raise MetadataError(
                 "unknown unit of time",
                 key=f"data_type {name}",
-                found=found,
+                found=unit_name,
                 expected=", ".join(_UNITS),
             )
         factor = integer(name, configuration, "scale_factor", _MOST)

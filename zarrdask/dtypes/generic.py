@@ -25,9 +25,9 @@ def as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
 
 def _counts(value: Any, kind: str) -> np.ndarray | None:
     """Return the counts of a unit of time that a value holds, or None if it holds others."""
-    found = np.asarray(value)
-    if found.dtype.kind in "SU":
+    array = np.asarray(value)
+    if array.dtype.kind in "SU":
         # Every unit takes the text of a count, or "NaT", for the same count.
         times = np.array(value, f"{kind}8[s]")
         return times.view("i8") if kind == "m" or np.isnat(times).all() else None
-    return found if np.can_cast(found.dtype, np.int64) else None
+    return array if np.can_cast(array.dtype, np.int64) else None

@@ -40,7 +40,7 @@ def dtype_named(name: str) -> np.dtype[Any]:
         If the package is not installed, or too old.
     """
     try:
-        found: np.dtype[Any] = np.dtype(getattr(import_module("ml_dtypes"), name))
+        dtype: np.dtype[Any] = np.dtype(getattr(import_module("ml_dtypes"), name))
     except (ImportError, AttributeError) as error:
         raise UnsupportedError(
             "this data type needs the package ml_dtypes",
@@ -48,7 +48,7 @@ def dtype_named(name: str) -> np.dtype[Any]:
             found=name,
             expected="pip install 'zarrdask[ml_dtypes]'",
         ) from error
-    return found
+    return dtype
 
 
 def name_of(dtype: np.dtype[Any]) -> str | None:
@@ -73,8 +73,8 @@ def limits(dtype: np.dtype[Any]) -> tuple[int, int]:
     """Return the least and the greatest number of an integer type."""
     name = name_of(dtype)
     if name is None:
-        found = np.iinfo(dtype)
-        return int(found.min), int(found.max)
+        info = np.iinfo(dtype)
+        return int(info.min), int(info.max)
     bits = BITS[name]
     return (0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
@@ -89,26 +89,26 @@ def nearest(value: float, dtype: np.dtype[Any]) -> Any:
         (infinity, NaN, zero, a sign).
     """
     with np.errstate(all="ignore"):
-        found = np.asarray(_odd_float32(value)).astype(dtype)[()]
-        back = float(found)
+        scalar = np.asarray(_odd_float32(value)).astype(dtype)[()]
+        rounded = float(scalar)
     if math.isnan(value):
-        there = math.isnan(back)
+        is_representable = math.isnan(rounded)
     elif math.isinf(value):
-        there = back == value
+        is_representable = rounded == value
     else:
         largest = float(import_module("ml_dtypes").finfo(dtype).max)
-        there = abs(value) <= largest and math.isfinite(back)
-    if not there:
+        is_representable = abs(value) <= largest and math.isfinite(rounded)
+    if not is_representable:
         raise OverflowError(f"{dtype} has no {value}")
-    return found
+    return scalar
 
 
 def _odd_float32(value: float) -> Any:
     """Return a number as float32, rounded so that rounding once more errs no more (to odd)."""
-    found = np.float32(value)
-    back = float(found)
-    if back == value or math.isnan(value) or math.isinf(value):
-        return found
-    if abs(back) > abs(value):
-        found = np.nextafter(found, np.float32(0))
-    return (np.asarray(found).view("u4") | np.uint32(1)).view("f4")[()]
+    narrow = np.float32(value)
+    rounded = float(narrow)
+    if rounded == value or math.isnan(value) or math.isinf(value):
+        return narrow
+    if abs(rounded) > abs(value):
+        narrow = np.nextafter(narrow, np.float32(0))
+    return (np.asarray(narrow).view("u4") | np.uint32(1)).view("f4")[()]

@@ -11,11 +11,11 @@ import numpy as np
 
 from zarrdask.dtypes.base import DataType, check_configuration
 from zarrdask.dtypes.ml import dtype_named, name_of
-from zarrdask.dtypes.numeric import Plain
+from zarrdask.dtypes.numeric import CoreType
 
 
 @dataclass(frozen=True)
-class Narrow(Plain):
+class NarrowNumber(CoreType):
     """A number of ml_dtypes, under the same name in v3."""
 
     def to_json(self) -> str:

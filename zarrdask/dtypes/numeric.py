@@ -26,18 +26,18 @@ _MOST = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Plain(DataType):
+class CoreType(DataType):
     """A type whose fill values are spelled as v3's core says for its dtype (C-31 to C-34)."""
 
-    def parse_fill(self, found: Any) -> Any:
-        return parse_v3(found, self.dtype)
+    def parse_fill(self, value: Any) -> Any:
+        return parse_v3(value, self.dtype)
 
     def render_fill(self, value: Any) -> Any:
         return render_v3(value, self.dtype)
 
 
 @dataclass(frozen=True)
-class Scalar(Plain):
+class Scalar(CoreType):
     """A number or a truth value that NumPy has too, under the same name."""
 
     def to_json(self) -> str:
@@ -54,7 +54,7 @@ class Scalar(Plain):
 
 
 @dataclass(frozen=True)
-class Raw(Plain):
+class RawBytes(CoreType):
     """``r<bits>``: bytes without meaning, of one length (conformance B-36, C-34)."""
 
     def to_json(self) -> str:
@@ -75,5 +75,5 @@ class Raw(Plain):
 
     @classmethod
     def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
-        plain = dtype.type is np.void and dtype.names is None and dtype.subdtype is None
-        return cls(dtype) if plain and dtype.itemsize else None
+        is_raw = dtype.type is np.void and dtype.names is None and dtype.subdtype is None
+        return cls(dtype) if is_raw and dtype.itemsize else None

@@ -12,7 +12,7 @@ from zarrdask.dtypes.fill_values import bad_fill
 from zarrdask.errors import MetadataError
 
 #: The largest element, in bytes, that NumPy can have.
-MOST_BYTES = 2**31 - 1
+MAX_NUMPY_BYTES = 2**31 - 1
 _KINDS = {"null_terminated_bytes": "S", "raw_bytes": "V"}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
@@ -25,11 +25,11 @@ class FixedText(DataType):
         settings = {"length_bytes": self.dtype.itemsize}
         return {"name": "fixed_length_utf32", "configuration": settings}
 
-    def parse_fill(self, found: Any) -> Any:
-        most = self.dtype.itemsize // 4
-        if not isinstance(found, str) or len(found) > most:
-            raise bad_fill(found, f"a text of at most {most} characters")
-        return np.array(found, self.dtype.newbyteorder("="))[()]
+    def parse_fill(self, value: Any) -> Any:
+        max_characters = self.dtype.itemsize // 4
+        if not isinstance(value, str) or len(value) > max_characters:
+            raise bad_fill(value, f"a text of at most {max_characters} characters")
+        return np.array(value, self.dtype.newbyteorder("="))[()]
 
     def render_fill(self, value: Any) -> Any:
         return str(value)
@@ -37,7 +37,7 @@ class FixedText(DataType):
     @classmethod
     def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration, ("length_bytes",))
-        length = integer(name, configuration, "length_bytes", MOST_BYTES)
+        length = integer(name, configuration, "length_bytes", MAX_NUMPY_BYTES)
         if length % 4:
             raise MetadataError(
                 "a code point has four bytes",
@@ -64,11 +64,11 @@ class FixedBytes(DataType):
         settings = {"length_bytes": self.dtype.itemsize}
         return {"name": _NAMES[self.dtype.kind], "configuration": settings}
 
-    def parse_fill(self, found: Any) -> Any:
+    def parse_fill(self, value: Any) -> Any:
         size = self.dtype.itemsize
-        data = parse_base64(found, f"base64 of {size} bytes")
+        data = parse_base64(value, f"base64 of {size} bytes")
         if len(data) > size or (self.dtype.kind == "V" and len(data) < size):
-            raise bad_fill(found, f"base64 of {size} bytes, not {len(data)}")
+            raise bad_fill(value, f"base64 of {size} bytes, not {len(data)}")
         return np.frombuffer(data.ljust(size, b"\0"), self.dtype)[0]
 
     def render_fill(self, value: Any) -> Any:
@@ -77,7 +77,7 @@ class FixedBytes(DataType):
     @classmethod
     def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration, ("length_bytes",))
-        length = integer(name, configuration, "length_bytes", MOST_BYTES)
+        length = integer(name, configuration, "length_bytes", MAX_NUMPY_BYTES)
         return cls(np.dtype(f"{_KINDS[name]}{length}"))
 
     @classmethod
@@ -94,10 +94,10 @@ class Text(DataType):
     def to_json(self) -> str:
         return "string"
 
-    def parse_fill(self, found: Any) -> str:
-        if not isinstance(found, str):
-            raise bad_fill(found, "a string")
-        return found
+    def parse_fill(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise bad_fill(value, "a string")
+        return value
 
     def render_fill(self, value: Any) -> str:
         return str(value)
@@ -141,13 +141,13 @@ class Bytes(DataType):
     def to_json(self) -> str:
         return self.name
 
-    def parse_fill(self, found: Any) -> bytes:
+    def parse_fill(self, value: Any) -> bytes:
         expected = "base64, or a list of integers from 0 to 255"
-        if not isinstance(found, list):
-            return parse_base64(found, expected)
-        if any(type(n) is not int or not 0 <= n <= 255 for n in found):
-            raise bad_fill(found, expected)
-        return bytes(found)
+        if not isinstance(value, list):
+            return parse_base64(value, expected)
+        if any(type(n) is not int or not 0 <= n <= 255 for n in value):
+            raise bad_fill(value, expected)
+        return bytes(value)
 
     def render_fill(self, value: Any) -> str:
         return base64.b64encode(value).decode()
@@ -173,7 +173,7 @@ class Bytes(DataType):
         return None
 
 
-def parse_base64(found: Any, expected: str) -> bytes:
+def parse_base64(value: Any, expected: str) -> bytes:
     """Return the bytes that a base64 string stands for.
 
     Raises
@@ -181,9 +181,9 @@ def parse_base64(found: Any, expected: str) -> bytes:
     MetadataError
         If it is none.
     """
-    if not isinstance(found, str):
-        raise bad_fill(found, expected)
+    if not isinstance(value, str):
+        raise bad_fill(value, expected)
     try:
-        return base64.b64decode(found, validate=True)
+        return base64.b64decode(value, validate=True)
     except ValueError as error:
-        raise bad_fill(found, expected) from error
+        raise bad_fill(value, expected) from error

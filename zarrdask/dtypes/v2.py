@@ -15,7 +15,7 @@ _MICRO = str.maketrans("\u03bc\u00b5", "uu")
 _EXPECTED = "a NumPy typestr such as '<f4' or '|b1', or a list of fields"
 
 
-def parse_dtype(found: Any, key: str = "dtype") -> np.dtype[Any]:
+def parse_dtype(value: Any, key: str = "dtype") -> np.dtype[Any]:
     """Return the NumPy dtype of a ``.zarray`` dtype (conformance A-19 to A-28).
 
     Raises
@@ -25,21 +25,21 @@ def parse_dtype(found: Any, key: str = "dtype") -> np.dtype[Any]:
     UnsupportedError
         If NumPy has no such type, or its elements are too large.
     """
-    if isinstance(found, str):
-        return _parse_typestr(found, key)
-    if isinstance(found, list) and found:
-        fields = [_parse_field(field, key) for field in found]
+    if isinstance(value, str):
+        return _parse_typestr(value, key)
+    if isinstance(value, list) and value:
+        fields = [_parse_field(field, key) for field in value]
         try:
             check_item_size(sum(np.dtype([field]).itemsize for field in fields), key)
             return np.dtype(fields)
         except (TypeError, ValueError) as error:
-            raise MetadataError(f"not a data type: {error}", key=key, found=found) from error
-    raise MetadataError("not a data type", key=key, found=found, expected=_EXPECTED)
+            raise MetadataError(f"not a data type: {error}", key=key, found=value) from error
+    raise MetadataError("not a data type", key=key, found=value, expected=_EXPECTED)
 
 
 def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
-    plain = text.translate(_MICRO)
-    match = _TYPESTR.fullmatch(plain)
+    typestr = text.translate(_MICRO)
+    match = _TYPESTR.fullmatch(typestr)
     if match is None:
         raise MetadataError("not a data type", key=key, found=text, expected=_EXPECTED)
     order, kind, size, unit = match.groups()
@@ -63,7 +63,7 @@ def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
     if not size.strip("0"):
         raise MetadataError("the item size is missing", key=key, found=text, expected=_EXPECTED)
     try:
-        dtype = np.dtype(plain)
+        dtype = np.dtype(typestr)
     except (TypeError, ValueError) as error:
         raise UnsupportedError("NumPy has no such data type", key=key, found=text) from error
     check_item_size(dtype.itemsize, key)

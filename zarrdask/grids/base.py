@@ -85,7 +85,7 @@ GRIDS: Registry[type[ChunkGridClass]] = Registry(
 )
 
 
-def parse_grid(found: Any, shape: Shape) -> ChunkGrid:
+def parse_grid(value: Any, shape: Shape) -> ChunkGrid:
     """Return the grid that ``chunk_grid`` describes: a name or an object (conformance C-18).
 
     Raises
@@ -95,11 +95,11 @@ def parse_grid(found: Any, shape: Shape) -> ChunkGrid:
     UnsupportedError
         If the name is unknown: ``must_understand`` makes no difference here (C-14).
     """
-    definition = parse_definition(found, "chunk_grid")
+    definition = parse_definition(value, "chunk_grid")
     return GRIDS.find(definition.name).from_configuration(definition.configuration, shape)
 
 
-def check_axes(found: Sequence[Any], shape: Shape, key: str) -> None:
+def check_axes(entries: Sequence[Any], shape: Shape, key: str) -> None:
     """Check that something has one entry for each axis.
 
     Raises
@@ -107,11 +107,11 @@ def check_axes(found: Sequence[Any], shape: Shape, key: str) -> None:
     MetadataError
         If it has more or less.
     """
-    if len(found) != len(shape):
+    if len(entries) != len(shape):
         raise MetadataError(
             "there must be one length for each dimension",
             key=key,
-            found=found,
+            found=entries,
             expected=f"{len(shape)} for shape {shape}",
         )
 
@@ -123,7 +123,7 @@ def extent_at(grid: ChunkGrid, index: Index) -> tuple[slice, ...]:
     (slice(3, 5, 1),)
     """
     places = zip(grid.start(index), grid.shape_of(index), grid.shape, strict=True)
-    return tuple(slice(at, min(at + length, size), 1) for at, length, size in places)
+    return tuple(slice(start, min(start + length, size), 1) for start, length, size in places)
 
 
 def extents(grid: ChunkGrid) -> Shape | tuple[Shape, ...]:

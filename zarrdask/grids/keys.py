@@ -159,7 +159,7 @@ KEY_ENCODINGS: Registry[Callable[[Mapping[str, Any]], ChunkKeyEncoding]] = Regis
 )
 
 
-def parse_keys(found: Any) -> ChunkKeyEncoding:
+def parse_keys(value: Any) -> ChunkKeyEncoding:
     """Return the encoding that ``chunk_key_encoding`` describes: a name or an object (C-18).
 
     Raises
@@ -169,5 +169,5 @@ def parse_keys(found: Any) -> ChunkKeyEncoding:
     UnsupportedError
         If the name is unknown: ``must_understand`` makes no difference here (C-14).
     """
-    definition = parse_definition(found, "chunk_key_encoding")
+    definition = parse_definition(value, "chunk_key_encoding")
     return KEY_ENCODINGS.find(definition.name)(definition.configuration)

@@ -12,7 +12,15 @@ import numpy as np
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.grids.base import Axis, Index, Shape, check_axes
 from zarrdask.grids.regular import RegularGrid
-from zarrdask.grids.runs import Lengths, Run, expand, is_length, needed, parse_runs, render_runs
+from zarrdask.grids.runs import (
+    Lengths,
+    Run,
+    expand,
+    is_length,
+    parse_runs,
+    render_runs,
+    trim_last_run,
+)
 
 
 @dataclass(frozen=True)
@@ -48,15 +56,15 @@ class RectilinearGrid:
 
     def __post_init__(self) -> None:
         check_axes(self.chunk_lengths, self.shape, "chunk_shapes")
-        plain = tuple(map(_plain, self.chunk_lengths, self.shape))
-        object.__setattr__(self, "chunk_lengths", plain)
+        lengths = tuple(map(_plain, self.chunk_lengths, self.shape))
+        object.__setattr__(self, "chunk_lengths", lengths)
 
     @classmethod
     def from_configuration(
         cls, configuration: Mapping[str, Any], shape: Shape
     ) -> "RectilinearGrid":
-        found = configuration.get("chunk_shapes")
-        if set(configuration) != {"kind", "chunk_shapes"} or not isinstance(found, list):
+        chunk_shapes = configuration.get("chunk_shapes")
+        if set(configuration) != {"kind", "chunk_shapes"} or not isinstance(chunk_shapes, list):
             raise MetadataError(
                 "not the configuration of a rectilinear grid",
                 key="chunk_grid",
@@ -70,8 +78,11 @@ class RectilinearGrid:
                 found=configuration["kind"],
                 expected="'inline'",
             )
-        check_axes(found, shape, "chunk_shapes")
-        axes = [needed(parse_runs(item), size) for item, size in zip(found, shape, strict=True)]
+        check_axes(chunk_shapes, shape, "chunk_shapes")
+        axes = [
+            trim_last_run(parse_runs(item), size)
+            for item, size in zip(chunk_shapes, shape, strict=True)
+        ]
         return cls(shape, expand(axes))
 
     def to_json(self) -> dict[str, Any]:

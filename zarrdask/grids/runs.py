@@ -12,15 +12,15 @@ Run = tuple[int, int]
 
 #: The most lengths that the axes of a grid may have together; where all chunks of an axis are of
 #: one length, that counts as one.
-MOST_LENGTHS = 2**22
+MAX_LENGTHS = 2**22
 
 
-def is_length(found: Any) -> TypeGuard[int]:
+def is_length(value: Any) -> TypeGuard[int]:
     """Whether this is a chunk length, or a count, that metadata may have."""
-    return type(found) is int and 1 <= found < 2**63
+    return type(value) is int and 1 <= value < 2**63
 
 
-def parse_runs(found: Any) -> int | list[Run]:
+def parse_runs(value: Any) -> int | list[Run]:
     """Return the chunks along an axis as they are declared (conformance C-39).
 
     Raises
@@ -33,12 +33,12 @@ def parse_runs(found: Any) -> int | list[Run]:
     >>> parse_runs(4), parse_runs([[1, 3], 3])
     (4, [(1, 3), (3, 1)])
     """
-    if is_length(found):
-        return found
-    if not isinstance(found, list):
-        raise _not_lengths(found)
+    if is_length(value):
+        return value
+    if not isinstance(value, list):
+        raise _not_lengths(value)
     runs = []
-    for item in found:
+    for item in value:
         pair = item if isinstance(item, list) else [item, 1]
         if len(pair) != 2 or not all(map(is_length, pair)):
             raise _not_lengths(item)
@@ -46,16 +46,16 @@ def parse_runs(found: Any) -> int | list[Run]:
     return runs
 
 
-def _not_lengths(found: Any) -> MetadataError:
+def _not_lengths(value: Any) -> MetadataError:
     return MetadataError(
         "not chunk lengths",
         key="chunk_shapes",
-        found=found,
+        found=value,
         expected="a positive integer, or a list of them and of pairs [length, count]",
     )
 
 
-def needed(runs: int | list[Run], size: int) -> int | list[Run]:
+def trim_last_run(runs: int | list[Run], size: int) -> int | list[Run]:
     """Return runs of which the last is no longer than it has to be; one length if all are equal.
 
     So a count of 10**12 costs nothing where it stands for "and so on".
@@ -78,12 +78,12 @@ def expand(axes: list[int | list[Run]]) -> tuple[Lengths, ...]:
         If they are too many: a document may have any count.
     """
     count = sum(times for runs in axes if not isinstance(runs, int) for _, times in runs)
-    if count > MOST_LENGTHS:
+    if count > MAX_LENGTHS:
         raise UnsupportedError(
             "too many chunks of different lengths",
             key="chunk_shapes",
             found=count,
-            expected=f"at most {MOST_LENGTHS}",
+            expected=f"at most {MAX_LENGTHS}",
         )
     return tuple(
         runs if isinstance(runs, int) else tuple(n for n, times in runs for _ in range(times))

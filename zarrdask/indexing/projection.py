@@ -47,7 +47,7 @@ class Points(NamedTuple):
 Request = tuple[Pick, ...] | Points
 
 
-class Cuts(NamedTuple):
+class Projection(NamedTuple):
     """A request, cut at chunk boundaries: three lists with an entry for each chunk that it meets.
 
     Attributes
@@ -64,43 +64,43 @@ class Cuts(NamedTuple):
     insides: list[Request | None]
     outsides: list[Any]
 
-    def some(self, start: int, stop: int) -> "Cuts":
+    def some(self, start: int, stop: int) -> "Projection":
         """Return the entries from start to stop."""
         part = slice(start, stop)
-        return Cuts(self.indices[part], self.insides[part], self.outsides[part])
+        return Projection(self.indices[part], self.insides[part], self.outsides[part])
 
-    def ordered(self, key: Callable[[tuple[int, ...]], Any]) -> "Cuts":
+    def ordered(self, key: Callable[[tuple[int, ...]], Any]) -> "Projection":
         """Return the entries in the order of a key of the chunk's index."""
         keys = list(map(key, self.indices))
         order = sorted(range(len(keys)), key=keys.__getitem__)
-        return Cuts(
+        return Projection(
             [self.indices[i] for i in order],
             [self.insides[i] for i in order],
             [self.outsides[i] for i in order],
         )
 
 
-def cut(request: Request, axes: Sequence[Axis]) -> Cuts:
+def project(request: Request, axes: Sequence[Axis]) -> Projection:
     """Cut a request at the boundaries of the chunks along each axis."""
     if isinstance(request, Points):
         return _cut_points(request, axes)
-    found = [parts(pick, axis) for pick, axis in zip(request, axes, strict=True)]
-    indices = list(product(*([p.chunk for p in axis] for axis in found)))
-    wholes = map(all, product(*([p.whole for p in axis] for axis in found)))
-    insides = product(*([p.inside for p in axis] for axis in found))
-    outsides: Iterable[Any] = product(*([p.outside for p in axis] for axis in found))
+    axes_parts = [axis_parts(pick, axis) for pick, axis in zip(request, axes, strict=True)]
+    indices = list(product(*([p.chunk for p in axis] for axis in axes_parts)))
+    wholes = map(all, product(*([p.whole for p in axis] for axis in axes_parts)))
+    insides = product(*([p.inside for p in axis] for axis in axes_parts))
+    outsides: Iterable[Any] = product(*([p.outside for p in axis] for axis in axes_parts))
     if not all(isinstance(pick, slice) for pick in request):
         outsides = map(numpy_index, outsides)
-    elif not found:
+    elif not axes_parts:
         outsides = [...]  # a 0-d array indexed with () is no view of it
-    return Cuts(
+    return Projection(
         indices,
         [None if whole else inside for whole, inside in zip(wholes, insides, strict=True)],
         list(outsides),
     )
 
 
-def _cut_points(points: Points, axes: Sequence[Axis]) -> Cuts:
+def _cut_points(points: Points, axes: Sequence[Axis]) -> Projection:
     coordinates = points.coordinates
     numbers = np.stack([_numbers(c, axis) for c, axis in zip(coordinates, axes, strict=True)])
     order = np.lexsort(numbers[::-1])
@@ -111,13 +111,13 @@ def _cut_points(points: Points, axes: Sequence[Axis]) -> Cuts:
     insides: list[Request | None] = [
         Points(
             tuple(
-                c[group] - begin_of(i, axis)
+                c[group] - chunk_start(i, axis)
                 for c, i, axis in zip(coordinates, index, axes, strict=True)
             )
         )
         for group, index in zip(groups, indices, strict=True)
     ]
-    return Cuts(indices, insides, list(groups))
+    return Projection(indices, insides, list(groups))
 
 
 def _numbers(positions: np.ndarray, axis: Axis) -> np.ndarray:
@@ -127,7 +127,7 @@ def _numbers(positions: np.ndarray, axis: Axis) -> np.ndarray:
     return np.searchsorted(axis, positions, "right") - 1
 
 
-def begin_of(number: int, axis: Axis) -> int:
+def chunk_start(number: int, axis: Axis) -> int:
     """Return where a chunk begins along an axis."""
     return number * axis if isinstance(axis, int) else int(axis[number])
 
@@ -152,7 +152,7 @@ def permute(request: Request, axes: tuple[int, ...]) -> Request:
     return tuple(request[i] for i in axes)
 
 
-def parts(pick: Pick, axis: Axis) -> list[Part]:
+def axis_parts(pick: Pick, axis: Axis) -> list[Part]:
     """Cut a pick at the boundaries of the chunks of one axis.
 
     Parameters
@@ -166,9 +166,9 @@ def parts(pick: Pick, axis: Axis) -> list[Part]:
 
     Examples
     --------
-    >>> [(p.chunk, p.inside, p.outside) for p in parts(slice(2, 4, 1), 3)]
+    >>> [(p.chunk, p.inside, p.outside) for p in axis_parts(slice(2, 4, 1), 3)]
     [(0, slice(2, 3, 1), slice(0, 1, 1)), (1, slice(0, 1, 1), slice(1, 2, 1))]
-    >>> [(p.chunk, p.inside) for p in parts(slice(2, 6, 1), np.array([0, 1, 4, 6]))]
+    >>> [(p.chunk, p.inside) for p in axis_parts(slice(2, 6, 1), np.array([0, 1, 4, 6]))]
     [(1, slice(1, 3, 1)), (2, slice(0, 2, 1))]
     """
     if not isinstance(pick, slice):
@@ -181,19 +181,19 @@ def _slice_parts(pick: slice, chunk: int) -> list[Part]:
     start, stop, step = pick.start, pick.stop, pick.step
     if start >= stop:
         return []
-    found = []
-    at, taken = start, 0
-    while at < stop:
-        number = at // chunk
+    result = []
+    position, done = start, 0
+    while position < stop:
+        number = position // chunk
         begin = number * chunk
         end = min(begin + chunk, stop)
-        count = -(-(end - at) // step)
-        whole = step == 1 and at == begin and end == begin + chunk
-        inside = slice(at - begin, end - begin, step)
-        found.append(Part(number, inside, slice(taken, taken + count, 1), whole))
-        taken += count
-        at += count * step
-    return found
+        count = -(-(end - position) // step)
+        whole = step == 1 and position == begin and end == begin + chunk
+        inside = slice(position - begin, end - begin, step)
+        result.append(Part(number, inside, slice(done, done + count, 1), whole))
+        done += count
+        position += count * step
+    return result
 
 
 def _edge_parts(pick: slice, edges: np.ndarray) -> list[Part]:
@@ -203,26 +203,26 @@ def _edge_parts(pick: slice, edges: np.ndarray) -> list[Part]:
         return []
     first = int(np.searchsorted(edges, start, "right")) - 1
     near = edges[first : int(np.searchsorted(edges, stop)) + 1].tolist()
-    found = []
-    at, taken, number = start, 0, 0
-    while at < stop:
-        number = bisect_right(near, at, number) - 1
+    result = []
+    position, done, number = start, 0, 0
+    while position < stop:
+        number = bisect_right(near, position, number) - 1
         begin, end = near[number], min(near[number + 1], stop)
-        count = -(-(end - at) // step)
-        whole = step == 1 and at == begin and end == near[number + 1]
-        inside = slice(at - begin, end - begin, step)
-        found.append(Part(first + number, inside, slice(taken, taken + count, 1), whole))
-        taken += count
-        at += count * step
-    return found
+        count = -(-(end - position) // step)
+        whole = step == 1 and position == begin and end == near[number + 1]
+        inside = slice(position - begin, end - begin, step)
+        result.append(Part(first + number, inside, slice(done, done + count, 1), whole))
+        done += count
+        position += count * step
+    return result
 
 
 def _position_parts(pick: np.ndarray, axis: Axis) -> list[Part]:
     numbers = _numbers(pick, axis)
     order = np.argsort(numbers, kind="stable")
-    found = []
+    result = []
     edges = np.nonzero(np.diff(numbers[order]))[0] + 1
     for group in np.split(order, edges) if len(order) else []:
         number = int(numbers[group[0]])
-        found.append(Part(number, pick[group] - begin_of(number, axis), group, whole=False))
-    return found
+        result.append(Part(number, pick[group] - chunk_start(number, axis), group, whole=False))
+    return result

@@ -24,12 +24,12 @@ def within(part: Region, region: Region) -> Region:
 def view(values: np.ndarray, region: Region) -> np.ndarray:
     """Return a region of an array: an array also where there are no axes, no scalar."""
     index: Any = (*region, ...)
-    found: np.ndarray = values[index]
-    return found
+    result: np.ndarray = values[index]
+    return result
 
 
 def tiles(
-    region: Region, axes: Sequence[Axis], start: Shape, limit: int, least: int = 1
+    region: Region, axes: Sequence[Axis], start: Shape, limit: int, min_chunk_size: int = 1
 ) -> Iterator[Region]:
     """Cut a region at the boundaries of chunks; yield several together, of so many elements.
 
@@ -42,7 +42,7 @@ def tiles(
         Where the region's origin lies among the chunks.
     limit : int
         Elements, unless a chunk has more.
-    least : int
+    min_chunk_size : int
         For how many elements a chunk counts at least, however little of it lies in the region.
 
     Examples
@@ -53,12 +53,12 @@ def tiles(
     """
     cut = [cut_axis(*of) for of in zip(axes, region, start, strict=True)]
     longest = prod(max(map(_length, pairwise(edges)), default=0) for edges in cut)
-    room = limit // max(longest, least, 1)
+    budget = limit // max(longest, min_chunk_size, 1)
     joined = []
     # The last axes first: what lies together in memory is read together.
     for edges in reversed(cut):
-        count = max(min(len(edges) - 1, room), 1)
-        room //= count
+        count = max(min(len(edges) - 1, budget), 1)
+        budget //= count
         last = edges[-1:] if (len(edges) - 1) % count else []
         joined.append([slice(a, b, 1) for a, b in pairwise([*edges[::count], *last])])
     return product(*reversed(joined))
@@ -68,22 +68,22 @@ def _length(pair: tuple[int, int]) -> int:
     return pair[1] - pair[0]
 
 
-def cut_axis(axis: Axis, pick: slice, at: int = 0) -> list[int]:
+def cut_axis(axis: Axis, pick: slice, origin: int = 0) -> list[int]:
     """Return where a slice is cut by chunks along an axis, with both its ends.
 
     Parameters
     ----------
-    at : int
+    origin : int
         Where the slice's origin lies among the chunks.
     """
-    begin, end = pick.start + at, pick.stop + at
+    begin, end = pick.start + origin, pick.stop + origin
     if isinstance(axis, int):
         inner = np.arange((begin // axis + 1) * axis, end, axis) if axis else np.empty(0, int)
     else:
         low, high = np.searchsorted(axis, [begin, end], "right")
         inner = axis[low:high]
         inner = inner[inner < end]
-    return [pick.start, *(inner - at).tolist(), pick.stop] if end > begin else [pick.start]
+    return [pick.start, *(inner - origin).tolist(), pick.stop] if end > begin else [pick.start]
 
 
 def slabs(shape: Shape, limit: int) -> Iterator[Region]:
@@ -93,16 +93,16 @@ def slabs(shape: Shape, limit: int) -> Iterator[Region]:
     [[(0, 1), (0, 3)], [(0, 1), (3, 5)], [(1, 2), (0, 3)], [(1, 2), (3, 5)]]
     """
     limit = max(limit, 1)
-    at, row = len(shape), 1
-    while at and row * shape[at - 1] <= limit:
-        at -= 1
-        row *= shape[at]
-    rest = tuple(slice(0, n, 1) for n in shape[at:])
-    if not at:
-        yield rest
+    axis, row = len(shape), 1
+    while axis and row * shape[axis - 1] <= limit:
+        axis -= 1
+        row *= shape[axis]
+    inner = tuple(slice(0, n, 1) for n in shape[axis:])
+    if not axis:
+        yield inner
         return
     step = max(limit // max(row, 1), 1)
-    for index in np.ndindex(shape[: at - 1]):
-        for begin in range(0, shape[at - 1], step):
+    for index in np.ndindex(shape[: axis - 1]):
+        for begin in range(0, shape[axis - 1], step):
             head = tuple(slice(i, i + 1, 1) for i in index)
-            yield (*head, slice(begin, min(begin + step, shape[at - 1]), 1), *rest)
+            yield (*head, slice(begin, min(begin + step, shape[axis - 1]), 1), *inner)

@@ -64,7 +64,7 @@ def whole_region(shape: tuple[int, ...]) -> Region:
     return tuple(slice(0, size, 1) for size in shape)
 
 
-def named(picks: Mapping[str, Any], names: Sequence[str | None] | None) -> tuple[Any, ...]:
+def index_by_name(picks: Mapping[str, Any], names: Sequence[str | None] | None) -> tuple[Any, ...]:
     """Return the index that picks by the names of axes are: all of the other axes.
 
     Raises
@@ -74,18 +74,20 @@ def named(picks: Mapping[str, Any], names: Sequence[str | None] | None) -> tuple
 
     Examples
     --------
-    >>> named({"x": slice(2, 4)}, ("t", "x"))
+    >>> index_by_name({"x": slice(2, 4)}, ("t", "x"))
     (slice(None, None, None), slice(2, 4, None))
     """
-    known = list(names or ())
+    axis_names = list(names or ())
     for name in picks:
-        if known.count(name) != 1:
+        if axis_names.count(name) != 1:
             raise SelectionError(
-                "not the name of an axis" if name not in known else "several axes have this name",
+                "not the name of an axis"
+                if name not in axis_names
+                else "several axes have this name",
                 found=name,
-                expected=f"one of {known}" if names else "slices: the axes have no names",
+                expected=f"one of {axis_names}" if names else "slices: the axes have no names",
             )
-    return tuple(picks.get(name, slice(None)) if name else slice(None) for name in known)
+    return tuple(picks.get(name, slice(None)) if name else slice(None) for name in axis_names)
 
 
 def expand(index: Any, ndim: int, *, new_axes: bool = True) -> tuple[Any, ...]:
@@ -97,23 +99,23 @@ def expand(index: Any, ndim: int, *, new_axes: bool = True) -> tuple[Any, ...]:
         If there are more entries than axes, two ellipses, or a None where none may stand.
     """
     entries = index if isinstance(index, tuple) else (index,)
-    given = sum(1 for e in entries if e is not None and e is not Ellipsis)
+    indexed = sum(1 for e in entries if e is not None and e is not Ellipsis)
     if not new_axes and any(e is None for e in entries):
         raise SelectionError("np.newaxis is not possible in this selection", found=index)
     if sum(e is Ellipsis for e in entries) > 1:
         raise SelectionError("an index can only have a single ellipsis ('...')", found=index)
-    if given > ndim:
+    if indexed > ndim:
         raise SelectionError(
             "too many indices", found=index, expected=f"at most {ndim} for this array"
         )
-    missing = (slice(None),) * (ndim - given)
+    missing = (slice(None),) * (ndim - indexed)
     if not any(e is Ellipsis for e in entries):
         return (*entries, *missing)
-    at = next(i for i, e in enumerate(entries) if e is Ellipsis)
-    return (*entries[:at], *missing, *entries[at + 1 :])
+    ellipsis = next(i for i, e in enumerate(entries) if e is Ellipsis)
+    return (*entries[:ellipsis], *missing, *entries[ellipsis + 1 :])
 
 
-def beyond(index: Any, shape: tuple[int, ...]) -> tuple[int, slice] | None:
+def first_out_of_bounds(index: Any, shape: tuple[int, ...]) -> tuple[int, slice] | None:
     """Return the first slice of an index that reaches beyond its axis, where NumPy cuts it.
 
     Returns
@@ -123,7 +125,7 @@ def beyond(index: Any, shape: tuple[int, ...]) -> tuple[int, slice] | None:
 
     Examples
     --------
-    >>> beyond((slice(2, 4), slice(0, 9)), (4, 8))
+    >>> first_out_of_bounds((slice(2, 4), slice(0, 9)), (4, 8))
     (1, slice(0, 9, None))
     """
     entries = [entry for entry in expand(index, len(shape)) if entry is not None]
@@ -176,12 +178,12 @@ def basic(index: Any, shape: tuple[int, ...]) -> Selection:
         axis = len(picks)
         size = shape[axis]
         if isinstance(entry, slice):
-            pick, turn = _slice(entry, axis, size)
+            pick, finisher = _slice(entry, axis, size)
             picks.append(pick)
-            finish.append(turn)
+            finish.append(finisher)
         elif is_integer(entry):
-            at = position(entry, axis, size)
-            picks.append(slice(at, at + 1, 1))
+            start = position(entry, axis, size)
+            picks.append(slice(start, start + 1, 1))
             finish.append(0)
         else:
             raise SelectionError(
@@ -218,7 +220,7 @@ def scalar_mask(index: Any) -> tuple[bool, tuple[Any, ...]] | None:
     True
     """
     entries = index if isinstance(index, tuple) else (index,)
-    masks = [at for at, entry in enumerate(entries) if _is_scalar_mask(entry)]
+    masks = [i for i, entry in enumerate(entries) if _is_scalar_mask(entry)]
     if len(masks) != 1:
         return None
     before, after = entries[: masks[0]], entries[masks[0] + 1 :]
@@ -260,16 +262,16 @@ def orthogonal(index: Any, shape: tuple[int, ...]) -> Selection:
         zip(expand(index, len(shape), new_axes=False), shape, strict=True)
     ):
         pick: Pick
-        turn: Any = slice(None)
+        finisher: Any = slice(None)
         if isinstance(entry, slice):
-            pick, turn = _slice(entry, axis, size)
+            pick, finisher = _slice(entry, axis, size)
         elif is_integer(entry):
-            at = position(entry, axis, size)
-            pick, turn = slice(at, at + 1, 1), 0
+            start = position(entry, axis, size)
+            pick, finisher = slice(start, start + 1, 1), 0
         else:
             pick = positions(entry, axis, size)
         picks.append(pick)
-        finish.append(turn)
+        finish.append(finisher)
     return Selection(tuple(picks), tuple(map(pick_size, picks)), tuple(finish))
 
 
@@ -310,18 +312,18 @@ def within_bounds(array: np.ndarray, axis: int, size: int) -> np.ndarray:
             f"axis {axis}: indices must be integers", found=str(array.dtype), expected="integers"
         )
     low, high = int(array.min()), int(array.max())
-    for found in (low, high):
-        if not -size <= found < size:
+    for bound in (low, high):
+        if not -size <= bound < size:
             raise SelectionError(
-                f"index {found} is out of bounds for axis {axis} with size {size}",
-                found=found,
+                f"index {bound} is out of bounds for axis {axis} with size {size}",
+                found=bound,
                 expected=f"-{size} to {size - 1}",
             )
     array = array.astype(np.intp)
     return np.where(array < 0, array + size, array) if low < 0 else array
 
 
-def vectorised(index: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+def pointwise(index: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     """Normalise a coordinate (pointwise) index, or a mask of the array's own shape.
 
     Returns

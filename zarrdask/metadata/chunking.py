@@ -20,7 +20,7 @@ ChunksLike = str | int | Sequence[int | Sequence[int]] | None
 GridLike = str | Mapping[str, Any] | ChunkGrid | None
 
 
-def parse_shape(found: Any) -> Shape:
+def parse_shape(value: Any) -> Shape:
     """Return the shape that a user means.
 
     Raises
@@ -30,16 +30,18 @@ def parse_shape(found: Any) -> Shape:
     UnsupportedError
         If it has more dimensions than NumPy has.
     """
-    shape = _lengths(found, "shape", 0)
+    shape = _lengths(value, "shape", 0)
     check_dimensions(len(shape), "shape")
     return shape
 
 
-def _lengths(found: Any, key: str, least: int) -> Shape:
-    if not isinstance(found, int | np.integer | Iterable):
-        raise MetadataError("not lengths", key=key, found=found, expected="integers")
-    lengths = [found] if isinstance(found, int | np.integer) else list(found)
-    return parse_lengths([int(n) if isinstance(n, np.integer) else n for n in lengths], key, least)
+def _lengths(value: Any, key: str, minimum: int) -> Shape:
+    if not isinstance(value, int | np.integer | Iterable):
+        raise MetadataError("not lengths", key=key, found=value, expected="integers")
+    lengths = [value] if isinstance(value, int | np.integer) else list(value)
+    return parse_lengths(
+        [int(n) if isinstance(n, np.integer) else n for n in lengths], key, minimum
+    )
 
 
 class Sizes(NamedTuple):
@@ -103,18 +105,18 @@ def _given(grid: str | Mapping[str, Any] | ChunkGrid, shape: Shape) -> ChunkGrid
     return grid
 
 
-def _are_lists(found: Any) -> bool:
-    return isinstance(found, Iterable) and any(
-        isinstance(axis, Iterable) and not isinstance(axis, str) for axis in found
+def _are_lists(value: Any) -> bool:
+    return isinstance(value, Iterable) and any(
+        isinstance(axis, Iterable) and not isinstance(axis, str) for axis in value
     )
 
 
-def _lists(found: Any, shape: Shape, key: str) -> tuple[Lengths, ...]:
+def _lists(value: Any, shape: Shape, key: str) -> tuple[Lengths, ...]:
     """Return the lengths along each axis; chunks of length 0, which Dask may have, vanish."""
-    plain = _spread([1 if isinstance(axis, Iterable) else axis for axis in found], shape, key)
+    spread = _spread([1 if isinstance(axis, Iterable) else axis for axis in value], shape, key)
     return tuple(
-        tuple(n for n in _lengths(axis, key, 0) if n) if isinstance(axis, Iterable) else one
-        for axis, one in zip(found, plain, strict=True)
+        tuple(n for n in _lengths(axis, key, 0) if n) if isinstance(axis, Iterable) else length
+        for axis, length in zip(value, spread, strict=True)
     )
 
 
@@ -179,13 +181,13 @@ def _limit(text: str, key: str, setting: str) -> int:
         ) from error
 
 
-def _spread(found: Any, shape: Shape, key: str) -> Shape:
-    lengths = tuple(found) if isinstance(found, Iterable) else (found,) * len(shape)
+def _spread(value: Any, shape: Shape, key: str) -> Shape:
+    lengths = tuple(value) if isinstance(value, Iterable) else (value,) * len(shape)
     if len(lengths) != len(shape):
         raise MetadataError(
             "there must be one length for each dimension",
             key=key,
-            found=found,
+            found=value,
             expected=f"{len(shape)}",
         )
     # Dask's way to say "all of it".
@@ -203,11 +205,11 @@ def _auto_chunk(shape: Shape, itemsize: int, limit: int) -> Shape:
 
 def _auto_shard(shape: Shape, itemsize: int, chunk: Shape, limit: int) -> Shape:
     counts = [1] * len(chunk)
-    most = [max(-(-n // c), 1) for n, c in zip(shape, chunk, strict=True)]
+    max_counts = [max(-(-n // c), 1) for n, c in zip(shape, chunk, strict=True)]
     while prod(counts) * prod(chunk) * itemsize * 2 <= limit:
-        open_axes = [axis for axis in range(len(chunk)) if counts[axis] < most[axis]]
+        open_axes = [axis for axis in range(len(chunk)) if counts[axis] < max_counts[axis]]
         if not open_axes:
             break
         axis = min(open_axes, key=lambda axis: counts[axis])
-        counts[axis] = min(counts[axis] * 2, most[axis])
+        counts[axis] = min(counts[axis] * 2, max_counts[axis])
     return tuple(n * c for n, c in zip(counts, chunk, strict=True))

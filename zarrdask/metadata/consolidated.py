@@ -39,7 +39,7 @@ _V3 = v3.NAMES[0]
 # Document -> entries
 
 
-def take(documents: Documents) -> tuple[Documents, Held | None]:
+def split_documents(documents: Documents) -> tuple[Documents, Held | None]:
     """Return a group's documents without the consolidated ones, and what these tell.
 
     Parameters
@@ -68,20 +68,20 @@ def take(documents: Documents) -> tuple[Documents, Held | None]:
         return own, None
     entries = parse(2, data)
     if own.get(".zgroup") is None:
-        own |= {name: dump(found) for name, found in entries.get("", {}).items()}
-    return own, hold(entries)
+        own |= {name: dump_json(document) for name, document in entries.get("", {}).items()}
+    return own, index_entries(entries)
 
 
 def _take_v3(own: dict[str, bytes | None]) -> tuple[Documents, Held | None]:
     document = group_with_member(own[_V3])
     if document is None or not _is_inline(document[MEMBER]):
         return own, None
-    found = document.pop(MEMBER)
-    entries = {"": {_V3: document}, **parse(3, found)}
-    return own | {_V3: dump(document)}, hold(entries)
+    member = document.pop(MEMBER)
+    entries = {"": {_V3: document}, **parse(3, member)}
+    return own | {_V3: dump_json(document)}, index_entries(entries)
 
 
-def dump(document: Json) -> bytes:
+def dump_json(document: Json) -> bytes:
     """Return the bytes of a document as it was read, be it strict JSON or not."""
     return json.dumps(document, indent=2).encode()
 
@@ -96,23 +96,23 @@ def group_with_member(data: bytes | None) -> Json | None:
     return document if group and document.get(MEMBER) is not None else None
 
 
-def _is_inline(found: Any) -> bool:
+def _is_inline(member: Any) -> bool:
     # Without "must_understand": false it is an error, which is told where the group is parsed.
     return (
-        isinstance(found, dict)
-        and found.get("must_understand") is False
-        and found.get("kind") == "inline"
+        isinstance(member, dict)
+        and member.get("must_understand") is False
+        and member.get("kind") == "inline"
     )
 
 
-def parse(zarr_format: ZarrFormat, found: Any) -> Entries:
+def parse(zarr_format: ZarrFormat, value: Any) -> Entries:
     """Return what consolidated metadata hold.
 
     Parameters
     ----------
     zarr_format : {2, 3}
         Of the group.
-    found : bytes or mapping
+    value : bytes or mapping
         ``.zmetadata``, or the member of ``zarr.json``.
 
     Raises
@@ -120,7 +120,7 @@ def parse(zarr_format: ZarrFormat, found: Any) -> Entries:
     MetadataError
         If they are wrong, or of another format than 1 (conformance A-68).
     """
-    return _parse_v2(found) if zarr_format == 2 else _parse_v3(found)
+    return _parse_v2(value) if zarr_format == 2 else _parse_v3(value)
 
 
 def _parse_v2(data: bytes) -> Entries:
@@ -130,7 +130,7 @@ def _parse_v2(data: bytes) -> Entries:
         raise MetadataError(
             error.message, key=error.key, found=error.found, expected=_BYPASS
         ) from error
-    version, found = document.get(_FORMAT), document.get("metadata")
+    version, metadata = document.get(_FORMAT), document.get("metadata")
     if type(version) is not int or version != 1:
         raise MetadataError(
             "unknown format of consolidated metadata",
@@ -139,7 +139,7 @@ def _parse_v2(data: bytes) -> Entries:
             expected=f"1; {_BYPASS}",
         )
     entries: dict[str, dict[str, Json]] = {}
-    for key, value in _items(found, KEY):
+    for key, value in _items(metadata, KEY):
         path, _, name = key.rpartition("/")
         if name in v2.NAMES:
             _check_path(path, f"{KEY} {key}", slash="/" in key)
@@ -161,25 +161,25 @@ def _as_v2(document: Json, key: str, name: str) -> Json:
     return {member: value for member, value in document.items() if member != MEMBER}
 
 
-def _parse_v3(found: Mapping[str, Any]) -> Entries:
+def _parse_v3(member: Mapping[str, Any]) -> Entries:
     entries: dict[str, dict[str, Json]] = {}
-    for path, document in _items(found.get("metadata"), MEMBER):
+    for path, document in _items(member.get("metadata"), MEMBER):
         _check_path(path, f"{MEMBER} {path}", slash=True)
         # What a nested group says of its members is empty: they stand beside it.
-        own = {member: value for member, value in document.items() if member != MEMBER}
+        own = {name: value for name, value in document.items() if name != MEMBER}
         entries[path] = {_V3: own}
     return entries
 
 
-def _items(found: Any, key: str) -> Iterable[tuple[str, Json]]:
-    if not isinstance(found, dict):
+def _items(metadata: Any, key: str) -> Iterable[tuple[str, Json]]:
+    if not isinstance(metadata, dict):
         raise MetadataError(
             "not consolidated metadata",
             key=f"{key} metadata",
-            found=found,
+            found=metadata,
             expected=f"an object; {_BYPASS}",
         )
-    for name, value in found.items():
+    for name, value in metadata.items():
         if not isinstance(value, dict):
             raise MetadataError(
                 "not a metadata document",
@@ -187,7 +187,7 @@ def _items(found: Any, key: str) -> Iterable[tuple[str, Json]]:
                 found=value,
                 expected=f"an object; {_BYPASS}",
             )
-    return found.items()
+    return metadata.items()
 
 
 def _check_path(path: str, key: str, *, slash: bool) -> None:
@@ -205,7 +205,7 @@ def _check_path(path: str, key: str, *, slash: bool) -> None:
 # Entries -> what is held
 
 
-def hold(entries: Entries) -> Held:
+def index_entries(entries: Entries) -> Held:
     """Return what a store holds of a group: its documents, and who is whose member."""
     groups = {path for path, documents in entries.items() if is_group(documents)} | {""}
     members: dict[str, set[str]] = {path: set() for path in groups}
@@ -257,33 +257,33 @@ def render(zarr_format: ZarrFormat, entries: Entries) -> dict[str, bytes]:
 
 
 def _render_v2(entries: Entries) -> dict[str, bytes]:
-    found = {
+    metadata = {
         f"{path}/{name}" if path else name: documents[name]
         for path, documents in entries.items()
         for name in v2.NAMES
         if name in documents
     }
-    return {KEY: _render({"metadata": found, _FORMAT: 1}, KEY)}
+    return {KEY: _render({"metadata": metadata, _FORMAT: 1}, KEY)}
 
 
 def _render_v3(entries: Entries) -> dict[str, bytes]:
-    found = {
+    metadata = {
         path: documents[_V3] | (_inline({}) if is_group(documents) else {})
         for path, documents in entries.items()
         if path
     }
-    return {_V3: _render(entries[""][_V3] | _inline(found), _V3)}
+    return {_V3: _render(entries[""][_V3] | _inline(metadata), _V3)}
 
 
 def _render(document: Json, key: str) -> bytes:
     return render_json(document, key, indent=None, limit=MAX_DEPTH + CONSOLIDATED_LEVELS)
 
 
-def _inline(found: Json) -> Json:
-    return {MEMBER: {"kind": "inline", "must_understand": False, "metadata": found}}
+def _inline(metadata: Json) -> Json:
+    return {MEMBER: {"kind": "inline", "must_understand": False, "metadata": metadata}}
 
 
-def parsed(path: str, documents: Documents) -> dict[str, Json]:
+def parse_documents(path: str, documents: Documents) -> dict[str, Json]:
     """Return a node's documents as entries are, to be consolidated.
 
     Raises
@@ -292,11 +292,11 @@ def parsed(path: str, documents: Documents) -> dict[str, Json]:
         If one is not JSON.
     """
     prefix = f"{path}/" if path else ""
-    found = {
+    parsed = {
         name: parse_json(data, prefix + name)
         for name, data in documents.items()
         if data is not None and name != KEY
     }
     for name in (_V3, ".zgroup"):
-        found.get(name, {}).pop(MEMBER, None)
-    return found
+        parsed.get(name, {}).pop(MEMBER, None)
+    return parsed

@@ -24,16 +24,10 @@ from zarrdask.grids.base import ChunkGrid, Shape, extents
 from zarrdask.grids.keys import ChunkKeyEncoding, ChunkKeys, DraftKeys, parse_keys
 from zarrdask.metadata import detect
 from zarrdask.metadata.chunking import ChunksLike, Sizes, plan_grid
-from zarrdask.metadata.create import (
-    ArrayOptions,
-    CodecsLike,
-    KeysLike,
-    check_left_open,
-    given_attributes,
-    plan_array,
-)
+from zarrdask.metadata.create import check_optional_fill, new_attributes, plan_array
 from zarrdask.metadata.draft import document
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
+from zarrdask.metadata.options import ArrayOptions, CodecsLike, KeysLike
 from zarrdask.storage.v3_draft import DRAFT, PROTOCOL
 
 _DRAFTS: tuple[ZarrFormat, ...] = (DRAFT, PROTOCOL)
@@ -114,7 +108,7 @@ def convert(metadata: ArrayMetadata, **changes: Any) -> ArrayMetadata:
     layers = metadata.transformers if same else ()
     if form.VERSION in _DRAFTS:
         grid, codecs, layers = document.with_shards(grid, codecs, layers)
-    attributes = given_attributes(_or(wanted.attributes, metadata.attributes))
+    attributes = new_attributes(_or(wanted.attributes, metadata.attributes))
     found = ArrayMetadata(
         zarr_format=form.VERSION,
         grid=grid,
@@ -214,7 +208,7 @@ def _fill(
     metadata: ArrayMetadata, wanted: Changes, data_type: DataType, zarr_format: ZarrFormat
 ) -> Any:
     if wanted.fill_value is NO_FILL_VALUE:
-        check_left_open(zarr_format)
+        check_optional_fill(zarr_format)
         return None
     if wanted.fill_value is not None:
         return data_type.cast(wanted.fill_value)

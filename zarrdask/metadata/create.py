@@ -1,10 +1,10 @@
 """From what a user asks for to the metadata of a new array: sizes, codecs, defaults. Pure."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -25,39 +25,13 @@ from zarrdask.extension import Definition
 from zarrdask.grids.base import Shape
 from zarrdask.grids.keys import KEY_ENCODINGS, ChunkKeyEncoding, ChunkKeys, DraftKeys, parse_keys
 from zarrdask.metadata import v2
-from zarrdask.metadata.chunking import ChunksLike, GridLike, Sizes, parse_shape, plan_grid
+from zarrdask.metadata.chunking import Sizes, parse_shape, plan_grid
 from zarrdask.metadata.draft import document, entry
 from zarrdask.metadata.extensions import parse_extensions, parse_transformers
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
+from zarrdask.metadata.options import ArrayOptions, as_list
 from zarrdask.storage.transformers import StorageTransformer
 from zarrdask.storage.v3_draft import DRAFT, PROTOCOL
-
-#: One codec or several, as a user may write them: names, dicts, numcodecs objects, instances.
-CodecsLike = str | Mapping[str, Any] | Codec | Sequence[Any] | None
-KeysLike = str | Mapping[str, Any] | ChunkKeyEncoding | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ArrayOptions:
-    """What a user may say of a new array; see `zarrdask.create_array`."""
-
-    shape: Any
-    dtype: Any
-    chunks: ChunksLike = "auto"
-    shards: ChunksLike = None
-    grid: GridLike = None
-    codecs: CodecsLike = None
-    compressors: CodecsLike = None
-    filters: CodecsLike = None
-    order: Literal["C", "F"] = "C"
-    fill_value: Any = None
-    dimension_names: Sequence[str | None] | None = None
-    attributes: Mapping[str, Any] | None = None
-    chunk_key_encoding: KeysLike = None
-    separator: Literal["/", "."] | None = None
-    storage_transformers: Sequence[Any] = ()
-    extensions: Sequence[Any] = ()
-    zarr_format: ZarrFormat = 3
 
 
 def plan_array(options: ArrayOptions) -> ArrayMetadata:
@@ -99,7 +73,7 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
         keys=_keys(options, codecs),
         fill_value=fill,
         codecs=codecs,
-        attributes=given_attributes(options.attributes),
+        attributes=new_attributes(options.attributes),
         dimension_names=None if names is None else _names(names),
         transformers=layers,
         extensions=_extensions(options),
@@ -143,7 +117,7 @@ def _with_axes_of(dtype: np.dtype[Any], options: ArrayOptions) -> ArrayOptions:
     )
 
 
-def given_attributes(found: Any) -> dict[str, Any]:
+def new_attributes(attributes: Any) -> dict[str, Any]:
     """Return the attributes of a new node.
 
     Raises
@@ -151,26 +125,28 @@ def given_attributes(found: Any) -> dict[str, Any]:
     MetadataError
         If they are no mapping.
     """
-    if found is not None and not isinstance(found, Mapping):
-        raise MetadataError("not attributes", key="attributes", found=found, expected="a mapping")
-    return dict(found or {})
+    if attributes is not None and not isinstance(attributes, Mapping):
+        raise MetadataError(
+            "not attributes", key="attributes", found=attributes, expected="a mapping"
+        )
+    return dict(attributes or {})
 
 
-def _names(found: Any) -> tuple[Any, ...]:
-    if isinstance(found, str) or not isinstance(found, Iterable):
-        raise MetadataError("not names", key="dimension_names", found=found, expected="a sequence")
-    return tuple(found)
+def _names(names: Any) -> tuple[Any, ...]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise MetadataError("not names", key="dimension_names", found=names, expected="a sequence")
+    return tuple(names)
 
 
 def _fill(options: ArrayOptions, data_type: DataType, codecs: tuple[Codec, ...]) -> Any:
     given = options.fill_value
     if given is NO_FILL_VALUE:
-        check_left_open(options.zarr_format)
+        check_optional_fill(options.zarr_format)
         return None
     return _default_fill(data_type, codecs) if given is None else data_type.cast(given)
 
 
-def check_left_open(zarr_format: ZarrFormat) -> None:
+def check_optional_fill(zarr_format: ZarrFormat) -> None:
     """Check that the arrays of a format can be without a fill value.
 
     Raises
@@ -193,7 +169,7 @@ def _default_fill(data_type: DataType, codecs: tuple[Codec, ...]) -> Any:
 
 
 def _transformers(options: ArrayOptions, ndim: int) -> tuple[StorageTransformer, ...]:
-    given = _items(options.storage_transformers)
+    given = as_list(options.storage_transformers)
     if given and options.zarr_format == 2:
         raise UnsupportedError("Zarr v2 has no storage transformers", key="storage_transformers")
     draft = options.zarr_format in (DRAFT, PROTOCOL)
@@ -202,7 +178,7 @@ def _transformers(options: ArrayOptions, ndim: int) -> tuple[StorageTransformer,
 
 
 def _extensions(options: ArrayOptions) -> tuple[Definition, ...]:
-    given = _items(options.extensions)
+    given = as_list(options.extensions)
     if options.zarr_format in (DRAFT, PROTOCOL):
         return entry.parse_extensions(given)
     if given and options.zarr_format != 3:
@@ -237,12 +213,12 @@ def _keys(options: ArrayOptions, codecs: tuple[Codec, ...]) -> ChunkKeyEncoding:
 
 
 def _n5_keys(options: ArrayOptions) -> ChunkKeyEncoding:
-    found = options.chunk_key_encoding or "v2", options.separator or "/"
-    if found != ("v2", "/"):
+    options_given = options.chunk_key_encoding or "v2", options.separator or "/"
+    if options_given != ("v2", "/"):
         raise MetadataError(
             "blocks of N5 have keys of their own",
             key="chunk_key_encoding",
-            found=found,
+            found=options_given,
             expected="'v2' with the separator '/'",
         )
     return ChunkKeys("v2", "/")
@@ -260,18 +236,6 @@ def _draft_keys(options: ArrayOptions) -> ChunkKeyEncoding:
     return DraftKeys(separator)
 
 
-# --------------------------------------------------------------------------------------------
-# Codecs
-
-
-def _items(found: Any) -> list[Any]:
-    if found is None:
-        return []
-    if isinstance(found, Iterable) and not isinstance(found, str | Mapping):
-        return list(found)
-    return [found]
-
-
 def _v3_codecs(
     options: ArrayOptions, data_type: DataType, ndim: int, inner: Shape | None
 ) -> list[Codec]:
@@ -281,12 +245,12 @@ def _v3_codecs(
                 "codecs is the whole list: filters, compressors and order can't be given beside it",
                 key="codecs",
             )
-        codecs = [find_codec(item) for item in _items(options.codecs)]
+        codecs = [find_codec(item) for item in as_list(options.codecs)]
         if all(codec.kind is Kind.BYTES_BYTES for codec in codecs):
             codecs.insert(0, _serializer(data_type))
     else:
         given = "zstd" if options.compressors is None else options.compressors
-        codecs = [find_codec(item) for item in (*_items(options.filters), *_items(given))]
+        codecs = [find_codec(item) for item in (*as_list(options.filters), *as_list(given))]
         if options.order == "F" and ndim > 1:
             codecs.insert(0, TransposeCodec(tuple(reversed(range(ndim)))))
         if all(codec.kind is not Kind.ARRAY_BYTES for codec in codecs):
@@ -309,12 +273,12 @@ def _v2_codecs(
         raise UnsupportedError("Zarr v2 has no shards", key="shards", found=options.shards)
     if options.codecs is not None:
         raise UnsupportedError("Zarr v2 has filters and compressors, no codecs", key="codecs")
-    filters = [_v2_config(item) for item in _items(options.filters)]
+    filters = [_v2_config(item) for item in as_list(options.filters)]
     if data_type.dtype.hasobject and not filters:
         # Objects of no particular type are taken for text.
         name = data_type.serializer
         filters = [{"id": "vlen-utf8" if name == BytesCodec.name else name}]
-    given = _items("zstd" if options.compressors is None else options.compressors)
+    given = as_list("zstd" if options.compressors is None else options.compressors)
     if len(given) > 1:
         raise MetadataError("Zarr v2 has one compressor", key="compressors", found=given)
     compressor = _v2_config(given[0]) if given else None
@@ -327,19 +291,19 @@ def _draft_codecs(
     if options.codecs is None:
         # The draft has two compressors of its own; the newer Zstandard is in one of them.
         given = options.compressors
-        items = [BloscCodec("zstd", 3)] if given is None else _items(given)
+        items = [BloscCodec("zstd", 3)] if given is None else as_list(given)
         compressors = [_compressor(item, data_type.dtype) for item in items]
         options = replace(options, compressors=compressors)
     codecs = _v3_codecs(options, data_type, ndim, None)
     return codecs if inner is None else [ShardingCodec(inner, tuple(codecs), document.INDEX)]
 
 
-def _compressor(found: Any, dtype: np.dtype[Any]) -> Any:
+def _compressor(value: Any, dtype: np.dtype[Any]) -> Any:
     """Return the codec that a name or a configuration of numcodecs means, if v3 has it not."""
-    config = plain_config(found)
+    config = plain_config(value)
     config = {"id": config} if isinstance(config, str) and CODECS.get(config) is None else config
     if not isinstance(config, Mapping) or config.get("id") not in v2.COMPRESSORS:
-        return found
+        return value
     *_, codec = v2.chain("C", [], dict(config), dtype, 1)
     return codec
 
@@ -351,14 +315,14 @@ def _older_codecs(
     return [*codecs] if inner is None else [ShardingCodec(inner, codecs, document.INDEX)]
 
 
-def _v2_config(found: Any) -> dict[str, Any]:
-    found = plain_config(found)
-    if isinstance(found, str):
+def _v2_config(value: Any) -> dict[str, Any]:
+    value = plain_config(value)
+    if isinstance(value, str):
         # The default of numcodecs is Zstandard's fastest level but one; ours is the usual one.
-        found = {"id": "zstd", "level": 3} if found == "zstd" else {"id": found}
-    if isinstance(found, Mapping) and "id" in found:
-        return dict(json.loads(json.dumps(make(dict(found)).get_config())))
-    codec = find_codec(found)
+        value = {"id": "zstd", "level": 3} if value == "zstd" else {"id": value}
+    if isinstance(value, Mapping) and "id" in value:
+        return dict(json.loads(json.dumps(make(dict(value)).get_config())))
+    codec = find_codec(value)
     if isinstance(codec, BloscCodec):
         codec = codec.bind(1)
     return v2.render_codec(codec)

@@ -111,21 +111,21 @@ def parse(documents: Documents, formats: tuple[Format, ...] = _PLAIN) -> Metadat
         If they are wrong.
     """
     for form in formats:
-        found = form.parse(documents)
-        if found is not None:
-            return found
+        metadata = form.parse(documents)
+        if metadata is not None:
+            return metadata
     return None
 
 
-def passed_over(documents: Documents, found: Metadata) -> list[str]:
+def ignored_documents(documents: Documents, metadata: Metadata) -> list[str]:
     """Return the documents of another format than the one that a node was read in."""
-    own = find(found.zarr_format)
+    own_format = find(metadata.zarr_format)
     return [
         name
         for form in _PLAIN
-        if form is not own
+        if form is not own_format
         for name in form.CHILD_NAMES
-        if name not in own.NAMES and documents.get(name) is not None
+        if name not in own_format.NAMES and documents.get(name) is not None
     ]
 
 

@@ -26,15 +26,15 @@ def parse_extensions(document: Json) -> tuple[Definition, ...]:
     """
     if "extensions" not in document:
         return ()
-    found = document["extensions"]
-    if not isinstance(found, list) or not found:
+    items = document["extensions"]
+    if not isinstance(items, list) or not items:
         raise MetadataError(
-            "not extensions", key="extensions", found=found, expected="a list that is not empty"
+            "not extensions", key="extensions", found=items, expected="a list that is not empty"
         )
-    return understood(parse_definition(item, "extensions") for item in found)
+    return check_understood(parse_definition(item, "extensions") for item in items)
 
 
-def understood(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
+def check_understood(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
     """Return extensions, checked: those that are known by what they are configured to.
 
     Raises
@@ -42,17 +42,17 @@ def understood(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
     UnsupportedError
         If one that must be understood is unknown.
     """
-    found = tuple(definitions)
-    for definition in found:
+    checked = tuple(definitions)
+    for definition in checked:
         check = EXTENSIONS.get(definition.name)
         if check is not None:
             check(definition.configuration)
         elif definition.must_understand:
             raise EXTENSIONS.unknown(definition.name)
-    return found
+    return checked
 
 
-def parse_transformers(found: Any) -> tuple[StorageTransformer, ...]:
+def parse_transformers(items: Any) -> tuple[StorageTransformer, ...]:
     """Return the storage transformers of an array; ``[]`` means none (conformance C-77).
 
     Raises
@@ -63,12 +63,12 @@ def parse_transformers(found: Any) -> tuple[StorageTransformer, ...]:
         If one is unknown: without it the chunks can't be found, so ``must_understand`` makes no
         difference (S-14).
     """
-    if not isinstance(found, list):
+    if not isinstance(items, list):
         raise MetadataError(
-            "not storage transformers", key="storage_transformers", found=found, expected="a list"
+            "not storage transformers", key="storage_transformers", found=items, expected="a list"
         )
-    check_count(found, "storage_transformers")
-    definitions = [parse_definition(item, "storage_transformers") for item in found]
+    check_count(items, "storage_transformers")
+    definitions = [parse_definition(item, "storage_transformers") for item in items]
     return tuple(
         TRANSFORMERS.find(d.name).from_configuration(d.configuration)  # type: ignore[misc]
         for d in definitions

@@ -274,24 +274,24 @@ def parse_array_shape(shape: Any, key: str = "shape") -> tuple[int, ...]:
     return parse_lengths(shape, key, 0)
 
 
-def parse_lengths(found: Any, key: str, least: int) -> tuple[int, ...]:
+def parse_lengths(value: Any, key: str, minimum: int) -> tuple[int, ...]:
     """Return a shape or chunk shape.
 
     Raises
     ------
     MetadataError
-        If it is not a list of integers of at least `least`.
+        If it is not a list of integers of at least `minimum`.
     """
-    if not isinstance(found, list) or any(
-        type(n) is not int or not least <= n < 2**63 for n in found
+    if not isinstance(value, list) or any(
+        type(n) is not int or not minimum <= n < 2**63 for n in value
     ):
         raise MetadataError(
-            "not a shape", key=key, found=found, expected=f"a list of integers from {least}"
+            "not a shape", key=key, found=value, expected=f"a list of integers from {minimum}"
         )
-    return tuple(found)
+    return tuple(value)
 
 
-def parse_attributes(found: Any, key: str) -> dict[str, Any]:
+def parse_attributes(value: Any, key: str) -> dict[str, Any]:
     """Return the user's attributes.
 
     Raises
@@ -299,6 +299,6 @@ def parse_attributes(found: Any, key: str) -> dict[str, Any]:
     MetadataError
         If they are not an object.
     """
-    if not isinstance(found, dict):
-        raise MetadataError("not an object", key=key, found=found, expected="a JSON object")
-    return found
+    if not isinstance(value, dict):
+        raise MetadataError("not an object", key=key, found=value, expected="a JSON object")
+    return value

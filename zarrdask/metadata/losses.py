@@ -22,8 +22,8 @@ def cast_loss(before: np.dtype[Any], after: np.dtype[Any]) -> str | None:
     True
     """
     before, after = before.newbyteorder("="), after.newbyteorder("=")
-    what = None if before == after else _lost(before, after)
-    return what and f"{_name(before)} as {_name(after)}: {what}"
+    loss = None if before == after else _lost(before, after)
+    return loss and f"{dtype_label(before)} as {dtype_label(after)}: {loss}"
 
 
 def _lost(before: np.dtype[Any], after: np.dtype[Any]) -> str | None:
@@ -32,8 +32,8 @@ def _lost(before: np.dtype[Any], after: np.dtype[Any]) -> str | None:
         return None if _holds(after, before) else "digits may be lost"
     if kinds in ("if", "uf", "ic", "uc"):
         low, high = limits(before)
-        most = max(-low - 1, high).bit_length()
-        return None if most <= floats(_real(after)).digits else "digits may be lost"
+        bits = max(-low - 1, high).bit_length()
+        return None if bits <= floats(_real(after)).digits else "digits may be lost"
     if kinds in ("fi", "fu"):
         return "fractions are cut off"
     if kinds in ("ci", "cu", "cf"):
@@ -57,7 +57,7 @@ def _holds(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
     return one.digits >= other.digits and one.quantum <= other.quantum and one.most >= other.most
 
 
-def _name(dtype: np.dtype[Any]) -> str:
+def dtype_label(dtype: np.dtype[Any]) -> str:
     return name_of(dtype) or str(dtype)
 
 
@@ -66,29 +66,31 @@ def losses(before: ArrayMetadata, after: ArrayMetadata) -> tuple[str, ...]:
 
     Nothing is said of what is only spelled in another way.
     """
-    found = [*filter(None, [cast_loss(before.dtype, after.dtype)])]
+    descriptions = [*filter(None, [cast_loss(before.dtype, after.dtype)])]
     if before.shard is not None and after.shard is None:
         inner = _text(extents(before.read_grid))
-        found.append(f"shards of {_text(extents(before.grid))} became chunks of {inner}")
+        descriptions.append(f"shards of {_text(extents(before.grid))} became chunks of {inner}")
     if before.fill_value is None and after.fill_value is not None:
-        found.append(f"the fill value, which was left open, is {after.fill_value} now")
+        descriptions.append(f"the fill value, which was left open, is {after.fill_value} now")
     elif before.dtype.hasobject and type(before.fill_value) is not type(after.fill_value):
         old, new = quoted(before.fill_value), quoted(after.fill_value)
-        found.append(f"the fill value {old} is {new} now")
+        descriptions.append(f"the fill value {old} is {new} now")
     if before.dimension_names and not after.dimension_names:
-        found.append("the dimensions, which had no names, are not named one by one any more")
+        descriptions.append("the dimensions, which had no names, are not named one by one any more")
     gone = [item.name for item in before.extensions if item not in after.extensions]
-    found += [f"the extension {name} was dropped" for name in gone]
-    found += [f"the member {name} was dropped" for name in before.extra if name not in after.extra]
+    descriptions += [f"the extension {name} was dropped" for name in gone]
+    descriptions += [
+        f"the member {name} was dropped" for name in before.extra if name not in after.extra
+    ]
     if len(before.transformers) > len(after.transformers):
-        found.append("storage transformers were undone")
+        descriptions.append("storage transformers were undone")
     if _mixed(before) and not _mixed(after):
-        found.append("the byte order of the fields is the same for all now")
-    return tuple(found)
+        descriptions.append("the byte order of the fields is the same for all now")
+    return tuple(descriptions)
 
 
-def _text(found: Any) -> str:
-    return " x ".join(map(str, found)) or "one element"
+def _text(lengths: Any) -> str:
+    return " x ".join(map(str, lengths)) or "one element"
 
 
 def _mixed(metadata: ArrayMetadata) -> bool:
@@ -100,4 +102,4 @@ def group_losses(before: GroupMetadata, after: GroupMetadata) -> tuple[str, ...]
     """Return what of a group's description is not in a converted one, in words."""
     gone = [f"the extension {e.name}" for e in before.extensions if e not in after.extensions]
     gone += [f"the member {name}" for name in before.extra if name not in after.extra]
-    return tuple(f"{what} was dropped" for what in gone)
+    return tuple(f"{item} was dropped" for item in gone)

@@ -167,8 +167,8 @@ class ArrayMetadata:
         """
         axes = self.grid.axes
         for layer in self.transformers:
-            for at, count in enumerate(getattr(layer, "chunks_per_shard", ())):
-                axes = (*axes[:at], _joined(axes[at], count), *axes[at + 1 :])
+            for dimension, count in enumerate(getattr(layer, "chunks_per_shard", ())):
+                axes = (*axes[:dimension], _joined(axes[dimension], count), *axes[dimension + 1 :])
         return axes
 
     def pipeline_of(self, shape: Shape) -> Pipeline:
@@ -179,13 +179,13 @@ class ArrayMetadata:
         ZarrdaskError
             If a codec can't take them.
         """
-        found = self._pipelines.get(shape)
-        if found is None:
-            found = Pipeline(self.codecs, ChunkSpec(shape, self.dtype, self.fill))
+        pipeline = self._pipelines.get(shape)
+        if pipeline is None:
+            pipeline = Pipeline(self.codecs, ChunkSpec(shape, self.dtype, self.fill))
             if len(self._pipelines) >= _MOST_PIPELINES:
                 self._pipelines.clear()
-            self._pipelines[shape] = found
-        return found
+            self._pipelines[shape] = pipeline
+        return pipeline
 
     def pipeline_at(self, index: Index) -> Pipeline:
         """Return how a unit becomes bytes and back."""

@@ -30,7 +30,7 @@ from zarrdask.metadata.json import (
     required,
 )
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
-from zarrdask.metadata.writers import is_netcdf, sized_shuffle, understood
+from zarrdask.metadata.writers import is_netcdf, normalise_codec, sized_shuffle
 
 VERSION = 2
 NAMES = (".zarray", ".zgroup", ".zattrs")
@@ -61,11 +61,11 @@ def parse(documents: Documents) -> Metadata | None:
         If they are not valid v2 metadata, or need something that isn't there.
     """
     array, group, attributes = (documents.get(name) for name in NAMES)
-    found = {} if attributes is None else parse_json(attributes, ".zattrs")
+    attributes_document = {} if attributes is None else parse_json(attributes, ".zattrs")
     if array is not None:
-        return _parse_array(parse_json(array, ".zarray"), found)
+        return _parse_array(parse_json(array, ".zarray"), attributes_document)
     if group is not None:
-        return _parse_group(parse_json(group, ".zgroup"), found)
+        return _parse_group(parse_json(group, ".zgroup"), attributes_document)
     return None
 
 
@@ -78,22 +78,24 @@ def _parse_group(document: Json, attributes: Json) -> GroupMetadata:
 
 def _others(document: Json, known: tuple[str, ...], rule: str, key: str) -> Json:
     """Return the members that should not be there, as netCDF-C and others write them."""
-    found = {name: value for name, value in document.items() if name not in known}
-    if found:
+    others = {name: member for name, member in document.items() if name not in known}
+    if others:
         report_deviation(
             rule,
             "other members must not be present",
             key=key,
-            found=sorted(found),
+            found=sorted(others),
             expected=", ".join(known),
         )
-    return found
+    return others
 
 
 def _check_version(document: Json, key: str) -> None:
-    found = document["zarr_format"]
-    if type(found) is not int or found != VERSION:
-        raise MetadataError("not v2 metadata", key=f"{key} zarr_format", found=found, expected="2")
+    version = document["zarr_format"]
+    if type(version) is not int or version != VERSION:
+        raise MetadataError(
+            "not v2 metadata", key=f"{key} zarr_format", found=version, expected="2"
+        )
 
 
 def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
@@ -225,22 +227,22 @@ def _endian(dtype: np.dtype[Any]) -> Endian | None:
     return {"<": "little", ">": "big", "=": NATIVE}[dtype.byteorder]  # type: ignore[return-value]
 
 
-def _config(found: Any, key: str) -> Json:
-    if not isinstance(found, dict) or not isinstance(found.get("id"), str):
+def _config(value: Any, key: str) -> Json:
+    if not isinstance(value, dict) or not isinstance(value.get("id"), str):
         raise MetadataError(
-            "not a codec", key=key, found=found, expected='an object with an "id" (or null)'
+            "not a codec", key=key, found=value, expected='an object with an "id" (or null)'
         )
-    return found
+    return value
 
 
-def _object_codec(found: Any) -> Codec:
-    if found is None:
+def _object_codec(value: Any) -> Codec:
+    if value is None:
         raise MetadataError(
             "objects need a codec that stores them",
             key="filters",
             expected=f"one of {', '.join(sorted(OBJECT_CODECS))} as the first filter",
         )
-    config = _config(found, "filters")
+    config = _config(value, "filters")
     make(config)
     if config["id"] not in OBJECT_CODECS:
         raise UnsupportedError(
@@ -252,8 +254,8 @@ def _object_codec(found: Any) -> Codec:
     return ObjectCodec(json.dumps(config, sort_keys=True))
 
 
-def _filter(found: Any, view: str, *, netcdf: bool) -> BufferCodec:
-    config = understood(_config(found, "filters"))
+def _filter(value: Any, view: str, *, netcdf: bool) -> BufferCodec:
+    config = normalise_codec(_config(value, "filters"))
     if netcdf:
         config = sized_shuffle(config, np.dtype(view).itemsize)
     make(config)
@@ -264,12 +266,14 @@ def _filtered(codec: BufferCodec) -> str:
     """Return the typestr of what a filter gives, for the one that follows it."""
     if codec.name == "bitround":
         return codec.view
-    made = make(json.loads(codec.config))
-    return np.dtype(getattr(made, "astype", None) or getattr(made, "encode_dtype", "|u1")).str
+    numcodec = make(json.loads(codec.config))
+    return np.dtype(
+        getattr(numcodec, "astype", None) or getattr(numcodec, "encode_dtype", "|u1")
+    ).str
 
 
-def _compressor(found: Any, itemsize: int, view: str) -> Codec:
-    config = understood(_config(found, "compressor"))
+def _compressor(value: Any, itemsize: int, view: str) -> Codec:
+    config = normalise_codec(_config(value, "compressor"))
     build = _COMPRESSORS.get(config["id"])
     if build is None:
         make(config)

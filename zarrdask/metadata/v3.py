@@ -126,26 +126,26 @@ def _parse_array(document: Json) -> ArrayMetadata:
     )
 
 
-def _parse_codecs(found: Any, data_type: DataType, ndim: int) -> tuple[Codec, ...]:
-    codecs = parse_codecs(found, ndim)
+def _parse_codecs(value: Any, data_type: DataType, ndim: int) -> tuple[Codec, ...]:
+    codecs = parse_codecs(value, ndim)
     if data_type.serializer == BytesCodec.name:
         codecs = with_serializer(codecs, "X-C7")
-    old = isinstance(data_type, Structured) and has_byte_order(data_type.dtype)
-    return little_endian(codecs) if old else codecs
+    is_old_struct = isinstance(data_type, Structured) and has_byte_order(data_type.dtype)
+    return little_endian(codecs) if is_old_struct else codecs
 
 
 def _parse_names(document: Json) -> tuple[str | None, ...] | None:
     if "dimension_names" not in document:
         return None
-    found = document["dimension_names"]
-    if found is None:
+    names = document["dimension_names"]
+    if names is None:
         report_deviation("C-8", "no names are left out", key="dimension_names", found="null")
         return None
-    if not isinstance(found, list) or not all(n is None or isinstance(n, str) for n in found):
+    if not isinstance(names, list) or not all(n is None or isinstance(n, str) for n in names):
         raise MetadataError(
-            "not names", key="dimension_names", found=found, expected="a list of strings and nulls"
+            "not names", key="dimension_names", found=names, expected="a list of strings and nulls"
         )
-    return tuple(found)
+    return tuple(names)
 
 
 # --------------------------------------------------------------------------------------------

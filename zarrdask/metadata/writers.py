@@ -25,11 +25,11 @@ def is_netcdf(document: Json, attributes: Json) -> bool:
 
 def _blosc(config: Json) -> Json:
     # GDAL up to 3.6 copies its creation option; the chunks say for themselves what they are.
-    found = config.get("shuffle")
-    if not isinstance(found, str) or found not in _SHUFFLES:
+    shuffle = config.get("shuffle")
+    if not isinstance(shuffle, str) or shuffle not in _SHUFFLES:
         return config
-    report_deviation("A-57", "a name", key="blosc.shuffle", found=found, expected="a number")
-    return {**config, "shuffle": _SHUFFLES[found]}
+    report_deviation("A-57", "a name", key="blosc.shuffle", found=shuffle, expected="a number")
+    return {**config, "shuffle": _SHUFFLES[shuffle]}
 
 
 def _lzma(config: Json) -> Json:
@@ -69,7 +69,7 @@ def sized_shuffle(config: Json, itemsize: int) -> Json:
 _WRITERS: dict[str, Callable[[Json], Json]] = {"blosc": _blosc, "lzma": _lzma}
 
 
-def understood(config: Json) -> Json:
+def normalise_codec(config: Json) -> Json:
     """Return a configuration as its writer meant it.
 
     Parameters
@@ -82,5 +82,5 @@ def understood(config: Json) -> Json:
     MetadataError
         If it has to be understood otherwise than it is written, in strict mode.
     """
-    mend = _WRITERS.get(config["id"])
-    return config if mend is None else mend(config)
+    normalise = _WRITERS.get(config["id"])
+    return config if normalise is None else normalise(config)

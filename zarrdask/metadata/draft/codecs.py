@@ -26,7 +26,7 @@ _ENDIAN = "endian"
 _BLOSC = {"cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0}
 
 
-def parse_layout(found: Any, ndim: int) -> list[Codec]:
+def parse_layout(value: Any, ndim: int) -> list[Codec]:
     """Return the codec that ``chunk_memory_layout`` stands for, if any (B-30, B-52, B-53).
 
     Raises
@@ -36,19 +36,19 @@ def parse_layout(found: Any, ndim: int) -> list[Codec]:
     MetadataError
         If it is none.
     """
-    if isinstance(found, dict) and "extension" in found:
+    if isinstance(value, dict) and "extension" in value:
         raise UnsupportedError(
-            "unknown memory layout", key="chunk_memory_layout", found=found["extension"]
+            "unknown memory layout", key="chunk_memory_layout", found=value["extension"]
         )
-    if found not in ("C", "F"):
+    if value not in ("C", "F"):
         raise MetadataError(
-            "not a memory layout", key="chunk_memory_layout", found=found, expected="'C' or 'F'"
+            "not a memory layout", key="chunk_memory_layout", found=value, expected="'C' or 'F'"
         )
-    reverse = found == "F" and ndim > 1
+    reverse = value == "F" and ndim > 1
     return [TransposeCodec(tuple(reversed(range(ndim))))] if reverse else []
 
 
-def parse_codecs(found: Any, stored: np.dtype[Any]) -> list[Codec]:
+def parse_codecs(value: Any, stored: np.dtype[Any]) -> list[Codec]:
     """Return what ``codecs`` describes, with the conversion to bytes that it leaves out.
 
     Raises
@@ -58,36 +58,36 @@ def parse_codecs(found: Any, stored: np.dtype[Any]) -> list[Codec]:
     UnsupportedError
         If a codec is unknown (conformance B-62).
     """
-    if not isinstance(found, list):
-        raise MetadataError("not a list of codecs", key="codecs", found=found, expected="a list")
-    check_count(found, "codecs")
+    if not isinstance(value, list):
+        raise MetadataError("not a list of codecs", key="codecs", found=value, expected="a list")
+    check_count(value, "codecs")
     codecs: list[Codec] = []
-    plain = True
-    for item in found:
+    keeps_elements = True
+    for item in value:
         uri, settings = _parse_item(item, "type", "codecs")
         # Blosc shuffles the bytes of elements where it is given elements (X-B18).
-        codec = _parse_codec(uri, settings, stored if plain else np.dtype("u1"))
+        codec = _parse_codec(uri, settings, stored if keeps_elements else np.dtype("u1"))
         as_elements = not any(c.kind is not Kind.ARRAY_ARRAY for c in codecs)
         if codec.kind is Kind.BYTES_BYTES and as_elements:
             # What works on bytes and is given an array gets its elements (B-56).
             codecs.append(BytesCodec(endian_of(stored)))
         little = isinstance(codec, BytesCodec) and codec.endian != "big"
-        plain = plain and (codec.kind is Kind.ARRAY_ARRAY or little)
+        keeps_elements = keeps_elements and (codec.kind is Kind.ARRAY_ARRAY or little)
         codecs.append(codec)
     if all(codec.kind is Kind.ARRAY_ARRAY for codec in codecs):
         codecs.append(BytesCodec(endian_of(stored)))
     return codecs
 
 
-def _parse_item(found: Any, name: str, key: str) -> tuple[str, Json]:
-    members = found if isinstance(found, dict) else {}
+def _parse_item(value: Any, name: str, key: str) -> tuple[str, Json]:
+    members = value if isinstance(value, dict) else {}
     uri, settings = members.get(name), members.get("configuration", {})
     others = set(members) - {name, "configuration"}
     if not isinstance(uri, str) or not is_uri(uri) or not isinstance(settings, dict) or others:
         raise MetadataError(
             "not a codec",
             key=key,
-            found=found,
+            found=value,
             expected=f'{{"{name}": URI, "configuration": {{...}}}}',
         )
     return uri, settings
@@ -117,8 +117,10 @@ def _compressor(uri: str, settings: Json) -> Json:
     """Return the v2 configuration of a compressor."""
     match = _URI.fullmatch(uri)
     if match is None or match[1] not in v2.COMPRESSORS:
-        known = (_DRAFT_URI.format(name) for name in sorted({_ENDIAN, *v2.COMPRESSORS}))
-        raise UnsupportedError("unknown codec", key="codecs", found=uri, expected=", ".join(known))
+        supported = (_DRAFT_URI.format(name) for name in sorted({_ENDIAN, *v2.COMPRESSORS}))
+        raise UnsupportedError(
+            "unknown codec", key="codecs", found=uri, expected=", ".join(supported)
+        )
     if match[1] == "blosc":
         settings = configuration(settings, "blosc", _BLOSC)
     if match[1] == "gzip":
@@ -128,7 +130,7 @@ def _compressor(uri: str, settings: Json) -> Json:
 
 
 def parse_compressor(
-    found: Any, filters: list[Any], stored: np.dtype[Any], ndim: int
+    value: Any, filters: list[Any], stored: np.dtype[Any], ndim: int
 ) -> list[Codec]:
     """Return what the older dialect's ``compressor`` describes, null being none (X-B7).
 
@@ -144,8 +146,8 @@ def parse_compressor(
     """
     config: Json | None = None
     last: list[Codec] = []
-    if found is not None:
-        uri, settings = _parse_item(found, "codec", "compressor")
+    if value is not None:
+        uri, settings = _parse_item(value, "codec", "compressor")
         foreign = CODECS.get(uri)
         if foreign is None:
             config = _compressor(uri, settings)
@@ -181,21 +183,21 @@ def render_codecs(codecs: Sequence[Codec], dtype: np.dtype[Any]) -> list[Json]:
     UnsupportedError
         If the draft has no such codec.
     """
-    found: list[Json] = []
+    rendered: list[Json] = []
     for codec in codecs:
         if "://" in codec.name:
-            found.append(_item("type", codec.name, _settings(codec)))
+            rendered.append(_item("type", codec.name, _settings(codec)))
         elif isinstance(codec, BytesCodec):
             # Extension types have the byte order in their names; little is what none means.
             if codec.endian == "big" and dtype.kind in "iufc":
-                found.append(_item("type", _DRAFT_URI.format(_ENDIAN), {"endian": "big"}))
+                rendered.append(_item("type", _DRAFT_URI.format(_ENDIAN), {"endian": "big"}))
         else:
             config = _render(codec)
             name = config.pop("id")
             if name not in v2.COMPRESSORS:
                 raise _no_such(codec)
-            found.append(_item("type", _DRAFT_URI.format(name), config))
-    return found
+            rendered.append(_item("type", _DRAFT_URI.format(name), config))
+    return rendered
 
 
 def _item(name: str, uri: str, settings: Json) -> Json:
@@ -227,11 +229,11 @@ def render_compressor(codecs: Sequence[Codec]) -> tuple[Json | None, list[Json]]
     UnsupportedError
         If it has no such codecs.
     """
-    rest = [codec for codec in codecs if not isinstance(codec, BytesCodec)]
-    last = rest[-1] if rest else None
+    remaining = [codec for codec in codecs if not isinstance(codec, BytesCodec)]
+    last = remaining[-1] if remaining else None
     if last is not None and "://" in last.name:
-        return _item("codec", last.name, _settings(last)), list(map(_render, rest[:-1]))
-    configs = list(map(_render, rest))
+        return _item("codec", last.name, _settings(last)), list(map(_render, remaining[:-1]))
+    configs = list(map(_render, remaining))
     if last is None or last.name not in v2.COMPRESSORS:
         return None, configs
     config = configs.pop()

@@ -113,9 +113,9 @@ class DraftFormat:
         filters = self._take_filters(attributes)
         names = _take_names(attributes, len(shape))
         grid, keys = _parse_grid(document, shape)
-        layers = parse_transformers(document.get("storage_transformers", []), len(shape))
+        transformers = parse_transformers(document.get("storage_transformers", []), len(shape))
         codecs = self._parse_codecs(document, filters, stored, len(shape))
-        grid, codecs, layers = with_shards(grid, codecs, layers)
+        grid, codecs, transformers = with_shards(grid, codecs, transformers)
         fill = document["fill_value"]
         return ArrayMetadata(
             zarr_format=self.VERSION,
@@ -126,15 +126,17 @@ class DraftFormat:
             codecs=codecs,
             attributes=attributes,
             dimension_names=names,
-            transformers=layers,
+            transformers=transformers,
             extensions=parse_extensions(document["extensions"]),
         )
 
     def _check_members(self, document: Json) -> None:
         known = (*_REQUIRED, "codecs", "storage_transformers")
-        other = "codecs" if self.older else "compressor"
-        if other in document:
-            report_deviation("X-B6", "a member of the other dialect", key=ARRAY, found=other)
+        foreign_member = "codecs" if self.older else "compressor"
+        if foreign_member in document:
+            report_deviation(
+                "X-B6", "a member of the other dialect", key=ARRAY, found=foreign_member
+            )
         if "dimension_separator" in document:
             # zarr-python writes it beside the same in the grid.
             report_deviation("X-B6", "an unknown member", key=ARRAY, found="dimension_separator")
@@ -173,7 +175,7 @@ class DraftFormat:
         return {ARRAY: render_json(self._render_array(metadata), ARRAY)}
 
     def _render_array(self, metadata: ArrayMetadata) -> Json:
-        grid, codecs, layers = _without_shards(metadata)
+        grid, codecs, transformers = _without_shards(metadata)
         layout, codecs = split_layout(codecs, len(metadata.shape))
         stored = stored_type(metadata.dtype, codecs)
         data_type = metadata.data_type
@@ -196,8 +198,8 @@ class DraftFormat:
             "extensions": render_extensions(metadata.extensions),
             "attributes": attributes,
         }
-        if layers:
-            document["storage_transformers"] = list(map(self._render_transformer, layers))
+        if transformers:
+            document["storage_transformers"] = list(map(self._render_transformer, transformers))
         return document
 
     def _render_compressor(self, codecs: list[Codec], attributes: Json) -> Json:
@@ -210,21 +212,21 @@ class DraftFormat:
             attributes[_FILTERS] = filters
         return {} if compressor is None else {"compressor": compressor}
 
-    def _render_transformer(self, layer: StorageTransformer) -> Json:
-        found = layer.to_json()
-        settings = dict(found.get("configuration", {}))
-        uri, kind = found["name"], settings.pop("type", None)
+    def _render_transformer(self, transformer: StorageTransformer) -> Json:
+        document = transformer.to_json()
+        settings = dict(document.get("configuration", {}))
+        uri, kind = document["name"], settings.pop("type", None)
         if uri == URI and not self.older and is_strict():
             uri = TITLE
         return {"extension": uri, "type": kind} | ({"configuration": settings} if settings else {})
 
 
-def is_filters(found: Any) -> bool:
+def is_filters(value: Any) -> bool:
     """Whether an attribute holds what zarr-python keeps there: numcodecs configurations."""
     return (
-        isinstance(found, list)
-        and bool(found)
-        and all(isinstance(item, dict) and isinstance(item.get("id"), str) for item in found)
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(item, dict) and isinstance(item.get("id"), str) for item in value)
     )
 
 
@@ -253,26 +255,26 @@ def _take_names(attributes: Json, ndim: int) -> tuple[str | None, ...] | None:
 
 def _parse_grid(document: Json, shape: Shape) -> tuple[ChunkGrid, DraftKeys]:
     """Return the grid, and how its chunks are called (B-28, B-29)."""
-    found = document["chunk_grid"]
-    if not isinstance(found, dict):
-        raise MetadataError("not a chunk grid", key="chunk_grid", found=found)
-    if is_uri(found.get("extension")):
-        members = {name: value for name, value in found.items() if name != "extension"}
-        return GRIDS.find(found["extension"]).from_configuration(members, shape), DraftKeys()
-    required(found, ("type", "chunk_shape"), "chunk_grid")
-    others = set(found) - {"type", "chunk_shape", "separator"}
-    if found["type"] != "regular" or others:
+    member = document["chunk_grid"]
+    if not isinstance(member, dict):
+        raise MetadataError("not a chunk grid", key="chunk_grid", found=member)
+    if is_uri(member.get("extension")):
+        members = {name: value for name, value in member.items() if name != "extension"}
+        return GRIDS.find(member["extension"]).from_configuration(members, shape), DraftKeys()
+    required(member, ("type", "chunk_shape"), "chunk_grid")
+    others = set(member) - {"type", "chunk_shape", "separator"}
+    if member["type"] != "regular" or others:
         raise UnsupportedError(
             "unknown chunk grid",
             key="chunk_grid",
-            found=sorted(others) or found["type"],
+            found=sorted(others) or member["type"],
             expected='{"type": "regular", "chunk_shape": [...], "separator": "/"}',
         )
-    if "separator" not in found:
+    if "separator" not in member:
         report_deviation(
             "X-B15", "the separator is missing", key="chunk_grid", expected="'/' or '.'"
         )
-    separator = found.get("separator", "/")
+    separator = member.get("separator", "/")
     if separator not in ("/", "."):
         raise MetadataError(
             "not a separator", key="chunk_grid.separator", found=separator, expected="'/' or '.'"
@@ -284,7 +286,7 @@ def _parse_grid(document: Json, shape: Shape) -> tuple[ChunkGrid, DraftKeys]:
             found=document["dimension_separator"],
             expected=repr(separator),
         )
-    lengths = parse_lengths(found["chunk_shape"], "chunk_shape", 0)
+    lengths = parse_lengths(member["chunk_shape"], "chunk_shape", 0)
     return RegularGrid(shape, lengths), DraftKeys(separator)
 
 
@@ -294,34 +296,34 @@ def _render_grid(grid: ChunkGrid, keys: Any) -> Json:
     if type(grid) is RegularGrid:
         shape = list(grid.chunk_shape)
         return {"type": "regular", "chunk_shape": shape, "separator": keys.separator}
-    found = grid.to_json()
-    if not is_uri(found["name"]):
+    member = grid.to_json()
+    if not is_uri(member["name"]):
         raise UnsupportedError(
-            "the draft of Zarr v3 has no such grid", key="chunk_grid", found=found["name"]
+            "the draft of Zarr v3 has no such grid", key="chunk_grid", found=member["name"]
         )
-    return {"extension": found["name"], **found.get("configuration", {})}
+    return {"extension": member["name"], **member.get("configuration", {})}
 
 
 # --------------------------------------------------------------------------------------------
 # Storage transformers
 
 
-def parse_transformers(found: Any, ndim: int) -> tuple[StorageTransformer, ...]:
+def parse_transformers(value: Any, ndim: int) -> tuple[StorageTransformer, ...]:
     """Return the storage transformers, the one nearest the array first (B-33, S-1, S-2, S-14)."""
-    if not isinstance(found, list):
+    if not isinstance(value, list):
         raise MetadataError(
-            "not storage transformers", key="storage_transformers", found=found, expected="a list"
+            "not storage transformers", key="storage_transformers", found=value, expected="a list"
         )
-    check_count(found, "storage_transformers")
-    layers = tuple(map(_parse_transformer, found))
-    for layer in layers:
-        if isinstance(layer, ShardingTransformer):
-            layer.check(ndim)
-    return layers
+    check_count(value, "storage_transformers")
+    transformers = tuple(map(_parse_transformer, value))
+    for transformer in transformers:
+        if isinstance(transformer, ShardingTransformer):
+            transformer.check(ndim)
+    return transformers
 
 
-def _parse_transformer(found: Any) -> StorageTransformer:
-    members = found if isinstance(found, dict) else {}
+def _parse_transformer(value: Any) -> StorageTransformer:
+    members = value if isinstance(value, dict) else {}
     settings = members.get("configuration", {})
     if (
         not is_uri(members.get("extension"))
@@ -332,37 +334,41 @@ def _parse_transformer(found: Any) -> StorageTransformer:
         raise MetadataError(
             "not a storage transformer",
             key="storage_transformers",
-            found=found,
+            found=value,
             expected='{"extension": URI, "type": ..., "configuration": {...}}',
         )
     kind = TRANSFORMERS.find(members["extension"])
-    made = kind.from_configuration({**settings, "type": members["type"]})
-    return made  # type: ignore[return-value]
+    parsed = kind.from_configuration({**settings, "type": members["type"]})
+    return parsed  # type: ignore[return-value]
 
 
 def with_shards(
-    grid: ChunkGrid, codecs: tuple[Codec, ...], layers: tuple[StorageTransformer, ...]
+    grid: ChunkGrid, codecs: tuple[Codec, ...], transformers: tuple[StorageTransformer, ...]
 ) -> tuple[ChunkGrid, tuple[Codec, ...], tuple[StorageTransformer, ...]]:
     """Return an array's grid, codecs and storage transformers with sharding as a codec (S.1).
 
     Next to the array the bytes are the same; so shards are what tasks own, and parts of them can
     be read.
     """
-    while layers and isinstance(layers[0], ShardingTransformer) and type(grid) is RegularGrid:
+    while (
+        transformers
+        and isinstance(transformers[0], ShardingTransformer)
+        and type(grid) is RegularGrid
+    ):
         inner = tuple(n or 1 for n in grid.chunk_shape)
-        counts = layers[0].chunks_per_shard
+        counts = transformers[0].chunks_per_shard
         shard = tuple(n * count for n, count in zip(inner, counts, strict=True))
         grid = RegularGrid(grid.shape, shard)
         codecs = (ShardingCodec(inner, codecs, INDEX),)
-        layers = layers[1:]
-    return grid, codecs, layers
+        transformers = transformers[1:]
+    return grid, codecs, transformers
 
 
 def _without_shards(
     metadata: ArrayMetadata,
 ) -> tuple[ChunkGrid, list[Codec], tuple[StorageTransformer, ...]]:
     """Return the grid of the chunks, their codecs, and all storage transformers."""
-    grid, codecs, layers = metadata.grid, metadata.codecs, list(metadata.transformers)
+    grid, codecs, transformers = metadata.grid, metadata.codecs, list(metadata.transformers)
     while len(codecs) == 1 and isinstance(codecs[0], ShardingCodec):
         codec = codecs[0]
         if codec != replace(codec, index_codecs=INDEX, index_location="end"):
@@ -372,10 +378,10 @@ def _without_shards(
                 found=[c.name for c in codec.index_codecs or ()],
             )
         pairs = zip(grid.chunk_shape, codec.chunk_shape, strict=True)
-        layers.insert(0, ShardingTransformer(tuple(shard // n for shard, n in pairs)))
+        transformers.insert(0, ShardingTransformer(tuple(shard // n for shard, n in pairs)))
         grid = RegularGrid(grid.shape, codec.chunk_shape)
         codecs = codec.codecs
-    return grid, list(codecs), tuple(layers)
+    return grid, list(codecs), tuple(transformers)
 
 
 #: Of hierarchies that are made here.

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zarrdask import config
-from zarrdask.compliance import is_quiet, note, report_deviation
+from zarrdask.compliance import already_reported, report_deviation, warn_compliance
 from zarrdask.dtypes.base import DataType
-from zarrdask.dtypes.numeric import NAMES, Raw
+from zarrdask.dtypes.numeric import NAMES, RawBytes
 from zarrdask.dtypes.registry import DATA_TYPES, of_dtype
 from zarrdask.dtypes.size import check_item_size
 from zarrdask.dtypes.v2 import parse_dtype, render_dtype
@@ -70,8 +70,8 @@ class ExtensionType(DataType):
     def to_json(self) -> str | dict[str, Any]:
         return of_dtype(self.dtype).to_json()
 
-    def parse_fill(self, found: Any) -> Any:
-        return of_dtype(self.dtype).parse_fill(found)
+    def parse_fill(self, value: Any) -> Any:
+        return of_dtype(self.dtype).parse_fill(value)
 
     def render_fill(self, value: Any) -> Any:
         return of_dtype(self.dtype).render_fill(value)
@@ -96,7 +96,7 @@ class FallbackType(ExtensionType):
 # Document -> data type
 
 
-def parse_type(found: Any, *, older: bool) -> Element:
+def parse_type(value: Any, *, older: bool) -> Element:
     """Return the data type that ``data_type`` describes.
 
     Parameters
@@ -112,39 +112,39 @@ def parse_type(found: Any, *, older: bool) -> Element:
         If it is unknown, and fallbacks are not allowed or unknown, too; or its elements are too
         large.
     """
-    element = _parse_element(found, older=older)
+    element = _parse_element(value, older=older)
     check_item_size(element.stored.itemsize, "data_type")
     return element
 
 
-def _parse_element(found: Any, *, older: bool) -> Element:
-    if isinstance(found, str):
-        return _parse_name(found, older=older)
-    if not isinstance(found, dict) or not is_uri(found.get("extension")):
-        raise _bad(found)
-    if "type" not in found:
+def _parse_element(value: Any, *, older: bool) -> Element:
+    if isinstance(value, str):
+        return _parse_name(value, older=older)
+    if not isinstance(value, dict) or not is_uri(value.get("extension")):
+        raise _bad(value)
+    if "type" not in value:
         raise MetadataError(
-            "an extension type needs its type", key="data_type", found=found, expected="type"
+            "an extension type needs its type", key="data_type", found=value, expected="type"
         )
     try:
-        element = _parse_extension(found)
+        element = _parse_extension(value)
     except ZarrdaskError as error:
-        return _fall_back(found, error, older=older)
-    return _with_fallback(element, found.get("fallback"), older=older)
+        return _fall_back(value, error, older=older)
+    return _with_fallback(element, value.get("fallback"), older=older)
 
 
-def _bad(found: Any) -> MetadataError:
+def _bad(value: Any) -> MetadataError:
     return MetadataError(
         "not a data type",
         key="data_type",
-        found=found,
+        found=value,
         expected='an identifier, or {"extension": URI, "type": ...}',
     )
 
 
 def _parse_name(name: str, *, older: bool) -> Element:
     if _RAW.fullmatch(name):
-        raw = Raw.from_configuration(name, {})
+        raw = RawBytes.from_configuration(name, {})
         return Element(raw, raw.dtype)
     match = _TYPESTR.fullmatch(name)
     if name in NAMES:
@@ -167,24 +167,24 @@ def _parse_name(name: str, *, older: bool) -> Element:
 
 def _numpy(name: str, order: str, text: str) -> np.dtype[Any]:
     try:
-        found = np.dtype(order + text)
+        dtype = np.dtype(order + text)
     except TypeError:
-        found = np.dtype("V")
-    if found.name not in NAMES or (order == "|" and found.itemsize > 1):
+        dtype = np.dtype("V")
+    if dtype.name not in NAMES or (order == "|" and dtype.itemsize > 1):
         raise MetadataError("not a data type", key="data_type", found=name, expected="'<f4'")
-    return found
+    return dtype
 
 
-def _parse_extension(found: Mapping[str, Any]) -> Element:
-    uri, kind = found["extension"], found["type"]
+def _parse_extension(members: Mapping[str, Any]) -> Element:
+    uri, kind = members["extension"], members["type"]
     foreign = DATA_TYPES.get(uri)
     if foreign is not None:
-        members = {n: v for n, v in found.items() if n not in ("extension", "fallback")}
-        data_type = foreign.from_configuration(uri, members)
+        settings = {n: v for n, v in members.items() if n not in ("extension", "fallback")}
+        data_type = foreign.from_configuration(uri, settings)
         return Element(data_type, data_type.dtype.newbyteorder("<"))
     match = _URIS.fullmatch(uri)
     name = _TODO.get(uri) if match is None else match[1] or match[2]
-    if name not in _KINDS or set(found) - {"extension", "type", "fallback"}:
+    if name not in _KINDS or set(members) - {"extension", "type", "fallback"}:
         raise UnsupportedError("unknown data type", key="data_type", found=uri)
     stored = _parse_numpy(kind)
     if stored.kind not in _KINDS[name] or (name == "struct") != isinstance(kind, list):
@@ -193,73 +193,75 @@ def _parse_extension(found: Mapping[str, Any]) -> Element:
     return Element(of_dtype(native), stored)
 
 
-def _parse_numpy(found: Any) -> np.dtype[Any]:
-    if isinstance(found, str) and _ZERO_PADDED.fullmatch(found):
-        return np.dtype(found)  # the extension's own spelling, which v2's rules don't know
-    if isinstance(found, list) and len(found) == 1 and isinstance(found[0], list):
-        name, *kind = found[0] or [None]
+def _parse_numpy(value: Any) -> np.dtype[Any]:
+    if isinstance(value, str) and _ZERO_PADDED.fullmatch(value):
+        return np.dtype(value)  # the extension's own spelling, which v2's rules don't know
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        name, *kind = value[0] or [None]
         if name == "" and len(kind) == 1:
             return parse_dtype(kind[0], "data_type")  # zarr-python, of bytes without fields
-    return parse_dtype(_numpy_names(found), "data_type")
+    return parse_dtype(_numpy_names(value), "data_type")
 
 
-def _numpy_names(found: Any) -> Any:
+def _numpy_names(value: Any) -> Any:
     """Return a struct's fields with NumPy's names for the core's types."""
-    if isinstance(found, list):
+    if isinstance(value, list):
         return [
             [field[0], _numpy_names(field[1]), *field[2:]]
             if isinstance(field, list) and len(field) > 1
             else field
-            for field in found
+            for field in value
         ]
-    if isinstance(found, str) and found in NAMES:
-        return np.dtype(found).newbyteorder("<").str
-    return found
+    if isinstance(value, str) and value in NAMES:
+        return np.dtype(value).newbyteorder("<").str
+    return value
 
 
-def _fallbacks(found: Any) -> list[Any]:
-    return [] if found is None else found if isinstance(found, list) else [found]
+def _fallbacks(value: Any) -> list[Any]:
+    return [] if value is None else value if isinstance(value, list) else [value]
 
 
-def _with_fallback(element: Element, found: Any, *, older: bool) -> Element:
+def _with_fallback(element: Element, fallback: Any, *, older: bool) -> Element:
     """Return a data type that keeps what fallback its document has, if it is an unusual one."""
-    given = _fallbacks(found)
+    fallbacks = _fallbacks(fallback)
     usual = [[], default_fallback(element.stored, older=older), default_fallback(element.stored)]
-    if given in usual or element.stored.hasobject or foreign_json(element.data_type):
+    if fallbacks in usual or element.stored.hasobject or foreign_json(element.data_type):
         return element
-    kept = ExtensionType(element.data_type.dtype, tuple(map(_hashable, given)))
+    kept = ExtensionType(element.data_type.dtype, tuple(map(_hashable, fallbacks)))
     return Element(kept, element.stored)
 
 
-def _hashable(found: Any) -> Any:
-    return found if isinstance(found, str) else json.dumps(found)
+def _hashable(value: Any) -> Any:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
-def _fall_back(found: Mapping[str, Any], error: ZarrdaskError, *, older: bool) -> Element:
+def _fall_back(document: Mapping[str, Any], error: ZarrdaskError, *, older: bool) -> Element:
     """Return the first fallback that is known (B-25); the user has to allow that."""
-    known: Element | None = None
+    element: Element | None = None
     name: Any = None
-    for name in _fallbacks(found.get("fallback")):
+    for name in _fallbacks(document.get("fallback")):
         try:
-            known = _parse_name(name, older=older) if isinstance(name, str) else None
-            known = _parse_extension(name) if isinstance(name, dict) else known
+            element = _parse_name(name, older=older) if isinstance(name, str) else None
+            element = _parse_extension(name) if isinstance(name, dict) else element
         except (ZarrdaskError, KeyError):
             continue
-        if known is not None:
+        if element is not None:
             break
-    if known is None:
+    if element is None:
         raise error
     read_as = f"read as {quoted(name)}"
     # Where a task opens what was opened before, it was allowed there.
-    if not config.get("draft-fallback") and not is_quiet():
+    if not config.get("draft-fallback") and not already_reported():
         raise UnsupportedError(
             f"unknown data type; with the setting zarrdask.draft-fallback it is {read_as}",
             key="data_type",
-            found=found["extension"],
+            found=document["extension"],
         )
-    note(f"data_type: {found['extension']} is unknown, the elements are {read_as} (B-25)")
-    fallback = FallbackType(known.data_type.dtype, (), json.dumps(found))
-    return Element(fallback, known.stored)
+    warn_compliance(
+        f"data_type: {document['extension']} is unknown, the elements are {read_as} (B-25)"
+    )
+    fallback = FallbackType(element.data_type.dtype, (), json.dumps(document))
+    return Element(fallback, element.stored)
 
 
 # --------------------------------------------------------------------------------------------
@@ -286,11 +288,11 @@ def default_fallback(stored: np.dtype[Any], *, older: bool = False) -> list[Any]
 def foreign_json(data_type: DataType) -> dict[str, Any] | None:
     """Return the v3 metadata of a type that somebody else has registered under a URI."""
     try:
-        found = data_type.to_json()
+        metadata = data_type.to_json()
     except (UnsupportedError, NotImplementedError):
         return None
-    is_foreign = isinstance(found, dict) and "://" in found["name"]
-    return found if is_foreign else None  # type: ignore[return-value]
+    is_foreign = isinstance(metadata, dict) and "://" in metadata["name"]
+    return metadata if is_foreign else None  # type: ignore[return-value]
 
 
 def render_type(data_type: DataType, stored: np.dtype[Any], *, older: bool) -> Any:
@@ -312,18 +314,18 @@ def render_type(data_type: DataType, stored: np.dtype[Any], *, older: bool) -> A
     if foreign is not None:
         members = dict(foreign.get("configuration", {}))
         fallback = list(getattr(data_type, "fallback", ())) or default_fallback(stored)
-        rest = {"type": members.pop("type", stored.str), **members, "fallback": fallback}
-        return {"extension": foreign["name"], **rest}
+        other_members = {"type": members.pop("type", stored.str), **members, "fallback": fallback}
+        return {"extension": foreign["name"], **other_members}
     if stored.isbuiltin == 2 or stored.subdtype is not None:
         raise _no_such(stored)
     if stored.name in NAMES and (stored.kind != "c" or not older):
         return _older_name(stored) if older else stored.name
     if stored.kind == "V" and stored.names is None and not older:
-        return Raw(stored).to_json()
+        return RawBytes(stored).to_json()
     if stored.kind not in "cmMSUVO" or (stored.kind == "O" and not older):
         raise _no_such(stored)
-    given = data_type.fallback if isinstance(data_type, ExtensionType) else ()
-    fallback = list(map(_unhashed, given)) or default_fallback(stored, older=older)
+    fallbacks = data_type.fallback if isinstance(data_type, ExtensionType) else ()
+    fallback = list(map(_unhashed, fallbacks)) or default_fallback(stored, older=older)
     return _render_older(stored, fallback) if older else _render_extension(stored, fallback)
 
 
@@ -333,9 +335,9 @@ def _no_such(dtype: np.dtype[Any]) -> UnsupportedError:
     )
 
 
-def _unhashed(found: Any) -> Any:
-    is_object = isinstance(found, str) and found.startswith("{")
-    return json.loads(found) if is_object else found
+def _unhashed(value: Any) -> Any:
+    is_object = isinstance(value, str) and value.startswith("{")
+    return json.loads(value) if is_object else value
 
 
 def _older_name(stored: np.dtype[Any]) -> str:
@@ -354,5 +356,5 @@ def _render_older(stored: np.dtype[Any], fallback: list[Any]) -> dict[str, Any]:
     kind = render_dtype(stored)
     if stored.kind == "V" and stored.names is None:
         kind = [["", stored.str]]
-    one = fallback[0] if fallback else None
-    return {"extension": _OLDER_URIS[stored.kind], "type": kind, "fallback": one}
+    first = fallback[0] if fallback else None
+    return {"extension": _OLDER_URIS[stored.kind], "type": kind, "fallback": first}

@@ -9,7 +9,7 @@ from zarrdask.codecs.base import Json
 from zarrdask.compliance import report_deviation
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.extension import Definition, is_uri
-from zarrdask.metadata.extensions import understood
+from zarrdask.metadata.extensions import check_understood
 from zarrdask.metadata.json import parse_json, render_json, required
 from zarrdask.storage.v3_draft import DRAFT, PROTOCOL
 
@@ -58,10 +58,10 @@ def is_entry(data: bytes | None) -> bool:
     if data is None or not _STRING.search(data):
         return False
     try:
-        found = parse_json(data, KEY).get("zarr_format")
+        value = parse_json(data, KEY).get("zarr_format")
     except MetadataError:
         return False
-    return isinstance(found, str) and "://" in found
+    return isinstance(value, str) and "://" in value
 
 
 def parse_entry(data: bytes) -> EntryPoint:
@@ -88,39 +88,39 @@ def parse_entry(data: bytes) -> EntryPoint:
     return EntryPoint(PROTOCOL if older else DRAFT, suffix, minor, certain=older or not string)
 
 
-def _parse_format(found: Any) -> tuple[bool, int]:
+def _parse_format(value: Any) -> tuple[bool, int]:
     """Return whether the dialect is the older one, and the minor version (B-11)."""
     expected = f"{URIS[DRAFT]!r} or {URIS[PROTOCOL]!r}"
-    version = _VERSION.fullmatch(found) if isinstance(found, str) else None
-    if version is None or not _CORE.fullmatch(found):
+    version = _VERSION.fullmatch(value) if isinstance(value, str) else None
+    if version is None or not _CORE.fullmatch(value):
         raise MetadataError(
-            "not a version of Zarr", key="zarr_format", found=found, expected=expected
+            "not a version of Zarr", key="zarr_format", found=value, expected=expected
         )
     if int(version[1]) != 3:
         raise UnsupportedError(
-            "another major version of Zarr", key="zarr_format", found=found, expected=expected
+            "another major version of Zarr", key="zarr_format", found=value, expected=expected
         )
-    return "/protocol/" in found, int(version[2])
+    return "/protocol/" in value, int(version[2])
 
 
-def _parse_encoding(found: Any) -> str:
+def _parse_encoding(value: Any) -> str:
     """Return the suffix of the documents' keys (B-12 to B-14)."""
-    if not isinstance(found, Mapping):
+    if not isinstance(value, Mapping):
         raise MetadataError(
-            "not an object", key="metadata_encoding", found=found, expected='{"type": "json", ...}'
+            "not an object", key="metadata_encoding", found=value, expected='{"type": "json", ...}'
         )
-    if "extension" in found:
+    if "extension" in value:
         raise UnsupportedError(
-            "unknown encoding of documents", key="metadata_encoding", found=found["extension"]
+            "unknown encoding of documents", key="metadata_encoding", found=value["extension"]
         )
-    if set(found) != {"type", "metadata_key_suffix"} or found["type"] != "json":
+    if set(value) != {"type", "metadata_key_suffix"} or value["type"] != "json":
         raise MetadataError(
             "not the encoding of documents",
             key="metadata_encoding",
-            found=dict(found),
+            found=dict(value),
             expected='{"type": "json", "metadata_key_suffix": ".json"}',
         )
-    return _check_suffix(found["metadata_key_suffix"])
+    return _check_suffix(value["metadata_key_suffix"])
 
 
 def _older_suffix(document: Json) -> str:
@@ -141,12 +141,12 @@ def _older_suffix(document: Json) -> str:
     return _check_suffix(document.get("metadata_key_suffix", ".json"))
 
 
-def _check_suffix(found: Any) -> str:
-    if not isinstance(found, str) or not _SUFFIX.fullmatch(found):
+def _check_suffix(value: Any) -> str:
+    if not isinstance(value, str) or not _SUFFIX.fullmatch(value):
         raise MetadataError(
-            "not a suffix of keys", key="metadata_key_suffix", found=found, expected="'.json'"
+            "not a suffix of keys", key="metadata_key_suffix", found=value, expected="'.json'"
         )
-    return found
+    return value
 
 
 def check_members(document: Json, known: tuple[str, ...], key: str, minor: int) -> None:
@@ -169,7 +169,7 @@ def check_members(document: Json, known: tuple[str, ...], key: str, minor: int) 
         )
 
 
-def parse_extensions(found: Any) -> tuple[Definition, ...]:
+def parse_extensions(value: Any) -> tuple[Definition, ...]:
     """Return the extensions of a hierarchy or an array (B-15 to B-18, X-B14).
 
     Raises
@@ -179,13 +179,13 @@ def parse_extensions(found: Any) -> tuple[Definition, ...]:
     UnsupportedError
         If one that must be understood is unknown.
     """
-    if not isinstance(found, list):
-        raise MetadataError("not extensions", key="extensions", found=found, expected="a list")
-    return understood(map(_parse_extension, found))
+    if not isinstance(value, list):
+        raise MetadataError("not extensions", key="extensions", found=value, expected="a list")
+    return check_understood(map(_parse_extension, value))
 
 
-def _parse_extension(found: Any) -> Definition:
-    members = found if isinstance(found, dict) else {}
+def _parse_extension(value: Any) -> Definition:
+    members = value if isinstance(value, dict) else {}
     settings, must = members.get("configuration", {}), members.get("must_understand")
     if (
         not is_uri(members.get("extension"))
@@ -196,7 +196,7 @@ def _parse_extension(found: Any) -> Definition:
         raise MetadataError(
             "not an extension",
             key="extensions",
-            found=found,
+            found=value,
             expected='{"extension": URI, "must_understand": true or false, "configuration": {}}',
         )
     return Definition(members["extension"], settings, must)

@@ -1,0 +1,46 @@
+"""TODO."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from zarrdask.codecs.base import Codec
+from zarrdask.grids.keys import ChunkKeyEncoding
+from zarrdask.metadata.chunking import ChunksLike, GridLike
+from zarrdask.metadata.model import ZarrFormat
+
+#: One codec or several, as a user may write them: names, dicts, numcodecs objects, instances.
+CodecsLike = str | Mapping[str, Any] | Codec | Sequence[Any] | None
+
+KeysLike = str | Mapping[str, Any] | ChunkKeyEncoding | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArrayOptions:
+    """What a user may say of a new array; see `zarrdask.create_array`."""
+
+    shape: Any
+    dtype: Any
+    chunks: ChunksLike = "auto"
+    shards: ChunksLike = None
+    grid: GridLike = None
+    codecs: CodecsLike = None
+    compressors: CodecsLike = None
+    filters: CodecsLike = None
+    order: Literal["C", "F"] = "C"
+    fill_value: Any = None
+    dimension_names: Sequence[str | None] | None = None
+    attributes: Mapping[str, Any] | None = None
+    chunk_key_encoding: KeysLike = None
+    separator: Literal["/", "."] | None = None
+    storage_transformers: Sequence[Any] = ()
+    extensions: Sequence[Any] = ()
+    zarr_format: ZarrFormat = 3
+
+
+def as_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+        return list(value)
+    return [value]
