@@ -21,26 +21,29 @@ _collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
 
 
 def is_strict() -> bool:
-    """Whether tolerances are errors: as the `strict` argument says, else as configured."""
+    """Whether deviations are errors: by the innermost `strictness`, else by the setting."""
     strict = _strict.get()
     return bool(config.get("strict")) if strict is None else strict
 
 
 def already_reported() -> bool:
-    """Whether what is parsed was opened before: what there was to say, or to allow, was then."""
+    """Whether the documents that are parsed here were opened before, with their warnings.
+
+    Then nothing is reported again, and what needs a setting was allowed where the node was opened.
+    """
     return _quiet.get()
 
 
 @contextmanager
 def strictness(strict: bool | None, *, quiet: bool = False) -> Iterator[None]:  # noqa: FBT001
-    """Set whether tolerances are errors, for what is parsed within.
+    """Set whether deviations are errors, for the documents that are parsed in a ``with`` block.
 
     Parameters
     ----------
     strict : bool or None
-        None leaves it as it is.
-    quiet : bool
-        Whether warnings are left out: they were given where the node was opened.
+        None keeps the current mode.
+    quiet : bool, default False
+        Whether to leave out warnings, as they were given where the node was opened.
     """
     tokens = (
         _strict.set(_strict.get() if strict is None else strict),
@@ -55,7 +58,7 @@ def strictness(strict: bool | None, *, quiet: bool = False) -> Iterator[None]:  
 
 @contextmanager
 def collect_deviations() -> Iterator[list[str]]:
-    """Collect all that is accepted though a rule forbids it, instead of warning of some."""
+    """Collect every deviation in a list of messages, instead of warning of the doubtful ones."""
     deviations: list[str] = []
     token = _collected.set(deviations)
     try:
@@ -74,18 +77,18 @@ def report_deviation(
     expected: Any = None,
     warn: bool = False,
 ) -> None:
-    """Note that something is accepted which a rule forbids.
+    """Report something that a rule forbids and that is read all the same.
 
     Parameters
     ----------
     rule : str
-        Its id in the conformance list.
+        The id of the rule in the conformance list, such as "A-20".
     message : str
-        What is wrong, in words.
+        A description of the deviation.
     key, found, expected
-        As in `ZarrdaskError`.
-    warn : bool
-        Whether the reading is doubtful enough for a warning.
+        The parts of the message, as in `ZarrdaskError`.
+    warn : bool, default False
+        Whether the interpretation is doubtful enough for a warning.
 
     Raises
     ------
@@ -103,7 +106,13 @@ def report_deviation(
 
 
 def warn_compliance(text: str) -> None:
-    """Warn of a reading that may not be what the writer meant."""
+    """Warn that a document may have been read in another way than its writer meant.
+
+    Parameters
+    ----------
+    text : str
+        The message of the `ComplianceWarning`.
+    """
     collected = _collected.get()
     if collected is not None:
         collected.append(text)

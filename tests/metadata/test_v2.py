@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests.documents import dump, v2, without
-from tests.formats.test_v3 import JSON
+from tests.metadata.test_v3 import JSON
 from zarrdask.codecs.array_to_array.transpose import TransposeCodec
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.grids.keys import ChunkKeys

@@ -1,4 +1,4 @@
-"""Points and spans of time as NumPy has them: numpy.datetime64, numpy.timedelta64 (C-71)."""
+"""NumPy's times and durations: numpy.datetime64, numpy.timedelta64 (conformance C-71)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from zarrdask.errors import MetadataError
 _KINDS = {"numpy.datetime64": "M8", "numpy.timedelta64": "m8"}
 _NAMES = {"M": "numpy.datetime64", "m": "numpy.timedelta64"}
 _UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic")
-#: The Greek letter, and the sign for micro: both stand for "us".
+#: Microseconds with the Greek letter mu, and with the micro sign: both mean "us".
 _MICRO = ("\u03bcs", "\u00b5s")
-_MOST = 2**31 - 1
+_MAX_SCALE_FACTOR = 2**31 - 1
 _NAT = int(np.iinfo(np.int64).min)
 
 
 @dataclass(frozen=True)
 class TimeCount(DataType):
-    """A count, in 64 bits, of a multiple of a unit of time; since 1970 or of a span."""
+    """A 64-bit count of a multiple of a unit of time: a time since 1970, or a duration."""
 
     def to_json(self) -> dict[str, Any]:
         unit, factor = np.datetime_data(self.dtype)
@@ -49,7 +49,7 @@ class TimeCount(DataType):
                 found=unit_name,
                 expected=", ".join(_UNITS),
             )
-        factor = integer(name, configuration, "scale_factor", _MOST)
+        factor = integer(name, configuration, "scale_factor", _MAX_SCALE_FACTOR)
         return cls(np.dtype(f"{_KINDS[name]}[{factor}{unit}]"))
 
     @classmethod

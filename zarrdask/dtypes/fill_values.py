@@ -1,4 +1,4 @@
-"""Fill values <-> JSON, in the spelling of each format. Exact: 64-bit integers, NaN payloads."""
+"""Fill values <-> JSON in the spelling of each format, with exact 64-bit integers and NaNs."""
 
 import base64
 import math
@@ -32,19 +32,22 @@ class NoFillValue(Enum):
         return f"zarrdask.{self.name}"
 
 
-#: As the fill value of a new array: none, so that what absent chunks hold is left open. Only Zarr
-#: v2 and the older dialect of the v3 draft have that; None, the default, stands for zeros.
+#: The `fill_value` argument for an array without a fill value (null in its document), whose absent
+#: chunks have undefined contents. Only Zarr v2 and the older dialect of the v3 draft have this.
+#: The default argument, None, means zeros.
 NO_FILL_VALUE = NoFillValue.NO_FILL_VALUE
 
 
 def zero(dtype: np.dtype[Any]) -> Any:
-    """Return the default fill value of a dtype: all bytes zero, or 0 for objects."""
+    """Return the default fill value of a dtype: all bytes are zero; for objects it is 0."""
     return 0 if dtype.hasobject else np.zeros((), dtype)[()]
 
 
 def bad_fill(value: Any, expected: str) -> MetadataError:
-    """Return the error for what is no fill value."""
-    return MetadataError("not a fill value", key="fill_value", found=value, expected=expected)
+    """Return the error for a fill value that is not valid."""
+    return MetadataError(
+        "this is not a fill value", key="fill_value", found=value, expected=expected
+    )
 
 
 def cast(value: Any, dtype: np.dtype[Any]) -> Any:
@@ -53,7 +56,7 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
     Raises
     ------
     MetadataError
-        If it does not fit the dtype without loss of meaning (1.5 as an integer, 300 as uint8).
+        If the dtype can't hold the value without loss (1.5 as an integer, 300 as uint8).
     """
     if dtype.hasobject:
         return value
@@ -70,13 +73,13 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
         raise
     except (TypeError, ValueError, OverflowError) as error:
         raise bad_fill(value, f"a value of {dtype}") from error
-    if result.shape != () or not _kept(value, result):
+    if result.shape != () or not _is_lossless(value, result):
         raise bad_fill(value, f"a value of {dtype}")
     return result[()]
 
 
 def _cast(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
-    """Return a value as an array of no axes, as NumPy makes it."""
+    """Return a value as a 0-d array, by NumPy's rules."""
     same = isinstance(value, np.generic) and value.dtype == dtype
     if name_of(dtype) is not None and not same:
         return np.asarray(nearest(float(value), dtype))
@@ -85,7 +88,7 @@ def _cast(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def _parts(value: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the parts of a user's structured value."""
+    """Return a user's structured value as a dict with a value for each field."""
     if isinstance(value, np.void):
         value = {name: value[name] for name in value.dtype.names or ()}
     elif isinstance(value, tuple) and len(value) == len(names):
@@ -99,21 +102,21 @@ def _cast_fields(parts: dict[str, Any], dtype: np.dtype[Any]) -> Any:
     cell = np.zeros((), dtype)
     for name, part in parts.items():
         field = dtype[name]
-        # NumPy spreads what is given for a field of several elements.
+        # NumPy broadcasts the value of a field of several elements.
         cell[name] = part if field.subdtype else cast(part, field)
     return cell[()]
 
 
-def _kept(value: Any, result: np.ndarray) -> bool:
-    """Whether a value was not cut off, or made infinite, when it was cast."""
+def _is_lossless(value: Any, result: np.ndarray) -> bool:
+    """Whether a value was cast without being truncated or becoming infinite."""
     if result.dtype.kind in "SUV" and isinstance(value, str | bytes):
         return len(value) * (4 if result.dtype.kind == "U" else 1) <= result.dtype.itemsize
     if result.dtype.kind in "fc" and isinstance(value, int | float | complex | np.number):
         return bool(np.isfinite(result) or not np.isfinite(value))
     if result.dtype.kind in "mM" and not isinstance(value, int | np.integer | np.bool_):
         if isinstance(value, str | bytes) and (result.dtype.kind == "m" or np.isnat(result)):
-            return True  # a count of the unit, or "NaT": it has no unit of its own
-        # In the unit of the value itself.
+            return True  # a text of a count, or "NaT", has no unit of its own
+        # The char without a unit makes NumPy choose the unit of the value itself.
         exact = np.array(value, result.dtype.char)
         return bool(np.isnat(exact) or exact == result)
     return True
@@ -137,8 +140,8 @@ def only_fill(chunk: np.ndarray, fill: Any) -> bool:
         same = np.array_equal if isinstance(fill, np.ndarray) else operator.eq
         return all(type(item) is type(fill) and bool(same(item, fill)) for item in chunk.flat)
     fill_bytes = np.array(fill, chunk.dtype).tobytes()
-    # Data that isn't empty mostly shows it at once.
-    first: Any = (*[slice(0, 1)] * chunk.ndim, ...)  # also without axes an array
+    # Most chunks that hold data differ in the first element, so it is compared alone.
+    first: Any = (*[slice(0, 1)] * chunk.ndim, ...)  # the ellipsis makes 0-d chunks arrays, too
     if chunk[first].tobytes() != fill_bytes:
         return False
     width = chunk.dtype.itemsize
@@ -150,7 +153,7 @@ def only_fill(chunk: np.ndarray, fill: Any) -> bool:
 
 
 # --------------------------------------------------------------------------------------------
-# The parts that both formats share
+# Shared by the formats
 
 
 def _parse_int(value: Any, dtype: np.dtype[Any]) -> Any:
@@ -170,7 +173,7 @@ def _parse_float(value: Any, dtype: np.dtype[Any]) -> Any:
             narrow = name_of(dtype) is not None
             return nearest(float(number), dtype) if narrow else dtype.type(float(number))
     except OverflowError as error:
-        raise bad_fill(value, f"a number that {dtype} has") from error
+        raise bad_fill(value, f"a number that {dtype} can represent") from error
 
 
 def _parse_bits(value: str, dtype: np.dtype[Any]) -> Any:
@@ -183,7 +186,7 @@ def _parse_bits(value: str, dtype: np.dtype[Any]) -> Any:
 
 
 def _render_float(value: Any, *, payload: bool) -> Any:
-    # A NaN of ml_dtypes that signals does so whenever it is looked at.
+    # NumPy warns of a signalling NaN of ml_dtypes at every operation.
     with np.errstate(invalid="ignore"):
         is_nan, is_infinite = np.isnan(value), np.isinf(value)
     if is_nan:
@@ -207,12 +210,12 @@ def _render_complex(value: Any, *, payload: bool) -> list[Any]:
 
 
 def parse_v3(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the scalar that a v3 ``fill_value`` stands for (conformance C-31 to C-35).
+    """Return a v3 ``fill_value`` as a scalar of a dtype (conformance C-31 to C-35).
 
     Raises
     ------
     MetadataError
-        If it is not a permitted fill value of the data type.
+        If the JSON value is not a valid fill value of the data type.
     """
     kind = kind_of(dtype)
     if kind == "b":
@@ -235,7 +238,7 @@ def parse_v3(value: Any, dtype: np.dtype[Any]) -> Any:
 def _parse_v3_bool(value: Any) -> Any:
     if type(value) is int and value in (0, 1):
         report_deviation(
-            "X-C11", "not a bool", key="fill_value", found=value, expected="true or false"
+            "X-C11", "this is not a bool", key="fill_value", found=value, expected="true or false"
         )
     elif not isinstance(value, bool):
         raise bad_fill(value, "true or false")
@@ -245,7 +248,7 @@ def _parse_v3_bool(value: Any) -> Any:
 def _parse_v3_float(value: Any, dtype: np.dtype[Any]) -> Any:
     number = _parse_float(value, dtype)
     if isinstance(value, int | float) and math.isfinite(value) and np.isinf(number):
-        raise bad_fill(value, f"a number that {dtype} has")
+        raise bad_fill(value, f"a number that {dtype} can represent")
     return number
 
 
@@ -258,7 +261,7 @@ def _parse_v3_complex(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def render_v3(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the JSON value of a v3 fill value."""
+    """Return a fill value as v3's JSON value."""
     kind = kind_of(dtype)
     if kind == "b":
         return bool(value)
@@ -276,14 +279,14 @@ def render_v3(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def parse_v2(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the scalar that a v2 ``fill_value`` stands for (conformance A-29 to A-34).
+    """Return a v2 ``fill_value`` as a scalar of a dtype (conformance A-29 to A-34).
 
-    ``null`` gives None: the contents of absent chunks are undefined, and read as zeros.
+    ``null`` becomes None: absent chunks have undefined contents, and are read as zeros.
 
     Raises
     ------
     MetadataError
-        If it is not a fill value of the data type.
+        If the JSON value is not a valid fill value of the data type.
     """
     if value is None or dtype.hasobject:
         return value
@@ -302,14 +305,20 @@ def parse_v2(value: Any, dtype: np.dtype[Any]) -> Any:
     return _parse_v2_bytes(value, dtype)
 
 
-def _other(rule: str, value: Any, expected: str) -> None:
-    """Note a spelling that is not the one of the conventions."""
-    report_deviation(rule, "spelled otherwise", key="fill_value", found=value, expected=expected)
+def _report_spelling(rule: str, value: Any, expected: str) -> None:
+    """Report a spelling of a fill value that deviates from the specification."""
+    report_deviation(
+        rule,
+        "this spelling deviates from the specification",
+        key="fill_value",
+        found=value,
+        expected=expected,
+    )
 
 
 def _parse_v2_bool(value: Any) -> Any:
     if type(value) is int and value in (0, 1):
-        _other("A-33", value, "true or false")
+        _report_spelling("A-33", value, "true or false")
     elif not isinstance(value, bool):
         raise bad_fill(value, "true or false")
     return np.bool_(value)
@@ -317,14 +326,14 @@ def _parse_v2_bool(value: Any) -> Any:
 
 def _parse_v2_int(value: Any, dtype: np.dtype[Any]) -> Any:
     if isinstance(value, float) and value.is_integer():
-        _other("A-33", value, f"an integer for {dtype}")
+        _report_spelling("A-33", value, f"an integer for {dtype}")
         value = int(value)
     return _parse_int(value, dtype)
 
 
 def _parse_v2_float(value: Any, dtype: np.dtype[Any]) -> Any:
     if value == "+Infinity":
-        _other("X-B4", value, "'Infinity'")
+        _report_spelling("X-B4", value, "'Infinity'")
     elif isinstance(value, str) and value not in _SPECIAL:
         raise bad_fill(value, f"a number, 'NaN', 'Infinity' or '-Infinity' for {dtype}")
     return _parse_float(value, dtype)
@@ -340,17 +349,17 @@ def _parse_v2_complex(value: Any, dtype: np.dtype[Any]) -> Any:
 
 def _parse_v2_time(value: Any, dtype: np.dtype[Any]) -> Any:
     if value == "NaT":
-        _other("A-33", value, str(_NAT))
+        _report_spelling("A-33", value, str(_NAT))
         value = _NAT
     count = int(_parse_int(value, np.dtype("i8")))
     return np.array(count, "i8").view(dtype.newbyteorder("="))[()]
 
 
 def _is_old_zero(value: Any, expected: str) -> bool:
-    """Whether it is the number 0 or "", which stand for zeros in files of old writers."""
+    """Whether a fill value is the number 0 or "", which old writers use for zeros of any type."""
     is_zero = value == "" or (type(value) in (int, float) and value == 0)
     if is_zero:
-        _other("A-32", value, expected)
+        _report_spelling("A-32", value, expected)
     return is_zero
 
 
@@ -367,7 +376,7 @@ def _parse_v2_text(value: Any, dtype: np.dtype[Any]) -> Any:
 def _parse_v2_bytes(value: Any, dtype: np.dtype[Any]) -> Any:
     exact = dtype.kind == "V"
     expected = f"base64 of {dtype.itemsize} bytes"
-    # As a byte string "" is what it says: no bytes, and trailing zeros may be left out.
+    # For byte strings, "" is the base64 of no bytes, and zeros at the end may be left out.
     if (exact or value != "") and _is_old_zero(value, expected):
         return zero(dtype)
     if not isinstance(value, str):
@@ -382,17 +391,21 @@ def _parse_v2_bytes(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def element(data: bytes, dtype: np.dtype[Any], value: Any) -> Any:
-    """Return the element that some bytes are.
+    """Return the element of a dtype that has some bytes.
 
     Parameters
     ----------
+    data : bytes
+        As many bytes as an element has.
+    dtype : numpy.dtype
+        The type of the element.
     value : JSON value
-        What they were made of, for the error.
+        The fill value in the document, for the error.
 
     Raises
     ------
     MetadataError
-        If they are none: a field of text may hold no characters.
+        If the bytes are no element: those of a text may not be characters.
     """
     item = np.frombuffer(data, dtype)[0]
     try:
@@ -403,7 +416,7 @@ def element(data: bytes, dtype: np.dtype[Any], value: Any) -> Any:
 
 
 def render_v2(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the JSON value of a v2 fill value."""
+    """Return a fill value as v2's JSON value."""
     if value is None:
         return None
     if dtype.hasobject:
@@ -420,5 +433,5 @@ def render_v2(value: Any, dtype: np.dtype[Any]) -> Any:
         return int(value.view("i8"))
     if dtype.kind == "U":
         return str(value)
-    # Padded with zeros also for S, which A-30 leaves open: some readers want all bytes.
+    # Values of type S are padded with zeros, too: A-30 leaves it open, and some readers need it.
     return base64.b64encode(np.asarray(value, dtype).tobytes()).decode()

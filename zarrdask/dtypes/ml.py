@@ -1,4 +1,4 @@
-"""The numbers of the package ml_dtypes: what NumPy can't tell of them, and how to get them."""
+"""The number types of the package ml_dtypes: their names, kinds, limits and rounding."""
 
 import math
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ import numpy as np
 
 from zarrdask.errors import UnsupportedError
 
-#: The names, which are also v3's, and how many bits of an element mean something. All but
-#: bfloat16 take one byte, of which these are the lowest bits.
+#: The names of the types, in ml_dtypes and in v3, and the number of bits that they use. All but
+#: bfloat16 take one byte, and use its lowest bits.
 BITS: Mapping[str, int] = {
     "bfloat16": 16,
     "float8_e3m4": 8,
@@ -32,12 +32,12 @@ BITS: Mapping[str, int] = {
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """Return the NumPy dtype of one of these types.
+    """Return the NumPy dtype with a name in `BITS`.
 
     Raises
     ------
     UnsupportedError
-        If the package is not installed, or too old.
+        If ml_dtypes is not installed, or is too old to have the type.
     """
     try:
         dtype: np.dtype[Any] = np.dtype(getattr(import_module("ml_dtypes"), name))
@@ -52,13 +52,13 @@ def dtype_named(name: str) -> np.dtype[Any]:
 
 
 def name_of(dtype: np.dtype[Any]) -> str | None:
-    """Return the name if it is one of these types, in either byte order, else None."""
+    """Return the name of a type of ml_dtypes, in either byte order, or None for other types."""
     kind = dtype.type
     return kind.__name__ if kind.__module__ == "ml_dtypes" and kind.__name__ in BITS else None
 
 
 def kind_of(dtype: np.dtype[Any]) -> str:
-    """Return NumPy's letter for the kind of a dtype, also where NumPy itself says "V".
+    """Return NumPy's letter for the kind of a dtype; for types of ml_dtypes NumPy has only "V".
 
     >>> kind_of(np.dtype("<f4")), kind_of(np.dtype("V4"))
     ('f', 'V')
@@ -70,7 +70,7 @@ def kind_of(dtype: np.dtype[Any]) -> str:
 
 
 def limits(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Return the least and the greatest number of an integer type."""
+    """Return the smallest and the largest number of an integer type."""
     name = name_of(dtype)
     if name is None:
         info = np.iinfo(dtype)
@@ -80,13 +80,13 @@ def limits(dtype: np.dtype[Any]) -> tuple[int, int]:
 
 
 def nearest(value: float, dtype: np.dtype[Any]) -> Any:
-    """Return the scalar of one of these float types that is nearest to a number, half to even.
+    """Return a number, rounded half to even, as a scalar of a float type of ml_dtypes.
 
     Raises
     ------
     OverflowError
-        If there is none: the number is beyond the largest, or the type has no such thing
-        (infinity, NaN, zero, a sign).
+        If the number is beyond the largest of the type, or the type has no infinity, NaN, zero or
+        negative numbers.
     """
     with np.errstate(all="ignore"):
         scalar = np.asarray(_odd_float32(value)).astype(dtype)[()]
@@ -99,12 +99,12 @@ def nearest(value: float, dtype: np.dtype[Any]) -> Any:
         largest = float(import_module("ml_dtypes").finfo(dtype).max)
         is_representable = abs(value) <= largest and math.isfinite(rounded)
     if not is_representable:
-        raise OverflowError(f"{dtype} has no {value}")
+        raise OverflowError(f"{dtype} can't represent {value}")
     return scalar
 
 
 def _odd_float32(value: float) -> Any:
-    """Return a number as float32, rounded so that rounding once more errs no more (to odd)."""
+    """Return a number as float32, rounded to odd, so that rounding it again is still exact."""
     narrow = np.float32(value)
     rounded = float(narrow)
     if rounded == value or math.isnan(value) or math.isinf(value):

@@ -1,6 +1,6 @@
 """Numbers narrower than NumPy's: bfloat16, float8, float6, float4, int4, int2 ... (C-68).
 
-In memory they are the types of the package ml_dtypes, which is optional.
+In memory they have the types of the package ml_dtypes, which is optional.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from zarrdask.dtypes.numeric import CoreType
 
 @dataclass(frozen=True)
 class NarrowNumber(CoreType):
-    """A number of ml_dtypes, under the same name in v3."""
+    """A number type of ml_dtypes, which has the same name in v3."""
 
     def to_json(self) -> str:
         return str(name_of(self.dtype))

@@ -1,4 +1,4 @@
-"""Data types by name, and by NumPy dtype. Built-in ones are registered like anybody else's."""
+"""Data types by name, and by NumPy dtype. Built-in ones are registered like those of users."""
 
 import re
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ DATA_TYPES: Registry[type[DataTypeClass]] = Registry(
         "structured": f"{_HERE}.struct:Structured",
     },
 )
-#: Which types are asked, in this order, what they make of a NumPy dtype.
+#: The types that are tried, in this order, to store a NumPy dtype.
 _BY_DTYPE = (
     "bool",
     "r*",
@@ -58,7 +58,7 @@ def parse_data_type(value: Any) -> DataType:
     Raises
     ------
     MetadataError
-        If it is neither, or its configuration is wrong.
+        If the value is neither, or its configuration is not valid.
     UnsupportedError
         If the name is unknown: ``must_understand`` makes no difference here (C-14); or if the
         elements are too large.
@@ -80,7 +80,7 @@ def _find(name: str) -> type[DataTypeClass] | None:
 
 
 def _parse_either(value: dict[str, Any]) -> DataType:
-    """Return the data type of an object with a fallback, as there were in 2023 (X-C11)."""
+    """Return the data type of an object with a fallback, which drafts of 2023 had (X-C11)."""
     preferred = {name: member for name, member in value.items() if name != "fallback"}
     fallback = value["fallback"]
     fallbacks = fallback if isinstance(fallback, list) else [fallback]
@@ -94,7 +94,7 @@ def _parse_either(value: dict[str, Any]) -> DataType:
         raise DATA_TYPES.unknown(name)
     report_deviation(
         "X-C11",
-        "a data type has no fallback",
+        "a data type must not have a fallback",
         key="data_type",
         found=value,
         warn=chosen is not preferred,
@@ -103,9 +103,9 @@ def _parse_either(value: dict[str, Any]) -> DataType:
 
 
 def of_dtype(dtype: np.dtype[Any]) -> DataType:
-    """Return the data type that a NumPy dtype is stored as.
+    """Return the data type that stores a NumPy dtype.
 
-    One that v3 has no name for can be used all the same, where the format has another way.
+    A dtype without a v3 name becomes a plain `DataType`, which v2 and the draft can still store.
 
     Examples
     --------
@@ -120,19 +120,19 @@ def of_dtype(dtype: np.dtype[Any]) -> DataType:
 
 
 def find_data_type(value: Any) -> DataType:
-    """Return the data type that a user means.
+    """Return the data type for the `dtype` argument of a user.
 
     Parameters
     ----------
     value : str, mapping, DataType or dtype_like
-        A name of v3 or an object (``{"name": ..., "configuration": ...}``), a data type, or
-        what NumPy takes for a dtype. What stands for text of any length (``str``, ``object``,
-        ``numpy.dtypes.StringDType()``) is ``string``, and the type `bytes` is ``bytes``.
+        A v3 name or object (``{"name": ..., "configuration": ...}``), a data type, or anything
+        that NumPy takes as a dtype. ``str``, ``object`` and ``numpy.dtypes.StringDType()``, text
+        of any length, become ``string``; the type `bytes` becomes ``bytes``.
 
     Raises
     ------
     MetadataError
-        If it is none of that, or its configuration is wrong.
+        If it is none of these, or its configuration is not valid.
     UnsupportedError
         If the elements are too large, or have no bytes.
 
@@ -152,7 +152,7 @@ def find_data_type(value: Any) -> DataType:
     try:
         dtype = np.dtype(value)
     except (TypeError, ValueError) as error:
-        raise MetadataError("not a data type", key="dtype", found=value) from error
+        raise MetadataError("this is not a data type", key="dtype", found=value) from error
     if dtype.itemsize or dtype.kind == "V":
         check_item_size(dtype.itemsize, "dtype")
     any_text = dtype.kind in "OT" or (dtype.kind == "U" and not dtype.itemsize)
@@ -160,13 +160,13 @@ def find_data_type(value: Any) -> DataType:
 
 
 def portable(data_type: DataType) -> DataType:
-    """Return a data type as v3 has it: in this computer's byte order, without gaps (C-69)."""
+    """Return a data type in v3's form: in native byte order, without gaps between fields (C-69)."""
     dtype = packed(data_type.dtype).newbyteorder("=")
     return data_type if dtype == data_type.dtype else of_dtype(dtype)
 
 
 def packed(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return a dtype whose fields, if it has any, follow one another without gaps.
+    """Return a dtype without gaps between its fields, if it has any.
 
     >>> packed(np.dtype("u1,f4", align=True)).itemsize
     5

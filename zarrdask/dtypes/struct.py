@@ -1,4 +1,4 @@
-"""``struct``: named fields, packed one after another; and its older form (C-69, C-70)."""
+"""``struct``: named fields without gaps between them; and its older form (C-69, C-70)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,12 +18,12 @@ Fields = tuple[tuple[str, DataType], ...]
 
 @dataclass(frozen=True)
 class Struct(DataType):
-    """An element made of fields.
+    """A data type whose elements have named fields.
 
     Attributes
     ----------
     fields : tuple of (str, DataType)
-        In the order in which they are stored.
+        The names and types of the fields, in the order of their bytes.
     """
 
     fields: Fields = field(default=())
@@ -36,7 +36,7 @@ class Struct(DataType):
         names = [name for name, _ in self.fields]
         if not isinstance(value, dict) or set(value) != set(names):
             raise bad_fill(value, f"an object with a fill value for each of {', '.join(names)}")
-        # As bytes: an assignment to a field can change the payload of a NaN.
+        # Joined as bytes, because an assignment to a field can change the payload of a NaN.
         parts = (np.asarray(kind.parse_fill(value[name]), kind.dtype) for name, kind in self.fields)
         return np.frombuffer(b"".join(part.tobytes() for part in parts), self.dtype)[0]
 
@@ -50,7 +50,7 @@ class Struct(DataType):
 
     @classmethod
     def _parse_field(cls, value: Any) -> tuple[Any, Any]:
-        """Return the name and the type of a field, as the document has them."""
+        """Return the JSON values of a field's name and type."""
         if not isinstance(value, dict) or set(value) != {"name", "data_type"}:
             raise _bad_field(value, '{"name": ..., "data_type": ...}')
         return value["name"], value["data_type"]
@@ -62,7 +62,7 @@ class Struct(DataType):
         for name, kind in fields:
             if kind.dtype.hasobject:
                 raise MetadataError(
-                    "a field has a fixed size",
+                    "a field must have a data type of fixed size",
                     key=f"data_type field {name}",
                     found=kind.to_json(),
                     expected="a data type of fixed size",
@@ -76,14 +76,14 @@ class Struct(DataType):
         if not dtype.names or dtype.hasobject or dtype != packed(dtype):
             return None
         fields = tuple((name, of_dtype(dtype[name])) for name in dtype.names)
-        # Those of several elements, and those that v3 has no name for.
-        odd = any(type(kind) is DataType for _, kind in fields)
-        return None if odd else cls(dtype, fields)
+        # Fields of several elements, and those of types without a v3 name, can't be stored.
+        unnamed = any(type(kind) is DataType for _, kind in fields)
+        return None if unnamed else cls(dtype, fields)
 
 
 @dataclass(frozen=True)
 class Structured(Struct):
-    """``structured``, as zarr-python 3.1 writes it: read, and written as ``struct`` (C-70)."""
+    """``structured``, which zarr-python 3.1 writes; written again, it becomes ``struct`` (C-70)."""
 
     @classmethod
     def _parse_field(cls, value: Any) -> tuple[Any, Any]:
@@ -105,13 +105,18 @@ class Structured(Struct):
 def _listed(name: str, value: Any) -> list[Any]:
     if not isinstance(value, list) or not value:
         raise MetadataError(
-            "not fields", key=f"data_type {name}", found=value, expected="a list of at least one"
+            "these are not fields",
+            key=f"data_type {name}",
+            found=value,
+            expected="a list of at least one",
         )
     return value
 
 
 def _bad_field(value: Any, expected: str) -> MetadataError:
-    return MetadataError("not a field", key="data_type field", found=value, expected=expected)
+    return MetadataError(
+        "this is not a field", key="data_type field", found=value, expected=expected
+    )
 
 
 def _check_names(names: list[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Text and bytes, of a fixed length and of any (conformance C-34, C-68)."""
+"""Text and bytes of fixed and of variable length (conformance C-34, C-68)."""
 
 import base64
 from collections.abc import Mapping
@@ -9,10 +9,9 @@ import numpy as np
 
 from zarrdask.dtypes.base import DataType, check_configuration, integer
 from zarrdask.dtypes.fill_values import bad_fill
+from zarrdask.dtypes.size import MAX_NUMPY_BYTES
 from zarrdask.errors import MetadataError
 
-#: The largest element, in bytes, that NumPy can have.
-MAX_NUMPY_BYTES = 2**31 - 1
 _KINDS = {"null_terminated_bytes": "S", "raw_bytes": "V"}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
@@ -40,7 +39,7 @@ class FixedText(DataType):
         length = integer(name, configuration, "length_bytes", MAX_NUMPY_BYTES)
         if length % 4:
             raise MetadataError(
-                "a code point has four bytes",
+                "the length of a text must be a multiple of four bytes, as a code point has four",
                 key=f"data_type {name}",
                 found=length,
                 expected="a multiple of 4 as length_bytes",
@@ -54,10 +53,10 @@ class FixedText(DataType):
 
 @dataclass(frozen=True)
 class FixedBytes(DataType):
-    """``null_terminated_bytes`` and ``raw_bytes``: not registered, but written by zarr-python.
+    """``null_terminated_bytes`` and ``raw_bytes``, which zarr-python writes, but no one registered.
 
-    The first are NumPy's "S", without the zeros at their end. The second are NumPy's "V"; what
-    is created here is called by the core name of the same type, ``r<bits>``.
+    They are NumPy's "S", which drops zeros at the end, and "V". A new array of "V" here gets the
+    name that the core specification has for it, ``r<bits>``.
     """
 
     def to_json(self) -> dict[str, Any]:
@@ -87,7 +86,7 @@ class FixedBytes(DataType):
 
 @dataclass(frozen=True)
 class Text(DataType):
-    """``string``: text of any length; Python's own in memory."""
+    """``string``: text of any length, in memory as Python's `str`."""
 
     serializer: ClassVar[str] = "vlen-utf8"
 
@@ -103,14 +102,14 @@ class Text(DataType):
         return str(value)
 
     def cast(self, value: Any) -> str:
-        """Return a text."""
+        """Return a user's fill value, which must be a text."""
         if not isinstance(value, str):
             raise bad_fill(value, "a text")
         return str(value)
 
     @property
     def default(self) -> str:
-        """The text of no length."""
+        """The empty text."""
         return ""
 
     @classmethod
@@ -120,18 +119,18 @@ class Text(DataType):
 
     @classmethod
     def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
-        # An object may be anything; who knows that it is text says so.
+        # An object can be anything, so that text has to be asked for by name.
         return None
 
 
 @dataclass(frozen=True)
 class Bytes(DataType):
-    """``bytes``: bytes of any number; Python's own in memory.
+    """``bytes``: bytes of any length, in memory as Python's `bytes`.
 
     Attributes
     ----------
     name : str
-        As it was read: zarr-python calls the type ``variable_length_bytes``.
+        The name in the document: zarr-python calls the type ``variable_length_bytes``.
     """
 
     name: str = "bytes"
@@ -153,14 +152,14 @@ class Bytes(DataType):
         return base64.b64encode(value).decode()
 
     def cast(self, value: Any) -> bytes:
-        """Return bytes."""
+        """Return a user's fill value, which must be bytes."""
         if not isinstance(value, bytes | bytearray):
             raise bad_fill(value, "bytes")
         return bytes(value)
 
     @property
     def default(self) -> bytes:
-        """No bytes."""
+        """The empty bytes."""
         return b""
 
     @classmethod
@@ -174,12 +173,12 @@ class Bytes(DataType):
 
 
 def parse_base64(value: Any, expected: str) -> bytes:
-    """Return the bytes that a base64 string stands for.
+    """Return the bytes of a fill value in base64.
 
     Raises
     ------
     MetadataError
-        If it is none.
+        If the value is not a text in base64.
     """
     if not isinstance(value, str):
         raise bad_fill(value, expected)

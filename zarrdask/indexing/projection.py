@@ -1,6 +1,6 @@
-"""Requests cut at chunk boundaries: which chunks, the part of each, and its place in the result.
+"""The projection of a request on chunks: which chunks, which part of each, and where it goes.
 
-The axes are independent, so a request that meets n chunks an axis costs n an axis to plan.
+Axes are projected one by one, so that the work grows with the number of chunks along each axis.
 """
 
 from bisect import bisect_right
@@ -17,18 +17,18 @@ from zarrdask.indexing.selection import Pick
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one pick takes of one chunk along one axis.
+    """The part of one chunk that a pick selects along one axis.
 
     Attributes
     ----------
     chunk : int
-        The chunk's index along the axis.
+        The index of the chunk along the axis.
     inside : slice or ndarray of int
-        The elements of the chunk, counted from its start.
+        The selected elements, counted from the start of the chunk.
     outside : slice or ndarray of int
-        Where they go in the result.
+        The place of these elements in the result.
     whole : bool
-        Whether `inside` is every element of the chunk, in order.
+        Whether `inside` selects every element of the chunk, in order.
     """
 
     chunk: int
@@ -38,26 +38,27 @@ class Part:
 
 
 class Points(NamedTuple):
-    """A pointwise request: one 1-d array of positions an axis; the result is 1-d."""
+    """A pointwise request: one 1-d array of positions for each axis; the result is 1-d."""
 
     coordinates: tuple[np.ndarray, ...]
 
 
-#: What is wanted of an array or of a chunk: one pick an axis (their outer product), or points.
+#: The elements to read or write of an array or chunk: the outer product of one pick for each axis,
+#: or points.
 Request = tuple[Pick, ...] | Points
 
 
 class Projection(NamedTuple):
-    """A request, cut at chunk boundaries: three lists with an entry for each chunk that it meets.
+    """The chunks that a request touches, as three lists with one entry for each chunk.
 
     Attributes
     ----------
     indices : list of tuple of int
-        Which chunk.
+        The index of the chunk.
     insides : list of Request or None
-        What is wanted of it; None for all of it.
+        The requested elements of the chunk; None for all of them.
     outsides : list
-        The NumPy index of its place in the result.
+        The NumPy index of the place in the result.
     """
 
     indices: list[tuple[int, ...]]
@@ -65,12 +66,12 @@ class Projection(NamedTuple):
     outsides: list[Any]
 
     def some(self, start: int, stop: int) -> "Projection":
-        """Return the entries from start to stop."""
-        part = slice(start, stop)
-        return Projection(self.indices[part], self.insides[part], self.outsides[part])
+        """Return the entries from `start` to `stop`."""
+        entries = slice(start, stop)
+        return Projection(self.indices[entries], self.insides[entries], self.outsides[entries])
 
     def ordered(self, key: Callable[[tuple[int, ...]], Any]) -> "Projection":
-        """Return the entries in the order of a key of the chunk's index."""
+        """Return the entries, sorted by a function of the chunk's index."""
         keys = list(map(key, self.indices))
         order = sorted(range(len(keys)), key=keys.__getitem__)
         return Projection(
@@ -81,9 +82,9 @@ class Projection(NamedTuple):
 
 
 def project(request: Request, axes: Sequence[Axis]) -> Projection:
-    """Cut a request at the boundaries of the chunks along each axis."""
+    """Return the projection of a request on the chunks along each axis."""
     if isinstance(request, Points):
-        return _cut_points(request, axes)
+        return _project_points(request, axes)
     axes_parts = [axis_parts(pick, axis) for pick, axis in zip(request, axes, strict=True)]
     indices = list(product(*([p.chunk for p in axis] for axis in axes_parts)))
     wholes = map(all, product(*([p.whole for p in axis] for axis in axes_parts)))
@@ -92,7 +93,7 @@ def project(request: Request, axes: Sequence[Axis]) -> Projection:
     if not all(isinstance(pick, slice) for pick in request):
         outsides = map(numpy_index, outsides)
     elif not axes_parts:
-        outsides = [...]  # a 0-d array indexed with () is no view of it
+        outsides = [...]  # indexing a 0-d array with () gives a scalar, not a view
     return Projection(
         indices,
         [None if whole else inside for whole, inside in zip(wholes, insides, strict=True)],
@@ -100,7 +101,7 @@ def project(request: Request, axes: Sequence[Axis]) -> Projection:
     )
 
 
-def _cut_points(points: Points, axes: Sequence[Axis]) -> Projection:
+def _project_points(points: Points, axes: Sequence[Axis]) -> Projection:
     coordinates = points.coordinates
     numbers = np.stack([_numbers(c, axis) for c, axis in zip(coordinates, axes, strict=True)])
     order = np.lexsort(numbers[::-1])
@@ -121,19 +122,19 @@ def _cut_points(points: Points, axes: Sequence[Axis]) -> Projection:
 
 
 def _numbers(positions: np.ndarray, axis: Axis) -> np.ndarray:
-    """Return the chunks that positions lie in."""
+    """Return the numbers of the chunks that hold positions along an axis."""
     if isinstance(axis, int):
         return positions // axis
     return np.searchsorted(axis, positions, "right") - 1
 
 
 def chunk_start(number: int, axis: Axis) -> int:
-    """Return where a chunk begins along an axis."""
+    """Return the first position of a chunk along an axis."""
     return number * axis if isinstance(axis, int) else int(axis[number])
 
 
 def numpy_index(request: Request) -> tuple[Any, ...]:
-    """Return the NumPy index that takes a request from an ndarray."""
+    """Return a request as an index of an ndarray."""
     if isinstance(request, Points):
         return request.coordinates
     if all(isinstance(pick, slice) for pick in request):
@@ -146,19 +147,19 @@ def _positions(pick: Pick) -> np.ndarray:
 
 
 def permute(request: Request, axes: tuple[int, ...]) -> Request:
-    """Return the request to an array whose axis i is axis ``axes[i]`` of this one."""
+    """Return the request for the transposed array, whose axis i is axis ``axes[i]`` of this one."""
     if isinstance(request, Points):
         return Points(tuple(request.coordinates[i] for i in axes))
     return tuple(request[i] for i in axes)
 
 
 def axis_parts(pick: Pick, axis: Axis) -> list[Part]:
-    """Cut a pick at the boundaries of the chunks of one axis.
+    """Split a pick at the boundaries of the chunks of one axis.
 
     Parameters
     ----------
     pick : slice or ndarray of int
-        As in `Selection`.
+        The selected positions, as in `Selection`.
     axis : int or ndarray of int
         The chunk length, in elements, or the boundaries of the chunks.
 
@@ -177,7 +178,7 @@ def axis_parts(pick: Pick, axis: Axis) -> list[Part]:
 
 
 def _slice_parts(pick: slice, chunk: int) -> list[Part]:
-    """Cut a slice at the boundaries of chunks of one length."""
+    """Split a slice at the boundaries of chunks of one length."""
     start, stop, step = pick.start, pick.stop, pick.step
     if start >= stop:
         return []
@@ -197,7 +198,7 @@ def _slice_parts(pick: slice, chunk: int) -> list[Part]:
 
 
 def _edge_parts(pick: slice, edges: np.ndarray) -> list[Part]:
-    """Cut a slice at boundaries: the same, but for where a chunk is found."""
+    """Split a slice at the given boundaries of chunks, whose lengths may differ."""
     start, stop, step = pick.start, pick.stop, pick.step
     if start >= stop:
         return []

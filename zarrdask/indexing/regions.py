@@ -1,4 +1,4 @@
-"""Regions cut into the parts that are read or written at a time. Pure."""
+"""Arithmetic with regions, and regions split into parts to read or write one by one. Pure."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
@@ -12,17 +12,17 @@ from zarrdask.indexing.selection import Region
 
 
 def moved(region: Region, by: Shape) -> Region:
-    """Return a region that begins so much later."""
+    """Return a region, shifted by a number of elements along each axis."""
     return tuple(slice(p.start + n, p.stop + n, 1) for p, n in zip(region, by, strict=True))
 
 
 def within(part: Region, region: Region) -> Region:
-    """Return a part of a region as seen from there."""
+    """Return a part of a region, counted from the region's first element."""
     return moved(part, tuple(-pick.start for pick in region))
 
 
 def view(values: np.ndarray, region: Region) -> np.ndarray:
-    """Return a region of an array: an array also where there are no axes, no scalar."""
+    """Return a region of an array as a view: for a 0-d array, too, which NumPy makes a scalar."""
     index: Any = (*region, ...)
     result: np.ndarray = values[index]
     return result
@@ -31,37 +31,38 @@ def view(values: np.ndarray, region: Region) -> np.ndarray:
 def tiles(
     region: Region, axes: Sequence[Axis], start: Shape, limit: int, min_chunk_size: int = 1
 ) -> Iterator[Region]:
-    """Cut a region at the boundaries of chunks; yield several together, of so many elements.
+    """Split a region at chunk boundaries, and yield parts of several neighbouring chunks.
 
     Parameters
     ----------
     region : tuple of slice
+        The region to split.
     axes : sequence of (int or ndarray of int)
-        The chunks' length along each axis, or the boundaries between them.
+        The length of the chunks along each axis, or the boundaries between them.
     start : tuple of int
-        Where the region's origin lies among the chunks.
+        The position, in the grid of the chunks, of the origin that `region` counts from.
     limit : int
-        Elements, unless a chunk has more.
+        The maximum number of elements in a part. A single chunk may have more.
     min_chunk_size : int
-        For how many elements a chunk counts at least, however little of it lies in the region.
+        The number of elements that a chunk counts for, if it has fewer in the region.
 
     Examples
     --------
-    >>> found = tiles((slice(0, 4, 1), slice(1, 9, 1)), (2, 4), (0, 0), 16)
-    >>> [(a.start, a.stop, b.start, b.stop) for a, b in found]
+    >>> parts = tiles((slice(0, 4, 1), slice(1, 9, 1)), (2, 4), (0, 0), 16)
+    >>> [(a.start, a.stop, b.start, b.stop) for a, b in parts]
     [(0, 2, 1, 8), (0, 2, 8, 9), (2, 4, 1, 8), (2, 4, 8, 9)]
     """
-    cut = [cut_axis(*of) for of in zip(axes, region, start, strict=True)]
-    longest = prod(max(map(_length, pairwise(edges)), default=0) for edges in cut)
+    boundaries = [cut_axis(*each) for each in zip(axes, region, start, strict=True)]
+    longest = prod(max(map(_length, pairwise(edges)), default=0) for edges in boundaries)
     budget = limit // max(longest, min_chunk_size, 1)
-    joined = []
-    # The last axes first: what lies together in memory is read together.
-    for edges in reversed(cut):
+    picks = []
+    # From the last axis to the first, so that a part is contiguous in memory.
+    for edges in reversed(boundaries):
         count = max(min(len(edges) - 1, budget), 1)
         budget //= count
         last = edges[-1:] if (len(edges) - 1) % count else []
-        joined.append([slice(a, b, 1) for a, b in pairwise([*edges[::count], *last])])
-    return product(*reversed(joined))
+        picks.append([slice(a, b, 1) for a, b in pairwise([*edges[::count], *last])])
+    return product(*reversed(picks))
 
 
 def _length(pair: tuple[int, int]) -> int:
@@ -69,12 +70,17 @@ def _length(pair: tuple[int, int]) -> int:
 
 
 def cut_axis(axis: Axis, pick: slice, origin: int = 0) -> list[int]:
-    """Return where a slice is cut by chunks along an axis, with both its ends.
+    """Return the chunk boundaries within a slice of an axis, with both ends of the slice.
 
     Parameters
     ----------
+    axis : int or ndarray of int
+        The length of the chunks, or the boundaries between them.
+    pick : slice
+        The slice, with a step of 1.
     origin : int
-        Where the slice's origin lies among the chunks.
+        The position, in the grid of the chunks, of the origin that `pick` counts from. By
+        default both count from the same.
     """
     begin, end = pick.start + origin, pick.stop + origin
     if isinstance(axis, int):
@@ -87,7 +93,7 @@ def cut_axis(axis: Axis, pick: slice, origin: int = 0) -> list[int]:
 
 
 def slabs(shape: Shape, limit: int) -> Iterator[Region]:
-    """Cut an array in C order into parts that lie together, of so many elements at most.
+    """Split an array in C order into contiguous parts of at most `limit` elements.
 
     >>> [[(s.start, s.stop) for s in part] for part in slabs((2, 5), 3)]
     [[(0, 1), (0, 3)], [(0, 1), (3, 5)], [(1, 2), (0, 3)], [(1, 2), (3, 5)]]

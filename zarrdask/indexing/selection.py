@@ -1,7 +1,7 @@
-"""Selections: what the user asks for, in one normal form.
+"""Selections: NumPy-like indices in a normal form.
 
-Every selection is reduced to one *pick* an axis: a slice with a positive step, or an array of
-positions. `zarrdask.indexing.projection` takes it from there.
+Every index becomes one *pick* for each axis: a slice with a positive step, or an array of
+positions. `zarrdask.indexing.projection` finds the chunks that the picks touch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,13 +23,13 @@ class Selection:
     Attributes
     ----------
     picks : tuple
-        One slice (0 <= start <= stop <= size, step > 0) or sorted-or-not array of positions an
-        axis.
+        For each axis a slice (0 <= start <= stop <= size, step > 0), or an array of positions,
+        in any order.
     shape : tuple of int
-        The shape of what the picks give, before `finish`.
+        The shape of the picked elements, before `finish` is applied.
     finish : tuple
-        The basic index that turns it into what NumPy would give: drops axes that an integer
-        picked, turns round those with a negative step, adds new axes.
+        The basic index that turns the picked elements into NumPy's result: it drops axes that
+        an integer indexed, reverses those with a negative step, and adds new axes.
     """
 
     picks: tuple[Pick, ...]
@@ -38,7 +38,7 @@ class Selection:
 
     @property
     def slices(self) -> Region:
-        """The picks of a basic selection, which are all slices."""
+        """The picks of a basic selection, all of which are slices."""
         return cast(Region, self.picks)
 
     @property
@@ -48,7 +48,7 @@ class Selection:
 
 
 def pick_size(pick: Pick) -> int:
-    """How many elements a pick takes."""
+    """Return the number of elements that a pick selects."""
     if isinstance(pick, slice):
         return len(range(pick.start, pick.stop, pick.step))
     return len(pick)
@@ -60,17 +60,24 @@ def region_shape(region: Region) -> tuple[int, ...]:
 
 
 def whole_region(shape: tuple[int, ...]) -> Region:
-    """Return the region that is all of an array."""
+    """Return the region that covers an array."""
     return tuple(slice(0, size, 1) for size in shape)
 
 
 def index_by_name(picks: Mapping[str, Any], names: Sequence[str | None] | None) -> tuple[Any, ...]:
-    """Return the index that picks by the names of axes are: all of the other axes.
+    """Return the index for entries given by the names of axes; other axes are selected whole.
+
+    Parameters
+    ----------
+    picks : mapping of str to object
+        The index entry for each named axis.
+    names : sequence of (str or None), optional
+        The dimension names of the array.
 
     Raises
     ------
     SelectionError
-        If a name is not that of one axis.
+        If not exactly one axis has a name.
 
     Examples
     --------
@@ -81,7 +88,7 @@ def index_by_name(picks: Mapping[str, Any], names: Sequence[str | None] | None) 
     for name in picks:
         if axis_names.count(name) != 1:
             raise SelectionError(
-                "not the name of an axis"
+                "this is not the name of an axis"
                 if name not in axis_names
                 else "several axes have this name",
                 found=name,
@@ -91,12 +98,21 @@ def index_by_name(picks: Mapping[str, Any], names: Sequence[str | None] | None) 
 
 
 def expand(index: Any, ndim: int, *, new_axes: bool = True) -> tuple[Any, ...]:
-    """Return the index as a tuple with the ellipsis written out: one entry an axis (and None's).
+    """Return an index as a tuple with the ellipsis written out: one entry for each axis, and None.
+
+    Parameters
+    ----------
+    index : object
+        What stands between the brackets of ``array[...]``.
+    ndim : int
+        The number of axes of the array.
+    new_axes : bool, default True
+        Whether the index may contain None, which adds an axis.
 
     Raises
     ------
     SelectionError
-        If there are more entries than axes, two ellipses, or a None where none may stand.
+        If there are more entries than axes, two ellipses, or a None that is not allowed.
     """
     entries = index if isinstance(index, tuple) else (index,)
     indexed = sum(1 for e in entries if e is not None and e is not Ellipsis)
@@ -116,12 +132,12 @@ def expand(index: Any, ndim: int, *, new_axes: bool = True) -> tuple[Any, ...]:
 
 
 def first_out_of_bounds(index: Any, shape: tuple[int, ...]) -> tuple[int, slice] | None:
-    """Return the first slice of an index that reaches beyond its axis, where NumPy cuts it.
+    """Return the first slice of an index that reaches beyond its axis, which NumPy would clip.
 
     Returns
     -------
     (int, slice) or None
-        The axis and the slice as it is given; None if all slices lie within the array.
+        The axis and its slice; None if all slices lie within the array.
 
     Examples
     --------
@@ -138,7 +154,7 @@ def first_out_of_bounds(index: Any, shape: tuple[int, ...]) -> tuple[int, slice]
 
 
 def is_integer(entry: Any) -> bool:
-    """Whether an index entry is one integer: of Python or NumPy (also 0-d), not a bool."""
+    """Whether an index entry is an integer: Python's, NumPy's or a 0-d array, but not a bool."""
     if isinstance(entry, np.ndarray):
         return entry.ndim == 0 and entry.dtype.kind in "iu"
     return isinstance(entry, int | np.integer) and not isinstance(entry, bool | np.bool_)
@@ -150,7 +166,7 @@ def position(entry: Any, axis: int, size: int) -> int:
     Raises
     ------
     SelectionError
-        If it is out of bounds.
+        If the index is out of bounds.
     """
     if not -size <= entry < size:
         raise SelectionError(
@@ -167,7 +183,7 @@ def basic(index: Any, shape: tuple[int, ...]) -> Selection:
     Raises
     ------
     SelectionError
-        If it is something else, or out of bounds.
+        If the index has other entries, or one is out of bounds.
     """
     picks: list[Pick] = []
     finish: list[Any] = []
@@ -195,7 +211,7 @@ def basic(index: Any, shape: tuple[int, ...]) -> Selection:
 
 
 def is_basic(index: Any) -> bool:
-    """Whether an index is made of integers, slices, an ellipsis and new axes only."""
+    """Whether an index has no other entries than integers, slices, ellipses and None."""
     entries = index if isinstance(index, tuple) else (index,)
     return all(e is None or e is Ellipsis or isinstance(e, slice) or is_integer(e) for e in entries)
 
@@ -203,14 +219,13 @@ def is_basic(index: Any) -> bool:
 def scalar_mask(index: Any) -> tuple[bool, tuple[Any, ...]] | None:
     """Return the 0-d mask of an index, and the index with a new axis in its place.
 
-    To NumPy, such a mask adds an axis, which has one element if the mask is true and none if it is
-    false.
+    To NumPy, such a mask adds an axis with one element if the mask is true, else with none.
 
     Returns
     -------
     tuple or None
-        None if the index has another number of such masks, or is not made of slices, an ellipsis
-        and new axes otherwise: NumPy moves the axis then.
+        None if the index does not have exactly one 0-d mask, or has entries other than slices, an
+        ellipsis and None beside it, for which NumPy puts the axis elsewhere.
 
     Examples
     --------
@@ -281,7 +296,7 @@ def positions(entry: Any, axis: int, size: int) -> np.ndarray:
     Raises
     ------
     SelectionError
-        If it has another number of dimensions, another type, or is out of bounds.
+        If the entry is not 1-d, is not made of integers or bools, or is out of bounds.
     """
     array = np.asarray(entry)
     if array.ndim != 1:
@@ -289,7 +304,7 @@ def positions(entry: Any, axis: int, size: int) -> np.ndarray:
     if array.dtype == bool:
         if len(array) != size:
             raise SelectionError(
-                f"axis {axis}: the mask has another length than the axis",
+                f"axis {axis}: the mask must be as long as the axis",
                 found=len(array),
                 expected=str(size),
             )
@@ -298,12 +313,12 @@ def positions(entry: Any, axis: int, size: int) -> np.ndarray:
 
 
 def within_bounds(array: np.ndarray, axis: int, size: int) -> np.ndarray:
-    """Return integer indices of any shape counted from the start of the axis.
+    """Return integer indices of any shape, with negative ones counted from the start of the axis.
 
     Raises
     ------
     SelectionError
-        If they aren't integers or one is out of bounds.
+        If they are not integers, or one is out of bounds.
     """
     if array.size == 0:
         return array.astype(np.intp)
@@ -329,7 +344,7 @@ def pointwise(index: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     Returns
     -------
     tuple of ndarray of int
-        One array of positions an axis, all of one shape: the shape of the result.
+        One array of positions for each axis, all in the shape of the result.
 
     Raises
     ------
@@ -342,7 +357,7 @@ def pointwise(index: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
         if mask.dtype == bool and mask.ndim == len(shape):
             if mask.shape != shape:
                 raise SelectionError(
-                    "the mask has another shape than the array", found=mask.shape, expected=shape
+                    "the mask must have the shape of the array", found=mask.shape, expected=shape
                 )
             return np.nonzero(mask)
     if len(entries) != len(shape):

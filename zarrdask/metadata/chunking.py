@@ -37,7 +37,7 @@ def parse_shape(value: Any) -> Shape:
 
 def _lengths(value: Any, key: str, minimum: int) -> Shape:
     if not isinstance(value, int | np.integer | Iterable):
-        raise MetadataError("not lengths", key=key, found=value, expected="integers")
+        raise MetadataError("these are not lengths", key=key, found=value, expected="integers")
     lengths = [value] if isinstance(value, int | np.integer) else list(value)
     return parse_lengths(
         [int(n) if isinstance(n, np.integer) else n for n in lengths], key, minimum
@@ -69,7 +69,7 @@ def plan_grid(shape: Shape, itemsize: int, sizes: Sizes) -> tuple[ChunkGrid, Sha
     if grid is not None:
         if shards is not None or not (chunks is None or _is_auto(chunks)):
             raise MetadataError(
-                "a grid tells the chunks; chunks and shards can't be given beside it", key="grid"
+                "a grid determines the chunks; leave out chunks and shards", key="grid"
             )
         return _given(grid, shape), None
     if _are_lists(chunks):
@@ -100,7 +100,10 @@ def _given(grid: str | Mapping[str, Any] | ChunkGrid, shape: Shape) -> ChunkGrid
         return parse_grid(grid if isinstance(grid, str) else dict(grid), shape)
     if getattr(grid, "shape", None) != shape:
         raise MetadataError(
-            "not a grid of this array", key="grid", found=grid, expected=f"one of shape {shape}"
+            "this is not a grid of this array",
+            key="grid",
+            found=grid,
+            expected=f"one of shape {shape}",
         )
     return grid
 

@@ -174,7 +174,7 @@ def _parse_v3(member: Mapping[str, Any]) -> Entries:
 def _items(metadata: Any, key: str) -> Iterable[tuple[str, Json]]:
     if not isinstance(metadata, dict):
         raise MetadataError(
-            "not consolidated metadata",
+            "this is not consolidated metadata",
             key=f"{key} metadata",
             found=metadata,
             expected=f"an object; {_BYPASS}",
@@ -182,7 +182,7 @@ def _items(metadata: Any, key: str) -> Iterable[tuple[str, Json]]:
     for name, value in metadata.items():
         if not isinstance(value, dict):
             raise MetadataError(
-                "not a metadata document",
+                "this is not a metadata document",
                 key=f"{key} {name}",
                 found=value,
                 expected=f"an object; {_BYPASS}",
@@ -194,7 +194,7 @@ def _check_path(path: str, key: str, *, slash: bool) -> None:
     """Check the path of an entry: what is no path leads out of the group."""
     if slash and any(not name.strip(".") for name in path.split("/")):
         raise MetadataError(
-            "not the path of a node below the group",
+            "this is not the path of a node below the group",
             key=key,
             found=path,
             expected=f'names joined by "/"; {_BYPASS}',

@@ -45,7 +45,9 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
         If the format has no such data type or codec.
     """
     if options.order not in ("C", "F"):
-        raise MetadataError("not an order", key="order", found=options.order, expected="'C' or 'F'")
+        raise MetadataError(
+            "this is not an order", key="order", found=options.order, expected="'C' or 'F'"
+        )
     wanted = find_data_type(options.dtype)
     if wanted.dtype.subdtype is not None:
         return plan_array(_with_axes_of(wanted.dtype, options))
@@ -127,14 +129,16 @@ def new_attributes(attributes: Any) -> dict[str, Any]:
     """
     if attributes is not None and not isinstance(attributes, Mapping):
         raise MetadataError(
-            "not attributes", key="attributes", found=attributes, expected="a mapping"
+            "these are not attributes", key="attributes", found=attributes, expected="a mapping"
         )
     return dict(attributes or {})
 
 
 def _names(names: Any) -> tuple[Any, ...]:
     if isinstance(names, str) or not isinstance(names, Iterable):
-        raise MetadataError("not names", key="dimension_names", found=names, expected="a sequence")
+        raise MetadataError(
+            "these are not names", key="dimension_names", found=names, expected="a sequence"
+        )
     return tuple(names)
 
 
@@ -196,7 +200,9 @@ def _keys(options: ArrayOptions, codecs: tuple[Codec, ...]) -> ChunkKeyEncoding:
         return parse_keys(dict(given))
     if given is not None and not isinstance(given, str):
         if not hasattr(given, "names"):
-            raise MetadataError("not a chunk key encoding", key="chunk_key_encoding", found=given)
+            raise MetadataError(
+                "this is not a chunk key encoding", key="chunk_key_encoding", found=given
+            )
         return given
     if given is not None and given not in ("default", "v2") and KEY_ENCODINGS.get(given):
         return parse_keys(given)
@@ -204,7 +210,7 @@ def _keys(options: ArrayOptions, codecs: tuple[Codec, ...]) -> ChunkKeyEncoding:
     separator = options.separator or ("/" if name == "default" else ".")
     if name not in ("default", "v2") or separator not in ("/", "."):
         raise MetadataError(
-            "not a chunk key encoding",
+            "this is not a chunk key encoding",
             key="chunk_key_encoding",
             found=(name, separator),
             expected="'default' or 'v2', with the separator '/' or '.'",

@@ -29,7 +29,10 @@ def parse_extensions(document: Json) -> tuple[Definition, ...]:
     items = document["extensions"]
     if not isinstance(items, list) or not items:
         raise MetadataError(
-            "not extensions", key="extensions", found=items, expected="a list that is not empty"
+            "these are not extensions",
+            key="extensions",
+            found=items,
+            expected="a list that is not empty",
         )
     return check_understood(parse_definition(item, "extensions") for item in items)
 
@@ -65,7 +68,10 @@ def parse_transformers(items: Any) -> tuple[StorageTransformer, ...]:
     """
     if not isinstance(items, list):
         raise MetadataError(
-            "not storage transformers", key="storage_transformers", found=items, expected="a list"
+            "these are not storage transformers",
+            key="storage_transformers",
+            found=items,
+            expected="a list",
         )
     check_count(items, "storage_transformers")
     definitions = [parse_definition(item, "storage_transformers") for item in items]

@@ -82,7 +82,9 @@ def parse_json(data: bytes, key: str) -> dict[str, Any]:
     """
 
     def token(text: str) -> float:
-        report_deviation("A-29", "not JSON", key=key, found=text, expected=f'"{text}"')
+        report_deviation(
+            "A-29", "this number is not JSON", key=key, found=text, expected=f'"{text}"'
+        )
         return _bare_token(repr(float(text)))
 
     try:
@@ -92,10 +94,13 @@ def parse_json(data: bytes, key: str) -> dict[str, Any]:
     except RecursionError as error:
         raise _too_deep(key, MAX_DEPTH + CONSOLIDATED_LEVELS) from error
     except ValueError as error:
-        raise MetadataError(f"not a JSON document: {error}", key=key) from error
+        raise MetadataError(f"this is not a JSON document: {error}", key=key) from error
     if not isinstance(document, dict):
         raise MetadataError(
-            "not a JSON object", key=key, found=type(document).__name__, expected="an object"
+            "this is not a JSON object",
+            key=key,
+            found=type(document).__name__,
+            expected="an object",
         )
     limit = MAX_DEPTH + CONSOLIDATED_LEVELS
     # Few documents have as many brackets as that; the others need not be walked through.
@@ -174,7 +179,7 @@ def _check_json(value: Any, key: str, place: str, limit: int) -> None:
         for name, below in value.items():
             # The encoder would write numbers as text, and what is read would differ.
             if not isinstance(name, str):
-                raise MetadataError("a key in JSON is text", key=key, found=name)
+                raise MetadataError("a key in JSON must be text", key=key, found=name)
             _check_json(below, key, f"{place}.{name}" if place else name, limit - 1)
     elif isinstance(value, list | tuple):
         if limit <= 0:
@@ -286,7 +291,10 @@ def parse_lengths(value: Any, key: str, minimum: int) -> tuple[int, ...]:
         type(n) is not int or not minimum <= n < 2**63 for n in value
     ):
         raise MetadataError(
-            "not a shape", key=key, found=value, expected=f"a list of integers from {minimum}"
+            "this is not a shape",
+            key=key,
+            found=value,
+            expected=f"a list of integers from {minimum}",
         )
     return tuple(value)
 
@@ -300,5 +308,5 @@ def parse_attributes(value: Any, key: str) -> dict[str, Any]:
         If they are not an object.
     """
     if not isinstance(value, dict):
-        raise MetadataError("not an object", key=key, found=value, expected="a JSON object")
+        raise MetadataError("this is not an object", key=key, found=value, expected="a JSON object")
     return value

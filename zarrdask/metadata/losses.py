@@ -58,6 +58,7 @@ def _holds(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
 
 
 def dtype_label(dtype: np.dtype[Any]) -> str:
+    """Return the name of a dtype for messages: also of those that NumPy shows as void."""
     return name_of(dtype) or str(dtype)
 
 

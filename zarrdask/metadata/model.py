@@ -83,7 +83,9 @@ class ArrayMetadata:
         names = self.dimension_names
         if any(not isinstance(name, str | None) for name in names or ()):
             raise MetadataError(
-                "a name is text, or None", key="dimension_names", found=list(names or ())
+                "the name of a dimension must be text or None",
+                key="dimension_names",
+                found=list(names or ()),
             )
         if names is not None and len(names) != len(self.shape):
             raise MetadataError(

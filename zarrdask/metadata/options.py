@@ -1,4 +1,4 @@
-"""TODO."""
+"""The options of a new array, as users give them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from zarrdask.grids.keys import ChunkKeyEncoding
 from zarrdask.metadata.chunking import ChunksLike, GridLike
 from zarrdask.metadata.model import ZarrFormat
 
-#: One codec or several, as a user may write them: names, dicts, numcodecs objects, instances.
+#: One codec or several: names, configurations (dicts), numcodecs objects or instances.
 CodecsLike = str | Mapping[str, Any] | Codec | Sequence[Any] | None
-
+#: A chunk key encoding: its name, its v3 metadata, or an instance.
 KeysLike = str | Mapping[str, Any] | ChunkKeyEncoding | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArrayOptions:
-    """What a user may say of a new array; see `zarrdask.create_array`."""
+    """The options of a new array; `zarrdask.create_array` describes them."""
 
     shape: Any
     dtype: Any
@@ -39,6 +39,7 @@ class ArrayOptions:
 
 
 def as_list(value: Any) -> list[Any]:
+    """Return the items of an argument that may be None, one item, or several."""
     if value is None:
         return []
     if isinstance(value, Iterable) and not isinstance(value, str | Mapping):

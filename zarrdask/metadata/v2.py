@@ -94,7 +94,7 @@ def _check_version(document: Json, key: str) -> None:
     version = document["zarr_format"]
     if type(version) is not int or version != VERSION:
         raise MetadataError(
-            "not v2 metadata", key=f"{key} zarr_format", found=version, expected="2"
+            "this is not v2 metadata", key=f"{key} zarr_format", found=version, expected="2"
         )
 
 
@@ -107,7 +107,10 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
     separator = document.get("dimension_separator", ".")
     if separator not in (".", "/"):
         raise MetadataError(
-            "not a separator", key="dimension_separator", found=separator, expected="'.' or '/'"
+            "this is not a separator",
+            key="dimension_separator",
+            found=separator,
+            expected="'.' or '/'",
         )
     netcdf = is_netcdf(document, attributes)
     codecs = _parse_codecs(document, dtype, len(shape), netcdf=netcdf)
@@ -151,12 +154,18 @@ def _parse_codecs(
 ) -> tuple[Codec, ...]:
     order, filters, compressor = document["order"], document["filters"], document["compressor"]
     if order not in ("C", "F"):
-        raise MetadataError("not an order", key="order", found=order, expected="'C' or 'F'")
+        raise MetadataError("this is not an order", key="order", found=order, expected="'C' or 'F'")
     if filters is not None and not isinstance(filters, list):
-        raise MetadataError("not filters", key="filters", found=filters, expected="a list or null")
+        raise MetadataError(
+            "these are not filters", key="filters", found=filters, expected="a list or null"
+        )
     if filters == []:
         report_deviation(
-            "A-15", "no filters are null", key="filters", found=filters, expected="null"
+            "A-15",
+            "an empty list stands for no filters",
+            key="filters",
+            found=filters,
+            expected="null",
         )
     return chain(order, list(filters or []), compressor, dtype, ndim, netcdf=netcdf)
 
@@ -230,7 +239,7 @@ def _endian(dtype: np.dtype[Any]) -> Endian | None:
 def _config(value: Any, key: str) -> Json:
     if not isinstance(value, dict) or not isinstance(value.get("id"), str):
         raise MetadataError(
-            "not a codec", key=key, found=value, expected='an object with an "id" (or null)'
+            "this is not a codec", key=key, found=value, expected='an object with an "id" (or null)'
         )
     return value
 
@@ -280,7 +289,9 @@ def _compressor(value: Any, itemsize: int, view: str) -> Codec:
         return BufferCodec(json.dumps(config, sort_keys=True), view)
     if others := sorted(set(config) - {"id"} - _COMPRESSOR_MEMBERS[config["id"]]):
         # Chunks say for themselves how they are compressed.
-        report_deviation("A-58", "unknown members", key=f"compressor {config['id']}", found=others)
+        report_deviation(
+            "A-58", "some members are unknown", key=f"compressor {config['id']}", found=others
+        )
     return build(config, itemsize)
 
 

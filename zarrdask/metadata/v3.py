@@ -62,12 +62,16 @@ def parse(documents: Documents) -> Metadata | None:
     required(document, _GROUP, _KEY)
     version, kind = document["zarr_format"], document["node_type"]
     if type(version) is not int or version != VERSION:
-        raise MetadataError("not v3 metadata", key="zarr_format", found=version, expected="3")
+        raise MetadataError(
+            "this is not v3 metadata", key="zarr_format", found=version, expected="3"
+        )
     if kind == "array":
         return _parse_array(document)
     if kind == "group":
         return _parse_group(document)
-    raise MetadataError("not a node", key="node_type", found=kind, expected="'array' or 'group'")
+    raise MetadataError(
+        "this is not a node", key="node_type", found=kind, expected="'array' or 'group'"
+    )
 
 
 def _parse_group(document: Json) -> GroupMetadata:
@@ -105,7 +109,10 @@ def _extra(document: Json, known: tuple[str, ...], nullable: tuple[str, ...] = (
 def _parse_array(document: Json) -> ArrayMetadata:
     if "codecs" not in document:
         report_deviation(
-            "X-C7", "no codecs", key="codecs", expected="exactly one array->bytes codec"
+            "X-C7",
+            "the codecs are missing",
+            key="codecs",
+            expected="exactly one array->bytes codec",
         )
         document = {**document, "codecs": []}
     required(document, _ARRAY, _KEY)
@@ -139,11 +146,14 @@ def _parse_names(document: Json) -> tuple[str | None, ...] | None:
         return None
     names = document["dimension_names"]
     if names is None:
-        report_deviation("C-8", "no names are left out", key="dimension_names", found="null")
+        report_deviation("C-8", "null stands for no names", key="dimension_names", found="null")
         return None
     if not isinstance(names, list) or not all(n is None or isinstance(n, str) for n in names):
         raise MetadataError(
-            "not names", key="dimension_names", found=names, expected="a list of strings and nulls"
+            "these are not names",
+            key="dimension_names",
+            found=names,
+            expected="a list of strings and nulls",
         )
     return tuple(names)
 

@@ -28,7 +28,13 @@ def _blosc(config: Json) -> Json:
     shuffle = config.get("shuffle")
     if not isinstance(shuffle, str) or shuffle not in _SHUFFLES:
         return config
-    report_deviation("A-57", "a name", key="blosc.shuffle", found=shuffle, expected="a number")
+    report_deviation(
+        "A-57",
+        "a name stands for the number of a shuffle",
+        key="blosc.shuffle",
+        found=shuffle,
+        expected="a number",
+    )
     return {**config, "shuffle": _SHUFFLES[shuffle]}
 
 
@@ -36,7 +42,7 @@ def _lzma(config: Json) -> Json:
     # GDAL tells of the filter that it put before LZMA; the chunks do, too.
     if "delta" not in config:
         return config
-    report_deviation("A-58", "an unknown member", key="codec lzma", found="delta")
+    report_deviation("A-58", "a member is unknown", key="codec lzma", found="delta")
     return {name: value for name, value in config.items() if name != "delta"}
 
 
@@ -61,7 +67,11 @@ def sized_shuffle(config: Json, itemsize: int) -> Json:
     if config["id"] != "shuffle" or config.get("elementsize") != 0:
         return config
     report_deviation(
-        "A-61", "no size", key="shuffle.elementsize", found=0, expected=f"{itemsize}, for this type"
+        "A-61",
+        "the size of the elements is missing",
+        key="shuffle.elementsize",
+        found=0,
+        expected=f"{itemsize}, for this type",
     )
     return {**config, "elementsize": itemsize}
 

@@ -42,7 +42,10 @@ def parse_layout(value: Any, ndim: int) -> list[Codec]:
         )
     if value not in ("C", "F"):
         raise MetadataError(
-            "not a memory layout", key="chunk_memory_layout", found=value, expected="'C' or 'F'"
+            "this is not a memory layout",
+            key="chunk_memory_layout",
+            found=value,
+            expected="'C' or 'F'",
         )
     reverse = value == "F" and ndim > 1
     return [TransposeCodec(tuple(reversed(range(ndim))))] if reverse else []
@@ -59,7 +62,9 @@ def parse_codecs(value: Any, stored: np.dtype[Any]) -> list[Codec]:
         If a codec is unknown (conformance B-62).
     """
     if not isinstance(value, list):
-        raise MetadataError("not a list of codecs", key="codecs", found=value, expected="a list")
+        raise MetadataError(
+            "this is not a list of codecs", key="codecs", found=value, expected="a list"
+        )
     check_count(value, "codecs")
     codecs: list[Codec] = []
     keeps_elements = True
@@ -85,7 +90,7 @@ def _parse_item(value: Any, name: str, key: str) -> tuple[str, Json]:
     others = set(members) - {name, "configuration"}
     if not isinstance(uri, str) or not is_uri(uri) or not isinstance(settings, dict) or others:
         raise MetadataError(
-            "not a codec",
+            "this is not a codec",
             key=key,
             found=value,
             expected=f'{{"{name}": URI, "configuration": {{...}}}}',
@@ -108,7 +113,10 @@ def _parse_endian(settings: Json, stored: np.dtype[Any]) -> Codec:
     endian = configuration(settings, _ENDIAN, {"endian": ...})["endian"]
     if endian not in ("big", "little"):
         raise MetadataError(
-            "not a byte order", key="codec endian", found=endian, expected="'big' or 'little'"
+            "this is not a byte order",
+            key="codec endian",
+            found=endian,
+            expected="'big' or 'little'",
         )
     return BytesCodec(endian if has_byte_order(stored) else None)
 

@@ -90,7 +90,10 @@ class DraftFormat:
         if array is not None:
             if group is not None:
                 report_deviation(
-                    "X-B13", "an array and a group; the array is taken", key=ARRAY, warn=True
+                    "X-B13",
+                    "there is an array and a group at one path; the array is read",
+                    key=ARRAY,
+                    warn=True,
                 )
             return self._parse_array(parse_json(array, ARRAY))
         return None if group is None else self._parse_group(parse_json(group, GROUP))
@@ -135,14 +138,18 @@ class DraftFormat:
         foreign_member = "codecs" if self.older else "compressor"
         if foreign_member in document:
             report_deviation(
-                "X-B6", "a member of the other dialect", key=ARRAY, found=foreign_member
+                "X-B6", "a member belongs to the other dialect", key=ARRAY, found=foreign_member
             )
         if "dimension_separator" in document:
             # zarr-python writes it beside the same in the grid.
-            report_deviation("X-B6", "an unknown member", key=ARRAY, found="dimension_separator")
+            report_deviation("X-B6", "a member is unknown", key=ARRAY, found="dimension_separator")
         check_members(document, (*known, "compressor", "dimension_separator"), ARRAY, self.minor)
         if "codecs" in document and "compressor" in document:
-            raise MetadataError("codecs and a compressor", key=ARRAY, expected="one of them")
+            raise MetadataError(
+                "a document can't have both codecs and a compressor",
+                key=ARRAY,
+                expected="one of them",
+            )
 
     def _take_filters(self, attributes: Json) -> list[Any]:
         """Return the filters that zarr-python keeps among the attributes, and take them out."""
@@ -257,7 +264,7 @@ def _parse_grid(document: Json, shape: Shape) -> tuple[ChunkGrid, DraftKeys]:
     """Return the grid, and how its chunks are called (B-28, B-29)."""
     member = document["chunk_grid"]
     if not isinstance(member, dict):
-        raise MetadataError("not a chunk grid", key="chunk_grid", found=member)
+        raise MetadataError("this is not a chunk grid", key="chunk_grid", found=member)
     if is_uri(member.get("extension")):
         members = {name: value for name, value in member.items() if name != "extension"}
         return GRIDS.find(member["extension"]).from_configuration(members, shape), DraftKeys()
@@ -277,11 +284,14 @@ def _parse_grid(document: Json, shape: Shape) -> tuple[ChunkGrid, DraftKeys]:
     separator = member.get("separator", "/")
     if separator not in ("/", "."):
         raise MetadataError(
-            "not a separator", key="chunk_grid.separator", found=separator, expected="'/' or '.'"
+            "this is not a separator",
+            key="chunk_grid.separator",
+            found=separator,
+            expected="'/' or '.'",
         )
     if document.get("dimension_separator", separator) not in (separator, None):
         raise MetadataError(
-            "another separator than the grid's",
+            "the separator differs from that of the grid",
             key="dimension_separator",
             found=document["dimension_separator"],
             expected=repr(separator),
@@ -312,7 +322,10 @@ def parse_transformers(value: Any, ndim: int) -> tuple[StorageTransformer, ...]:
     """Return the storage transformers, the one nearest the array first (B-33, S-1, S-2, S-14)."""
     if not isinstance(value, list):
         raise MetadataError(
-            "not storage transformers", key="storage_transformers", found=value, expected="a list"
+            "these are not storage transformers",
+            key="storage_transformers",
+            found=value,
+            expected="a list",
         )
     check_count(value, "storage_transformers")
     transformers = tuple(map(_parse_transformer, value))
@@ -332,7 +345,7 @@ def _parse_transformer(value: Any) -> StorageTransformer:
         or set(members) - {"extension", "type", "configuration"}
     ):
         raise MetadataError(
-            "not a storage transformer",
+            "this is not a storage transformer",
             key="storage_transformers",
             found=value,
             expected='{"extension": URI, "type": ..., "configuration": {...}}',

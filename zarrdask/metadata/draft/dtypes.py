@@ -135,7 +135,7 @@ def _parse_element(value: Any, *, older: bool) -> Element:
 
 def _bad(value: Any) -> MetadataError:
     return MetadataError(
-        "not a data type",
+        "this is not a data type",
         key="data_type",
         found=value,
         expected='an identifier, or {"extension": URI, "type": ...}',
@@ -149,14 +149,20 @@ def _parse_name(name: str, *, older: bool) -> Element:
     match = _TYPESTR.fullmatch(name)
     if name in NAMES:
         if older and name != "bool":
-            report_deviation("X-B17", "a name of the newer dialect", key="data_type", found=name)
+            report_deviation(
+                "X-B17", "the name belongs to the newer dialect", key="data_type", found=name
+            )
         stored = np.dtype(name).newbyteorder("<")
     elif match is not None:
         stored = _numpy(name, match[1] or "<", match[2])
         if not older or (not match[1] and stored.itemsize > 1):
             expected = stored.str if older else stored.name
             report_deviation(
-                "X-B1", "a name of NumPy's", key="data_type", found=name, expected=repr(expected)
+                "X-B1",
+                "the name is one of NumPy",
+                key="data_type",
+                found=name,
+                expected=repr(expected),
             )
     else:
         raise UnsupportedError(
@@ -171,7 +177,9 @@ def _numpy(name: str, order: str, text: str) -> np.dtype[Any]:
     except TypeError:
         dtype = np.dtype("V")
     if dtype.name not in NAMES or (order == "|" and dtype.itemsize > 1):
-        raise MetadataError("not a data type", key="data_type", found=name, expected="'<f4'")
+        raise MetadataError(
+            "this is not a data type", key="data_type", found=name, expected="'<f4'"
+        )
     return dtype
 
 
@@ -188,7 +196,9 @@ def _parse_extension(members: Mapping[str, Any]) -> Element:
         raise UnsupportedError("unknown data type", key="data_type", found=uri)
     stored = _parse_numpy(kind)
     if stored.kind not in _KINDS[name] or (name == "struct") != isinstance(kind, list):
-        raise MetadataError(f"not a type of the extension {name}", key="data_type", found=kind)
+        raise MetadataError(
+            f"this is not a type of the extension {name}", key="data_type", found=kind
+        )
     native = stored if stored.names else stored.newbyteorder("=")
     return Element(of_dtype(native), stored)
 

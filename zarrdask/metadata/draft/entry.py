@@ -94,11 +94,14 @@ def _parse_format(value: Any) -> tuple[bool, int]:
     version = _VERSION.fullmatch(value) if isinstance(value, str) else None
     if version is None or not _CORE.fullmatch(value):
         raise MetadataError(
-            "not a version of Zarr", key="zarr_format", found=value, expected=expected
+            "this is not a version of Zarr", key="zarr_format", found=value, expected=expected
         )
     if int(version[1]) != 3:
         raise UnsupportedError(
-            "another major version of Zarr", key="zarr_format", found=value, expected=expected
+            "this is another major version of Zarr",
+            key="zarr_format",
+            found=value,
+            expected=expected,
         )
     return "/protocol/" in value, int(version[2])
 
@@ -107,7 +110,10 @@ def _parse_encoding(value: Any) -> str:
     """Return the suffix of the documents' keys (B-12 to B-14)."""
     if not isinstance(value, Mapping):
         raise MetadataError(
-            "not an object", key="metadata_encoding", found=value, expected='{"type": "json", ...}'
+            "this is not an object",
+            key="metadata_encoding",
+            found=value,
+            expected='{"type": "json", ...}',
         )
     if "extension" in value:
         raise UnsupportedError(
@@ -115,7 +121,7 @@ def _parse_encoding(value: Any) -> str:
         )
     if set(value) != {"type", "metadata_key_suffix"} or value["type"] != "json":
         raise MetadataError(
-            "not the encoding of documents",
+            "this is not the encoding of documents",
             key="metadata_encoding",
             found=dict(value),
             expected='{"type": "json", "metadata_key_suffix": ".json"}',
@@ -127,7 +133,12 @@ def _older_suffix(document: Json) -> str:
     """Return the suffix that the older dialect has beside the encoding, which is a URI (X-B16)."""
     encoding = document["metadata_encoding"]
     if isinstance(encoding, Mapping):
-        report_deviation("X-B16", "the newer form", key="metadata_encoding", found=encoding)
+        report_deviation(
+            "X-B16",
+            "the form belongs to the newer dialect",
+            key="metadata_encoding",
+            found=encoding,
+        )
         return _parse_encoding(encoding)
     if not isinstance(encoding, str) or not _CORE.fullmatch(encoding):
         raise UnsupportedError(
@@ -137,14 +148,22 @@ def _older_suffix(document: Json) -> str:
             expected=repr(URIS[PROTOCOL]),
         )
     if "/protocol/" not in document["zarr_format"]:
-        report_deviation("X-B16", "the older form", key="metadata_encoding", found=encoding)
+        report_deviation(
+            "X-B16",
+            "the form belongs to the older dialect",
+            key="metadata_encoding",
+            found=encoding,
+        )
     return _check_suffix(document.get("metadata_key_suffix", ".json"))
 
 
 def _check_suffix(value: Any) -> str:
     if not isinstance(value, str) or not _SUFFIX.fullmatch(value):
         raise MetadataError(
-            "not a suffix of keys", key="metadata_key_suffix", found=value, expected="'.json'"
+            "this is not a suffix of keys",
+            key="metadata_key_suffix",
+            found=value,
+            expected="'.json'",
         )
     return value
 
@@ -180,7 +199,9 @@ def parse_extensions(value: Any) -> tuple[Definition, ...]:
         If one that must be understood is unknown.
     """
     if not isinstance(value, list):
-        raise MetadataError("not extensions", key="extensions", found=value, expected="a list")
+        raise MetadataError(
+            "these are not extensions", key="extensions", found=value, expected="a list"
+        )
     return check_understood(map(_parse_extension, value))
 
 
@@ -194,7 +215,7 @@ def _parse_extension(value: Any) -> Definition:
         or set(members) - {"extension", "must_understand", "configuration"}
     ):
         raise MetadataError(
-            "not an extension",
+            "this is not an extension",
             key="extensions",
             found=value,
             expected='{"extension": URI, "must_understand": true or false, "configuration": {}}',

@@ -55,7 +55,7 @@ def with_fill(data_type: DataType, value: Any) -> DataType:
 def _parse(value: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
     if dtype.kind == "b" and not isinstance(value, bool):
         raise MetadataError(
-            "not a fill value", key="fill_value", found=value, expected="true or false"
+            "this is not a fill value", key="fill_value", found=value, expected="true or false"
         )
     if dtype.name in NAMES:
         return parse_v3(_in_v3(value, dtype, older=older), dtype)
@@ -75,7 +75,11 @@ def _in_v3(value: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
         return "Infinity"
     if value == "Infinity" and not older:
         report_deviation(
-            "X-B4", "spelled otherwise", key="fill_value", found=value, expected="'+Infinity'"
+            "X-B4",
+            "this spelling deviates from the specification",
+            key="fill_value",
+            found=value,
+            expected="'+Infinity'",
         )
     match = _BITS.fullmatch(value)
     if match is None or len(match[1]) != dtype.itemsize * 8:
@@ -96,7 +100,7 @@ def _parse_raw(value: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
     elif isinstance(value, list):
         return parse_v3(value, dtype)
     raise MetadataError(
-        "not a fill value",
+        "this is not a fill value",
         key="fill_value",
         found=value,
         expected=f"0x and {dtype.itemsize * 2} digits, or 0b and {dtype.itemsize * 8} digits",
