@@ -170,7 +170,7 @@ class TestElements:
         before = type(before)(**{**vars_of(before), "fill_value": None})
         after = convert(before, zarr_format=3)
         assert (before.fill_value, after.fill_value) == (None, 0)
-        assert losses(before, after) == ("the fill value, which was left open, is 0 now",)
+        assert losses(before, after) == ("the fill value, which was undefined, is 0 now",)
         assert convert(before, zarr_format=2).fill_value is None
 
     @pytest.mark.parametrize("zarr_format", [3, "v3-draft"])

@@ -62,7 +62,7 @@ def test_what_documents_had_is_written_back_by_every_change(zarr_format, setting
         z.resize((3, 6))
         assert tokens(store) == ONCE
         z.append(VALUES[3:])
-        z.append(da.from_array(VALUES[:2]))
+        zarrdask.append(da.from_array(VALUES[:2]), z)
         assert tokens(store) == ONCE
         z.attrs["another"] = 1
         z.attrs["missing again"] = z.attrs["missing"]
@@ -196,7 +196,7 @@ def unwritable(zarr_format):
     [
         lambda z: z.resize((1, 2)),
         lambda z: z.append(VALUES),
-        lambda z: z.append(da.from_array(VALUES)),
+        lambda z: zarrdask.append(da.from_array(VALUES), z),
         lambda z: z.attrs.update(a=1),
     ],
 )

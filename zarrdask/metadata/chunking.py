@@ -1,4 +1,4 @@
-"""The sizes of chunks and shards, from what a user asks for. Pure."""
+"""Chunk grids and shard shapes from the options of a user. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
@@ -15,20 +15,21 @@ from zarrdask.grids.regular import RegularGrid
 from zarrdask.grids.runs import Lengths
 from zarrdask.metadata.json import parse_lengths
 
-#: "auto", a size such as "1 MB", one length for all axes, or one or all lengths for each axis.
+#: "auto", a size such as "1 MB", one length for all axes, one length for each axis, or a list of
+#: the lengths of all chunks for each axis.
 ChunksLike = str | int | Sequence[int | Sequence[int]] | None
 GridLike = str | Mapping[str, Any] | ChunkGrid | None
 
 
 def parse_shape(value: Any) -> Shape:
-    """Return the shape that a user means.
+    """Return the `shape` argument of a user as a tuple.
 
     Raises
     ------
     MetadataError
-        If it is neither a length nor several.
+        If it is neither an integer nor a sequence of integers.
     UnsupportedError
-        If it has more dimensions than NumPy has.
+        If it has more dimensions than NumPy supports.
     """
     shape = _lengths(value, "shape", 0)
     check_dimensions(len(shape), "shape")
@@ -45,7 +46,7 @@ def _lengths(value: Any, key: str, minimum: int) -> Shape:
 
 
 class Sizes(NamedTuple):
-    """What a user says of them; see `zarrdask.create_array`."""
+    """The options for chunks and shards, as `zarrdask.create_array` describes them."""
 
     chunks: ChunksLike = "auto"
     shards: ChunksLike = None
@@ -53,17 +54,26 @@ class Sizes(NamedTuple):
 
 
 def plan_grid(shape: Shape, itemsize: int, sizes: Sizes) -> tuple[ChunkGrid, Shape | None]:
-    """Return the grid of the stored units, and the shape of the chunks within if they are shards.
+    """Return the grid of the stored objects, and the inner chunk shape if these are shards.
 
-    Chunks, or shards, may be lists of lengths, one an axis, as Dask has them: then the grid is
-    rectilinear, unless the lengths are those of a regular grid.
+    Chunks or shards may be lists of lengths for each axis, as in Dask: the grid is rectilinear
+    then, unless the lengths are those of a regular grid.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The shape of the array, in elements.
+    itemsize : int
+        The size of an element, in bytes.
+    sizes : Sizes
+        The user's options.
 
     Raises
     ------
     MetadataError
         If the lengths don't fit the array, or the chunks don't divide the shards.
     UnsupportedError
-        If the grid is given, and unknown.
+        If the user asks for an unknown kind of grid.
     """
     chunks, shards, grid = sizes
     if grid is not None:
@@ -71,11 +81,11 @@ def plan_grid(shape: Shape, itemsize: int, sizes: Sizes) -> tuple[ChunkGrid, Sha
             raise MetadataError(
                 "a grid determines the chunks; leave out chunks and shards", key="grid"
             )
-        return _given(grid, shape), None
+        return _check_grid(grid, shape), None
     if _are_lists(chunks):
         if shards is not None:
             raise MetadataError(
-                "the chunks in shards have one shape; shards may have several",
+                "the chunks in shards must have one shape; only the shards may differ",
                 key="chunks",
                 found=chunks,
             )
@@ -89,13 +99,13 @@ def plan_grid(shape: Shape, itemsize: int, sizes: Sizes) -> tuple[ChunkGrid, Sha
 
 
 def _whole_chunks(lengths: Lengths, chunk: int) -> Lengths:
-    """Return the lengths of shards of which the last holds whole chunks: it may hang over."""
+    """Return the lengths of shards, with the last one rounded up to whole chunks."""
     if isinstance(lengths, int):
         return lengths
     return (*lengths[:-1], -(-lengths[-1] // chunk) * chunk) if lengths else chunk
 
 
-def _given(grid: str | Mapping[str, Any] | ChunkGrid, shape: Shape) -> ChunkGrid:
+def _check_grid(grid: str | Mapping[str, Any] | ChunkGrid, shape: Shape) -> ChunkGrid:
     if isinstance(grid, str | Mapping):
         return parse_grid(grid if isinstance(grid, str) else dict(grid), shape)
     if getattr(grid, "shape", None) != shape:
@@ -115,7 +125,7 @@ def _are_lists(value: Any) -> bool:
 
 
 def _lists(value: Any, shape: Shape, key: str) -> tuple[Lengths, ...]:
-    """Return the lengths along each axis; chunks of length 0, which Dask may have, vanish."""
+    """Return the lengths along each axis, without chunks of length 0, which Dask may have."""
     spread = _spread([1 if isinstance(axis, Iterable) else axis for axis in value], shape, key)
     return tuple(
         tuple(n for n in _lengths(axis, key, 0) if n) if isinstance(axis, Iterable) else length
@@ -126,12 +136,12 @@ def _lists(value: Any, shape: Shape, key: str) -> tuple[Lengths, ...]:
 def plan_shapes(
     shape: Shape, itemsize: int, chunks: ChunksLike, shards: ChunksLike
 ) -> tuple[Shape, Shape | None]:
-    """Return the shapes of the chunks, and of the shards if there are to be any.
+    """Return the shape of the chunks, and that of the shards or None.
 
-    ``"auto"`` chunks: halve the longest length of the array's shape until a chunk has at most
-    ``zarrdask.chunk-size`` bytes (1 MiB). ``"auto"`` shards: double the shortest length, counted
-    in chunks, until a shard has ``zarrdask.shard-size`` bytes (64 MiB) or holds the array. A size,
-    such as ``"1 MB"``, means the same with this limit.
+    For ``"auto"`` chunks, the longest length of the array's shape is halved until a chunk has at
+    most ``zarrdask.chunk-size`` bytes (1 MiB). For ``"auto"`` shards, the shortest length, counted
+    in chunks, is doubled until a shard has ``zarrdask.shard-size`` bytes (64 MiB) or holds the
+    array. A size, such as ``"1 MB"``, is used as the limit instead of the setting.
 
     Raises
     ------
@@ -170,7 +180,7 @@ def _is_auto(lengths: Any) -> bool:
 
 
 def _limit(text: str, key: str, setting: str) -> int:
-    """Return the most bytes that a chunk or shard may have: "auto" takes the setting."""
+    """Return the maximum number of bytes of a chunk or shard; for "auto" it is the setting."""
     if text == "auto":
         return int(config.get(setting))
     try:
@@ -193,7 +203,7 @@ def _spread(value: Any, shape: Shape, key: str) -> Shape:
             found=value,
             expected=f"{len(shape)}",
         )
-    # Dask's way to say "all of it".
+    # In Dask's chunks, -1 and None stand for the length of the axis.
     filled = [size or 1 if n in (-1, None) else n for n, size in zip(lengths, shape, strict=True)]
     return _lengths(filled, key, 1)
 

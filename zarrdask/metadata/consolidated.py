@@ -1,7 +1,7 @@
-"""Consolidated metadata: the documents of a whole group in one (conformance A-67, C-78).
+"""Consolidated metadata: the documents of a whole group in one document (conformance A-67, C-78).
 
-v2 has them in ``.zmetadata`` beside the group's own documents, v3 in ``consolidated_metadata``, a
-member of its ``zarr.json``.
+In v2 it is ``.zmetadata``, beside the group's own documents; in v3 it is a member of the group's
+``zarr.json``, ``consolidated_metadata``.
 """
 
 import json
@@ -22,13 +22,13 @@ from zarrdask.metadata.json import (
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.storage.consolidated import Held
 
-#: The document of v2.
+#: The name of the document in v2.
 KEY = ".zmetadata"
 #: The member of a group's document in v3.
 MEMBER = "consolidated_metadata"
-#: What to ask for, to find either.
+#: The names of the documents to request, to find consolidated metadata of either format.
 NAMES = (KEY, *v3.NAMES)
-#: For each node, by its path from the group ("" is the group): its documents, parsed, by name.
+#: The parsed documents of each node, by the path from the group ("" is the group) and by name.
 Entries = Mapping[str, Mapping[str, Json]]
 _FORMAT = "zarr_consolidated_format"
 _BYPASS = "with consolidated=False each node's own documents are read"
@@ -40,25 +40,25 @@ _V3 = v3.NAMES[0]
 
 
 def split_documents(documents: Documents) -> tuple[Documents, Held | None]:
-    """Return a group's documents without the consolidated ones, and what these tell.
+    """Split the documents of a group into its own and its consolidated metadata.
 
     Parameters
     ----------
     documents : mapping
-        Of one node, with ``.zmetadata`` if there is one.
+        The documents of one node, with ``.zmetadata`` if there is one.
 
     Returns
     -------
     documents : mapping
-        The group's own. A v2 group that has only ``.zmetadata`` is found there.
+        The group's own documents. If a v2 group has only ``.zmetadata``, they are taken from it.
     held : Held or None
-        None if there are no consolidated metadata, or v3's are of a kind that is not known, which
-        are to be ignored (C-78).
+        The consolidated metadata. None if there is none, or if its kind is unknown: v3 readers
+        must ignore it then (C-78).
 
     Raises
     ------
     MetadataError
-        If they are wrong; the error says how to do without.
+        If the consolidated metadata is not valid; the error says how to open the group without.
     """
     own = {name: value for name, value in documents.items() if name != KEY}
     if own.get(_V3) is not None:
@@ -82,13 +82,13 @@ def _take_v3(own: dict[str, bytes | None]) -> tuple[Documents, Held | None]:
 
 
 def dump_json(document: Json) -> bytes:
-    """Return the bytes of a document as it was read, be it strict JSON or not."""
+    """Return a document that was read as bytes, with NaN and infinities as they were."""
     return json.dumps(document, indent=2).encode()
 
 
 def group_with_member(data: bytes | None) -> Json | None:
     """Return the document of a v3 group, parsed, if it has consolidated metadata of any kind."""
-    # Most documents have none: they need not be parsed to see that.
+    # Most documents have none, and need not be parsed.
     if data is None or MEMBER.encode() not in data:
         return None
     document = parse_json(data, _V3)
@@ -97,7 +97,7 @@ def group_with_member(data: bytes | None) -> Json | None:
 
 
 def _is_inline(member: Any) -> bool:
-    # Without "must_understand": false it is an error, which is told where the group is parsed.
+    # Without "must_understand": false it is an error, which parsing the group raises.
     return (
         isinstance(member, dict)
         and member.get("must_understand") is False
@@ -106,19 +106,19 @@ def _is_inline(member: Any) -> bool:
 
 
 def parse(zarr_format: ZarrFormat, value: Any) -> Entries:
-    """Return what consolidated metadata hold.
+    """Return the documents of the nodes in consolidated metadata.
 
     Parameters
     ----------
     zarr_format : {2, 3}
-        Of the group.
+        The format of the group.
     value : bytes or mapping
         ``.zmetadata``, or the member of ``zarr.json``.
 
     Raises
     ------
     MetadataError
-        If they are wrong, or of another format than 1 (conformance A-68).
+        If it is not valid, or is of another version than 1 (conformance A-68).
     """
     return _parse_v2(value) if zarr_format == 2 else _parse_v3(value)
 
@@ -150,7 +150,7 @@ def _parse_v2(data: bytes) -> Entries:
 def _as_v2(document: Json, key: str, name: str) -> Json:
     if name != ".zgroup" or MEMBER not in document:
         return document
-    # zarr-python 3 writes into the entries of groups what belongs into v3's documents.
+    # zarr-python 3 writes this member of v3's documents into the entries of v2 groups, too.
     report_deviation(
         "X-C12",
         "other members must not be present",
@@ -165,7 +165,7 @@ def _parse_v3(member: Mapping[str, Any]) -> Entries:
     entries: dict[str, dict[str, Json]] = {}
     for path, document in _items(member.get("metadata"), MEMBER):
         _check_path(path, f"{MEMBER} {path}", slash=True)
-        # What a nested group says of its members is empty: they stand beside it.
+        # The member is empty in nested groups, whose nodes have entries of their own here.
         own = {name: value for name, value in document.items() if name != MEMBER}
         entries[path] = {_V3: own}
     return entries
@@ -191,7 +191,7 @@ def _items(metadata: Any, key: str) -> Iterable[tuple[str, Json]]:
 
 
 def _check_path(path: str, key: str, *, slash: bool) -> None:
-    """Check the path of an entry: what is no path leads out of the group."""
+    """Check the path of an entry: names such as ".." would lead out of the group."""
     if slash and any(not name.strip(".") for name in path.split("/")):
         raise MetadataError(
             "this is not the path of a node below the group",
@@ -202,11 +202,11 @@ def _check_path(path: str, key: str, *, slash: bool) -> None:
 
 
 # --------------------------------------------------------------------------------------------
-# Entries -> what is held
+# Entries -> index of the nodes
 
 
 def index_entries(entries: Entries) -> Held:
-    """Return what a store holds of a group: its documents, and who is whose member."""
+    """Return the index that a store of consolidated metadata uses: documents and members."""
     groups = {path for path, documents in entries.items() if is_group(documents)} | {""}
     members: dict[str, set[str]] = {path: set() for path in groups}
     for path, documents in entries.items():
@@ -227,31 +227,31 @@ def is_group(documents: Mapping[str, Json]) -> bool:
 
 
 def render(zarr_format: ZarrFormat, entries: Entries) -> dict[str, bytes]:
-    """Return the documents to be stored in a group, so that one read tells all.
+    """Return the documents that consolidate the metadata of a group.
 
     Parameters
     ----------
     zarr_format : {2, 3}
-        Of the group.
+        The format of the group.
     entries : mapping
-        Of everything below and, by the path "", of the group itself.
+        The documents of all nodes below the group and, with the path "", of the group itself.
 
     Raises
     ------
     MetadataError
-        If a node is of the other format, which such metadata can't hold.
+        If a node has another format: consolidated metadata can't hold it.
     """
     names = v2.NAMES if zarr_format == 2 else v3.NAMES
     for path, documents in entries.items():
         if not set(documents) & set(names):
             raise MetadataError(
-                "consolidated metadata hold nodes of one format",
+                "consolidated metadata can't hold a node of another format than the group's",
                 key=path,
                 found=sorted(documents),
                 expected=" or ".join(names),
             )
         for name, document in documents.items():
-            # Each by itself first: an error names the document that is not JSON.
+            # Rendered one by one first, so that an error names the document that is not JSON.
             render_json(document, f"{path}/{name}" if path else name)
     return _render_v2(entries) if zarr_format == 2 else _render_v3(entries)
 
@@ -284,12 +284,12 @@ def _inline(metadata: Json) -> Json:
 
 
 def parse_documents(path: str, documents: Documents) -> dict[str, Json]:
-    """Return a node's documents as entries are, to be consolidated.
+    """Return the parsed documents of a node, as an entry of consolidated metadata.
 
     Raises
     ------
     MetadataError
-        If one is not JSON.
+        If a document is not JSON.
     """
     prefix = f"{path}/" if path else ""
     parsed = {

@@ -1,4 +1,4 @@
-"""Which format a node is in, and which documents have to be requested to know it."""
+"""The table of formats: detect the format of a node, and which documents to request for that."""
 
 from dataclasses import dataclass
 from types import ModuleType
@@ -17,16 +17,16 @@ _MODULES: tuple[ModuleType, ...] = (v3, v2)
 _PLAIN: tuple[Format, ...] = tuple(cast(Format, module) for module in _MODULES)
 _ALL: tuple[Format, ...] = (*_PLAIN, *document.FORMATS)
 FORMATS: dict[ZarrFormat, Format] = {form.VERSION: form for form in _ALL}
-#: The documents to ask for, but in a hierarchy of the draft.
+#: The names of the documents to request, except in a hierarchy of the draft.
 NAMES: tuple[str, ...] = tuple(name for form in _PLAIN for name in form.NAMES)
-#: Those of which one must be there.
+#: The names of the documents whose presence makes a node.
 CHILD_NAMES: tuple[str, ...] = tuple(n for form in _PLAIN for n in form.CHILD_NAMES)
 
 
 def formats_of(store: Store) -> tuple[Format, ...]:
-    """Return the formats that nodes of a store may have; in a hierarchy of the draft that is one.
+    """Return the formats that nodes in a store may have, the preferred one first.
 
-    In order of preference, where a path holds more than one.
+    A hierarchy of the draft has nodes of one format only.
     """
     if isinstance(store, DraftStore):
         return (document.DraftFormat(store.zarr_format, store.minor),)
@@ -34,13 +34,13 @@ def formats_of(store: Store) -> tuple[Format, ...]:
 
 
 def names(store: Store) -> tuple[str, ...]:
-    """Return the documents to ask for in a store."""
+    """Return the names of the documents to request in a store."""
     return document.DraftFormat.NAMES if isinstance(store, DraftStore) else NAMES
 
 
 @dataclass(frozen=True)
 class Search:
-    """Which formats a node may have, and in which order their documents are requested.
+    """The formats that a node may have, and the order in which their documents are requested.
 
     Attributes
     ----------
@@ -56,9 +56,9 @@ class Search:
     only: bool = False
 
     def rounds(self, store: Store) -> tuple[tuple[str, ...], ...]:
-        """Return the names of the documents to request: those of a round together.
+        """Return the names of the documents to request, in rounds of concurrent requests.
 
-        A later round is for nodes of which the earlier ones found no document.
+        A later round is made only if the earlier ones found no document of the node.
 
         >>> from zarrdask.storage.memory import MemoryStore
         >>> Search(3).rounds(MemoryStore())
@@ -66,18 +66,19 @@ class Search:
         """
         if self.zarr_format is None or isinstance(store, DraftStore):
             return (names(store),)
-        # The entry point of a hierarchy of the draft is called as a node of v3.
-        first = (v2 if self.zarr_format == 2 else v3).NAMES
+        # The entry point of a hierarchy of the draft has the name of a v3 node.
+        form = FORMATS[self.zarr_format]
+        first = form.NAMES if form in _PLAIN else v3.NAMES
         if self.only:
             return (first,)
         return first, tuple(name for name in NAMES if name not in first)
 
     def accepts(self, zarr_format: ZarrFormat) -> bool:
-        """Whether a node of a format is one that is searched for."""
+        """Whether the search may return a node of a format."""
         return not self.only or self.zarr_format == zarr_format
 
 
-#: All formats at once: nothing is known of the node.
+#: The search for nodes of any format, with all documents requested at once.
 ANY = Search()
 
 
@@ -93,22 +94,26 @@ def search(zarr_format: ZarrFormat | None) -> Search:
 
 
 def is_node(documents: Documents) -> bool:
-    """Whether a document is among some that makes a node."""
+    """Whether one of the documents is one whose presence makes a node."""
     return any(documents.get(name) is not None for form in _ALL for name in form.CHILD_NAMES)
 
 
 def parse(documents: Documents, formats: tuple[Format, ...] = _PLAIN) -> Metadata | None:
-    """Return the node that the documents describe, or None if there is none.
+    """Return the node that documents describe, or None if there is none.
 
     Parameters
     ----------
+    documents : mapping
+        The documents of one path, by name.
     formats : tuple of Format
-        As `formats_of` gives them.
+        The formats to try, in order; `formats_of` returns those of a store.
 
     Raises
     ------
-    MetadataError, UnsupportedError
-        If they are wrong.
+    MetadataError
+        If a document is not valid in its format.
+    UnsupportedError
+        If it needs a data type, codec or extension that is not supported.
     """
     for form in formats:
         metadata = form.parse(documents)
@@ -118,7 +123,7 @@ def parse(documents: Documents, formats: tuple[Format, ...] = _PLAIN) -> Metadat
 
 
 def ignored_documents(documents: Documents, metadata: Metadata) -> list[str]:
-    """Return the documents of another format than the one that a node was read in."""
+    """Return the names of documents that describe the node in another format, and were not used."""
     own_format = find(metadata.zarr_format)
     return [
         name
@@ -130,12 +135,12 @@ def ignored_documents(documents: Documents, metadata: Metadata) -> list[str]:
 
 
 def find(zarr_format: ZarrFormat) -> Format:
-    """Return the format with a number.
+    """Return the format with a version, such as 3.
 
     Raises
     ------
     MetadataError
-        If there is none.
+        If there is no such format.
     """
     if not isinstance(zarr_format, int | str) or zarr_format not in FORMATS:
         raise MetadataError(
@@ -148,5 +153,5 @@ def find(zarr_format: ZarrFormat) -> Format:
 
 
 def render(metadata: Metadata) -> dict[str, bytes | None]:
-    """Return the documents that describe a node, in its own format."""
+    """Return the documents that describe a node in its own format."""
     return find(metadata.zarr_format).render(metadata)

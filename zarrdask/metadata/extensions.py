@@ -1,4 +1,4 @@
-"""What v3 documents share: the ``extensions`` list of ZEP 9, storage transformers."""
+"""The ``extensions`` (ZEP 9) and ``storage_transformers`` of v3 documents."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from zarrdask.errors import MetadataError
 from zarrdask.extension import Definition, Registry, parse_definition
 from zarrdask.storage.transformers import TRANSFORMERS, StorageTransformer
 
-#: Extensions of a whole array or group: a name, and what checks its configuration.
+#: Extensions of a whole array or group: for each name a function that checks its configuration.
 EXTENSIONS: Registry[Callable[[Mapping[str, Any]], None]] = Registry(
     "extension", "extensions", "zarrdask.extensions", {}
 )
@@ -38,7 +38,7 @@ def parse_extensions(document: Json) -> tuple[Definition, ...]:
 
 
 def check_understood(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
-    """Return extensions, checked: those that are known by what they are configured to.
+    """Return extensions after checking the configurations of those that are known.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def parse_transformers(items: Any) -> tuple[StorageTransformer, ...]:
     Raises
     ------
     MetadataError
-        If they are not a list of extension definitions, or a configuration is wrong.
+        If they are not a list of extension definitions, or a configuration is not valid.
     UnsupportedError
         If one is unknown: without it the chunks can't be found, so ``must_understand`` makes no
         difference (S-14).

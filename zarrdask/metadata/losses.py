@@ -1,4 +1,4 @@
-"""What values and metadata lose in another data type or format."""
+"""Descriptions of what values and metadata lose in another data type or format."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 
 
 def cast_loss(before: np.dtype[Any], after: np.dtype[Any]) -> str | None:
-    """Return what values may lose as another data type, in words, or None.
+    """Return a description of what values may lose in another data type, or None.
 
     >>> cast_loss(np.dtype("f8"), np.dtype("f4"))
     'float64 as float32: digits may be lost'
@@ -39,7 +39,7 @@ def _lost(before: np.dtype[Any], after: np.dtype[Any]) -> str | None:
     if kinds in ("ci", "cu", "cf"):
         return "imaginary parts are dropped"
     if kinds in ("ii", "iu", "ui", "uu") or (kinds[0] == "b" and kinds[1] in "iufc"):
-        return None  # see `as_stored`
+        return None  # `zarrdask.chunks.cast` raises an error for values out of range
     if kinds[1] == "b" and kinds[0] in "iufc":
         return "only whether they are zero is kept"
     if kinds in ("SS", "UU", "VV") and before.names is after.names is None:
@@ -52,7 +52,7 @@ def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _holds(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
-    """Whether a type has all numbers of another one."""
+    """Whether a type can represent all numbers of another one."""
     one, other = floats(_real(wide)), floats(_real(narrow))
     return one.digits >= other.digits and one.quantum <= other.quantum and one.most >= other.most
 
@@ -63,16 +63,16 @@ def dtype_label(dtype: np.dtype[Any]) -> str:
 
 
 def losses(before: ArrayMetadata, after: ArrayMetadata) -> tuple[str, ...]:
-    """Return what of an array's description is not, or not so, in a converted one, in words.
+    """Return descriptions of what an array loses in a conversion of its metadata.
 
-    Nothing is said of what is only spelled in another way.
+    Differences that are only of spelling are left out.
     """
     descriptions = [*filter(None, [cast_loss(before.dtype, after.dtype)])]
     if before.shard is not None and after.shard is None:
         inner = _text(extents(before.read_grid))
         descriptions.append(f"shards of {_text(extents(before.grid))} became chunks of {inner}")
     if before.fill_value is None and after.fill_value is not None:
-        descriptions.append(f"the fill value, which was left open, is {after.fill_value} now")
+        descriptions.append(f"the fill value, which was undefined, is {after.fill_value} now")
     elif before.dtype.hasobject and type(before.fill_value) is not type(after.fill_value):
         old, new = quoted(before.fill_value), quoted(after.fill_value)
         descriptions.append(f"the fill value {old} is {new} now")
@@ -100,7 +100,7 @@ def _mixed(metadata: ArrayMetadata) -> bool:
 
 
 def group_losses(before: GroupMetadata, after: GroupMetadata) -> tuple[str, ...]:
-    """Return what of a group's description is not in a converted one, in words."""
+    """Return descriptions of what a group loses in a conversion of its metadata."""
     gone = [f"the extension {e.name}" for e in before.extensions if e not in after.extensions]
     gone += [f"the member {name}" for name in before.extra if name not in after.extra]
     return tuple(f"{item} was dropped" for item in gone)

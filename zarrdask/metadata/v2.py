@@ -53,12 +53,14 @@ _DIMENSIONS = "_ARRAY_DIMENSIONS"
 
 
 def parse(documents: Documents) -> Metadata | None:
-    """Return the array or group that the documents describe, or None if there is none.
+    """Return the array or group that documents describe, or None if there is none.
 
     Raises
     ------
-    MetadataError, UnsupportedError
-        If they are not valid v2 metadata, or need something that isn't there.
+    MetadataError
+        If a document is not valid v2 metadata.
+    UnsupportedError
+        If it needs a data type or codec that is not supported.
     """
     array, group, attributes = (documents.get(name) for name in NAMES)
     attributes_document = {} if attributes is None else parse_json(attributes, ".zattrs")
@@ -77,7 +79,7 @@ def _parse_group(document: Json, attributes: Json) -> GroupMetadata:
 
 
 def _others(document: Json, known: tuple[str, ...], rule: str, key: str) -> Json:
-    """Return the members that should not be there, as netCDF-C and others write them."""
+    """Return the members that v2 does not know, which netCDF-C and others write."""
     others = {name: member for name, member in document.items() if name not in known}
     if others:
         report_deviation(
@@ -116,7 +118,7 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
     codecs = _parse_codecs(document, dtype, len(shape), netcdf=netcdf)
     names = _dimension_names(attributes, len(shape))
     if names is not None:
-        # One fact, one place: they come back when the attributes are written.
+        # The model has them as dimension_names; they are put back when attributes are written.
         attributes = {key: value for key, value in attributes.items() if key != _DIMENSIONS}
     return ArrayMetadata(
         zarr_format=VERSION,
@@ -184,16 +186,22 @@ def chain(
     Parameters
     ----------
     order : {"C", "F"}
+        The order of the elements in a chunk; "F" becomes a transpose codec.
     filters : list of dict
-        Configurations with their ``id``.
+        The configurations of the filters, with their ``id``.
     compressor : dict or None
-    netcdf : bool
-        Whether netCDF-C wrote them; see `zarrdask.metadata.writers.sized_shuffle`.
+        The configuration of the compressor, with its ``id``.
+    dtype : numpy.dtype
+        The type of the elements.
+    ndim : int
+        The number of axes.
+    netcdf : bool, default False
+        Whether netCDF-C wrote the array; see `zarrdask.metadata.writers.sized_shuffle`.
 
     Raises
     ------
     MetadataError, UnsupportedError
-        If a codec is unknown, refused or misconfigured.
+        If a codec is unknown, not supported, or misconfigured.
     """
     check_count(filters, "filters")
     codecs: list[Codec] = []
@@ -216,9 +224,9 @@ def chain(
 
 
 def object_fill(codecs: tuple[Codec, ...], fill: Any) -> Any:
-    """Return a fill value that the codec which stores the objects can store.
+    """Return the fill value of an array of objects in a form that its codec can encode.
 
-    Documents have 0, "" or null for every kind of object (conformance A-32); null stays None.
+    Documents have 0, "" or null for objects of every kind (conformance A-32). Null stays None.
     """
     codec = next((codec for codec in codecs if isinstance(codec, ObjectCodec)), None)
     if codec is None or fill is None:
@@ -272,7 +280,7 @@ def _filter(value: Any, view: str, *, netcdf: bool) -> BufferCodec:
 
 
 def _filtered(codec: BufferCodec) -> str:
-    """Return the typestr of what a filter gives, for the one that follows it."""
+    """Return the typestr of the output of a filter, which the next filter gets."""
     if codec.name == "bitround":
         return codec.view
     numcodec = make(json.loads(codec.config))
@@ -288,7 +296,7 @@ def _compressor(value: Any, itemsize: int, view: str) -> Codec:
         make(config)
         return BufferCodec(json.dumps(config, sort_keys=True), view)
     if others := sorted(set(config) - {"id"} - _COMPRESSOR_MEMBERS[config["id"]]):
-        # Chunks say for themselves how they are compressed.
+        # Decoding needs none of them: compressed chunks have a header.
         report_deviation(
             "A-58", "some members are unknown", key=f"compressor {config['id']}", found=others
         )
@@ -330,7 +338,7 @@ def render(metadata: Metadata) -> dict[str, bytes | None]:
     Raises
     ------
     UnsupportedError
-        If v2 can't express it.
+        If v2 can't express the node.
     """
     attributes = render_attributes(metadata.attributes)
     if isinstance(metadata, GroupMetadata):
@@ -376,18 +384,18 @@ def _render_array(metadata: ArrayMetadata) -> Json:
     if not isinstance(keys, ChunkKeys) or keys.name != "v2":
         raise UnsupportedError("v2 has one key encoding only", key="keys", found=keys.to_json())
     if keys.separator != ".":
-        # Not in OGC's text, but in the later one and in all nested stores (conformance X-A1).
+        # OGC's text lacks this member; the later specification and all writers have it (X-A1).
         document["dimension_separator"] = keys.separator
     return document
 
 
 def render_codecs(metadata: ArrayMetadata) -> tuple[str, list[Json], Json | None]:
-    """Return what v2 calls order, filters and compressor.
+    """Return the ``order``, ``filters`` and ``compressor`` for the codecs of an array.
 
     Raises
     ------
     UnsupportedError
-        If it has no such codecs.
+        If v2 has no such codecs.
     """
     codecs = list(metadata.codecs)
     order = "C"
@@ -408,7 +416,7 @@ def render_codecs(metadata: ArrayMetadata) -> tuple[str, list[Json], Json | None
     )
 
 
-#: The numcodecs codecs that stand as ``compressor``; the others are filters.
+#: The codecs of numcodecs that are written as ``compressor``; the others are filters.
 COMPRESSORS = frozenset({*_COMPRESSORS, "bz2", "lz4", "lzma"})
 
 

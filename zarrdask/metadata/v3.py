@@ -1,4 +1,4 @@
-"""Zarr v3 (core 3.1): one ``zarr.json`` a node."""
+"""Zarr v3 (core 3.1): one ``zarr.json`` for each node."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def parse(documents: Documents) -> Metadata | None:
     Raises
     ------
     MetadataError, UnsupportedError
-        If it is not valid v3 metadata, or needs something that isn't there.
+        If it is not valid v3 metadata, or needs an extension that is not supported.
     """
     data = documents.get(_KEY)
     if data is None:
@@ -86,13 +86,13 @@ def _parse_group(document: Json) -> GroupMetadata:
 def _group_extra(document: Json) -> Json:
     known = (*_GROUP, "attributes", "extensions")
     extra = _extra(document, known, ("consolidated_metadata",))
-    # They tell of other nodes, and may not be true any more when the group is written again.
+    # It describes other nodes, and may be outdated when the group is written again.
     extra.pop("consolidated_metadata", None)
     return extra
 
 
 def _extra(document: Json, known: tuple[str, ...], nullable: tuple[str, ...] = ()) -> Json:
-    """Return the other members, which must say that they need not be understood (C-11, C-17)."""
+    """Return the unknown members; each must have ``must_understand: false`` (C-11, C-17)."""
     extra = {name: value for name, value in document.items() if name not in known}
     for name, value in extra.items():
         ignorable = isinstance(value, dict) and value.get("must_understand") is False
@@ -168,7 +168,7 @@ def render(metadata: Metadata) -> dict[str, bytes | None]:
     Raises
     ------
     UnsupportedError
-        If v3 can't express it.
+        If v3 can't express the node.
     """
     document: Json = {"zarr_format": VERSION}
     if isinstance(metadata, GroupMetadata):

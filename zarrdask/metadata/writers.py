@@ -1,12 +1,12 @@
-"""Codec configurations of v2 that GDAL and netCDF-C write, and numcodecs refuses or misreads."""
+"""Codec configurations of v2 that GDAL and netCDF-C write, and numcodecs rejects or misreads."""
 
 from collections.abc import Callable
 
 from zarrdask.codecs.base import Json
 from zarrdask.compliance import report_deviation
 
-#: The members of a .zarray in the order in which netCDF-C writes them; no other writer is known
-#: to have the same.
+#: The members of a .zarray in the order in which netCDF-C writes them. No other known writer has
+#: this order.
 _NETCDF_ORDER = [
     *("zarr_format", "shape", "dtype", "chunks", "fill_value", "order", "compressor", "filters")
 ]
@@ -14,17 +14,18 @@ _SHUFFLES = {"NONE": 0, "BYTE": 1, "BIT": 2, "0": 0, "1": 1, "2": 2}
 
 
 def is_netcdf(document: Json, attributes: Json) -> bool:
-    """Return whether netCDF-C wrote an array, with or without its own keys.
+    """Return whether netCDF-C wrote an array.
 
-    With them, the name of one begins with ``_nczarr`` or ``_NCZARR``, in the document or in the
-    attributes. In its mode for plain Zarr, only the order of the members tells.
+    Its own members in the document or the attributes begin with ``_nczarr`` or ``_NCZARR``. In its
+    mode for plain Zarr there are none, and only the order of the members reveals it.
     """
     own_keys = any(name.lower().startswith("_nczarr") for name in (*document, *attributes))
     return own_keys or list(document)[: len(_NETCDF_ORDER)] == _NETCDF_ORDER
 
 
 def _blosc(config: Json) -> Json:
-    # GDAL up to 3.6 copies its creation option; the chunks say for themselves what they are.
+    # GDAL up to 3.6 writes its creation option here. Decoding does not need it: each chunk of
+    # Blosc has its own header.
     shuffle = config.get("shuffle")
     if not isinstance(shuffle, str) or shuffle not in _SHUFFLES:
         return config
@@ -39,7 +40,8 @@ def _blosc(config: Json) -> Json:
 
 
 def _lzma(config: Json) -> Json:
-    # GDAL tells of the filter that it put before LZMA; the chunks do, too.
+    # GDAL names the filter that it used with LZMA. Decoding does not need it, as it is in the
+    # header of each chunk, too.
     if "delta" not in config:
         return config
     report_deviation("A-58", "a member is unknown", key="codec lzma", found="delta")
@@ -47,17 +49,17 @@ def _lzma(config: Json) -> Json:
 
 
 def sized_shuffle(config: Json, itemsize: int) -> Json:
-    """Return a configuration of netCDF-C with the size of the elements that a shuffle is given.
+    """Return a shuffle configuration of netCDF-C with its element size filled in.
 
-    To netCDF-C 4.9 and later, a size of zero means that of the elements, as in HDF5. To numcodecs
-    it means that nothing is shuffled, which would silently give wrong values.
+    In netCDF-C 4.9 and later, a size of zero means the size of the data type, as in HDF5. In
+    numcodecs it means that nothing is shuffled, which would silently return wrong values.
 
     Parameters
     ----------
     config : dict
-        With its ``id``.
+        The configuration of any codec, with its ``id``.
     itemsize : int
-        The size of the elements that the codec is given when it encodes.
+        The size of the elements that the codec encodes, in bytes.
 
     Raises
     ------
@@ -80,17 +82,17 @@ _WRITERS: dict[str, Callable[[Json], Json]] = {"blosc": _blosc, "lzma": _lzma}
 
 
 def normalise_codec(config: Json) -> Json:
-    """Return a configuration as its writer meant it.
+    """Return a codec configuration of another writer in the form that numcodecs understands.
 
     Parameters
     ----------
     config : dict
-        With its ``id``.
+        The configuration, with its ``id``.
 
     Raises
     ------
     MetadataError
-        If it has to be understood otherwise than it is written, in strict mode.
+        If the configuration deviates from numcodecs' form, in strict mode.
     """
     normalise = _WRITERS.get(config["id"])
     return config if normalise is None else normalise(config)

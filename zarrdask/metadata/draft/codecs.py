@@ -14,7 +14,7 @@ from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.extension import is_uri
 from zarrdask.metadata import v2
 
-#: The spellings that there have been (X-B7); only the first major version is known.
+#: The URIs that writers have used (X-B7), of the first major version.
 _URI = re.compile(r"https?://purl\.org/zarr/spec/codecs?/([a-z0-9_-]+)(?:/1(?:\.\d+)?)?")
 
 _DRAFT_URI = "https://purl.org/zarr/spec/codecs/{}/1.0"
@@ -27,14 +27,14 @@ _BLOSC = {"cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0}
 
 
 def parse_layout(value: Any, ndim: int) -> list[Codec]:
-    """Return the codec that ``chunk_memory_layout`` stands for, if any (B-30, B-52, B-53).
+    """Return the codec for a ``chunk_memory_layout``: none for C order (B-30, B-52, B-53).
 
     Raises
     ------
     UnsupportedError
-        If it is that of an extension.
+        If the layout is that of an extension.
     MetadataError
-        If it is none.
+        If the value is not a layout.
     """
     if isinstance(value, dict) and "extension" in value:
         raise UnsupportedError(
@@ -52,12 +52,20 @@ def parse_layout(value: Any, ndim: int) -> list[Codec]:
 
 
 def parse_codecs(value: Any, stored: np.dtype[Any]) -> list[Codec]:
-    """Return what ``codecs`` describes, with the conversion to bytes that it leaves out.
+    """Return the codecs of a ``codecs`` list, with the conversion to bytes that it leaves out.
+
+    Parameters
+    ----------
+    value : list
+        The JSON of ``codecs``.
+    stored : numpy.dtype
+        The type of the elements, in the byte order in which they are stored.
 
     Raises
     ------
     MetadataError
-        If it is not a list of objects with a URI as ``type``, or a configuration is wrong.
+        If the value is not a list of objects with a URI as ``type``, or a configuration is not
+        valid.
     UnsupportedError
         If a codec is unknown (conformance B-62).
     """
@@ -70,11 +78,11 @@ def parse_codecs(value: Any, stored: np.dtype[Any]) -> list[Codec]:
     keeps_elements = True
     for item in value:
         uri, settings = _parse_item(item, "type", "codecs")
-        # Blosc shuffles the bytes of elements where it is given elements (X-B18).
+        # Blosc shuffles by the size of the elements only if its input has elements (X-B18).
         codec = _parse_codec(uri, settings, stored if keeps_elements else np.dtype("u1"))
         as_elements = not any(c.kind is not Kind.ARRAY_ARRAY for c in codecs)
         if codec.kind is Kind.BYTES_BYTES and as_elements:
-            # What works on bytes and is given an array gets its elements (B-56).
+            # A codec for bytes that follows an array gets the bytes of the elements (B-56).
             codecs.append(BytesCodec(endian_of(stored)))
         little = isinstance(codec, BytesCodec) and codec.endian != "big"
         keeps_elements = keeps_elements and (codec.kind is Kind.ARRAY_ARRAY or little)
@@ -140,12 +148,18 @@ def _compressor(uri: str, settings: Json) -> Json:
 def parse_compressor(
     value: Any, filters: list[Any], stored: np.dtype[Any], ndim: int
 ) -> list[Codec]:
-    """Return what the older dialect's ``compressor`` describes, null being none (X-B7).
+    """Return the codecs for the older dialect's ``compressor``, which may be null (X-B7).
 
     Parameters
     ----------
+    value : dict or None
+        The JSON of ``compressor``.
     filters : list of dict
-        What zarr-python has among the attributes: numcodecs configurations.
+        The configurations of numcodecs that zarr-python keeps among the attributes.
+    stored : numpy.dtype
+        The type of the elements, in the byte order in which they are stored.
+    ndim : int
+        The number of axes.
 
     Raises
     ------
@@ -165,12 +179,12 @@ def parse_compressor(
 
 
 def split_layout(codecs: Sequence[Codec], ndim: int) -> tuple[str, list[Codec]]:
-    """Return the memory layout, and the other codecs.
+    """Return the memory layout, "C" or "F", and the codecs that follow it.
 
     Raises
     ------
     UnsupportedError
-        If the axes are in another order than the two that the draft knows.
+        If the axes have another order, which the draft does not have.
     """
     if not codecs or not isinstance(codecs[0], TransposeCodec):
         return "C", list(codecs)
@@ -184,7 +198,7 @@ def split_layout(codecs: Sequence[Codec], ndim: int) -> tuple[str, list[Codec]]:
 
 
 def render_codecs(codecs: Sequence[Codec], dtype: np.dtype[Any]) -> list[Json]:
-    """Return what ``codecs`` says (B-58 to B-61).
+    """Return the JSON of ``codecs`` (B-58 to B-61).
 
     Raises
     ------
@@ -196,7 +210,7 @@ def render_codecs(codecs: Sequence[Codec], dtype: np.dtype[Any]) -> list[Json]:
         if "://" in codec.name:
             rendered.append(_item("type", codec.name, _settings(codec)))
         elif isinstance(codec, BytesCodec):
-            # Extension types have the byte order in their names; little is what none means.
+            # Extension types have the byte order in their names; without this codec it is little.
             if codec.endian == "big" and dtype.kind in "iufc":
                 rendered.append(_item("type", _DRAFT_URI.format(_ENDIAN), {"endian": "big"}))
         else:
@@ -230,12 +244,12 @@ def _no_such(codec: Codec) -> UnsupportedError:
 
 
 def render_compressor(codecs: Sequence[Codec]) -> tuple[Json | None, list[Json]]:
-    """Return what the older dialect has as ``compressor``, and among the attributes as filters.
+    """Return the older dialect's ``compressor``, and its filters, which are kept as an attribute.
 
     Raises
     ------
     UnsupportedError
-        If it has no such codecs.
+        If the dialect has no such codecs.
     """
     remaining = [codec for codec in codecs if not isinstance(codec, BytesCodec)]
     last = remaining[-1] if remaining else None
@@ -246,5 +260,5 @@ def render_compressor(codecs: Sequence[Codec]) -> tuple[Json | None, list[Json]]
         return None, configs
     config = configs.pop()
     name = config.pop("id")
-    # zarr-python wants a configuration, be it empty.
+    # zarr-python requires a configuration, even an empty one.
     return {"codec": _OLDER_URI.format(name), "configuration": config}, configs

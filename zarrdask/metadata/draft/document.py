@@ -1,6 +1,6 @@
 """The v3 draft of May 2022, and the older dialect of it that real files use (B, X-B).
 
-A node's documents are those of the view that `zarrdask.storage.v3_draft.DraftStore` gives.
+The names of documents are those in `zarrdask.storage.v3_draft.DraftStore`, a view of the store.
 """
 
 from dataclasses import replace
@@ -54,7 +54,7 @@ _REQUIRED = (
 )
 _FILTERS = "filters"
 _DIMENSIONS = "_ARRAY_DIMENSIONS"
-#: How the index of a shard is stored: that is not up to the metadata (S-4, S-5).
+#: The codecs of a shard's index, which the draft fixes (S-4, S-5).
 INDEX = (BytesCodec("little"),)
 
 
@@ -64,8 +64,9 @@ class DraftFormat:
     Parameters
     ----------
     version : {"v3-draft", "v3-draft-protocol"}
-    minor : int
-        Of the hierarchy's version; members that 3.0 does not know are ignored in higher ones.
+        The dialect.
+    minor : int, default 0
+        The minor version of the hierarchy. If it is not 0, unknown members are ignored.
     """
 
     NAMES: tuple[str, ...] = (ARRAY, GROUP)
@@ -79,12 +80,14 @@ class DraftFormat:
     # ---- documents -> metadata
 
     def parse(self, documents: Documents) -> Metadata | None:
-        """Return the array or group that the documents describe, or None if there are none.
+        """Return the array or group that documents describe, or None if there are none.
 
         Raises
         ------
-        MetadataError, UnsupportedError
-            If they are not valid, or need something that isn't there.
+        MetadataError
+            If a document is not valid.
+        UnsupportedError
+            If it needs a data type, codec or extension that is not supported.
         """
         array, group = documents.get(ARRAY), documents.get(GROUP)
         if array is not None:
@@ -141,7 +144,7 @@ class DraftFormat:
                 "X-B6", "a member belongs to the other dialect", key=ARRAY, found=foreign_member
             )
         if "dimension_separator" in document:
-            # zarr-python writes it beside the same in the grid.
+            # zarr-python writes it in addition to the separator in the grid.
             report_deviation("X-B6", "a member is unknown", key=ARRAY, found="dimension_separator")
         check_members(document, (*known, "compressor", "dimension_separator"), ARRAY, self.minor)
         if "codecs" in document and "compressor" in document:
@@ -152,7 +155,7 @@ class DraftFormat:
             )
 
     def _take_filters(self, attributes: Json) -> list[Any]:
-        """Return the filters that zarr-python keeps among the attributes, and take them out."""
+        """Remove the filters that zarr-python keeps among the attributes, and return them."""
         if not self.older or not is_filters(attributes.get(_FILTERS)):
             return []
         return list(attributes.pop(_FILTERS))
@@ -173,7 +176,7 @@ class DraftFormat:
         Raises
         ------
         UnsupportedError
-            If the draft can't express it.
+            If the draft can't express the node.
         """
         if isinstance(metadata, GroupMetadata):
             _no_extensions(metadata)
@@ -213,7 +216,9 @@ class DraftFormat:
         compressor, filters = render_compressor(codecs)
         if is_filters(attributes.get(_FILTERS)) or (filters and _FILTERS in attributes):
             raise MetadataError(
-                "this attribute would be taken for codecs", key=_FILTERS, found=attributes[_FILTERS]
+                "the format would read this attribute as codecs; rename it",
+                key=_FILTERS,
+                found=attributes[_FILTERS],
             )
         if filters:
             attributes[_FILTERS] = filters
@@ -229,7 +234,7 @@ class DraftFormat:
 
 
 def is_filters(value: Any) -> bool:
-    """Whether an attribute holds what zarr-python keeps there: numcodecs configurations."""
+    """Whether an attribute holds filters of zarr-python: configurations of numcodecs."""
     return (
         isinstance(value, list)
         and bool(value)
@@ -247,7 +252,7 @@ def _no_extensions(metadata: GroupMetadata) -> None:
 
 
 def _take_names(attributes: Json, ndim: int) -> tuple[str | None, ...] | None:
-    """Return the dimension names that xarray and GDAL keep among the attributes."""
+    """Remove the dimension names that xarray and GDAL keep as an attribute, and return them."""
     names = attributes.get(_DIMENSIONS)
     if not isinstance(names, list) or len(names) != ndim:
         return None
@@ -261,7 +266,7 @@ def _take_names(attributes: Json, ndim: int) -> tuple[str | None, ...] | None:
 
 
 def _parse_grid(document: Json, shape: Shape) -> tuple[ChunkGrid, DraftKeys]:
-    """Return the grid, and how its chunks are called (B-28, B-29)."""
+    """Return the chunk grid and the encoding of chunk keys (B-28, B-29)."""
     member = document["chunk_grid"]
     if not isinstance(member, dict):
         raise MetadataError("this is not a chunk grid", key="chunk_grid", found=member)
@@ -319,7 +324,7 @@ def _render_grid(grid: ChunkGrid, keys: Any) -> Json:
 
 
 def parse_transformers(value: Any, ndim: int) -> tuple[StorageTransformer, ...]:
-    """Return the storage transformers, the one nearest the array first (B-33, S-1, S-2, S-14)."""
+    """Return the storage transformers, the one next to the array first (B-33, S-1, S-2, S-14)."""
     if not isinstance(value, list):
         raise MetadataError(
             "these are not storage transformers",
@@ -360,8 +365,8 @@ def with_shards(
 ) -> tuple[ChunkGrid, tuple[Codec, ...], tuple[StorageTransformer, ...]]:
     """Return an array's grid, codecs and storage transformers with sharding as a codec (S.1).
 
-    Next to the array the bytes are the same; so shards are what tasks own, and parts of them can
-    be read.
+    A sharding transformer next to the array stores the same bytes as the sharding codec, which
+    can also read parts of a shard.
     """
     while (
         transformers
@@ -397,5 +402,5 @@ def _without_shards(
     return grid, list(codecs), tuple(transformers)
 
 
-#: Of hierarchies that are made here.
+#: The two dialects, in the version that new hierarchies get.
 FORMATS = (DraftFormat(DRAFT), DraftFormat(PROTOCOL))

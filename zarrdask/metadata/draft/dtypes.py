@@ -21,7 +21,8 @@ from zarrdask.extension import is_uri
 _RAW = re.compile(r"r\d+")
 _TYPESTR = re.compile(r"([<>|]?)([biufc]\d+)")
 _ZERO_PADDED = re.compile(r"S\d+")
-#: The extensions of the draft under their URIs, of whatever time, and what zarr-python writes.
+#: The URIs of the draft's extensions, of any version of its site, and the names that zarr-python
+#: writes instead (below).
 _URIS = re.compile(
     r"https?://(?:purl\.org/zarr/spec|zarr-specs\.readthedocs\.io/en/[\w.-]+)/(?:protocol/)?"
     r"extensions/(?:data-types/([a-z]+)|([a-z]+)-dtypes)/v?1\.0(?:\.html)?"
@@ -32,10 +33,10 @@ _TODO = {
     "TODO: structured array protocol URL": "struct",
     "TODO: unicode array protocol URL": "string",
 }
-#: The kinds of NumPy types that each has.
+#: The kinds of NumPy types that each extension has.
 _KINDS = {"complex": "c", "datetime": "mM", "object": "O", "string": "SU", "struct": "V"}
 _DRAFT_URI = "https://purl.org/zarr/spec/extensions/data-types/{}/1.0"
-#: What zarr-python writes, and looks for.
+#: The URIs that zarr-python writes and recognises, by the kind of the NumPy type.
 _OLDER_URIS = {
     "c": "https://zarr-specs.readthedocs.io/en/core-protocol-v3.0-dev/protocol/extensions/"
     "complex-dtypes/v1.0.html",
@@ -49,7 +50,7 @@ _OLDER_URIS = {
 
 
 class Element(NamedTuple):
-    """A data type, and the NumPy type that it has where it is stored."""
+    """A data type, and the NumPy type of its stored elements, with their byte order."""
 
     data_type: DataType
     stored: np.dtype[Any]
@@ -57,12 +58,12 @@ class Element(NamedTuple):
 
 @dataclass(frozen=True)
 class ExtensionType(DataType):
-    """An extension type of the draft with other fallbacks than those of the extension (B-27).
+    """An extension type of the draft with other fallbacks than the usual ones (B-27).
 
     Attributes
     ----------
     fallback : tuple
-        Identifiers, the best first; none, if empty.
+        The identifiers of the fallbacks, the preferred one first. It may be empty.
     """
 
     fallback: tuple[Any, ...] = ()
@@ -84,8 +85,9 @@ class FallbackType(ExtensionType):
     Attributes
     ----------
     document : str
-        What the document says of it, and `fill` of its fill value, as JSON: that is not ours to
-        change.
+        The JSON of the data type, which is written back unchanged.
+    fill : str
+        The JSON of the fill value, which is written back unchanged.
     """
 
     document: str = "null"
@@ -101,16 +103,17 @@ def parse_type(value: Any, *, older: bool) -> Element:
 
     Parameters
     ----------
+    value : str or dict
+        The JSON of ``data_type``.
     older : bool
         Whether the dialect is the older one, whose names are NumPy's (X-B17).
 
     Raises
     ------
     MetadataError
-        If it is neither an identifier nor an extension type.
+        If the value is neither an identifier nor an extension type.
     UnsupportedError
-        If it is unknown, and fallbacks are not allowed or unknown, too; or its elements are too
-        large.
+        If the type is unknown and no fallback can be used, or its elements are too large.
     """
     element = _parse_element(value, older=older)
     check_item_size(element.stored.itemsize, "data_type")
@@ -124,7 +127,7 @@ def _parse_element(value: Any, *, older: bool) -> Element:
         raise _bad(value)
     if "type" not in value:
         raise MetadataError(
-            "an extension type needs its type", key="data_type", found=value, expected="type"
+            "the member 'type' of the extension is missing", key="data_type", found=value
         )
     try:
         element = _parse_extension(value)
@@ -205,16 +208,16 @@ def _parse_extension(members: Mapping[str, Any]) -> Element:
 
 def _parse_numpy(value: Any) -> np.dtype[Any]:
     if isinstance(value, str) and _ZERO_PADDED.fullmatch(value):
-        return np.dtype(value)  # the extension's own spelling, which v2's rules don't know
+        return np.dtype(value)  # the spelling of the extension, which v2 does not have
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         name, *kind = value[0] or [None]
         if name == "" and len(kind) == 1:
-            return parse_dtype(kind[0], "data_type")  # zarr-python, of bytes without fields
+            return parse_dtype(kind[0], "data_type")  # zarr-python's spelling of raw bytes
     return parse_dtype(_numpy_names(value), "data_type")
 
 
 def _numpy_names(value: Any) -> Any:
-    """Return a struct's fields with NumPy's names for the core's types."""
+    """Return the fields of a struct, with names of core types replaced by NumPy's typestrs."""
     if isinstance(value, list):
         return [
             [field[0], _numpy_names(field[1]), *field[2:]]
@@ -232,7 +235,7 @@ def _fallbacks(value: Any) -> list[Any]:
 
 
 def _with_fallback(element: Element, fallback: Any, *, older: bool) -> Element:
-    """Return a data type that keeps what fallback its document has, if it is an unusual one."""
+    """Return a data type that keeps the fallbacks of its document, if they are unusual."""
     fallbacks = _fallbacks(fallback)
     usual = [[], default_fallback(element.stored, older=older), default_fallback(element.stored)]
     if fallbacks in usual or element.stored.hasobject or foreign_json(element.data_type):
@@ -246,7 +249,7 @@ def _hashable(value: Any) -> Any:
 
 
 def _fall_back(document: Mapping[str, Any], error: ZarrdaskError, *, older: bool) -> Element:
-    """Return the first fallback that is known (B-25); the user has to allow that."""
+    """Return the first fallback that is known, if the setting allows fallbacks (B-25)."""
     element: Element | None = None
     name: Any = None
     for name in _fallbacks(document.get("fallback")):
@@ -260,7 +263,7 @@ def _fall_back(document: Mapping[str, Any], error: ZarrdaskError, *, older: bool
     if element is None:
         raise error
     read_as = f"read as {quoted(name)}"
-    # Where a task opens what was opened before, it was allowed there.
+    # A task that opens the array again need not have the setting of the program that opened it.
     if not config.get("draft-fallback") and not already_reported():
         raise UnsupportedError(
             f"unknown data type; with the setting zarrdask.draft-fallback it is {read_as}",
@@ -279,7 +282,7 @@ def _fall_back(document: Mapping[str, Any], error: ZarrdaskError, *, older: bool
 
 
 def default_fallback(stored: np.dtype[Any], *, older: bool = False) -> list[Any]:
-    """Return what an extension type falls back to, raw bytes at last (B-26, B-27).
+    """Return the usual fallbacks of an extension type, which end with raw bytes (B-26, B-27).
 
     Examples
     --------
@@ -291,12 +294,12 @@ def default_fallback(stored: np.dtype[Any], *, older: bool = False) -> list[Any]
     raw = f"r{stored.itemsize * 8}"
     if stored.kind not in "mM":
         return [raw]
-    # The older dialect has one fallback, and GDAL reads integers.
+    # The older dialect has one fallback; GDAL reads the integer.
     return [f"{stored.str[0]}i8"] if older else ["int64", raw]
 
 
 def foreign_json(data_type: DataType) -> dict[str, Any] | None:
-    """Return the v3 metadata of a type that somebody else has registered under a URI."""
+    """Return the v3 metadata of a type that a user has registered under a URI, else None."""
     try:
         metadata = data_type.to_json()
     except (UnsupportedError, NotImplementedError):
@@ -306,12 +309,16 @@ def foreign_json(data_type: DataType) -> dict[str, Any] | None:
 
 
 def render_type(data_type: DataType, stored: np.dtype[Any], *, older: bool) -> Any:
-    """Return what ``data_type`` says.
+    """Return the JSON of ``data_type``.
 
     Parameters
     ----------
+    data_type : DataType
+        The type of the elements.
     stored : numpy.dtype
-        With the byte order that the array's codecs give it.
+        The NumPy type, in the byte order in which the array's codecs store it.
+    older : bool
+        Whether the dialect is the older one.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The entry point of a hierarchy of the v3 draft: ``zarr.json`` at its root (B-9 to B-19)."""
+"""The entry point of a hierarchy of the v3 draft, the ``zarr.json`` at its root (B-9 to B-19)."""
 
 import re
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ from zarrdask.metadata.extensions import check_understood
 from zarrdask.metadata.json import parse_json, render_json, required
 from zarrdask.storage.v3_draft import DRAFT, PROTOCOL
 
-#: The document's key.
+#: The key of the document.
 KEY = "zarr.json"
-#: What ``zarr_format`` says in the draft, and in its older dialect.
+#: The value of ``zarr_format`` in each dialect.
 URIS = {
     DRAFT: "https://purl.org/zarr/spec/core/3.0",
     PROTOCOL: "https://purl.org/zarr/spec/protocol/core/3.0",
@@ -30,18 +30,18 @@ _OLDER = ("zarr_format", "metadata_encoding", "metadata_key_suffix", "extensions
 
 @dataclass(frozen=True)
 class EntryPoint:
-    """What ``zarr.json`` tells of a hierarchy.
+    """The contents of the entry point of a hierarchy.
 
     Attributes
     ----------
     zarr_format : {"v3-draft", "v3-draft-protocol"}
         The dialect.
     suffix : str
-        Of the keys of documents.
+        The suffix of the keys of documents.
     minor : int
-        Of the format's version.
+        The minor version of the format.
     certain : bool
-        Whether the document settles where the nodes are: it does not where it mixes the dialects.
+        Whether the document determines where the nodes are. It does not if it mixes the dialects.
     """
 
     zarr_format: str
@@ -65,14 +65,14 @@ def is_entry(data: bytes | None) -> bool:
 
 
 def parse_entry(data: bytes) -> EntryPoint:
-    """Return what an entry point tells.
+    """Return the contents of an entry point.
 
     Raises
     ------
     MetadataError
-        If it breaks the rules.
+        If it is not valid.
     UnsupportedError
-        If it is of another major version, or needs an extension that is unknown.
+        If it has another major version, or requires an extension that is unknown.
     """
     document = parse_json(data, KEY)
     required(document, ("zarr_format",), KEY)
@@ -130,7 +130,7 @@ def _parse_encoding(value: Any) -> str:
 
 
 def _older_suffix(document: Json) -> str:
-    """Return the suffix that the older dialect has beside the encoding, which is a URI (X-B16)."""
+    """Return the suffix, a member beside the encoding (a URI) in the older dialect (X-B16)."""
     encoding = document["metadata_encoding"]
     if isinstance(encoding, Mapping):
         report_deviation(
@@ -169,19 +169,19 @@ def _check_suffix(value: Any) -> str:
 
 
 def check_members(document: Json, known: tuple[str, ...], key: str, minor: int) -> None:
-    """Check that a document has no other members.
+    """Check that a document of minor version 0 has no unknown members.
 
-    Those of higher minor versions may be ignored (conformance B-11, B-21, X-B6).
+    In higher minor versions they may be ignored (conformance B-11, B-21, X-B6).
 
     Raises
     ------
     UnsupportedError
-        If it has.
+        If there are unknown members.
     """
     others = sorted(set(document) - set(known))
     if others and not minor:
         raise UnsupportedError(
-            "unknown members, which may change the meaning of others",
+            "unknown members may change the meaning of others",
             key=key,
             found=others,
             expected=", ".join(known),
@@ -224,7 +224,7 @@ def _parse_extension(value: Any) -> Definition:
 
 
 def render_extensions(extensions: tuple[Definition, ...]) -> list[Json]:
-    """Return the list that a document has."""
+    """Return the JSON of ``extensions``."""
     return [
         {"extension": item.name, "must_understand": item.must_understand}
         | ({"configuration": dict(item.configuration)} if item.configuration else {})

@@ -19,14 +19,14 @@ _HEX = re.compile(r"0x([0-9a-fA-F]+)")
 
 
 def parse_fill(value: Any, data_type: DataType, *, older: bool) -> Any:
-    """Return the scalar that ``fill_value`` stands for.
+    """Return a ``fill_value`` as a scalar of the data type.
 
-    In the older dialect null leaves it open, which gives None.
+    In the older dialect null means that the fill value is undefined; the result is None then.
 
     Raises
     ------
     MetadataError
-        If it is not a permitted fill value of the data type.
+        If the JSON value is not a valid fill value of the data type.
     """
     if value is None and not data_type.dtype.hasobject:
         report_deviation(
@@ -46,7 +46,7 @@ def parse_fill(value: Any, data_type: DataType, *, older: bool) -> Any:
 
 
 def with_fill(data_type: DataType, value: Any) -> DataType:
-    """Return a data type that is a mere fallback with the fill value of its document."""
+    """Return a data type; if it stands in for an unknown one, with the JSON of its fill value."""
     if isinstance(data_type, FallbackType):
         return replace(data_type, fill=json.dumps(value))
     return data_type
@@ -65,7 +65,7 @@ def _parse(value: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
 
 
 def _in_v3(value: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
-    """Return a fill value of a core type in v3's spelling."""
+    """Return the JSON of a core type's fill value in v3's spelling."""
     if dtype.kind == "c" and isinstance(value, list):
         part = np.dtype(f"f{dtype.itemsize // 2}")
         return [_in_v3(item, part, older=older) for item in value]
@@ -88,7 +88,7 @@ def _in_v3(value: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
 
 
 def _parse_raw(value: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
-    """Return raw bytes: as digits, in the order in which they are stored (X-B5)."""
+    """Return a fill value of raw bytes, whose digits are in the order of the bytes (X-B5)."""
     if isinstance(value, str):
         bits, digits = _BITS.fullmatch(value), _HEX.fullmatch(value)
         if bits is not None and len(bits[1]) == dtype.itemsize * 8:
@@ -108,9 +108,9 @@ def _parse_raw(value: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
 
 
 def _of_fallback(value: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
-    """Return a fill value that was written for a type that is not known (X-B19)."""
+    """Return a fill value that was written for an unknown type, or zero (X-B19)."""
     try:
-        # Raw bytes may be spelled in base64, too.
+        # The fill value of raw bytes may be in base64, too.
         return _parse(value, dtype, older=older or dtype.kind == "V")
     except MetadataError:
         report_deviation(
@@ -125,7 +125,7 @@ def _of_fallback(value: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
 
 
 def render_fill(value: Any, data_type: DataType, *, older: bool) -> Any:
-    """Return the JSON value of a fill value; None is null, which only the older dialect has."""
+    """Return the JSON of a fill value. None becomes null, which only the older dialect has."""
     dtype = data_type.dtype
     if isinstance(data_type, FallbackType):
         return json.loads(data_type.fill)
@@ -141,7 +141,7 @@ def render_fill(value: Any, data_type: DataType, *, older: bool) -> Any:
 
 
 def _signed(value: Any) -> Any:
-    """Return a fill value of v3 in the draft's spelling."""
+    """Return the JSON of a v3 fill value in the draft's spelling."""
     if isinstance(value, list):
         return [_signed(item) for item in value]
     return "+Infinity" if value == "Infinity" else value
