@@ -9,6 +9,7 @@ from zarrdask.metadata import v2, v3
 from zarrdask.metadata.draft import document
 from zarrdask.metadata.json import Documents, Format
 from zarrdask.metadata.model import Metadata, ZarrFormat
+from zarrdask.metadata.rules import V3_RULES, FormatRules
 from zarrdask.storage.base import Store
 from zarrdask.storage.v3_draft import DraftStore
 
@@ -150,6 +151,18 @@ def find(zarr_format: ZarrFormat) -> Format:
             expected=" or ".join(sorted(map(repr, FORMATS), key=lambda name: name.strip("'"))),
         )
     return FORMATS[zarr_format]
+
+
+def rules(zarr_format: ZarrFormat) -> FormatRules:
+    """Return what arrays of a format may have, and how new ones are made.
+
+    Raises
+    ------
+    MetadataError
+        If there is no such format.
+    """
+    own: FormatRules = getattr(find(zarr_format), "RULES", V3_RULES)
+    return own
 
 
 def render(metadata: Metadata) -> dict[str, bytes | None]:

@@ -33,6 +33,9 @@ class Format(Protocol):
         The names of the documents that may describe a node.
     CHILD_NAMES : tuple of str
         The names of those documents whose presence makes a node.
+
+    A format whose arrays are made by other rules than those of v3 also has the attribute RULES, a
+    `zarrdask.metadata.rules.FormatRules`.
     """
 
     VERSION: ZarrFormat

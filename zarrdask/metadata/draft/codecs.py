@@ -12,7 +12,7 @@ from zarrdask.codecs.base import Codec, Json, Kind, check_count, configuration, 
 from zarrdask.codecs.registry import CODECS
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.extension import is_uri
-from zarrdask.metadata import v2
+from zarrdask.metadata.v2_codecs import COMPRESSORS, chain, render_codec
 
 #: The URIs that writers have used (X-B7), of the first major version.
 _URI = re.compile(r"https?://purl\.org/zarr/spec/codecs?/([a-z0-9_-]+)(?:/1(?:\.\d+)?)?")
@@ -113,7 +113,7 @@ def _parse_codec(uri: str, settings: Json, stored: np.dtype[Any]) -> Codec:
     match = _URI.fullmatch(uri)
     if match is not None and match[1] == _ENDIAN:
         return _parse_endian(settings, stored)
-    *_, codec = v2.chain("C", [], _compressor(uri, settings), stored, 1)
+    *_, codec = chain("C", [], _compressor(uri, settings), stored, 1)
     return codec
 
 
@@ -132,8 +132,8 @@ def _parse_endian(settings: Json, stored: np.dtype[Any]) -> Codec:
 def _compressor(uri: str, settings: Json) -> Json:
     """Return the v2 configuration of a compressor."""
     match = _URI.fullmatch(uri)
-    if match is None or match[1] not in v2.COMPRESSORS:
-        supported = (_DRAFT_URI.format(name) for name in sorted({_ENDIAN, *v2.COMPRESSORS}))
+    if match is None or match[1] not in COMPRESSORS:
+        supported = (_DRAFT_URI.format(name) for name in sorted({_ENDIAN, *COMPRESSORS}))
         raise UnsupportedError(
             "unknown codec", key="codecs", found=uri, expected=", ".join(supported)
         )
@@ -175,7 +175,7 @@ def parse_compressor(
             config = _compressor(uri, settings)
         else:
             last.append(foreign.from_configuration(settings))  # type: ignore[arg-type]
-    return [*v2.chain("C", list(filters), config, stored, ndim), *last]
+    return [*chain("C", list(filters), config, stored, ndim), *last]
 
 
 def split_layout(codecs: Sequence[Codec], ndim: int) -> tuple[str, list[Codec]]:
@@ -216,7 +216,7 @@ def render_codecs(codecs: Sequence[Codec], dtype: np.dtype[Any]) -> list[Json]:
         else:
             config = _render(codec)
             name = config.pop("id")
-            if name not in v2.COMPRESSORS:
+            if name not in COMPRESSORS:
                 raise _no_such(codec)
             rendered.append(_item("type", _DRAFT_URI.format(name), config))
     return rendered
@@ -232,7 +232,7 @@ def _settings(codec: Codec) -> Json:
 
 def _render(codec: Codec) -> Json:
     try:
-        return v2.render_codec(codec)
+        return render_codec(codec)
     except UnsupportedError as error:
         raise _no_such(codec) from error
 
@@ -256,7 +256,7 @@ def render_compressor(codecs: Sequence[Codec]) -> tuple[Json | None, list[Json]]
     if last is not None and "://" in last.name:
         return _item("codec", last.name, _settings(last)), list(map(_render, remaining[:-1]))
     configs = list(map(_render, remaining))
-    if last is None or last.name not in v2.COMPRESSORS:
+    if last is None or last.name not in COMPRESSORS:
         return None, configs
     config = configs.pop()
     name = config.pop("id")

@@ -3,14 +3,12 @@
 The names of documents are those in `zarrdask.storage.v3_draft.DraftStore`, a view of the store.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from zarrdask.codecs.array_to_bytes.bytes import BytesCodec, stored_type
-from zarrdask.codecs.array_to_bytes.sharding import ShardingCodec
-from zarrdask.codecs.base import Codec, Json, check_count
+from zarrdask.codecs.array_to_bytes.bytes import stored_type
+from zarrdask.codecs.base import Codec, Json
 from zarrdask.compliance import is_strict, report_deviation
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.extension import is_uri
@@ -28,6 +26,8 @@ from zarrdask.metadata.draft.codecs import (
 from zarrdask.metadata.draft.dtypes import parse_type, render_type
 from zarrdask.metadata.draft.entry import check_members, parse_extensions, render_extensions
 from zarrdask.metadata.draft.fill_values import parse_fill, render_fill, with_fill
+from zarrdask.metadata.draft.rules import OLDER_RULES, RULES
+from zarrdask.metadata.draft.transformers import parse_transformers, with_shards, without_shards
 from zarrdask.metadata.json import (
     Documents,
     parse_array_shape,
@@ -39,8 +39,9 @@ from zarrdask.metadata.json import (
     required,
 )
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
-from zarrdask.storage.sharding_transformer import TITLE, URI, ShardingTransformer
-from zarrdask.storage.transformers import TRANSFORMERS, StorageTransformer
+from zarrdask.metadata.rules import FormatRules
+from zarrdask.storage.sharding_transformer import TITLE, URI
+from zarrdask.storage.transformers import StorageTransformer
 from zarrdask.storage.v3_draft import ARRAY, DRAFT, GROUP, PROTOCOL
 
 _REQUIRED = (
@@ -52,10 +53,10 @@ _REQUIRED = (
     "extensions",
     "attributes",
 )
+
 _FILTERS = "filters"
+
 _DIMENSIONS = "_ARRAY_DIMENSIONS"
-#: The codecs of a shard's index, which the draft fixes (S-4, S-5).
-INDEX = (BytesCodec("little"),)
 
 
 class DraftFormat:
@@ -76,6 +77,7 @@ class DraftFormat:
         self.VERSION: ZarrFormat = version
         self.minor = minor
         self.older = version == PROTOCOL
+        self.RULES: FormatRules = OLDER_RULES if self.older else RULES
 
     # ---- documents -> metadata
 
@@ -185,7 +187,7 @@ class DraftFormat:
         return {ARRAY: render_json(self._render_array(metadata), ARRAY)}
 
     def _render_array(self, metadata: ArrayMetadata) -> Json:
-        grid, codecs, transformers = _without_shards(metadata)
+        grid, codecs, transformers = without_shards(metadata)
         layout, codecs = split_layout(codecs, len(metadata.shape))
         stored = stored_type(metadata.dtype, codecs)
         data_type = metadata.data_type
@@ -261,10 +263,6 @@ def _take_names(attributes: Json, ndim: int) -> tuple[str | None, ...] | None:
     return tuple(attributes.pop(_DIMENSIONS))
 
 
-# --------------------------------------------------------------------------------------------
-# Grids
-
-
 def _parse_grid(document: Json, shape: Shape) -> tuple[ChunkGrid, DraftKeys]:
     """Return the chunk grid and the encoding of chunk keys (B-28, B-29)."""
     member = document["chunk_grid"]
@@ -317,89 +315,6 @@ def _render_grid(grid: ChunkGrid, keys: Any) -> Json:
             "the draft of Zarr v3 has no such grid", key="chunk_grid", found=member["name"]
         )
     return {"extension": member["name"], **member.get("configuration", {})}
-
-
-# --------------------------------------------------------------------------------------------
-# Storage transformers
-
-
-def parse_transformers(value: Any, ndim: int) -> tuple[StorageTransformer, ...]:
-    """Return the storage transformers, the one next to the array first (B-33, S-1, S-2, S-14)."""
-    if not isinstance(value, list):
-        raise MetadataError(
-            "these are not storage transformers",
-            key="storage_transformers",
-            found=value,
-            expected="a list",
-        )
-    check_count(value, "storage_transformers")
-    transformers = tuple(map(_parse_transformer, value))
-    for transformer in transformers:
-        if isinstance(transformer, ShardingTransformer):
-            transformer.check(ndim)
-    return transformers
-
-
-def _parse_transformer(value: Any) -> StorageTransformer:
-    members = value if isinstance(value, dict) else {}
-    settings = members.get("configuration", {})
-    if (
-        not is_uri(members.get("extension"))
-        or "type" not in members
-        or not isinstance(settings, dict)
-        or set(members) - {"extension", "type", "configuration"}
-    ):
-        raise MetadataError(
-            "this is not a storage transformer",
-            key="storage_transformers",
-            found=value,
-            expected='{"extension": URI, "type": ..., "configuration": {...}}',
-        )
-    kind = TRANSFORMERS.find(members["extension"])
-    parsed = kind.from_configuration({**settings, "type": members["type"]})
-    return parsed  # type: ignore[return-value]
-
-
-def with_shards(
-    grid: ChunkGrid, codecs: tuple[Codec, ...], transformers: tuple[StorageTransformer, ...]
-) -> tuple[ChunkGrid, tuple[Codec, ...], tuple[StorageTransformer, ...]]:
-    """Return an array's grid, codecs and storage transformers with sharding as a codec (S.1).
-
-    A sharding transformer next to the array stores the same bytes as the sharding codec, which
-    can also read parts of a shard.
-    """
-    while (
-        transformers
-        and isinstance(transformers[0], ShardingTransformer)
-        and type(grid) is RegularGrid
-    ):
-        inner = tuple(n or 1 for n in grid.chunk_shape)
-        counts = transformers[0].chunks_per_shard
-        shard = tuple(n * count for n, count in zip(inner, counts, strict=True))
-        grid = RegularGrid(grid.shape, shard)
-        codecs = (ShardingCodec(inner, codecs, INDEX),)
-        transformers = transformers[1:]
-    return grid, codecs, transformers
-
-
-def _without_shards(
-    metadata: ArrayMetadata,
-) -> tuple[ChunkGrid, list[Codec], tuple[StorageTransformer, ...]]:
-    """Return the grid of the chunks, their codecs, and all storage transformers."""
-    grid, codecs, transformers = metadata.grid, metadata.codecs, list(metadata.transformers)
-    while len(codecs) == 1 and isinstance(codecs[0], ShardingCodec):
-        codec = codecs[0]
-        if codec != replace(codec, index_codecs=INDEX, index_location="end"):
-            raise UnsupportedError(
-                "the draft of Zarr v3 has one form of index only: at the end, without checksum",
-                key="shards",
-                found=[c.name for c in codec.index_codecs or ()],
-            )
-        pairs = zip(grid.chunk_shape, codec.chunk_shape, strict=True)
-        transformers.insert(0, ShardingTransformer(tuple(shard // n for shard, n in pairs)))
-        grid = RegularGrid(grid.shape, codec.chunk_shape)
-        codecs = codec.codecs
-    return grid, list(codecs), tuple(transformers)
 
 
 #: The two dialects, in the version that new hierarchies get.
