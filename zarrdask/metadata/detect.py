@@ -13,8 +13,8 @@ from zarrdask.metadata.rules import V3_RULES, FormatRules
 from zarrdask.storage.base import Store
 from zarrdask.storage.v3_draft import DraftStore
 
+#: The table: the module of each format, the preferred one first where a path holds several.
 _MODULES: tuple[ModuleType, ...] = (v3, v2)
-#: In order of preference, where a path holds more than one.
 _PLAIN: tuple[Format, ...] = tuple(cast(Format, module) for module in _MODULES)
 _ALL: tuple[Format, ...] = (*_PLAIN, *document.FORMATS)
 FORMATS: dict[ZarrFormat, Format] = {form.VERSION: form for form in _ALL}
@@ -99,15 +99,16 @@ def is_node(documents: Documents) -> bool:
     return any(documents.get(name) is not None for form in _ALL for name in form.CHILD_NAMES)
 
 
-def parse(documents: Documents, formats: tuple[Format, ...] = _PLAIN) -> Metadata | None:
+def parse(documents: Documents, formats: tuple[Format, ...] | None = None) -> Metadata | None:
     """Return the node that documents describe, or None if there is none.
 
     Parameters
     ----------
     documents : mapping
         The documents of one path, by name.
-    formats : tuple of Format
-        The formats to try, in order; `formats_of` returns those of a store.
+    formats : tuple of Format, optional
+        The formats to try, in order; `formats_of` returns those of a store. By default these are
+        all but the draft.
 
     Raises
     ------
@@ -116,7 +117,7 @@ def parse(documents: Documents, formats: tuple[Format, ...] = _PLAIN) -> Metadat
     UnsupportedError
         If it needs a data type, codec or extension that is not supported.
     """
-    for form in formats:
+    for form in _PLAIN if formats is None else formats:
         metadata = form.parse(documents)
         if metadata is not None:
             return metadata
