@@ -126,5 +126,5 @@ def test_arrays_are_resized_verified_and_converted():
 
 
 def test_errors_list_it():
-    with pytest.raises(MetadataError, match="unknown format.*'toy'"):
+    with pytest.raises(MetadataError, match=r"unknown format.*'toy'"):
         zarrdask.create_array({}, shape=3, dtype="i4", zarr_format="tie")
