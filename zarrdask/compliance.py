@@ -17,7 +17,7 @@ _strict: ContextVar[bool | None] = ContextVar("strict", default=None)
 
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
-_collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
+_deviations: ContextVar[list[str] | None] = ContextVar("deviations", default=None)
 
 
 def is_strict() -> bool:
@@ -60,12 +60,12 @@ def strictness(strict: bool | None, *, quiet: bool = False) -> Iterator[None]:  
 def collect_deviations() -> Iterator[list[str]]:
     """Collect every deviation in a list of messages, instead of warning of the doubtful ones."""
     deviations: list[str] = []
-    token = _collected.set(deviations)
+    token = _deviations.set(deviations)
     try:
         with strictness(strict=False):
             yield deviations
     finally:
-        _collected.reset(token)
+        _deviations.reset(token)
 
 
 def report_deviation(
@@ -98,7 +98,7 @@ def report_deviation(
     error = MetadataError(f"{message} ({rule})", key=key, found=found, expected=expected)
     if is_strict():
         raise error
-    collected = _collected.get()
+    collected = _deviations.get()
     if collected is not None:
         collected.append(str(error))
     elif warn:
@@ -113,7 +113,7 @@ def warn_compliance(text: str) -> None:
     text : str
         The message of the `ComplianceWarning`.
     """
-    collected = _collected.get()
+    collected = _deviations.get()
     if collected is not None:
         collected.append(text)
     elif not _quiet.get():

@@ -85,21 +85,21 @@ def _parse_either(value: dict[str, Any]) -> DataType:
     fallback = value["fallback"]
     fallbacks = fallback if isinstance(fallback, list) else [fallback]
     name = parse_definition(preferred, "data_type").name
-    chosen = preferred if _find(name) is not None else None
-    for item in fallbacks if chosen is None else ():
+    selected = preferred if _find(name) is not None else None
+    for item in fallbacks if selected is None else ():
         if _find(parse_definition(item, "data_type fallback").name) is not None:
-            chosen = item
+            selected = item
             break
-    if chosen is None:
+    if selected is None:
         raise DATA_TYPES.unknown(name)
     report_deviation(
         "X-C11",
         "a data type must not have a fallback",
         key="data_type",
         found=value,
-        warn=chosen is not preferred,
+        warn=selected is not preferred,
     )
-    return parse_data_type(chosen)
+    return parse_data_type(selected)
 
 
 def of_dtype(dtype: np.dtype[Any]) -> DataType:

@@ -60,25 +60,27 @@ def split_documents(documents: Documents) -> tuple[Documents, Held | None]:
     MetadataError
         If the consolidated metadata is not valid; the error says how to open the group without.
     """
-    own = {name: value for name, value in documents.items() if name != KEY}
-    if own.get(_V3) is not None:
-        return _take_v3(own)
+    own_documents = {name: value for name, value in documents.items() if name != KEY}
+    if own_documents.get(_V3) is not None:
+        return _split_v3(own_documents)
     data = documents.get(KEY)
-    if data is None or own.get(".zarray") is not None:
-        return own, None
+    if data is None or own_documents.get(".zarray") is not None:
+        return own_documents, None
     entries = parse(2, data)
-    if own.get(".zgroup") is None:
-        own |= {name: dump_json(document) for name, document in entries.get("", {}).items()}
-    return own, index_entries(entries)
+    if own_documents.get(".zgroup") is None:
+        own_documents |= {
+            name: dump_json(document) for name, document in entries.get("", {}).items()
+        }
+    return own_documents, index_entries(entries)
 
 
-def _take_v3(own: dict[str, bytes | None]) -> tuple[Documents, Held | None]:
-    document = group_with_member(own[_V3])
+def _split_v3(own_documents: dict[str, bytes | None]) -> tuple[Documents, Held | None]:
+    document = group_with_member(own_documents[_V3])
     if document is None or not _is_inline(document[MEMBER]):
-        return own, None
+        return own_documents, None
     member = document.pop(MEMBER)
     entries = {"": {_V3: document}, **parse(3, member)}
-    return own | {_V3: dump_json(document)}, index_entries(entries)
+    return own_documents | {_V3: dump_json(document)}, index_entries(entries)
 
 
 def dump_json(document: Json) -> bytes:
@@ -166,8 +168,8 @@ def _parse_v3(member: Mapping[str, Any]) -> Entries:
     for path, document in _items(member.get("metadata"), MEMBER):
         _check_path(path, f"{MEMBER} {path}", slash=True)
         # The member is empty in nested groups, whose nodes have entries of their own here.
-        own = {name: value for name, value in document.items() if name != MEMBER}
-        entries[path] = {_V3: own}
+        own_members = {name: value for name, value in document.items() if name != MEMBER}
+        entries[path] = {_V3: own_members}
     return entries
 
 

@@ -162,8 +162,8 @@ def rules(zarr_format: ZarrFormat) -> FormatRules:
     MetadataError
         If there is no such format.
     """
-    own: FormatRules = getattr(find(zarr_format), "RULES", V3_RULES)
-    return own
+    own_rules: FormatRules = getattr(find(zarr_format), "RULES", V3_RULES)
+    return own_rules
 
 
 def render(metadata: Metadata) -> dict[str, bytes | None]:

@@ -193,8 +193,8 @@ def _check_json(value: Any, key: str, place: str, limit: int) -> None:
     elif isinstance(value, list | tuple):
         if limit <= 0:
             raise _too_deep(key, MAX_DEPTH)
-        for at, below in enumerate(value):
-            _check_json(below, key, f"{place}[{at}]", limit - 1)
+        for i, below in enumerate(value):
+            _check_json(below, key, f"{place}[{i}]", limit - 1)
     elif isinstance(value, float) and not isfinite(value) and not isinstance(value, BareToken):
         raise _not_finite(value, key, place, "a finite number")
 
@@ -236,7 +236,7 @@ def _with_tokens(value: Any, place: str, limit: int) -> Any:
         return {
             name: _with_tokens(below, f"{place}.{name}", limit - 1) for name, below in value.items()
         }
-    return [_with_tokens(below, f"{place}[{at}]", limit - 1) for at, below in enumerate(value)]
+    return [_with_tokens(below, f"{place}[{i}]", limit - 1) for i, below in enumerate(value)]
 
 
 def _check_non_finite_allowed(value: float, place: str) -> None:

@@ -53,8 +53,12 @@ def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def _holds(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
     """Whether a type can represent all numbers of another one."""
-    one, other = floats(_real(wide)), floats(_real(narrow))
-    return one.digits >= other.digits and one.quantum <= other.quantum and one.most >= other.most
+    wide_numbers, narrow_numbers = floats(_real(wide)), floats(_real(narrow))
+    return (
+        wide_numbers.digits >= narrow_numbers.digits
+        and wide_numbers.quantum <= narrow_numbers.quantum
+        and wide_numbers.most >= narrow_numbers.most
+    )
 
 
 def dtype_label(dtype: np.dtype[Any]) -> str:
@@ -74,12 +78,12 @@ def losses(before: ArrayMetadata, after: ArrayMetadata) -> tuple[str, ...]:
     if before.fill_value is None and after.fill_value is not None:
         descriptions.append(f"the fill value, which was undefined, is {after.fill_value} now")
     elif before.dtype.hasobject and type(before.fill_value) is not type(after.fill_value):
-        old, new = quoted(before.fill_value), quoted(after.fill_value)
-        descriptions.append(f"the fill value {old} is {new} now")
+        old_fill, new_fill = quoted(before.fill_value), quoted(after.fill_value)
+        descriptions.append(f"the fill value {old_fill} is {new_fill} now")
     if before.dimension_names and not after.dimension_names:
         descriptions.append("the dimensions, which had no names, are not named one by one any more")
-    gone = [item.name for item in before.extensions if item not in after.extensions]
-    descriptions += [f"the extension {name} was dropped" for name in gone]
+    dropped = [item.name for item in before.extensions if item not in after.extensions]
+    descriptions += [f"the extension {name} was dropped" for name in dropped]
     descriptions += [
         f"the member {name} was dropped" for name in before.extra if name not in after.extra
     ]

@@ -69,22 +69,22 @@ def parse(documents: Documents) -> Metadata | None:
 def _parse_group(document: Json, attributes: Json) -> GroupMetadata:
     required(document, ("zarr_format",), ".zgroup")
     _check_version(document, ".zgroup")
-    extra = _others(document, ("zarr_format",), "A-50", ".zgroup")
+    extra = _unknown_members(document, ("zarr_format",), "A-50", ".zgroup")
     return GroupMetadata(VERSION, attributes, extra=extra)
 
 
-def _others(document: Json, known: tuple[str, ...], rule: str, key: str) -> Json:
+def _unknown_members(document: Json, known_members: tuple[str, ...], rule: str, key: str) -> Json:
     """Return the members that v2 does not know, which netCDF-C and others write."""
-    others = {name: member for name, member in document.items() if name not in known}
-    if others:
+    unknown = {name: member for name, member in document.items() if name not in known_members}
+    if unknown:
         report_deviation(
             rule,
             "other members must not be present",
             key=key,
-            found=sorted(others),
-            expected=", ".join(known),
+            found=sorted(unknown),
+            expected=", ".join(known_members),
         )
-    return others
+    return unknown
 
 
 def _check_version(document: Json, key: str) -> None:
@@ -124,7 +124,7 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
         codecs=codecs,
         attributes=attributes,
         dimension_names=names,
-        extra=_others(document, (*_MEMBERS, "dimension_separator"), "A-16", ".zarray"),
+        extra=_unknown_members(document, (*_MEMBERS, "dimension_separator"), "A-16", ".zarray"),
     )
 
 

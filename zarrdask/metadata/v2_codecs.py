@@ -142,10 +142,10 @@ def _compressor(value: Any, itemsize: int, view: str) -> Codec:
     if build is None:
         make(config)
         return BufferCodec(json.dumps(config, sort_keys=True), view)
-    if others := sorted(set(config) - {"id"} - _COMPRESSOR_MEMBERS[config["id"]]):
+    if unknown := sorted(set(config) - {"id"} - _COMPRESSOR_MEMBERS[config["id"]]):
         # Decoding needs none of them: compressed chunks have a header.
         report_deviation(
-            "A-58", "some members are unknown", key=f"compressor {config['id']}", found=others
+            "A-58", "some members are unknown", key=f"compressor {config['id']}", found=unknown
         )
     return build(config, itemsize)
 

@@ -84,16 +84,16 @@ def _parse_group(document: Json) -> GroupMetadata:
 
 
 def _group_extra(document: Json) -> Json:
-    known = (*_GROUP, "attributes", "extensions")
-    extra = _extra(document, known, ("consolidated_metadata",))
+    known_members = (*_GROUP, "attributes", "extensions")
+    extra = _extra(document, known_members, ("consolidated_metadata",))
     # It describes other nodes, and may be outdated when the group is written again.
     extra.pop("consolidated_metadata", None)
     return extra
 
 
-def _extra(document: Json, known: tuple[str, ...], nullable: tuple[str, ...] = ()) -> Json:
+def _extra(document: Json, known_members: tuple[str, ...], nullable: tuple[str, ...] = ()) -> Json:
     """Return the unknown members; each must have ``must_understand: false`` (C-11, C-17)."""
-    extra = {name: value for name, value in document.items() if name not in known}
+    extra = {name: value for name, value in document.items() if name not in known_members}
     for name, value in extra.items():
         ignorable = isinstance(value, dict) and value.get("must_understand") is False
         if not ignorable and not (value is None and name in nullable):

@@ -16,13 +16,9 @@ from zarrdask.metadata.v2_codecs import COMPRESSORS, chain, render_codec
 
 #: The URIs that writers have used (X-B7), of the first major version.
 _URI = re.compile(r"https?://purl\.org/zarr/spec/codecs?/([a-z0-9_-]+)(?:/1(?:\.\d+)?)?")
-
 _DRAFT_URI = "https://purl.org/zarr/spec/codecs/{}/1.0"
-
 _OLDER_URI = "https://purl.org/zarr/spec/codec/{}/1.0"
-
 _ENDIAN = "endian"
-
 _BLOSC = {"cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0}
 
 
@@ -95,8 +91,8 @@ def parse_codecs(value: Any, stored: np.dtype[Any]) -> list[Codec]:
 def _parse_item(value: Any, name: str, key: str) -> tuple[str, Json]:
     members = value if isinstance(value, dict) else {}
     uri, settings = members.get(name), members.get("configuration", {})
-    others = set(members) - {name, "configuration"}
-    if not isinstance(uri, str) or not is_uri(uri) or not isinstance(settings, dict) or others:
+    unknown = set(members) - {name, "configuration"}
+    if not isinstance(uri, str) or not is_uri(uri) or not isinstance(settings, dict) or unknown:
         raise MetadataError(
             "this is not a codec",
             key=key,

@@ -53,9 +53,7 @@ _REQUIRED = (
     "extensions",
     "attributes",
 )
-
 _FILTERS = "filters"
-
 _DIMENSIONS = "_ARRAY_DIMENSIONS"
 
 
@@ -139,7 +137,7 @@ class DraftFormat:
         )
 
     def _check_members(self, document: Json) -> None:
-        known = (*_REQUIRED, "codecs", "storage_transformers")
+        known_members = (*_REQUIRED, "codecs", "storage_transformers")
         foreign_member = "codecs" if self.older else "compressor"
         if foreign_member in document:
             report_deviation(
@@ -148,7 +146,9 @@ class DraftFormat:
         if "dimension_separator" in document:
             # zarr-python writes it in addition to the separator in the grid.
             report_deviation("X-B6", "a member is unknown", key=ARRAY, found="dimension_separator")
-        check_members(document, (*known, "compressor", "dimension_separator"), ARRAY, self.minor)
+        check_members(
+            document, (*known_members, "compressor", "dimension_separator"), ARRAY, self.minor
+        )
         if "codecs" in document and "compressor" in document:
             raise MetadataError(
                 "a document can't have both codecs and a compressor",
@@ -272,12 +272,12 @@ def _parse_grid(document: Json, shape: Shape) -> tuple[ChunkGrid, DraftKeys]:
         members = {name: value for name, value in member.items() if name != "extension"}
         return GRIDS.find(member["extension"]).from_configuration(members, shape), DraftKeys()
     required(member, ("type", "chunk_shape"), "chunk_grid")
-    others = set(member) - {"type", "chunk_shape", "separator"}
-    if member["type"] != "regular" or others:
+    unknown = set(member) - {"type", "chunk_shape", "separator"}
+    if member["type"] != "regular" or unknown:
         raise UnsupportedError(
             "unknown chunk grid",
             key="chunk_grid",
-            found=sorted(others) or member["type"],
+            found=sorted(unknown) or member["type"],
             expected='{"type": "regular", "chunk_shape": [...], "separator": "/"}',
         )
     if "separator" not in member:

@@ -168,7 +168,7 @@ def _check_suffix(value: Any) -> str:
     return value
 
 
-def check_members(document: Json, known: tuple[str, ...], key: str, minor: int) -> None:
+def check_members(document: Json, known_members: tuple[str, ...], key: str, minor: int) -> None:
     """Check that a document of minor version 0 has no unknown members.
 
     In higher minor versions they may be ignored (conformance B-11, B-21, X-B6).
@@ -178,13 +178,13 @@ def check_members(document: Json, known: tuple[str, ...], key: str, minor: int) 
     UnsupportedError
         If there are unknown members.
     """
-    others = sorted(set(document) - set(known))
-    if others and not minor:
+    unknown = sorted(set(document) - set(known_members))
+    if unknown and not minor:
         raise UnsupportedError(
             "unknown members may change the meaning of others",
             key=key,
-            found=others,
-            expected=", ".join(known),
+            found=unknown,
+            expected=", ".join(known_members),
         )
 
 
