@@ -17,30 +17,33 @@ _strict: ContextVar[bool | None] = ContextVar("strict", default=None)
 
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
-_collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
+_deviations: ContextVar[list[str] | None] = ContextVar("deviations", default=None)
 
 
 def is_strict() -> bool:
-    """Whether tolerances are errors: as the `strict` argument says, else as configured."""
-    chosen = _strict.get()
-    return bool(config.get("strict")) if chosen is None else chosen
+    """Whether deviations are errors: by the innermost `strictness`, else by the setting."""
+    strict = _strict.get()
+    return bool(config.get("strict")) if strict is None else strict
 
 
-def is_quiet() -> bool:
-    """Whether what is parsed was opened before: what there was to say, or to allow, was then."""
+def already_reported() -> bool:
+    """Whether the documents that are parsed here were opened before, with their warnings.
+
+    Then nothing is reported again, and what needs a setting was allowed where the node was opened.
+    """
     return _quiet.get()
 
 
 @contextmanager
 def strictness(strict: bool | None, *, quiet: bool = False) -> Iterator[None]:  # noqa: FBT001
-    """Set whether tolerances are errors, for what is parsed within.
+    """Set whether deviations are errors, for the documents that are parsed in a ``with`` block.
 
     Parameters
     ----------
     strict : bool or None
-        None leaves it as it is.
-    quiet : bool
-        Whether warnings are left out: they were given where the node was opened.
+        None keeps the current mode.
+    quiet : bool, default False
+        Whether to leave out warnings, as they were given where the node was opened.
     """
     tokens = (
         _strict.set(_strict.get() if strict is None else strict),
@@ -54,15 +57,15 @@ def strictness(strict: bool | None, *, quiet: bool = False) -> Iterator[None]:  
 
 
 @contextmanager
-def collecting() -> Iterator[list[str]]:
-    """Collect all that is accepted though a rule forbids it, instead of warning of some."""
-    found: list[str] = []
-    token = _collected.set(found)
+def collect_deviations() -> Iterator[list[str]]:
+    """Collect every deviation in a list of messages, instead of warning of the doubtful ones."""
+    deviations: list[str] = []
+    token = _deviations.set(deviations)
     try:
         with strictness(strict=False):
-            yield found
+            yield deviations
     finally:
-        _collected.reset(token)
+        _deviations.reset(token)
 
 
 def report_deviation(
@@ -74,18 +77,18 @@ def report_deviation(
     expected: Any = None,
     warn: bool = False,
 ) -> None:
-    """Note that something is accepted which a rule forbids.
+    """Report something that a rule forbids and that is read all the same.
 
     Parameters
     ----------
     rule : str
-        Its id in the conformance list.
+        The id of the rule in the conformance list, such as "A-20".
     message : str
-        What is wrong, in words.
+        A description of the deviation.
     key, found, expected
-        As in `ZarrdaskError`.
-    warn : bool
-        Whether the reading is doubtful enough for a warning.
+        The parts of the message, as in `ZarrdaskError`.
+    warn : bool, default False
+        Whether the interpretation is doubtful enough for a warning.
 
     Raises
     ------
@@ -95,16 +98,22 @@ def report_deviation(
     error = MetadataError(f"{message} ({rule})", key=key, found=found, expected=expected)
     if is_strict():
         raise error
-    collected = _collected.get()
+    collected = _deviations.get()
     if collected is not None:
         collected.append(str(error))
     elif warn:
-        note(str(error))
+        warn_compliance(str(error))
 
 
-def note(text: str) -> None:
-    """Warn of a reading that may not be what the writer meant."""
-    collected = _collected.get()
+def warn_compliance(text: str) -> None:
+    """Warn that a document may have been read in another way than its writer meant.
+
+    Parameters
+    ----------
+    text : str
+        The message of the `ComplianceWarning`.
+    """
+    collected = _deviations.get()
     if collected is not None:
         collected.append(text)
     elif not _quiet.get():

@@ -1,20 +1,20 @@
-"""What can go wrong, as data: every error names the key, what was found and what was expected."""
+"""Errors with fields: each names the key, the value that was found and what was expected."""
 
 from typing import Any, Self
 
-#: The most characters of a value that a message quotes.
-MAX_QUOTED = 200
+#: The maximum number of characters of a value that a message quotes.
+MAX_VALUE_LENGTH = 200
 
-#: The most characters of the other parts of a message, which may contain names from documents.
-MAX_WORDS = 1000
+#: The maximum number of characters of the other parts, which may contain names from documents.
+MAX_PART_LENGTH = 1000
 
 
-def cut(text: str, length: int) -> str:
-    """Return a text, its middle left out if it is longer than some length.
+def shorten(text: str, length: int) -> str:
+    """Return a text, with its middle left out if it has more than `length` characters.
 
     Examples
     --------
-    >>> cut("0123456789" * 3, 12)
+    >>> shorten("0123456789" * 3, 12)
     '012345...<18 characters left out>...456789'
     """
     if len(text) <= length:
@@ -24,25 +24,26 @@ def cut(text: str, length: int) -> str:
 
 
 def quoted(value: object) -> str:
-    """Return how a message quotes a value: its representation, cut if that is long."""
+    """Return a value as a message quotes it: its representation, shortened if it is long."""
     try:
         text = repr(value)
     except RecursionError:
         text = f"<a deeply nested {type(value).__name__}>"
-    return cut(text, MAX_QUOTED)
+    return shorten(text, MAX_VALUE_LENGTH)
 
 
 class ZarrdaskError(Exception):
-    """Root of all errors that zarrdask raises on purpose.
+    """Base class of all errors that zarrdask raises on purpose.
 
     Parameters
     ----------
     message : str
-        What went wrong, in words.
+        A description of the problem.
     key : str, optional
-        The store key, metadata field or codec concerned.
+        The store key, metadata field, argument or codec concerned.
     found, expected : object, optional
-        What was there, and what should have been. ``None`` means "not applicable".
+        The value that is wrong, and a description of valid ones. By default the message has
+        no such part.
     """
 
     def __init__(
@@ -55,19 +56,22 @@ class ZarrdaskError(Exception):
         self.expected = expected
 
     def __str__(self) -> str:
-        # Values, and names in keys, may come from hostile documents and be as long as these.
-        text = cut(self.message, MAX_WORDS)
+        # Values and keys may come from hostile documents, and be as long as the document.
+        text = shorten(self.message, MAX_PART_LENGTH)
         if self.key is not None:
-            text = f"{cut(self.key, MAX_WORDS)}: {text}"
+            text = f"{shorten(self.key, MAX_PART_LENGTH)}: {text}"
         if self.found is not None:
             text += f"; found {quoted(self.found)}"
         if self.expected is not None:
-            text += f"; expected {cut(str(self.expected), MAX_WORDS)}"
+            text += f"; expected {shorten(str(self.expected), MAX_PART_LENGTH)}"
         return text
 
     def within(self, place: str) -> Self:
-        """Return this error with `place` put before its key: the layer that knows adds it."""
-        # The root has the empty prefix: that names nothing.
+        """Return this error with a place, such as a node's key, put before its own key.
+
+        The layer that knows the place calls this as the error passes through it.
+        """
+        # An error without a key, or with that of the root (an empty text), names the place only.
         self.key = f"{place}: {self.key}" if self.key else place
         return self
 
@@ -94,19 +98,19 @@ class NodeTypeError(ZarrdaskError, TypeError):
 
 
 class MetadataError(ZarrdaskError, ValueError):
-    """A metadata document, or an argument that would become one, breaks its format."""
+    """A metadata document is not valid in its format, or an argument would make it invalid."""
 
 
 class UnsupportedError(ZarrdaskError, NotImplementedError):
-    """A data type, codec, grid or store operation that is not available here."""
+    """A data type, codec, grid or store operation is not supported."""
 
 
 class SelectionError(ZarrdaskError, IndexError, ValueError):
-    """A selection that does not fit the array, or a value that does not fit the selection."""
+    """A selection does not fit the array, or a value does not fit the selection."""
 
 
 class CodecError(ZarrdaskError, ValueError):
-    """A stored value that a codec can't decode, or values that it can't encode."""
+    """A codec can't decode a stored value, or can't encode an array."""
 
 
 class ChecksumError(CodecError):
@@ -114,20 +118,20 @@ class ChecksumError(CodecError):
 
 
 class TruncatedError(CodecError):
-    """A stored value ends before it should, as its own bytes or its length tell."""
+    """A stored value is shorter than its codec, or its own header, says."""
 
 
 class StoreError(ZarrdaskError, OSError):
-    """A store failed, or can't be reached from here."""
+    """A store failed or can't be reached."""
 
 
 class LinkError(StoreError):
-    """A symbolic link stands where none is followed."""
+    """A path leads through a symbolic link, and links are not followed here."""
 
 
 class ReadOnlyError(StoreError, PermissionError):
-    """Writing to something that was opened for reading."""
+    """A write was attempted on a store or node that was opened for reading only."""
 
 
 class ComplianceWarning(UserWarning):
-    """Something was read in a way that may not be what its writer meant."""
+    """A document was read in a way that may not be what its writer meant."""

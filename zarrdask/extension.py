@@ -18,7 +18,7 @@ _RAW = re.compile(r"[a-z0-9._-]+")
 
 _URI = re.compile(r"https?://[^/?#]+[^?#]*")
 
-#: What zarr-python wrote in the draft begins with "TODO:".
+#: Any scheme is accepted in the v3 draft: zarr-python wrote names that begin with "TODO:".
 _ANY_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
 
 _MEMBERS = {"name", "configuration", "must_understand"}
@@ -26,16 +26,16 @@ _MEMBERS = {"name", "configuration", "must_understand"}
 
 @dataclass(frozen=True)
 class Definition:
-    """What a document says of an extension: a codec, data type, grid ... (conformance C-18).
+    """The definition of a codec, data type, grid or other extension in a document (C-18).
 
     Attributes
     ----------
     name : str
-        A registered or raw name, or a URI, which is a name and nothing else (C-22, C-23).
+        A registered or raw name, or a URI, which is never fetched (C-22, C-23).
     configuration : mapping
-        Empty where the document has none: that is the same (C-19).
+        An empty one means the same as none (C-19).
     must_understand : bool
-        Whether a reader that doesn't know the name has to fail.
+        Whether a reader that doesn't know the name must refuse the node.
     """
 
     name: str
@@ -44,23 +44,23 @@ class Definition:
 
     def to_json(self) -> dict[str, Any]:
         """Return the object form."""
-        found: dict[str, Any] = {"name": self.name}
+        document: dict[str, Any] = {"name": self.name}
         if self.configuration:
-            found["configuration"] = dict(self.configuration)
+            document["configuration"] = dict(self.configuration)
         if not self.must_understand:
-            found["must_understand"] = False
-        return found
+            document["must_understand"] = False
+        return document
 
 
-def parse_definition(found: Any, key: str) -> Definition:
-    """Return an extension definition: an object, or a name alone as short-hand.
+def parse_definition(value: Any, key: str) -> Definition:
+    """Return an extension definition from its JSON: an object, or a name as short-hand.
 
     Parameters
     ----------
-    found : str or dict
-        From a document.
+    value : str or dict
+        The JSON value.
     key : str
-        The member where it stands.
+        The name of the member that has this value, for errors.
 
     Raises
     ------
@@ -72,27 +72,31 @@ def parse_definition(found: Any, key: str) -> Definition:
     >>> parse_definition("int32", "data_type") == parse_definition({"name": "int32"}, "data_type")
     True
     """
-    members = {"name": found} if isinstance(found, str) else found
+    members = {"name": value} if isinstance(value, str) else value
     if not isinstance(members, dict) or not isinstance(members.get("name"), str):
-        raise _bad(found, key)
+        raise _bad(value, key)
     name = check_name(members["name"], key)
     settings = members.get("configuration", {})
-    must = members.get("must_understand", True)
-    if not isinstance(settings, dict) or not isinstance(must, bool) or set(members) - _MEMBERS:
-        raise _bad(found, f"{key} {name}")
-    return Definition(name, settings, must)
+    must_understand = members.get("must_understand", True)
+    if (
+        not isinstance(settings, dict)
+        or not isinstance(must_understand, bool)
+        or set(members) - _MEMBERS
+    ):
+        raise _bad(value, f"{key} {name}")
+    return Definition(name, settings, must_understand)
 
 
-def is_uri(found: Any) -> bool:
-    """Whether something can name an extension in the v3 draft: a URI, which is never fetched."""
-    return isinstance(found, str) and bool(_ANY_URI.match(found))
+def is_uri(value: Any) -> bool:
+    """Whether a JSON value can name an extension in the v3 draft: a URI, which is never fetched."""
+    return isinstance(value, str) and bool(_ANY_URI.match(value))
 
 
-def _bad(found: Any, key: str) -> MetadataError:
+def _bad(value: Any, key: str) -> MetadataError:
     return MetadataError(
-        "not an extension definition",
+        "this is not an extension definition",
         key=key,
-        found=found,
+        found=value,
         expected='a name, or {"name": ..., "configuration": {...}, "must_understand": ...}',
     )
 
@@ -104,13 +108,13 @@ def check_name(name: str, key: str) -> str:
     ------
     MetadataError
         If it is neither raw (lower-case letters, digits, "-", "_", ".") nor an http or https URI
-        without query and fragment (conformance C-20, C-21). Other URIs pass, as ``urn:`` ones
-        stand in the specification's own example: they are names that nothing is known under.
+        without query and fragment (conformance C-20, C-21). URIs that begin with ``urn:`` are
+        accepted, too, as the specification has one in an example.
     """
     if _RAW.fullmatch(name) or _URI.fullmatch(name) or name.startswith("urn:"):
         return name
     raise MetadataError(
-        "not the name of an extension",
+        "this is not the name of an extension",
         key=key,
         found=name,
         expected="lower-case letters, digits, '-', '_' and '.', or an http(s) URI",
@@ -121,22 +125,22 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """What is known under the names of one extension point.
+    """The implementations of one extension point, by name.
 
-    Built-in things, those that a program registers and those that installed packages declare as
-    entry points are found in the same way; what a program registers comes first, and nothing is
-    ever fetched because a name is a URL (conformance C-22, B-19).
+    They are built in, registered by the program, or declared as entry points by installed
+    packages. One that the program registers replaces another of the same name, and nothing is ever
+    fetched because a name is a URL (conformance C-22, B-19).
 
     Parameters
     ----------
     what : str
-        What is registered, for errors: "codec".
+        The extension point as errors call it, such as "codec".
     key : str
-        The metadata member where names stand.
+        The metadata member that has the names, for errors.
     group : str
-        The entry point group.
+        The group of entry points.
     built_in : mapping of str to str
-        Names and ``module:attribute``; loaded when first asked for.
+        ``module:attribute`` by name; the module is imported at the first use.
     """
 
     def __init__(self, what: str, key: str, group: str, built_in: Mapping[str, str]) -> None:
@@ -148,22 +152,22 @@ class Registry(Generic[T]):
 
     @cached_property
     def _installed(self) -> "dict[str, EntryPoint]":
-        # Loaded when a name is not built in: few are, and the import takes its time.
+        # Read at the first name that is not built in: most programs never need this slow import.
         from importlib.metadata import entry_points
 
         return {point.name: point for point in entry_points(group=self.group)}
 
     def register(self, name: str, item: T) -> None:
-        """Make something known under a name, or known anew."""
+        """Register an implementation; one that had the same name is replaced."""
         self._registered[name] = item
 
     def get(self, name: str) -> T | None:
-        """Return what is known under a name, or None.
+        """Return the implementation with a name, or None if there is none.
 
         Raises
         ------
         UnsupportedError
-            If an installed package declares it, and it can't be loaded.
+            If it belongs to an installed package that can't be imported.
         """
         if name in self._registered:
             return self._registered[name]
@@ -181,24 +185,24 @@ class Registry(Generic[T]):
             ) from error
 
     def find(self, name: str) -> T:
-        """Return what is known under a name.
+        """Return the implementation with a name.
 
         Raises
         ------
         UnsupportedError
-            If nothing is.
+            If there is none.
         """
-        found = self.get(name)
-        if found is None:
+        item = self.get(name)
+        if item is None:
             raise self.unknown(name)
-        return found
+        return item
 
     def unknown(self, name: Any) -> UnsupportedError:
-        """Return the error for a name that nothing is known under: it tells those like it."""
+        """Return the error for an unknown name, which suggests similar names."""
         names = self.names()
         expected = ", ".join(get_close_matches(str(name), names) or names) or None
         return UnsupportedError(f"unknown {self.what}", key=self.key, found=name, expected=expected)
 
     def names(self) -> list[str]:
-        """Return all known names."""
+        """Return all names, sorted."""
         return sorted({*self._built_in, *self._registered, *self._installed})

@@ -14,7 +14,7 @@ from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.grids.base import GRIDS, parse_grid
 from zarrdask.grids.rectilinear import RectilinearGrid, make_grid
 from zarrdask.grids.regular import RegularGrid
-from zarrdask.grids.runs import MOST_LENGTHS
+from zarrdask.grids.runs import MAX_LENGTHS
 
 
 @st.composite
@@ -130,7 +130,7 @@ def test_an_axis_without_chunks_grows_by_one():
 
 
 def test_an_axis_that_grows_by_too_many_chunks_is_an_error():
-    with pytest.raises(UnsupportedError, match=str(MOST_LENGTHS)):
+    with pytest.raises(UnsupportedError, match=str(MAX_LENGTHS)):
         RectilinearGrid((3,), ((2, 1),)).resize((10**12,))
 
 

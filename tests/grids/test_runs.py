@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.grids.runs import MOST_LENGTHS, expand, needed, parse_runs, render_runs
+from zarrdask.grids.runs import MAX_LENGTHS, expand, parse_runs, render_runs, trim_last_run
 
 lists = st.lists(st.integers(1, 3), min_size=1, max_size=12).map(tuple)
 
@@ -58,7 +58,7 @@ def test_other_things_are_no_lengths(found):
 def test_what_is_needed_reaches_as_far_as_the_axis(runs, data):
     size = data.draw(st.integers(0, sum(n * times for n, times in runs)))
     [before] = expand([runs])
-    [found] = expand([needed(runs, size)])
+    [found] = expand([trim_last_run(runs, size)])
     if isinstance(found, int):
         assert set(before) == {found}
     else:
@@ -68,16 +68,16 @@ def test_what_is_needed_reaches_as_far_as_the_axis(runs, data):
 
 
 def test_an_endless_run_costs_nothing():
-    assert expand([needed([(1, 10**12)], 7)]) == (1,)
-    assert expand([needed([(3, 1), (1, 10**12)], 7)]) == ((3, 1, 1, 1, 1),)
+    assert expand([trim_last_run([(1, 10**12)], 7)]) == (1,)
+    assert expand([trim_last_run([(3, 1), (1, 10**12)], 7)]) == ((3, 1, 1, 1, 1),)
 
 
 @pytest.mark.parametrize(
     "axes",
-    [[[(1, 10**12), (2, 1)]], [[(1, MOST_LENGTHS), (2, 1)]], [[(1, MOST_LENGTHS)], [(1, 1)]]],
+    [[[(1, 10**12), (2, 1)]], [[(1, MAX_LENGTHS), (2, 1)]], [[(1, MAX_LENGTHS)], [(1, 1)]]],
 )
 def test_too_many_lengths_are_an_error_and_no_memory(axes):
     with pytest.raises(UnsupportedError) as caught:
         expand(axes)
     assert caught.value.key == "chunk_shapes"
-    assert caught.value.found > MOST_LENGTHS
+    assert caught.value.found > MAX_LENGTHS

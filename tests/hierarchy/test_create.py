@@ -10,8 +10,9 @@ import pytest
 import zarrdask
 from zarrdask.errors import NodeExistsError
 from zarrdask.hierarchy.create import check_creation, create_node
-from zarrdask.metadata.create import ArrayOptions, plan_array
+from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import GroupMetadata
+from zarrdask.metadata.options import ArrayOptions
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.v3_draft import DraftStore

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import selections
-from zarrdask.indexing.projection import Points, cut, numpy_index, parts
-from zarrdask.indexing.selection import basic, orthogonal, vectorised
+from zarrdask.indexing.projection import Points, axis_parts, numpy_index, project
+from zarrdask.indexing.selection import basic, orthogonal, pointwise
 
 
 @st.composite
@@ -33,7 +33,7 @@ def check(request, case, expected):
     shape, chunks, edges = case
     values = np.arange(np.prod(shape, dtype=int)).reshape(shape)
     out = np.full(expected.shape, -1)
-    cuts = cut(request, chunks)
+    cuts = project(request, chunks)
     assert len(set(cuts.indices)) == len(cuts.indices)
     for index, inside, outside in zip(*cuts, strict=True):
         assert all(type(i) is int for i in index)
@@ -70,7 +70,7 @@ def test_points_are_found_in_their_chunks(case, data):
     shape = case[0]
     if not shape or 0 in shape:
         return
-    coordinates = vectorised(data.draw(selections.points(shape)), shape)
+    coordinates = pointwise(data.draw(selections.points(shape)), shape)
     points = Points(tuple(c.reshape(-1) for c in coordinates))
     values = np.arange(np.prod(shape)).reshape(shape)
     check(points, case, values[points.coordinates])
@@ -79,7 +79,7 @@ def test_points_are_found_in_their_chunks(case, data):
 @given(axes())
 def test_whole_chunks_are_told_from_parts(case):
     shape, chunks, edges = case
-    cuts = cut(tuple(slice(0, n, 1) for n in shape), chunks)
+    cuts = project(tuple(slice(0, n, 1) for n in shape), chunks)
     for index, inside in zip(cuts.indices, cuts.insides, strict=True):
         ends = [e[i + 1] for e, i in zip(edges, index, strict=True)]
         assert (inside is None) == all(end <= n for end, n in zip(ends, shape, strict=True))
@@ -87,7 +87,7 @@ def test_whole_chunks_are_told_from_parts(case):
 
 def test_a_slice_with_a_long_step_passes_over_chunks():
     edges = np.array([0, 2, 3, 4, 9, 10])
-    found = [(p.chunk, p.inside, p.outside) for p in parts(slice(1, 10, 4), edges)]
+    found = [(p.chunk, p.inside, p.outside) for p in axis_parts(slice(1, 10, 4), edges)]
     assert found == [
         (0, slice(1, 2, 4), slice(0, 1, 1)),
         (3, slice(1, 5, 4), slice(1, 2, 1)),
@@ -96,7 +96,7 @@ def test_a_slice_with_a_long_step_passes_over_chunks():
 
 
 def test_ordered_entries_stay_together():
-    cuts = cut((slice(0, 7, 1),), (np.array([0, 3, 4, 7]),))
+    cuts = project((slice(0, 7, 1),), (np.array([0, 3, 4, 7]),))
     lengths = {0: 3, 1: 1, 2: 3}
     found = cuts.ordered(lambda index: lengths[index[0]])
     assert found.indices == [(1,), (0,), (2,)]
@@ -106,4 +106,4 @@ def test_ordered_entries_stay_together():
 
 @pytest.mark.parametrize("axis", [4, np.array([0, 1, 4, 8])])
 def test_an_empty_slice_meets_nothing(axis):
-    assert parts(slice(3, 3, 1), axis) == []
+    assert axis_parts(slice(3, 3, 1), axis) == []

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from tests import selections
 from zarrdask.errors import SelectionError
-from zarrdask.indexing.projection import Points, cut, numpy_index, parts, permute
+from zarrdask.indexing.projection import Points, axis_parts, numpy_index, permute, project
 from zarrdask.indexing.selection import (
     basic,
     is_basic,
     orthogonal,
     pick_size,
-    vectorised,
+    pointwise,
     whole_region,
 )
 
@@ -37,7 +37,7 @@ def gather(array, request, chunks, shape):
     stored = padded(array, chunks)
     out = np.zeros(shape, array.dtype)
     filled = np.zeros(shape, int)
-    cuts = cut(request, chunks)
+    cuts = project(request, chunks)
     assert len(set(cuts.indices)) == len(cuts.indices)
     for index, inside, outside in zip(*cuts, strict=True):
         chunk = stored[tuple(slice(i * c, (i + 1) * c) for i, c in zip(index, chunks, strict=True))]
@@ -75,7 +75,7 @@ def test_points_cut_into_chunks_are_complete_and_disjoint(shape, data):
     chunks = tuple(data.draw(st.integers(1, 5)) for _ in shape)
     index = data.draw(selections.points(shape))
     array = np.arange(math.prod(shape)).reshape(shape)
-    coordinates = vectorised(index, shape)
+    coordinates = pointwise(index, shape)
     request = Points(tuple(c.reshape(-1) for c in coordinates))
     found = gather(array, request, chunks, (coordinates[0].size,))
     assert np.array_equal(found.reshape(coordinates[0].shape), array[index])
@@ -86,7 +86,7 @@ def test_parts_of_a_slice_are_its_elements_in_order(size, chunk, data):
     index = data.draw(st.slices(size))
     taken = range(*index.indices(size))
     [pick] = basic(index, (size,)).picks
-    found = parts(pick, chunk)
+    found = axis_parts(pick, chunk)
     elements = [p.chunk * chunk + n for p in found for n in range(chunk)[p.inside]]
     assert elements == sorted(taken)
     assert [n for p in found for n in range(len(taken))[p.outside]] == list(range(len(taken)))
@@ -99,7 +99,7 @@ def test_parts_of_a_slice_are_its_elements_in_order(size, chunk, data):
 @given(st.integers(1, 40), st.integers(1, 12), st.data())
 def test_parts_of_positions_are_those_positions(size, chunk, data):
     taken = np.array(data.draw(st.lists(st.integers(0, size - 1), max_size=20)), np.intp)
-    found = parts(taken, chunk)
+    found = axis_parts(taken, chunk)
     result = np.full(len(taken), -1)
     for p in found:
         assert (result[p.outside] == -1).all()
@@ -109,12 +109,12 @@ def test_parts_of_positions_are_those_positions(size, chunk, data):
 
 
 def test_a_part_knows_whether_it_is_the_whole_chunk():
-    assert [p.whole for p in parts(slice(2, 10, 1), 4)] == [False, True, False]
-    assert [p.whole for p in parts(slice(0, 8, 2), 4)] == [False, False]
+    assert [p.whole for p in axis_parts(slice(2, 10, 1), 4)] == [False, True, False]
+    assert [p.whole for p in axis_parts(slice(0, 8, 2), 4)] == [False, False]
 
 
 def test_planning_costs_the_chunks_that_are_met_not_those_there_are():
-    cuts = cut((slice(10**12, 10**12 + 3, 1), slice(5, 6, 1)), (2, 10**6))
+    cuts = project((slice(10**12, 10**12 + 3, 1), slice(5, 6, 1)), (2, 10**6))
     assert cuts.indices == [(5 * 10**11, 0), (5 * 10**11 + 1, 0)]
 
 
@@ -225,14 +225,14 @@ def test_an_outer_index_that_does_not_fit_is_an_index_error(index):
 )
 def test_points_that_do_not_fit_are_an_index_error(index):
     with pytest.raises(SelectionError):
-        vectorised(index, (3, 3))
+        pointwise(index, (3, 3))
 
 
 def test_unsigned_positions_are_positions():
-    [found] = vectorised((np.array([2, 0], "u8"),), (3,))
+    [found] = pointwise((np.array([2, 0], "u8"),), (3,))
     assert found.tolist() == [2, 0]
 
 
 def test_a_mask_of_the_arrays_shape_is_its_true_points():
     mask = np.array([[True, False], [True, True]])
-    assert [c.tolist() for c in vectorised(mask, (2, 2))] == [[0, 1, 1], [0, 0, 1]]
+    assert [c.tolist() for c in pointwise(mask, (2, 2))] == [[0, 1, 1], [0, 0, 1]]

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from zarrdask.dtypes.fill_values import NO_FILL_VALUE
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.metadata.convert import convert, convert_group
-from zarrdask.metadata.create import ArrayOptions, plan_array
+from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.losses import group_losses, losses
 from zarrdask.metadata.model import GroupMetadata
+from zarrdask.metadata.options import ArrayOptions
 from zarrdask.rewrite.move import way_between
 
 FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")
@@ -169,7 +170,7 @@ class TestElements:
         before = type(before)(**{**vars_of(before), "fill_value": None})
         after = convert(before, zarr_format=3)
         assert (before.fill_value, after.fill_value) == (None, 0)
-        assert losses(before, after) == ("the fill value, which was left open, is 0 now",)
+        assert losses(before, after) == ("the fill value, which was undefined, is 0 now",)
         assert convert(before, zarr_format=2).fill_value is None
 
     @pytest.mark.parametrize("zarr_format", [3, "v3-draft"])

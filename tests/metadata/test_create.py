@@ -21,7 +21,8 @@ from zarrdask.codecs.bytes_to_bytes.zstd import ZstdCodec
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.grids.keys import ChunkKeys
 from zarrdask.metadata.chunking import plan_shapes
-from zarrdask.metadata.create import ArrayOptions, plan_array
+from zarrdask.metadata.create import plan_array
+from zarrdask.metadata.options import ArrayOptions
 
 MiB = 2**20
 

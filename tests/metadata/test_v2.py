@@ -390,7 +390,8 @@ def test_structured_types_survive(fields):
 
 
 def test_a_type_that_v2_lacks_cannot_be_written():
-    from zarrdask.metadata.create import ArrayOptions, plan_array
+    from zarrdask.metadata.create import plan_array
+    from zarrdask.metadata.options import ArrayOptions
 
     padded = np.dtype([("a", "i1"), ("b", "i4")], align=True)
     with pytest.raises(UnsupportedError, match="packed"):

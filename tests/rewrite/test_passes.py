@@ -89,8 +89,8 @@ def test_tiles_are_whole_chunks_and_have_each_element_once(drawn, limit, least):
 def test_far_away_chunks_of_which_little_is_wanted_count_as_a_whole():
     region, axes = (slice(0, 8, 1), slice(0, 1, 1)), (1, 100)
     assert len(list(tiles(region, axes, (0, 0), 8))) == 1
-    assert len(list(tiles(region, axes, (0, 0), 8, least=100))) == 8
-    assert len(list(tiles(region, axes, (0, 0), 400, least=100))) == 2
+    assert len(list(tiles(region, axes, (0, 0), 8, min_chunk_size=100))) == 8
+    assert len(list(tiles(region, axes, (0, 0), 400, min_chunk_size=100))) == 2
 
 
 def test_tiles_join_the_last_axes_first():

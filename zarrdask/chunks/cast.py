@@ -8,7 +8,7 @@ import numpy as np
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.dtypes.ml import kind_of, limits
 from zarrdask.errors import CodecError
-from zarrdask.metadata.losses import _name
+from zarrdask.metadata.losses import dtype_label
 
 
 @lru_cache
@@ -55,5 +55,5 @@ def _check(values: np.ndarray, low: int, high: int, dtype: np.dtype[Any]) -> Non
 
 def _outside(dtype: np.dtype[Any], found: Any = None, expected: str | None = None) -> CodecError:
     return CodecError(
-        f"a value is out of the range of {_name(dtype)}", found=found, expected=expected
+        f"a value is out of the range of {dtype_label(dtype)}", found=found, expected=expected
     )

@@ -9,7 +9,7 @@ from zarrdask.chunks.write import filled
 from zarrdask.codecs.array_to_bytes.sharding import shard_of
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.grids.base import ChunkGrid, Index, Shape, extent_at
-from zarrdask.indexing.projection import cut
+from zarrdask.indexing.projection import project
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime.locks import UnitLocks
 from zarrdask.runtime.threads import on_each
@@ -82,7 +82,7 @@ def touched(grid: ChunkGrid, arrays: Sequence[StoredChunks]) -> Iterator[Index]:
             yield from grid.indices()
             return
         for unit in units:
-            seen.update(cut(extent_at(within, unit), grid.axes).indices)
+            seen.update(project(extent_at(within, unit), grid.axes).indices)
     yield from sorted(seen)
 
 

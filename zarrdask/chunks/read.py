@@ -15,7 +15,7 @@ from zarrdask.codecs.byte_source import HeldValue, Value
 from zarrdask.codecs.decode import put_fill, scatter
 from zarrdask.errors import ZarrdaskError
 from zarrdask.grids.base import Shape
-from zarrdask.indexing.projection import Cuts, Points, Request, cut
+from zarrdask.indexing.projection import Points, Projection, Request, project
 from zarrdask.indexing.selection import pick_size
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime import buffers
@@ -71,7 +71,7 @@ def read_region(
         If the store fails.
     """
     metadata = chunks.metadata
-    cuts = cut(request, metadata.grid.axes)
+    cuts = project(request, metadata.grid.axes)
     if not metadata.grid.is_regular:
         cuts = cuts.ordered(metadata.grid.shape_of)
     into = buffers.empty(request_shape(request), metadata.dtype) if out is None else out
@@ -86,7 +86,7 @@ def request_shape(request: Request) -> Shape:
     return tuple(map(pick_size, request))
 
 
-def _read(chunks: StoredChunks, cuts: Cuts, out: np.ndarray) -> None:
+def _read(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> None:
     """Read some of a region's units, one after another."""
     metadata, store = chunks.metadata, chunks.units
     size, count = metadata.pipeline.spec.nbytes, len(cuts.indices)
@@ -101,7 +101,7 @@ def _read(chunks: StoredChunks, cuts: Cuts, out: np.ndarray) -> None:
         _read_units(chunks, cuts, out)
 
 
-def _read_in_turns(chunks: StoredChunks, cuts: Cuts, out: np.ndarray) -> None:
+def _read_in_turns(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> None:
     """Read small units, as a rule while no other thread does."""
     # Small chunks are many short calls, each of which lets go of the GIL and has to get it back:
     # threads that do this at the same time are slower than one after the other. But where units
@@ -120,7 +120,7 @@ def _read_in_turns(chunks: StoredChunks, cuts: Cuts, out: np.ndarray) -> None:
         step = _RUN
 
 
-def _read_units(chunks: StoredChunks, cuts: Cuts, out: np.ndarray) -> None:
+def _read_units(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> None:
     metadata, store = chunks.metadata, chunks.units
     names = [chunks.prefix + name for name in metadata.keys.names(cuts.indices)]
     scratch = _scratch()
@@ -143,7 +143,7 @@ def _read_units(chunks: StoredChunks, cuts: Cuts, out: np.ndarray) -> None:
 def _read_shards(
     metadata: ArrayMetadata,
     names: list[str],
-    cuts: Cuts,
+    cuts: Projection,
     values: Iterable[Value | None],
     *,
     out: np.ndarray,
@@ -161,7 +161,9 @@ def _read_shards(
             raise error.within(name) from error.__cause__
 
 
-def _shards(store: Store, names: list[str], cuts: Cuts, scratch: Scratch) -> Iterator[Value | None]:
+def _shards(
+    store: Store, names: list[str], cuts: Projection, scratch: Scratch
+) -> Iterator[Value | None]:
     """Yield each shard: as a whole where all of it is wanted and a request costs time."""
     if store.seekable or not any(inside is None for inside in cuts.insides):
         yield from (StoredValue(store, name, scratch) for name in names)

@@ -11,7 +11,7 @@ from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import CodecError, LinkError, ZarrdaskError
 from zarrdask.grids.base import ChunkGrid, Index
-from zarrdask.indexing.projection import Cuts, Points, Request, cut, numpy_index, permute
+from zarrdask.indexing.projection import Points, Projection, Request, numpy_index, permute, project
 from zarrdask.runtime import buffers
 from zarrdask.runtime.locks import Lock, UnitLocks
 from zarrdask.runtime.threads import in_parts
@@ -65,10 +65,10 @@ def write_region(
     StoreError
         If the store fails.
     """
-    cuts = cut(request, chunks.metadata.grid.axes)
+    cuts = project(request, chunks.metadata.grid.axes)
     locks = UnitLocks(chunks.store, among)
 
-    def write(part: Cuts) -> int:
+    def write(part: Projection) -> int:
         return _write(chunks, part, values, locks, empty=empty, beyond=beyond)
 
     return sum(in_parts(write, cuts, threads))
@@ -76,7 +76,7 @@ def write_region(
 
 def _write(
     chunks: StoredChunks,
-    cuts: Cuts,
+    cuts: Projection,
     values: np.ndarray,
     locks: UnitLocks,
     *,

@@ -35,7 +35,7 @@ def scatter(
     names : iterable
         What each chunk is called in an error.
     insides, outsides : iterable
-        As in `zarrdask.indexing.projection.Cuts`.
+        As in `zarrdask.indexing.projection.Projection`.
     values : iterable of bytes-like or None
         The stored chunks; None stands for one that is absent, and reads as the fill value. Each
         is used before the next is asked for.

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.dtypes.complex_pairs import Pair
+from zarrdask.dtypes.complex_pairs import ComplexPair
 from zarrdask.dtypes.ml import kind_of
 from zarrdask.dtypes.registry import of_dtype
 from zarrdask.errors import MetadataError
@@ -50,7 +50,7 @@ def part_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """
     if dtype.kind == "c":
         return np.dtype(f"f{dtype.itemsize // 2}")
-    if dtype.names is not None and isinstance(of_dtype(dtype), Pair):
+    if dtype.names is not None and isinstance(of_dtype(dtype), ComplexPair):
         return dtype[0]
     return dtype
 

@@ -1,4 +1,4 @@
-"""What a data type is: a name in metadata, a NumPy dtype in memory, and fill values as JSON."""
+"""Data types: the base class, which joins a NumPy dtype, its v3 name and its fill values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 
 @dataclass(frozen=True)
 class DataType:
-    """A data type. Equal by value; pickles.
+    """A data type. It is equal by value, and pickles.
 
-    Subclasses say how it is named and how its fill values are spelled in v3. The stored bytes
-    are the affair of the codecs: under ``bytes`` they are those of `dtype`.
+    Subclasses define its name and the spelling of its fill values in v3. Codecs define the stored
+    bytes: the ``bytes`` codec stores those of `dtype`.
 
     Attributes
     ----------
     dtype : numpy.dtype
-        Of the elements in memory; v2 and the draft also put their byte order there.
+        The type of the elements in memory. For v2 and the draft it includes the byte order.
     """
 
     dtype: np.dtype[Any]
 
-    #: The name of the array -> bytes codec that stores it, if the user asks for no other.
+    #: The name of the array -> bytes codec of new arrays, unless the user chooses another.
     serializer: ClassVar[str] = "bytes"
 
     def to_json(self) -> str | dict[str, Any]:
@@ -44,18 +44,18 @@ class DataType:
             expected=_advice(self.dtype),
         )
 
-    def parse_fill(self, found: Any) -> Any:
-        """Return the scalar of `dtype` that a v3 ``fill_value`` stands for.
+    def parse_fill(self, value: Any) -> Any:
+        """Return a v3 ``fill_value`` as a scalar of `dtype`.
 
         Raises
         ------
         MetadataError
-            If it is not a permitted fill value.
+            If the JSON value is not a valid fill value of this type.
         """
         raise NotImplementedError
 
     def render_fill(self, value: Any) -> Any:
-        """Return the JSON value of a fill value."""
+        """Return a fill value as v3's JSON value."""
         raise NotImplementedError
 
     def cast(self, value: Any) -> Any:
@@ -64,18 +64,18 @@ class DataType:
         Raises
         ------
         MetadataError
-            If it does not fit without loss of meaning.
+            If the type can't hold the value without loss.
         """
         return cast(value, self.dtype)
 
     @property
     def default(self) -> Any:
-        """The fill value of an array for which none is given: all bytes zero."""
+        """The fill value of new arrays, unless the user chooses another: all bytes are zero."""
         return zero(self.dtype)
 
 
 def _advice(dtype: np.dtype[Any]) -> str:
-    """Return what a user can do who wants a type that v3 lacks."""
+    """Return what to do about a type that v3 lacks, for the error."""
     try:
         render_dtype(dtype)
     except ZarrdaskError:
@@ -84,7 +84,7 @@ def _advice(dtype: np.dtype[Any]) -> str:
 
 
 class DataTypeClass(Protocol):
-    """A data type class, as the registry sees it; one class may serve several names."""
+    """The interface of data type classes, which the registry holds under one name or several."""
 
     @classmethod
     def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> DataType:
@@ -93,47 +93,47 @@ class DataTypeClass(Protocol):
         Raises
         ------
         MetadataError
-            If the configuration is wrong.
+            If the configuration is not valid.
         """
 
     @classmethod
     def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
-        """Return the data type that a NumPy dtype is stored as, or None if that is another's."""
+        """Return the data type for a NumPy dtype, or None if this class does not store it."""
 
 
 def check_configuration(
     name: str, configuration: Mapping[str, Any], members: tuple[str, ...] = ()
 ) -> None:
-    """Check that the configuration of a data type has just the members that it takes.
+    """Check that the configuration of a data type has exactly the expected members.
 
     Raises
     ------
     MetadataError
-        If one is missing or unknown (conformance C-28).
+        If a member is missing or unknown (conformance C-28).
     """
     if set(configuration) != set(members):
         raise MetadataError(
-            f"not the configuration of {name}",
+            f"this is not the configuration of {name}",
             key="data_type",
             found=dict(configuration),
             expected=f"the members {', '.join(members)}" if members else "no members",
         )
 
 
-def integer(name: str, configuration: Mapping[str, Any], member: str, most: int) -> int:
+def integer(name: str, configuration: Mapping[str, Any], member: str, maximum: int) -> int:
     """Return a positive integer from the configuration of a data type.
 
     Raises
     ------
     MetadataError
-        If it is none, or larger than `most`.
+        If the member is not an integer from 1 to `maximum`.
     """
-    found = configuration[member]
-    if type(found) is not int or not 1 <= found <= most:
+    value = configuration[member]
+    if type(value) is not int or not 1 <= value <= maximum:
         raise MetadataError(
-            f"not a permitted {member}",
+            f"this is not a permitted {member}",
             key=f"data_type {name}",
-            found=found,
-            expected=f"an integer from 1 to {most}",
+            found=value,
+            expected=f"an integer from 1 to {maximum}",
         )
-    return found
+    return value

@@ -1,8 +1,8 @@
-"""Complex numbers of parts that NumPy has no complex numbers of: complex_bfloat16 ... (C-68).
+"""Complex numbers that NumPy does not have, such as complex_bfloat16 (conformance C-68).
 
-In memory they are structured: the fields ``re`` and ``im``, each of the type of the part. Widened
-to complex64 they could be computed with, but would not come back bit for bit (a NaN's payload),
-would take up to eight times the memory, and a copy would be of another data type.
+In memory they are structured values with the fields ``re`` and ``im``. As complex64, NumPy could
+compute with them, but the payload of a NaN would be lost, they would take up to eight times the
+memory, and a copy would have another data type.
 """
 
 from collections.abc import Mapping
@@ -16,34 +16,34 @@ from zarrdask.dtypes.fill_values import bad_fill, parse_v3, render_v3
 from zarrdask.dtypes.ml import BITS, dtype_named, kind_of, name_of
 
 _PREFIX = "complex_"
-#: The types of the parts.
+#: The types that the real and imaginary part may have.
 PARTS = ("float16", *(name for name in BITS if "float" in name))
 NAMES = tuple(f"{_PREFIX}{part}" for part in PARTS)
 _FIELDS = ("re", "im")
 
 
 @dataclass(frozen=True)
-class Pair(DataType):
+class ComplexPair(DataType):
     """A complex number as a pair of narrow floats."""
 
     @property
     def part(self) -> np.dtype[Any]:
-        """Of the real and of the imaginary part."""
+        """The type of the real and of the imaginary part."""
         return self.dtype["re"]
 
     def to_json(self) -> str:
         return f"{_PREFIX}{name_of(self.part) or self.part.name}"
 
-    def parse_fill(self, found: Any) -> Any:
-        if not isinstance(found, list) or len(found) != 2:
-            raise bad_fill(found, f"[real, imaginary] for {self.to_json()}")
-        return self._join(*(parse_v3(half, self.part) for half in found))
+    def parse_fill(self, value: Any) -> Any:
+        if not isinstance(value, list) or len(value) != 2:
+            raise bad_fill(value, f"[real, imaginary] for {self.to_json()}")
+        return self._join(*(parse_v3(half, self.part) for half in value))
 
     def render_fill(self, value: Any) -> Any:
         return [render_v3(value[field], self.part) for field in _FIELDS]
 
     def cast(self, value: Any) -> Any:
-        """Return a complex number, or what a structured value can be made of, as a pair."""
+        """Return a complex number, or the value of a structured type, as a scalar of `dtype`."""
         if isinstance(value, int | float | complex | np.number):
             number = complex(value)
             value = (number.real, number.imag)
@@ -65,8 +65,8 @@ class Pair(DataType):
         if dtype.names != _FIELDS:
             return None
         part = dtype["re"]
-        known = kind_of(part) == "f" and (name_of(part) or part.name) in PARTS
-        return cls(dtype) if known and dtype == _pair_of(part) else None
+        is_known = kind_of(part) == "f" and (name_of(part) or part.name) in PARTS
+        return cls(dtype) if is_known and dtype == _pair_of(part) else None
 
 
 def _pair_of(part: np.dtype[Any]) -> np.dtype[Any]:

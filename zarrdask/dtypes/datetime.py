@@ -1,4 +1,4 @@
-"""Points and spans of time as NumPy has them: numpy.datetime64, numpy.timedelta64 (C-71)."""
+"""NumPy's times and durations: numpy.datetime64, numpy.timedelta64 (conformance C-71)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,26 +13,26 @@ from zarrdask.errors import MetadataError
 _KINDS = {"numpy.datetime64": "M8", "numpy.timedelta64": "m8"}
 _NAMES = {"M": "numpy.datetime64", "m": "numpy.timedelta64"}
 _UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic")
-#: The Greek letter, and the sign for micro: both stand for "us".
+#: Microseconds with the Greek letter mu, and with the micro sign: both mean "us".
 _MICRO = ("\u03bcs", "\u00b5s")
-_MOST = 2**31 - 1
+_MAX_SCALE_FACTOR = 2**31 - 1
 _NAT = int(np.iinfo(np.int64).min)
 
 
 @dataclass(frozen=True)
-class Ticks(DataType):
-    """A count, in 64 bits, of a multiple of a unit of time; since 1970 or of a span."""
+class TimeCount(DataType):
+    """A 64-bit count of a multiple of a unit of time: a time since 1970, or a duration."""
 
     def to_json(self) -> dict[str, Any]:
         unit, factor = np.datetime_data(self.dtype)
         settings = {"unit": unit, "scale_factor": factor}
         return {"name": _NAMES[self.dtype.kind], "configuration": settings}
 
-    def parse_fill(self, found: Any) -> Any:
-        ticks = _NAT if found == "NaT" else found
-        if type(ticks) is not int or not -(2**63) <= ticks < 2**63:
-            raise bad_fill(found, f"an integer of 64 bits or 'NaT' for {self.dtype}")
-        return np.array(ticks, "i8").view(self.dtype.newbyteorder("="))[()]
+    def parse_fill(self, value: Any) -> Any:
+        count = _NAT if value == "NaT" else value
+        if type(count) is not int or not -(2**63) <= count < 2**63:
+            raise bad_fill(value, f"an integer of 64 bits or 'NaT' for {self.dtype}")
+        return np.array(count, "i8").view(self.dtype.newbyteorder("="))[()]
 
     def render_fill(self, value: Any) -> Any:
         return "NaT" if np.isnat(value) else int(np.asarray(value).view("i8"))
@@ -40,16 +40,16 @@ class Ticks(DataType):
     @classmethod
     def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration, ("unit", "scale_factor"))
-        found = configuration["unit"]
-        unit = "us" if found in _MICRO else found
+        unit_name = configuration["unit"]
+        unit = "us" if unit_name in _MICRO else unit_name
         if unit not in _UNITS:
             raise MetadataError(
                 "unknown unit of time",
                 key=f"data_type {name}",
-                found=found,
+                found=unit_name,
                 expected=", ".join(_UNITS),
             )
-        factor = integer(name, configuration, "scale_factor", _MOST)
+        factor = integer(name, configuration, "scale_factor", _MAX_SCALE_FACTOR)
         return cls(np.dtype(f"{_KINDS[name]}[{factor}{unit}]"))
 
     @classmethod

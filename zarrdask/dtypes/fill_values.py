@@ -1,4 +1,4 @@
-"""Fill values <-> JSON, in the spelling of each format. Exact: 64-bit integers, NaN payloads."""
+"""Fill values <-> JSON in the spelling of each format, with exact 64-bit integers and NaNs."""
 
 import base64
 import math
@@ -32,19 +32,22 @@ class NoFillValue(Enum):
         return f"zarrdask.{self.name}"
 
 
-#: As the fill value of a new array: none, so that what absent chunks hold is left open. Only Zarr
-#: v2 and the older dialect of the v3 draft have that; None, the default, stands for zeros.
+#: The `fill_value` argument for an array without a fill value (null in its document), whose absent
+#: chunks have undefined contents. Only Zarr v2 and the older dialect of the v3 draft have this.
+#: The default argument, None, means zeros.
 NO_FILL_VALUE = NoFillValue.NO_FILL_VALUE
 
 
 def zero(dtype: np.dtype[Any]) -> Any:
-    """Return the default fill value of a dtype: all bytes zero, or 0 for objects."""
+    """Return the default fill value of a dtype: all bytes are zero; for objects it is 0."""
     return 0 if dtype.hasobject else np.zeros((), dtype)[()]
 
 
-def bad_fill(found: Any, expected: str) -> MetadataError:
-    """Return the error for what is no fill value."""
-    return MetadataError("not a fill value", key="fill_value", found=found, expected=expected)
+def bad_fill(value: Any, expected: str) -> MetadataError:
+    """Return the error for a fill value that is not valid."""
+    return MetadataError(
+        "this is not a fill value", key="fill_value", found=value, expected=expected
+    )
 
 
 def cast(value: Any, dtype: np.dtype[Any]) -> Any:
@@ -53,7 +56,7 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
     Raises
     ------
     MetadataError
-        If it does not fit the dtype without loss of meaning (1.5 as an integer, 300 as uint8).
+        If the dtype can't hold the value without loss (1.5 as an integer, 300 as uint8).
     """
     if dtype.hasobject:
         return value
@@ -65,18 +68,18 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
             return dtype.type(_exact(value, dtype))
         if kind == "b" and not (isinstance(value, bool | np.bool_ | int) and value in (0, 1)):
             raise bad_fill(value, "True or False")
-        found = _cast(value, dtype)
+        result = _cast(value, dtype)
     except MetadataError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
         raise bad_fill(value, f"a value of {dtype}") from error
-    if found.shape != () or not _kept(value, found):
+    if result.shape != () or not _is_lossless(value, result):
         raise bad_fill(value, f"a value of {dtype}")
-    return found[()]
+    return result[()]
 
 
 def _cast(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
-    """Return a value as an array of no axes, as NumPy makes it."""
+    """Return a value as a 0-d array, by NumPy's rules."""
     same = isinstance(value, np.generic) and value.dtype == dtype
     if name_of(dtype) is not None and not same:
         return np.asarray(nearest(float(value), dtype))
@@ -85,7 +88,7 @@ def _cast(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def _parts(value: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the parts of a user's structured value."""
+    """Return a user's structured value as a dict with a value for each field."""
     if isinstance(value, np.void):
         value = {name: value[name] for name in value.dtype.names or ()}
     elif isinstance(value, tuple) and len(value) == len(names):
@@ -99,23 +102,23 @@ def _cast_fields(parts: dict[str, Any], dtype: np.dtype[Any]) -> Any:
     cell = np.zeros((), dtype)
     for name, part in parts.items():
         field = dtype[name]
-        # NumPy spreads what is given for a field of several elements.
+        # NumPy broadcasts the value of a field of several elements.
         cell[name] = part if field.subdtype else cast(part, field)
     return cell[()]
 
 
-def _kept(value: Any, found: np.ndarray) -> bool:
-    """Whether a value was not cut off, or made infinite, when it was cast."""
-    if found.dtype.kind in "SUV" and isinstance(value, str | bytes):
-        return len(value) * (4 if found.dtype.kind == "U" else 1) <= found.dtype.itemsize
-    if found.dtype.kind in "fc" and isinstance(value, int | float | complex | np.number):
-        return bool(np.isfinite(found) or not np.isfinite(value))
-    if found.dtype.kind in "mM" and not isinstance(value, int | np.integer | np.bool_):
-        if isinstance(value, str | bytes) and (found.dtype.kind == "m" or np.isnat(found)):
-            return True  # a count of the unit, or "NaT": it has no unit of its own
-        # In the unit of the value itself.
-        exact = np.array(value, found.dtype.char)
-        return bool(np.isnat(exact) or exact == found)
+def _is_lossless(value: Any, result: np.ndarray) -> bool:
+    """Whether a value was cast without being truncated or becoming infinite."""
+    if result.dtype.kind in "SUV" and isinstance(value, str | bytes):
+        return len(value) * (4 if result.dtype.kind == "U" else 1) <= result.dtype.itemsize
+    if result.dtype.kind in "fc" and isinstance(value, int | float | complex | np.number):
+        return bool(np.isfinite(result) or not np.isfinite(value))
+    if result.dtype.kind in "mM" and not isinstance(value, int | np.integer | np.bool_):
+        if isinstance(value, str | bytes) and (result.dtype.kind == "m" or np.isnat(result)):
+            return True  # a text of a count, or "NaT", has no unit of its own
+        # The char without a unit makes NumPy choose the unit of the value itself.
+        exact = np.array(value, result.dtype.char)
+        return bool(np.isnat(exact) or exact == result)
     return True
 
 
@@ -123,9 +126,9 @@ def _exact(value: Any, dtype: np.dtype[Any]) -> int:
     number = None if isinstance(value, complex | np.complexfloating) else int(value)
     if number is None or (isinstance(value, float | np.generic) and number != value):
         raise bad_fill(value, f"an integer for {dtype}")
-    least, most = limits(dtype)
-    if not least <= number <= most:
-        raise bad_fill(value, f"{least} to {most} for {dtype}")
+    minimum, maximum = limits(dtype)
+    if not minimum <= number <= maximum:
+        raise bad_fill(value, f"{minimum} to {maximum} for {dtype}")
     return number
 
 
@@ -136,54 +139,54 @@ def only_fill(chunk: np.ndarray, fill: Any) -> bool:
     if chunk.dtype.hasobject:
         same = np.array_equal if isinstance(fill, np.ndarray) else operator.eq
         return all(type(item) is type(fill) and bool(same(item, fill)) for item in chunk.flat)
-    wanted = np.array(fill, chunk.dtype).tobytes()
-    # Data that isn't empty mostly shows it at once.
-    first: Any = (*[slice(0, 1)] * chunk.ndim, ...)  # also without axes an array
-    if chunk[first].tobytes() != wanted:
+    fill_bytes = np.array(fill, chunk.dtype).tobytes()
+    # Most chunks that hold data differ in the first element, so it is compared alone.
+    first: Any = (*[slice(0, 1)] * chunk.ndim, ...)  # the ellipsis makes 0-d chunks arrays, too
+    if chunk[first].tobytes() != fill_bytes:
         return False
     width = chunk.dtype.itemsize
     if width in (1, 2, 4, 8):
         unsigned = f"u{width}"
-        return bool((chunk.view(unsigned) == np.frombuffer(wanted, unsigned)[0]).all())
+        return bool((chunk.view(unsigned) == np.frombuffer(fill_bytes, unsigned)[0]).all())
     rows = np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).reshape(-1, width)
-    return bool((rows == np.frombuffer(wanted, np.uint8)).all())
+    return bool((rows == np.frombuffer(fill_bytes, np.uint8)).all())
 
 
 # --------------------------------------------------------------------------------------------
-# The parts that both formats share
+# Shared by the formats
 
 
-def _parse_int(found: Any, dtype: np.dtype[Any]) -> Any:
-    if type(found) is not int:
-        raise bad_fill(found, f"an integer for {dtype}")
-    return dtype.type(_exact(found, dtype))
+def _parse_int(value: Any, dtype: np.dtype[Any]) -> Any:
+    if type(value) is not int:
+        raise bad_fill(value, f"an integer for {dtype}")
+    return dtype.type(_exact(value, dtype))
 
 
-def _parse_float(found: Any, dtype: np.dtype[Any]) -> Any:
-    if isinstance(found, str) and found not in _SPECIAL:
-        return _parse_bits(found, dtype)
-    number = _SPECIAL[found] if isinstance(found, str) else found
+def _parse_float(value: Any, dtype: np.dtype[Any]) -> Any:
+    if isinstance(value, str) and value not in _SPECIAL:
+        return _parse_bits(value, dtype)
+    number = _SPECIAL[value] if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise bad_fill(found, f"a number, 'NaN', 'Infinity' or '-Infinity' for {dtype}")
+        raise bad_fill(value, f"a number, 'NaN', 'Infinity' or '-Infinity' for {dtype}")
     try:
         with np.errstate(over="ignore"):
             narrow = name_of(dtype) is not None
             return nearest(float(number), dtype) if narrow else dtype.type(float(number))
     except OverflowError as error:
-        raise bad_fill(found, f"a number that {dtype} has") from error
+        raise bad_fill(value, f"a number that {dtype} can represent") from error
 
 
-def _parse_bits(found: str, dtype: np.dtype[Any]) -> Any:
+def _parse_bits(value: str, dtype: np.dtype[Any]) -> Any:
     digits = dtype.itemsize * 2
-    most = 2 ** BITS.get(name_of(dtype) or "", dtype.itemsize * 8) - 1
-    if not re.fullmatch(f"0x[0-9a-fA-F]{{{digits}}}", found) or int(found, 16) > most:
-        expected = f"'NaN', 'Infinity' or 0x and {digits} digits up to {most:x}"
-        raise bad_fill(found, f"a number, {expected} for {dtype}")
-    return np.array(int(found, 16), f"u{dtype.itemsize}").view(dtype.newbyteorder("="))[()]
+    maximum = 2 ** BITS.get(name_of(dtype) or "", dtype.itemsize * 8) - 1
+    if not re.fullmatch(f"0x[0-9a-fA-F]{{{digits}}}", value) or int(value, 16) > maximum:
+        expected = f"'NaN', 'Infinity' or 0x and {digits} digits up to {maximum:x}"
+        raise bad_fill(value, f"a number, {expected} for {dtype}")
+    return np.array(int(value, 16), f"u{dtype.itemsize}").view(dtype.newbyteorder("="))[()]
 
 
 def _render_float(value: Any, *, payload: bool) -> Any:
-    # A NaN of ml_dtypes that signals does so whenever it is looked at.
+    # NumPy warns of a signalling NaN of ml_dtypes at every operation.
     with np.errstate(invalid="ignore"):
         is_nan, is_infinite = np.isnan(value), np.isinf(value)
     if is_nan:
@@ -206,59 +209,59 @@ def _render_complex(value: Any, *, payload: bool) -> list[Any]:
 # v3
 
 
-def parse_v3(found: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the scalar that a v3 ``fill_value`` stands for (conformance C-31 to C-35).
+def parse_v3(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Return a v3 ``fill_value`` as a scalar of a dtype (conformance C-31 to C-35).
 
     Raises
     ------
     MetadataError
-        If it is not a permitted fill value of the data type.
+        If the JSON value is not a valid fill value of the data type.
     """
     kind = kind_of(dtype)
     if kind == "b":
-        return _parse_v3_bool(found)
+        return _parse_v3_bool(value)
     if kind in "iu":
-        return _parse_int(found, dtype)
+        return _parse_int(value, dtype)
     if kind == "f":
-        return _parse_v3_float(found, dtype)
+        return _parse_v3_float(value, dtype)
     if kind == "c":
-        return _parse_v3_complex(found, dtype)
+        return _parse_v3_complex(value, dtype)
     if (
-        not isinstance(found, list)
-        or len(found) != dtype.itemsize
-        or any(type(n) is not int or not 0 <= n <= 255 for n in found)
+        not isinstance(value, list)
+        or len(value) != dtype.itemsize
+        or any(type(n) is not int or not 0 <= n <= 255 for n in value)
     ):
-        raise bad_fill(found, f"a list of {dtype.itemsize} integers from 0 to 255")
-    return np.frombuffer(bytes(found), dtype)[0]
+        raise bad_fill(value, f"a list of {dtype.itemsize} integers from 0 to 255")
+    return np.frombuffer(bytes(value), dtype)[0]
 
 
-def _parse_v3_bool(found: Any) -> Any:
-    if type(found) is int and found in (0, 1):
+def _parse_v3_bool(value: Any) -> Any:
+    if type(value) is int and value in (0, 1):
         report_deviation(
-            "X-C11", "not a bool", key="fill_value", found=found, expected="true or false"
+            "X-C11", "this is not a bool", key="fill_value", found=value, expected="true or false"
         )
-    elif not isinstance(found, bool):
-        raise bad_fill(found, "true or false")
-    return np.bool_(found)
+    elif not isinstance(value, bool):
+        raise bad_fill(value, "true or false")
+    return np.bool_(value)
 
 
-def _parse_v3_float(found: Any, dtype: np.dtype[Any]) -> Any:
-    value = _parse_float(found, dtype)
-    if isinstance(found, int | float) and math.isfinite(found) and np.isinf(value):
-        raise bad_fill(found, f"a number that {dtype} has")
-    return value
+def _parse_v3_float(value: Any, dtype: np.dtype[Any]) -> Any:
+    number = _parse_float(value, dtype)
+    if isinstance(value, int | float) and math.isfinite(value) and np.isinf(number):
+        raise bad_fill(value, f"a number that {dtype} can represent")
+    return number
 
 
-def _parse_v3_complex(found: Any, dtype: np.dtype[Any]) -> Any:
-    if not isinstance(found, list) or len(found) != 2:
-        raise bad_fill(found, f"[real, imaginary] for {dtype}")
+def _parse_v3_complex(value: Any, dtype: np.dtype[Any]) -> Any:
+    if not isinstance(value, list) or len(value) != 2:
+        raise bad_fill(value, f"[real, imaginary] for {dtype}")
     part = np.dtype(f"f{dtype.itemsize // 2}")
-    pair = np.array([_parse_v3_float(half, part) for half in found], part)
+    pair = np.array([_parse_v3_float(half, part) for half in value], part)
     return pair.view(dtype.newbyteorder("="))[0]
 
 
 def render_v3(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the JSON value of a v3 fill value."""
+    """Return a fill value as v3's JSON value."""
     kind = kind_of(dtype)
     if kind == "b":
         return bool(value)
@@ -275,135 +278,145 @@ def render_v3(value: Any, dtype: np.dtype[Any]) -> Any:
 # v2
 
 
-def parse_v2(found: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the scalar that a v2 ``fill_value`` stands for (conformance A-29 to A-34).
+def parse_v2(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Return a v2 ``fill_value`` as a scalar of a dtype (conformance A-29 to A-34).
 
-    ``null`` gives None: the contents of absent chunks are undefined, and read as zeros.
+    ``null`` becomes None: absent chunks have undefined contents, and are read as zeros.
 
     Raises
     ------
     MetadataError
-        If it is not a fill value of the data type.
+        If the JSON value is not a valid fill value of the data type.
     """
-    if found is None or dtype.hasobject:
-        return found
+    if value is None or dtype.hasobject:
+        return value
     if dtype.kind == "b":
-        return _parse_v2_bool(found)
+        return _parse_v2_bool(value)
     if dtype.kind in "iu":
-        return _parse_v2_int(found, dtype)
+        return _parse_v2_int(value, dtype)
     if dtype.kind == "f":
-        return _parse_v2_float(found, dtype)
+        return _parse_v2_float(value, dtype)
     if dtype.kind == "c":
-        return _parse_v2_complex(found, dtype)
+        return _parse_v2_complex(value, dtype)
     if dtype.kind in "mM":
-        return _parse_v2_time(found, dtype)
+        return _parse_v2_time(value, dtype)
     if dtype.kind == "U":
-        return _parse_v2_text(found, dtype)
-    return _parse_v2_bytes(found, dtype)
+        return _parse_v2_text(value, dtype)
+    return _parse_v2_bytes(value, dtype)
 
 
-def _other(rule: str, found: Any, expected: str) -> None:
-    """Note a spelling that is not the one of the conventions."""
-    report_deviation(rule, "spelled otherwise", key="fill_value", found=found, expected=expected)
+def _report_spelling(rule: str, value: Any, expected: str) -> None:
+    """Report a spelling of a fill value that deviates from the specification."""
+    report_deviation(
+        rule,
+        "this spelling deviates from the specification",
+        key="fill_value",
+        found=value,
+        expected=expected,
+    )
 
 
-def _parse_v2_bool(found: Any) -> Any:
-    if type(found) is int and found in (0, 1):
-        _other("A-33", found, "true or false")
-    elif not isinstance(found, bool):
-        raise bad_fill(found, "true or false")
-    return np.bool_(found)
+def _parse_v2_bool(value: Any) -> Any:
+    if type(value) is int and value in (0, 1):
+        _report_spelling("A-33", value, "true or false")
+    elif not isinstance(value, bool):
+        raise bad_fill(value, "true or false")
+    return np.bool_(value)
 
 
-def _parse_v2_int(found: Any, dtype: np.dtype[Any]) -> Any:
-    if isinstance(found, float) and found.is_integer():
-        _other("A-33", found, f"an integer for {dtype}")
-        found = int(found)
-    return _parse_int(found, dtype)
+def _parse_v2_int(value: Any, dtype: np.dtype[Any]) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        _report_spelling("A-33", value, f"an integer for {dtype}")
+        value = int(value)
+    return _parse_int(value, dtype)
 
 
-def _parse_v2_float(found: Any, dtype: np.dtype[Any]) -> Any:
-    if found == "+Infinity":
-        _other("X-B4", found, "'Infinity'")
-    elif isinstance(found, str) and found not in _SPECIAL:
-        raise bad_fill(found, f"a number, 'NaN', 'Infinity' or '-Infinity' for {dtype}")
-    return _parse_float(found, dtype)
+def _parse_v2_float(value: Any, dtype: np.dtype[Any]) -> Any:
+    if value == "+Infinity":
+        _report_spelling("X-B4", value, "'Infinity'")
+    elif isinstance(value, str) and value not in _SPECIAL:
+        raise bad_fill(value, f"a number, 'NaN', 'Infinity' or '-Infinity' for {dtype}")
+    return _parse_float(value, dtype)
 
 
-def _parse_v2_complex(found: Any, dtype: np.dtype[Any]) -> Any:
-    if not isinstance(found, list) or len(found) != 2:
-        raise bad_fill(found, f"[real, imaginary] for {dtype}")
+def _parse_v2_complex(value: Any, dtype: np.dtype[Any]) -> Any:
+    if not isinstance(value, list) or len(value) != 2:
+        raise bad_fill(value, f"[real, imaginary] for {dtype}")
     part = np.dtype(f"f{dtype.itemsize // 2}")
-    pair = np.array([_parse_v2_float(half, part) for half in found], part)
+    pair = np.array([_parse_v2_float(half, part) for half in value], part)
     return pair.view(dtype.newbyteorder("="))[0]
 
 
-def _parse_v2_time(found: Any, dtype: np.dtype[Any]) -> Any:
-    if found == "NaT":
-        _other("A-33", found, str(_NAT))
-        found = _NAT
-    ticks = int(_parse_int(found, np.dtype("i8")))
-    return np.array(ticks, "i8").view(dtype.newbyteorder("="))[()]
+def _parse_v2_time(value: Any, dtype: np.dtype[Any]) -> Any:
+    if value == "NaT":
+        _report_spelling("A-33", value, str(_NAT))
+        value = _NAT
+    count = int(_parse_int(value, np.dtype("i8")))
+    return np.array(count, "i8").view(dtype.newbyteorder("="))[()]
 
 
-def _is_old_zero(found: Any, expected: str) -> bool:
-    """Whether it is the number 0 or "", which stand for zeros in files of old writers."""
-    old = found == "" or (type(found) in (int, float) and found == 0)
-    if old:
-        _other("A-32", found, expected)
-    return old
+def _is_old_zero(value: Any, expected: str) -> bool:
+    """Whether a fill value is the number 0 or "", which old writers use for zeros of any type."""
+    is_zero = value == "" or (type(value) in (int, float) and value == 0)
+    if is_zero:
+        _report_spelling("A-32", value, expected)
+    return is_zero
 
 
-def _parse_v2_text(found: Any, dtype: np.dtype[Any]) -> Any:
-    most = dtype.itemsize // 4
-    expected = f"a text of at most {most} characters"
-    if found != "" and _is_old_zero(found, expected):
+def _parse_v2_text(value: Any, dtype: np.dtype[Any]) -> Any:
+    max_characters = dtype.itemsize // 4
+    expected = f"a text of at most {max_characters} characters"
+    if value != "" and _is_old_zero(value, expected):
         return zero(dtype)
-    if not isinstance(found, str) or len(found) > most:
-        raise bad_fill(found, expected)
-    return np.array(found, dtype)[()]
+    if not isinstance(value, str) or len(value) > max_characters:
+        raise bad_fill(value, expected)
+    return np.array(value, dtype)[()]
 
 
-def _parse_v2_bytes(found: Any, dtype: np.dtype[Any]) -> Any:
+def _parse_v2_bytes(value: Any, dtype: np.dtype[Any]) -> Any:
     exact = dtype.kind == "V"
     expected = f"base64 of {dtype.itemsize} bytes"
-    # As a byte string "" is what it says: no bytes, and trailing zeros may be left out.
-    if (exact or found != "") and _is_old_zero(found, expected):
+    # For byte strings, "" is the base64 of no bytes, and zeros at the end may be left out.
+    if (exact or value != "") and _is_old_zero(value, expected):
         return zero(dtype)
-    if not isinstance(found, str):
-        raise bad_fill(found, expected)
+    if not isinstance(value, str):
+        raise bad_fill(value, expected)
     try:
-        data = base64.b64decode(found, validate=True)
+        data = base64.b64decode(value, validate=True)
     except ValueError as error:
-        raise bad_fill(found, expected) from error
+        raise bad_fill(value, expected) from error
     if len(data) > dtype.itemsize or (exact and len(data) != dtype.itemsize):
-        raise bad_fill(found, f"{expected}, not {len(data)}")
-    return element(data.ljust(dtype.itemsize, b"\0"), dtype, found)
+        raise bad_fill(value, f"{expected}, not {len(data)}")
+    return element(data.ljust(dtype.itemsize, b"\0"), dtype, value)
 
 
-def element(data: bytes, dtype: np.dtype[Any], found: Any) -> Any:
-    """Return the element that some bytes are.
+def element(data: bytes, dtype: np.dtype[Any], value: Any) -> Any:
+    """Return the element of a dtype that has some bytes.
 
     Parameters
     ----------
-    found : JSON value
-        What they were made of, for the error.
+    data : bytes
+        As many bytes as an element has.
+    dtype : numpy.dtype
+        The type of the element.
+    value : JSON value
+        The fill value in the document, for the error.
 
     Raises
     ------
     MetadataError
-        If they are none: a field of text may hold no characters.
+        If the bytes are no element: those of a text may not be characters.
     """
-    value = np.frombuffer(data, dtype)[0]
+    item = np.frombuffer(data, dtype)[0]
     try:
-        value.item()
+        item.item()
     except (SystemError, ValueError) as error:
-        raise bad_fill(found, f"base64 of a value of {dtype}") from error
-    return value
+        raise bad_fill(value, f"base64 of a value of {dtype}") from error
+    return item
 
 
 def render_v2(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the JSON value of a v2 fill value."""
+    """Return a fill value as v2's JSON value."""
     if value is None:
         return None
     if dtype.hasobject:
@@ -420,5 +433,5 @@ def render_v2(value: Any, dtype: np.dtype[Any]) -> Any:
         return int(value.view("i8"))
     if dtype.kind == "U":
         return str(value)
-    # Padded with zeros also for S, which A-30 leaves open: some readers want all bytes.
+    # Values of type S are padded with zeros, too: A-30 leaves it open, and some readers need it.
     return base64.b64encode(np.asarray(value, dtype).tobytes()).decode()

@@ -1,4 +1,4 @@
-"""Users' values as arrays, also of the generic unit of time, which NumPy 2.5 deprecates."""
+"""Users' values as arrays, also in the generic unit of time, which NumPy 2.5 deprecates."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ import numpy as np
 
 
 def as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
-    """Return a user's value as an array of a dtype, as NumPy makes it.
+    """Return a user's value as an array of a dtype, by NumPy's rules.
 
-    NumPy 2.5 warns where it makes a time of the generic unit from a count or a text, and will
-    refuse it; but arrays of this unit are stored. Their counts are therefore taken as they are.
+    NumPy 2.5 deprecates the conversion of counts and texts to times in the generic unit, and will
+    refuse it; but arrays with this unit exist. So their counts are reinterpreted as times here.
 
     Examples
     --------
@@ -24,10 +24,10 @@ def as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def _counts(value: Any, kind: str) -> np.ndarray | None:
-    """Return the counts of a unit of time that a value holds, or None if it holds others."""
-    found = np.asarray(value)
-    if found.dtype.kind in "SU":
-        # Every unit takes the text of a count, or "NaT", for the same count.
+    """Return a value as integer counts of a unit of time, or None if it is something else."""
+    array = np.asarray(value)
+    if array.dtype.kind in "SU":
+        # NumPy reads the text of a count, or "NaT", as the same count in every unit.
         times = np.array(value, f"{kind}8[s]")
         return times.view("i8") if kind == "m" or np.isnat(times).all() else None
-    return found if np.can_cast(found.dtype, np.int64) else None
+    return array if np.can_cast(array.dtype, np.int64) else None

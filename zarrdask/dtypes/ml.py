@@ -1,4 +1,4 @@
-"""The numbers of the package ml_dtypes: what NumPy can't tell of them, and how to get them."""
+"""The number types of the package ml_dtypes: their names, kinds, limits and rounding."""
 
 import math
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ import numpy as np
 
 from zarrdask.errors import UnsupportedError
 
-#: The names, which are also v3's, and how many bits of an element mean something. All but
-#: bfloat16 take one byte, of which these are the lowest bits.
+#: The names of the types, in ml_dtypes and in v3, and the number of bits that they use. All but
+#: bfloat16 take one byte, and use its lowest bits.
 BITS: Mapping[str, int] = {
     "bfloat16": 16,
     "float8_e3m4": 8,
@@ -32,15 +32,15 @@ BITS: Mapping[str, int] = {
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """Return the NumPy dtype of one of these types.
+    """Return the NumPy dtype with a name in `BITS`.
 
     Raises
     ------
     UnsupportedError
-        If the package is not installed, or too old.
+        If ml_dtypes is not installed, or is too old to have the type.
     """
     try:
-        found: np.dtype[Any] = np.dtype(getattr(import_module("ml_dtypes"), name))
+        dtype: np.dtype[Any] = np.dtype(getattr(import_module("ml_dtypes"), name))
     except (ImportError, AttributeError) as error:
         raise UnsupportedError(
             "this data type needs the package ml_dtypes",
@@ -48,17 +48,17 @@ def dtype_named(name: str) -> np.dtype[Any]:
             found=name,
             expected="pip install 'zarrdask[ml_dtypes]'",
         ) from error
-    return found
+    return dtype
 
 
 def name_of(dtype: np.dtype[Any]) -> str | None:
-    """Return the name if it is one of these types, in either byte order, else None."""
+    """Return the name of a type of ml_dtypes, in either byte order, or None for other types."""
     kind = dtype.type
     return kind.__name__ if kind.__module__ == "ml_dtypes" and kind.__name__ in BITS else None
 
 
 def kind_of(dtype: np.dtype[Any]) -> str:
-    """Return NumPy's letter for the kind of a dtype, also where NumPy itself says "V".
+    """Return NumPy's letter for the kind of a dtype; for types of ml_dtypes NumPy has only "V".
 
     >>> kind_of(np.dtype("<f4")), kind_of(np.dtype("V4"))
     ('f', 'V')
@@ -70,45 +70,45 @@ def kind_of(dtype: np.dtype[Any]) -> str:
 
 
 def limits(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Return the least and the greatest number of an integer type."""
+    """Return the smallest and the largest number of an integer type."""
     name = name_of(dtype)
     if name is None:
-        found = np.iinfo(dtype)
-        return int(found.min), int(found.max)
+        info = np.iinfo(dtype)
+        return int(info.min), int(info.max)
     bits = BITS[name]
     return (0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 def nearest(value: float, dtype: np.dtype[Any]) -> Any:
-    """Return the scalar of one of these float types that is nearest to a number, half to even.
+    """Return a number, rounded half to even, as a scalar of a float type of ml_dtypes.
 
     Raises
     ------
     OverflowError
-        If there is none: the number is beyond the largest, or the type has no such thing
-        (infinity, NaN, zero, a sign).
+        If the number is beyond the largest of the type, or the type has no infinity, NaN, zero or
+        negative numbers.
     """
     with np.errstate(all="ignore"):
-        found = np.asarray(_odd_float32(value)).astype(dtype)[()]
-        back = float(found)
+        scalar = np.asarray(_odd_float32(value)).astype(dtype)[()]
+        rounded = float(scalar)
     if math.isnan(value):
-        there = math.isnan(back)
+        is_representable = math.isnan(rounded)
     elif math.isinf(value):
-        there = back == value
+        is_representable = rounded == value
     else:
         largest = float(import_module("ml_dtypes").finfo(dtype).max)
-        there = abs(value) <= largest and math.isfinite(back)
-    if not there:
-        raise OverflowError(f"{dtype} has no {value}")
-    return found
+        is_representable = abs(value) <= largest and math.isfinite(rounded)
+    if not is_representable:
+        raise OverflowError(f"{dtype} can't represent {value}")
+    return scalar
 
 
 def _odd_float32(value: float) -> Any:
-    """Return a number as float32, rounded so that rounding once more errs no more (to odd)."""
-    found = np.float32(value)
-    back = float(found)
-    if back == value or math.isnan(value) or math.isinf(value):
-        return found
-    if abs(back) > abs(value):
-        found = np.nextafter(found, np.float32(0))
-    return (np.asarray(found).view("u4") | np.uint32(1)).view("f4")[()]
+    """Return a number as float32, rounded to odd, so that rounding it again is still exact."""
+    narrow = np.float32(value)
+    rounded = float(narrow)
+    if rounded == value or math.isnan(value) or math.isinf(value):
+        return narrow
+    if abs(rounded) > abs(value):
+        narrow = np.nextafter(narrow, np.float32(0))
+    return (np.asarray(narrow).view("u4") | np.uint32(1)).view("f4")[()]

@@ -1,6 +1,6 @@
 """Numbers narrower than NumPy's: bfloat16, float8, float6, float4, int4, int2 ... (C-68).
 
-In memory they are the types of the package ml_dtypes, which is optional.
+In memory they have the types of the package ml_dtypes, which is optional.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ import numpy as np
 
 from zarrdask.dtypes.base import DataType, check_configuration
 from zarrdask.dtypes.ml import dtype_named, name_of
-from zarrdask.dtypes.numeric import Plain
+from zarrdask.dtypes.numeric import CoreType
 
 
 @dataclass(frozen=True)
-class Narrow(Plain):
-    """A number of ml_dtypes, under the same name in v3."""
+class NarrowNumber(CoreType):
+    """A number type of ml_dtypes, which has the same name in v3."""
 
     def to_json(self) -> str:
         return str(name_of(self.dtype))

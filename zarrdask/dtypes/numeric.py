@@ -9,6 +9,7 @@ import numpy as np
 
 from zarrdask.dtypes.base import DataType, check_configuration
 from zarrdask.dtypes.fill_values import parse_v3, render_v3
+from zarrdask.dtypes.size import MAX_NUMPY_BYTES
 from zarrdask.errors import MetadataError
 
 NAMES = frozenset(
@@ -18,27 +19,25 @@ NAMES = frozenset(
         *("float16", "float32", "float64", "complex64", "complex128"),
     }
 )
-#: Other names of core types; never written.
+#: Other names of core types, which are read but never written.
 ALIASES = {"complex_float32": "complex64", "complex_float64": "complex128"}
 _RAW = re.compile(r"r([1-9]\d{0,10})")
-#: The largest element, in bytes, that NumPy can have.
-_MOST = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Plain(DataType):
-    """A type whose fill values are spelled as v3's core says for its dtype (C-31 to C-34)."""
+class CoreType(DataType):
+    """A type whose fill values have the spelling of v3's core specification (C-31 to C-34)."""
 
-    def parse_fill(self, found: Any) -> Any:
-        return parse_v3(found, self.dtype)
+    def parse_fill(self, value: Any) -> Any:
+        return parse_v3(value, self.dtype)
 
     def render_fill(self, value: Any) -> Any:
         return render_v3(value, self.dtype)
 
 
 @dataclass(frozen=True)
-class Scalar(Plain):
-    """A number or a truth value that NumPy has too, under the same name."""
+class Scalar(CoreType):
+    """A bool or number type that NumPy has under the same name."""
 
     def to_json(self) -> str:
         return self.dtype.name
@@ -54,8 +53,8 @@ class Scalar(Plain):
 
 
 @dataclass(frozen=True)
-class Raw(Plain):
-    """``r<bits>``: bytes without meaning, of one length (conformance B-36, C-34)."""
+class RawBytes(CoreType):
+    """``r<bits>``: uninterpreted bytes of fixed length (conformance B-36, C-34)."""
 
     def to_json(self) -> str:
         return f"r{self.dtype.itemsize * 8}"
@@ -64,16 +63,16 @@ class Raw(Plain):
     def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration)
         match = _RAW.fullmatch(name)
-        if match is None or int(match[1]) % 8 or int(match[1]) // 8 > _MOST:
+        if match is None or int(match[1]) % 8 or int(match[1]) // 8 > MAX_NUMPY_BYTES:
             raise MetadataError(
-                "a raw type has whole bytes",
+                "a raw type must have whole bytes",
                 key="data_type",
                 found=name,
-                expected="r and a multiple of 8 bits",
+                expected="r and the number of bits, a multiple of 8",
             )
         return cls(np.dtype(f"V{int(match[1]) // 8}"))
 
     @classmethod
     def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
-        plain = dtype.type is np.void and dtype.names is None and dtype.subdtype is None
-        return cls(dtype) if plain and dtype.itemsize else None
+        is_raw = dtype.type is np.void and dtype.names is None and dtype.subdtype is None
+        return cls(dtype) if is_raw and dtype.itemsize else None

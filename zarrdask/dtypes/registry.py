@@ -1,4 +1,4 @@
-"""Data types by name, and by NumPy dtype. Built-in ones are registered like anybody else's."""
+"""Data types by name, and by NumPy dtype. Built-in ones are registered like those of users."""
 
 import re
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ DATA_TYPES: Registry[type[DataTypeClass]] = Registry(
     "data_type",
     "zarrdask.data_types",
     dict.fromkeys([*NAMES, *ALIASES], f"{_HERE}.numeric:Scalar")
-    | dict.fromkeys(BITS, f"{_HERE}.narrow:Narrow")
-    | dict.fromkeys(PAIRS, f"{_HERE}.complex_pairs:Pair")
+    | dict.fromkeys(BITS, f"{_HERE}.narrow:NarrowNumber")
+    | dict.fromkeys(PAIRS, f"{_HERE}.complex_pairs:ComplexPair")
     | {
-        "r*": f"{_HERE}.numeric:Raw",
-        "numpy.datetime64": f"{_HERE}.datetime:Ticks",
-        "numpy.timedelta64": f"{_HERE}.datetime:Ticks",
+        "r*": f"{_HERE}.numeric:RawBytes",
+        "numpy.datetime64": f"{_HERE}.datetime:TimeCount",
+        "numpy.timedelta64": f"{_HERE}.datetime:TimeCount",
         "fixed_length_utf32": f"{_HERE}.text:FixedText",
         "null_terminated_bytes": f"{_HERE}.text:FixedBytes",
         "raw_bytes": f"{_HERE}.text:FixedBytes",
@@ -39,7 +39,7 @@ DATA_TYPES: Registry[type[DataTypeClass]] = Registry(
         "structured": f"{_HERE}.struct:Structured",
     },
 )
-#: Which types are asked, in this order, what they make of a NumPy dtype.
+#: The types that are tried, in this order, to store a NumPy dtype.
 _BY_DTYPE = (
     "bool",
     "r*",
@@ -52,20 +52,20 @@ _BY_DTYPE = (
 )
 
 
-def parse_data_type(found: Any) -> DataType:
+def parse_data_type(value: Any) -> DataType:
     """Return the data type that a v3 ``data_type`` describes: a name or an object (C-18).
 
     Raises
     ------
     MetadataError
-        If it is neither, or its configuration is wrong.
+        If the value is neither, or its configuration is not valid.
     UnsupportedError
         If the name is unknown: ``must_understand`` makes no difference here (C-14); or if the
         elements are too large.
     """
-    if isinstance(found, dict) and "fallback" in found:
-        return _parse_either(found)
-    definition = parse_definition(found, "data_type")
+    if isinstance(value, dict) and "fallback" in value:
+        return _parse_either(value)
+    definition = parse_definition(value, "data_type")
     name = definition.name
     kind = _find(name)
     if kind is None:
@@ -79,33 +79,33 @@ def _find(name: str) -> type[DataTypeClass] | None:
     return DATA_TYPES.get("r*" if _RAW.fullmatch(name) else name)
 
 
-def _parse_either(found: dict[str, Any]) -> DataType:
-    """Return the data type of an object with a fallback, as there were in 2023 (X-C11)."""
-    wanted = {name: value for name, value in found.items() if name != "fallback"}
-    other = found["fallback"]
-    others = other if isinstance(other, list) else [other]
-    name = parse_definition(wanted, "data_type").name
-    chosen = wanted if _find(name) is not None else None
-    for item in others if chosen is None else ():
+def _parse_either(value: dict[str, Any]) -> DataType:
+    """Return the data type of an object with a fallback, which drafts of 2023 had (X-C11)."""
+    preferred = {name: member for name, member in value.items() if name != "fallback"}
+    fallback = value["fallback"]
+    fallbacks = fallback if isinstance(fallback, list) else [fallback]
+    name = parse_definition(preferred, "data_type").name
+    selected = preferred if _find(name) is not None else None
+    for item in fallbacks if selected is None else ():
         if _find(parse_definition(item, "data_type fallback").name) is not None:
-            chosen = item
+            selected = item
             break
-    if chosen is None:
+    if selected is None:
         raise DATA_TYPES.unknown(name)
     report_deviation(
         "X-C11",
-        "a data type has no fallback",
+        "a data type must not have a fallback",
         key="data_type",
-        found=found,
-        warn=chosen is not wanted,
+        found=value,
+        warn=selected is not preferred,
     )
-    return parse_data_type(chosen)
+    return parse_data_type(selected)
 
 
 def of_dtype(dtype: np.dtype[Any]) -> DataType:
-    """Return the data type that a NumPy dtype is stored as.
+    """Return the data type that stores a NumPy dtype.
 
-    One that v3 has no name for can be used all the same, where the format has another way.
+    A dtype without a v3 name becomes a plain `DataType`, which v2 and the draft can still store.
 
     Examples
     --------
@@ -113,26 +113,26 @@ def of_dtype(dtype: np.dtype[Any]) -> DataType:
     ('float32', 'r24')
     """
     for name in _BY_DTYPE:
-        found = DATA_TYPES.find(name).from_dtype(dtype)
-        if found is not None:
-            return found
+        data_type = DATA_TYPES.find(name).from_dtype(dtype)
+        if data_type is not None:
+            return data_type
     return DataType(dtype)
 
 
-def find_data_type(wanted: Any) -> DataType:
-    """Return the data type that a user means.
+def find_data_type(value: Any) -> DataType:
+    """Return the data type for the `dtype` argument of a user.
 
     Parameters
     ----------
-    wanted : str, mapping, DataType or dtype_like
-        A name of v3 or an object (``{"name": ..., "configuration": ...}``), a data type, or
-        what NumPy takes for a dtype. What stands for text of any length (``str``, ``object``,
-        ``numpy.dtypes.StringDType()``) is ``string``, and the type `bytes` is ``bytes``.
+    value : str, mapping, DataType or dtype_like
+        A v3 name or object (``{"name": ..., "configuration": ...}``), a data type, or anything
+        that NumPy takes as a dtype. ``str``, ``object`` and ``numpy.dtypes.StringDType()``, text
+        of any length, become ``string``; the type `bytes` becomes ``bytes``.
 
     Raises
     ------
     MetadataError
-        If it is none of that, or its configuration is wrong.
+        If it is none of these, or its configuration is not valid.
     UnsupportedError
         If the elements are too large, or have no bytes.
 
@@ -141,18 +141,18 @@ def find_data_type(wanted: Any) -> DataType:
     >>> find_data_type("string") == find_data_type(str), find_data_type("<M8[s]").to_json()["name"]
     (True, 'numpy.datetime64')
     """
-    if isinstance(wanted, DataType):
-        return wanted
-    if isinstance(wanted, Mapping) and "name" in wanted:
-        return parse_data_type(dict(wanted))
-    if isinstance(wanted, str) and _find(wanted) is not None:
-        return parse_data_type(wanted)
-    if wanted is bytes:
+    if isinstance(value, DataType):
+        return value
+    if isinstance(value, Mapping) and "name" in value:
+        return parse_data_type(dict(value))
+    if isinstance(value, str) and _find(value) is not None:
+        return parse_data_type(value)
+    if value is bytes:
         return parse_data_type("bytes")
     try:
-        dtype = np.dtype(wanted)
+        dtype = np.dtype(value)
     except (TypeError, ValueError) as error:
-        raise MetadataError("not a data type", key="dtype", found=wanted) from error
+        raise MetadataError("this is not a data type", key="dtype", found=value) from error
     if dtype.itemsize or dtype.kind == "V":
         check_item_size(dtype.itemsize, "dtype")
     any_text = dtype.kind in "OT" or (dtype.kind == "U" and not dtype.itemsize)
@@ -160,13 +160,13 @@ def find_data_type(wanted: Any) -> DataType:
 
 
 def portable(data_type: DataType) -> DataType:
-    """Return a data type as v3 has it: in this computer's byte order, without gaps (C-69)."""
+    """Return a data type in v3's form: in native byte order, without gaps between fields (C-69)."""
     dtype = packed(data_type.dtype).newbyteorder("=")
     return data_type if dtype == data_type.dtype else of_dtype(dtype)
 
 
 def packed(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return a dtype whose fields, if it has any, follow one another without gaps.
+    """Return a dtype without gaps between its fields, if it has any.
 
     >>> packed(np.dtype("u1,f4", align=True)).itemsize
     5

@@ -1,10 +1,13 @@
-"""The sizes that the elements of a data type may have."""
+"""Limits for the size of the elements of a data type."""
 
 from zarrdask.errors import UnsupportedError
 
-#: In bytes. NumPy has elements of up to 2 GiB, and opening an array makes its fill value, so that
-#: a document of a few bytes could ask for as much memory. Records with an image in each are far
-#: smaller than this.
+#: The size of the largest element that NumPy can represent.
+MAX_NUMPY_BYTES = 2**31 - 1
+
+#: The size of the largest element that is read or written here. Opening an array allocates one
+#: element for its fill value, so that a document of a few bytes could ask for 2 GiB without this
+#: limit. Even records that hold an image each are far smaller.
 MAX_ITEM_BYTES = 2**26
 
 
@@ -14,14 +17,14 @@ def check_item_size(size: int, key: str) -> None:
     Parameters
     ----------
     size : int
-        In bytes.
+        The size of an element, in bytes.
     key : str
-        The member or argument that names the data type.
+        The member or argument that names the data type, for the error.
 
     Raises
     ------
     UnsupportedError
-        If it is 0, which leaves nothing to store, or more than `MAX_ITEM_BYTES`.
+        If the size is 0, so that there is nothing to store, or more than `MAX_ITEM_BYTES`.
     """
     if size == 0:
         raise UnsupportedError(

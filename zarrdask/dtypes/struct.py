@@ -1,4 +1,4 @@
-"""``struct``: named fields, packed one after another; and its older form (C-69, C-70)."""
+"""``struct``: named fields without gaps between them; and its older form (C-69, C-70)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,12 +18,12 @@ Fields = tuple[tuple[str, DataType], ...]
 
 @dataclass(frozen=True)
 class Struct(DataType):
-    """An element made of fields.
+    """A data type whose elements have named fields.
 
     Attributes
     ----------
     fields : tuple of (str, DataType)
-        In the order in which they are stored.
+        The names and types of the fields, in the order of their bytes.
     """
 
     fields: Fields = field(default=())
@@ -32,12 +32,12 @@ class Struct(DataType):
         fields = [{"name": name, "data_type": kind.to_json()} for name, kind in self.fields]
         return {"name": "struct", "configuration": {"fields": fields}}
 
-    def parse_fill(self, found: Any) -> Any:
+    def parse_fill(self, value: Any) -> Any:
         names = [name for name, _ in self.fields]
-        if not isinstance(found, dict) or set(found) != set(names):
-            raise bad_fill(found, f"an object with a fill value for each of {', '.join(names)}")
-        # As bytes: an assignment to a field can change the payload of a NaN.
-        parts = (np.asarray(kind.parse_fill(found[name]), kind.dtype) for name, kind in self.fields)
+        if not isinstance(value, dict) or set(value) != set(names):
+            raise bad_fill(value, f"an object with a fill value for each of {', '.join(names)}")
+        # Joined as bytes, because an assignment to a field can change the payload of a NaN.
+        parts = (np.asarray(kind.parse_fill(value[name]), kind.dtype) for name, kind in self.fields)
         return np.frombuffer(b"".join(part.tobytes() for part in parts), self.dtype)[0]
 
     def render_fill(self, value: Any) -> dict[str, Any]:
@@ -49,20 +49,20 @@ class Struct(DataType):
         return cls._of([cls._parse_field(item) for item in _listed(name, configuration["fields"])])
 
     @classmethod
-    def _parse_field(cls, found: Any) -> tuple[Any, Any]:
-        """Return the name and the type of a field, as the document has them."""
-        if not isinstance(found, dict) or set(found) != {"name", "data_type"}:
-            raise _bad_field(found, '{"name": ..., "data_type": ...}')
-        return found["name"], found["data_type"]
+    def _parse_field(cls, value: Any) -> tuple[Any, Any]:
+        """Return the JSON values of a field's name and type."""
+        if not isinstance(value, dict) or set(value) != {"name", "data_type"}:
+            raise _bad_field(value, '{"name": ..., "data_type": ...}')
+        return value["name"], value["data_type"]
 
     @classmethod
-    def _of(cls, found: list[tuple[Any, Any]]) -> Self:
-        _check_names([name for name, _ in found])
-        fields = tuple((name, parse_data_type(kind)) for name, kind in found)
+    def _of(cls, named_types: list[tuple[Any, Any]]) -> Self:
+        _check_names([name for name, _ in named_types])
+        fields = tuple((name, parse_data_type(kind)) for name, kind in named_types)
         for name, kind in fields:
             if kind.dtype.hasobject:
                 raise MetadataError(
-                    "a field has a fixed size",
+                    "a field must have a data type of fixed size",
                     key=f"data_type field {name}",
                     found=kind.to_json(),
                     expected="a data type of fixed size",
@@ -76,47 +76,52 @@ class Struct(DataType):
         if not dtype.names or dtype.hasobject or dtype != packed(dtype):
             return None
         fields = tuple((name, of_dtype(dtype[name])) for name in dtype.names)
-        # Those of several elements, and those that v3 has no name for.
-        odd = any(type(kind) is DataType for _, kind in fields)
-        return None if odd else cls(dtype, fields)
+        # Fields of several elements, and those of types without a v3 name, can't be stored.
+        unnamed = any(type(kind) is DataType for _, kind in fields)
+        return None if unnamed else cls(dtype, fields)
 
 
 @dataclass(frozen=True)
 class Structured(Struct):
-    """``structured``, as zarr-python 3.1 writes it: read, and written as ``struct`` (C-70)."""
+    """``structured``, which zarr-python 3.1 writes; written again, it becomes ``struct`` (C-70)."""
 
     @classmethod
-    def _parse_field(cls, found: Any) -> tuple[Any, Any]:
-        if not isinstance(found, list) or len(found) != 2:
-            raise _bad_field(found, "[name, data type]")
-        return found[0], found[1]
+    def _parse_field(cls, value: Any) -> tuple[Any, Any]:
+        if not isinstance(value, list) or len(value) != 2:
+            raise _bad_field(value, "[name, data type]")
+        return value[0], value[1]
 
-    def parse_fill(self, found: Any) -> Any:
-        if isinstance(found, dict):
-            return super().parse_fill(found)
+    def parse_fill(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return super().parse_fill(value)
         expected = f"base64 of {self.dtype.itemsize} bytes"
-        data = parse_base64(found, expected)
+        data = parse_base64(value, expected)
         if len(data) != self.dtype.itemsize:
-            raise bad_fill(found, f"{expected}, not {len(data)}")
+            raise bad_fill(value, f"{expected}, not {len(data)}")
         stored = self.dtype.newbyteorder("<")
-        return np.array(element(data, stored, found), stored).astype(self.dtype)[()]
+        return np.array(element(data, stored, value), stored).astype(self.dtype)[()]
 
 
-def _listed(name: str, found: Any) -> list[Any]:
-    if not isinstance(found, list) or not found:
+def _listed(name: str, value: Any) -> list[Any]:
+    if not isinstance(value, list) or not value:
         raise MetadataError(
-            "not fields", key=f"data_type {name}", found=found, expected="a list of at least one"
+            "these are not fields",
+            key=f"data_type {name}",
+            found=value,
+            expected="a list of at least one",
         )
-    return found
+    return value
 
 
-def _bad_field(found: Any, expected: str) -> MetadataError:
-    return MetadataError("not a field", key="data_type field", found=found, expected=expected)
+def _bad_field(value: Any, expected: str) -> MetadataError:
+    return MetadataError(
+        "this is not a field", key="data_type field", found=value, expected=expected
+    )
 
 
 def _check_names(names: list[Any]) -> None:
-    known: set[str] = set()
+    seen: set[str] = set()
     for name in names:
-        if not isinstance(name, str) or not name or name in known:
+        if not isinstance(name, str) or not name or name in seen:
             raise _bad_field(name, "a name that is not empty and that no other field has")
-        known.add(name)
+        seen.add(name)

@@ -1,4 +1,4 @@
-"""Text and bytes, of a fixed length and of any (conformance C-34, C-68)."""
+"""Text and bytes of fixed and of variable length (conformance C-34, C-68)."""
 
 import base64
 from collections.abc import Mapping
@@ -9,10 +9,9 @@ import numpy as np
 
 from zarrdask.dtypes.base import DataType, check_configuration, integer
 from zarrdask.dtypes.fill_values import bad_fill
+from zarrdask.dtypes.size import MAX_NUMPY_BYTES
 from zarrdask.errors import MetadataError
 
-#: The largest element, in bytes, that NumPy can have.
-MOST_BYTES = 2**31 - 1
 _KINDS = {"null_terminated_bytes": "S", "raw_bytes": "V"}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
@@ -25,11 +24,11 @@ class FixedText(DataType):
         settings = {"length_bytes": self.dtype.itemsize}
         return {"name": "fixed_length_utf32", "configuration": settings}
 
-    def parse_fill(self, found: Any) -> Any:
-        most = self.dtype.itemsize // 4
-        if not isinstance(found, str) or len(found) > most:
-            raise bad_fill(found, f"a text of at most {most} characters")
-        return np.array(found, self.dtype.newbyteorder("="))[()]
+    def parse_fill(self, value: Any) -> Any:
+        max_characters = self.dtype.itemsize // 4
+        if not isinstance(value, str) or len(value) > max_characters:
+            raise bad_fill(value, f"a text of at most {max_characters} characters")
+        return np.array(value, self.dtype.newbyteorder("="))[()]
 
     def render_fill(self, value: Any) -> Any:
         return str(value)
@@ -37,10 +36,10 @@ class FixedText(DataType):
     @classmethod
     def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration, ("length_bytes",))
-        length = integer(name, configuration, "length_bytes", MOST_BYTES)
+        length = integer(name, configuration, "length_bytes", MAX_NUMPY_BYTES)
         if length % 4:
             raise MetadataError(
-                "a code point has four bytes",
+                "the length of a text must be a multiple of four bytes, as a code point has four",
                 key=f"data_type {name}",
                 found=length,
                 expected="a multiple of 4 as length_bytes",
@@ -54,21 +53,21 @@ class FixedText(DataType):
 
 @dataclass(frozen=True)
 class FixedBytes(DataType):
-    """``null_terminated_bytes`` and ``raw_bytes``: not registered, but written by zarr-python.
+    """``null_terminated_bytes`` and ``raw_bytes``, which zarr-python writes, but no one registered.
 
-    The first are NumPy's "S", without the zeros at their end. The second are NumPy's "V"; what
-    is created here is called by the core name of the same type, ``r<bits>``.
+    They are NumPy's "S", which drops zeros at the end, and "V". A new array of "V" here gets the
+    name that the core specification has for it, ``r<bits>``.
     """
 
     def to_json(self) -> dict[str, Any]:
         settings = {"length_bytes": self.dtype.itemsize}
         return {"name": _NAMES[self.dtype.kind], "configuration": settings}
 
-    def parse_fill(self, found: Any) -> Any:
+    def parse_fill(self, value: Any) -> Any:
         size = self.dtype.itemsize
-        data = parse_base64(found, f"base64 of {size} bytes")
+        data = parse_base64(value, f"base64 of {size} bytes")
         if len(data) > size or (self.dtype.kind == "V" and len(data) < size):
-            raise bad_fill(found, f"base64 of {size} bytes, not {len(data)}")
+            raise bad_fill(value, f"base64 of {size} bytes, not {len(data)}")
         return np.frombuffer(data.ljust(size, b"\0"), self.dtype)[0]
 
     def render_fill(self, value: Any) -> Any:
@@ -77,7 +76,7 @@ class FixedBytes(DataType):
     @classmethod
     def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration, ("length_bytes",))
-        length = integer(name, configuration, "length_bytes", MOST_BYTES)
+        length = integer(name, configuration, "length_bytes", MAX_NUMPY_BYTES)
         return cls(np.dtype(f"{_KINDS[name]}{length}"))
 
     @classmethod
@@ -87,30 +86,30 @@ class FixedBytes(DataType):
 
 @dataclass(frozen=True)
 class Text(DataType):
-    """``string``: text of any length; Python's own in memory."""
+    """``string``: text of any length, in memory as Python's `str`."""
 
     serializer: ClassVar[str] = "vlen-utf8"
 
     def to_json(self) -> str:
         return "string"
 
-    def parse_fill(self, found: Any) -> str:
-        if not isinstance(found, str):
-            raise bad_fill(found, "a string")
-        return found
+    def parse_fill(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise bad_fill(value, "a string")
+        return value
 
     def render_fill(self, value: Any) -> str:
         return str(value)
 
     def cast(self, value: Any) -> str:
-        """Return a text."""
+        """Return a user's fill value, which must be a text."""
         if not isinstance(value, str):
             raise bad_fill(value, "a text")
         return str(value)
 
     @property
     def default(self) -> str:
-        """The text of no length."""
+        """The empty text."""
         return ""
 
     @classmethod
@@ -120,18 +119,18 @@ class Text(DataType):
 
     @classmethod
     def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
-        # An object may be anything; who knows that it is text says so.
+        # An object can be anything, so that text has to be asked for by name.
         return None
 
 
 @dataclass(frozen=True)
 class Bytes(DataType):
-    """``bytes``: bytes of any number; Python's own in memory.
+    """``bytes``: bytes of any length, in memory as Python's `bytes`.
 
     Attributes
     ----------
     name : str
-        As it was read: zarr-python calls the type ``variable_length_bytes``.
+        The name in the document: zarr-python calls the type ``variable_length_bytes``.
     """
 
     name: str = "bytes"
@@ -141,26 +140,26 @@ class Bytes(DataType):
     def to_json(self) -> str:
         return self.name
 
-    def parse_fill(self, found: Any) -> bytes:
+    def parse_fill(self, value: Any) -> bytes:
         expected = "base64, or a list of integers from 0 to 255"
-        if not isinstance(found, list):
-            return parse_base64(found, expected)
-        if any(type(n) is not int or not 0 <= n <= 255 for n in found):
-            raise bad_fill(found, expected)
-        return bytes(found)
+        if not isinstance(value, list):
+            return parse_base64(value, expected)
+        if any(type(n) is not int or not 0 <= n <= 255 for n in value):
+            raise bad_fill(value, expected)
+        return bytes(value)
 
     def render_fill(self, value: Any) -> str:
         return base64.b64encode(value).decode()
 
     def cast(self, value: Any) -> bytes:
-        """Return bytes."""
+        """Return a user's fill value, which must be bytes."""
         if not isinstance(value, bytes | bytearray):
             raise bad_fill(value, "bytes")
         return bytes(value)
 
     @property
     def default(self) -> bytes:
-        """No bytes."""
+        """The empty bytes."""
         return b""
 
     @classmethod
@@ -173,17 +172,17 @@ class Bytes(DataType):
         return None
 
 
-def parse_base64(found: Any, expected: str) -> bytes:
-    """Return the bytes that a base64 string stands for.
+def parse_base64(value: Any, expected: str) -> bytes:
+    """Return the bytes of a fill value in base64.
 
     Raises
     ------
     MetadataError
-        If it is none.
+        If the value is not a text in base64.
     """
-    if not isinstance(found, str):
-        raise bad_fill(found, expected)
+    if not isinstance(value, str):
+        raise bad_fill(value, expected)
     try:
-        return base64.b64decode(found, validate=True)
+        return base64.b64decode(value, validate=True)
     except ValueError as error:
-        raise bad_fill(found, expected) from error
+        raise bad_fill(value, expected) from error

@@ -15,37 +15,43 @@ _MICRO = str.maketrans("\u03bc\u00b5", "uu")
 _EXPECTED = "a NumPy typestr such as '<f4' or '|b1', or a list of fields"
 
 
-def parse_dtype(found: Any, key: str = "dtype") -> np.dtype[Any]:
-    """Return the NumPy dtype of a ``.zarray`` dtype (conformance A-19 to A-28).
+def parse_dtype(value: Any, key: str = "dtype") -> np.dtype[Any]:
+    """Return the NumPy dtype for the ``dtype`` of a ``.zarray`` (conformance A-19 to A-28).
 
     Raises
     ------
     MetadataError
-        If it is no typestr or field list, or its byte order or unit is missing.
+        If the value is not a typestr or field list, or its byte order or unit is missing.
     UnsupportedError
         If NumPy has no such type, or its elements are too large.
     """
-    if isinstance(found, str):
-        return _parse_typestr(found, key)
-    if isinstance(found, list) and found:
-        fields = [_parse_field(field, key) for field in found]
+    if isinstance(value, str):
+        return _parse_typestr(value, key)
+    if isinstance(value, list) and value:
+        fields = [_parse_field(field, key) for field in value]
         try:
             check_item_size(sum(np.dtype([field]).itemsize for field in fields), key)
             return np.dtype(fields)
         except (TypeError, ValueError) as error:
-            raise MetadataError(f"not a data type: {error}", key=key, found=found) from error
-    raise MetadataError("not a data type", key=key, found=found, expected=_EXPECTED)
+            raise MetadataError(
+                f"this is not a data type: {error}", key=key, found=value
+            ) from error
+    raise MetadataError("this is not a data type", key=key, found=value, expected=_EXPECTED)
 
 
 def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
-    plain = text.translate(_MICRO)
-    match = _TYPESTR.fullmatch(plain)
+    typestr = text.translate(_MICRO)
+    match = _TYPESTR.fullmatch(typestr)
     if match is None:
-        raise MetadataError("not a data type", key=key, found=text, expected=_EXPECTED)
+        raise MetadataError("this is not a data type", key=key, found=text, expected=_EXPECTED)
     order, kind, size, unit = match.groups()
     if order != "|" and (kind in "bSVO" or size == "1"):
         report_deviation(
-            "A-20", "no byte order here", key=key, found=text, expected=f"'|{kind}{size}'"
+            "A-20",
+            "a type of one byte, or without numbers, has no byte order",
+            key=key,
+            found=text,
+            expected=f"'|{kind}{size}'",
         )
     if kind == "O":
         return np.dtype(object)
@@ -55,7 +61,7 @@ def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
                 "a datetime or timedelta needs its unit", key=key, found=text, expected="'<M8[ns]'"
             )
     elif unit is not None:
-        raise MetadataError("only datetimes have a unit", key=key, found=text)
+        raise MetadataError("only datetime and timedelta types have a unit", key=key, found=text)
     if order == "|" and kind in "iufcmMU" and size not in ("1", "0"):
         raise MetadataError(
             "the byte order is missing", key=key, found=text, expected="'<' or '>' before the type"
@@ -63,7 +69,7 @@ def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
     if not size.strip("0"):
         raise MetadataError("the item size is missing", key=key, found=text, expected=_EXPECTED)
     try:
-        dtype = np.dtype(plain)
+        dtype = np.dtype(typestr)
     except (TypeError, ValueError) as error:
         raise UnsupportedError("NumPy has no such data type", key=key, found=text) from error
     check_item_size(dtype.itemsize, key)
@@ -78,7 +84,10 @@ def _parse_field(field: Any, key: str) -> tuple[Any, ...]:
         or not field[0]
     ):
         raise MetadataError(
-            "not a field", key=key, found=field, expected="[name, data type] or [..., shape]"
+            "this is not a field",
+            key=key,
+            found=field,
+            expected="[name, data type] or [..., shape]",
         )
     dtype = parse_dtype(field[1], f"{key}.{field[0]}")
     if len(field) == 2:
@@ -86,18 +95,21 @@ def _parse_field(field: Any, key: str) -> tuple[Any, ...]:
     shape = field[2] if isinstance(field[2], list) else [field[2]]
     if any(type(n) is not int or n < 0 for n in shape):
         raise MetadataError(
-            "not the shape of a field", key=key, found=field[2], expected="a list of integers"
+            "this is not the shape of a field",
+            key=key,
+            found=field[2],
+            expected="a list of integers",
         )
     return field[0], dtype, tuple(shape)
 
 
 def render_dtype(dtype: np.dtype[Any]) -> str | list[Any]:
-    """Return what ``.zarray`` says for a NumPy dtype.
+    """Return the ``dtype`` of a ``.zarray`` for a NumPy dtype.
 
     Raises
     ------
     UnsupportedError
-        If v2 has no name for it.
+        If v2 has no name for the dtype.
 
     Examples
     --------
@@ -115,10 +127,10 @@ def render_dtype(dtype: np.dtype[Any]) -> str | list[Any]:
         raise UnsupportedError("v2 has no name for this data type", key="dtype", found=str(dtype))
     if dtype.isbuiltin == 2:
         raise UnsupportedError("v2 has no name for this data type", key="dtype", found=dtype.name)
-    return _checked(dtype)
+    return _typestr(dtype)
 
 
-def _checked(dtype: np.dtype[Any]) -> str:
+def _typestr(dtype: np.dtype[Any]) -> str:
     if dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic":
         raise MetadataError("a datetime needs its unit", key="dtype", found=str(dtype))
     if not dtype.itemsize:

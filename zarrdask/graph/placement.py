@@ -5,7 +5,7 @@ from typing import Any
 
 from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.grids.base import Shape
-from zarrdask.indexing.selection import Region, basic, beyond, named, pick_size
+from zarrdask.indexing.selection import Region, basic, first_out_of_bounds, index_by_name, pick_size
 from zarrdask.metadata.chunking import GridLike
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.plan.align import Chunks, even
@@ -99,7 +99,7 @@ def find_region(region: Any, metadata: ArrayMetadata) -> Region:
         )
     try:
         if isinstance(region, Mapping):
-            region = named(region, metadata.dimension_names)
+            region = index_by_name(region, metadata.dimension_names)
         selection = basic(() if region is None else region, metadata.shape)
     except SelectionError as error:
         raise error.within("region") from error.__cause__
@@ -108,7 +108,7 @@ def find_region(region: Any, metadata: ArrayMetadata) -> Region:
         raise SelectionError(
             "a region is made of slices without a step", key="region", found=region
         )
-    outside = beyond(() if region is None else region, metadata.shape)
+    outside = first_out_of_bounds(() if region is None else region, metadata.shape)
     if outside is not None:
         axis, pick = outside
         raise SelectionError(

@@ -16,7 +16,7 @@ from zarrdask.execution.client import check_visible
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import Handle, Source, compose_axis, identity
 from zarrdask.grids.base import Axis, Shape
-from zarrdask.indexing.selection import Region, basic, beyond, is_basic, pick_size
+from zarrdask.indexing.selection import Region, basic, first_out_of_bounds, is_basic, pick_size
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
@@ -104,7 +104,7 @@ def from_zarr(
         strict=strict,
     )
     selection = basic(() if region is None else region, array.shape)
-    outside = None if region is None else beyond(region, array.shape)
+    outside = None if region is None else first_out_of_bounds(region, array.shape)
     if outside is not None:
         warnings.warn(
             f"region={region!r} goes beyond the array along axis {outside[0]}, which has "

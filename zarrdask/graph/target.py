@@ -26,9 +26,10 @@ from zarrdask.hierarchy.replace import Stage, can_stage
 from zarrdask.indexing.selection import Region, whole_region
 from zarrdask.metadata import detect
 from zarrdask.metadata.chunking import GridLike
-from zarrdask.metadata.create import ArrayOptions, plan_array
+from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open import check_mode, open_array

@@ -10,7 +10,7 @@ from zarrdask.graph.read import from_zarr
 from zarrdask.graph.target import Destination, How, find_destination
 from zarrdask.graph.write_job import batches, begin, check_deferrable, do, known, later
 from zarrdask.metadata.chunking import GridLike
-from zarrdask.metadata.create import ArrayOptions
+from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import open_group
 from zarrdask.nodes.options import check_options

@@ -12,13 +12,13 @@ Shape = tuple[int, ...]
 
 Index = tuple[int, ...]
 
-#: The chunks along one axis: their one length, or the sorted boundaries between them, from 0 to
-#: the end of the last chunk (int64).
+#: The chunks along one axis: their length, if all have the same, or their sorted boundaries, from 0
+#: to the end of the last chunk (int64).
 Axis = int | np.ndarray
 
 
 class ChunkGrid(Protocol):
-    """What a chunk grid can do. They are frozen, equal by value, hashable, and pickle."""
+    """The interface of chunk grids. A grid is frozen, hashable, equal by value, and pickles."""
 
     @property
     def shape(self) -> Shape:
@@ -26,7 +26,7 @@ class ChunkGrid(Protocol):
 
     @property
     def chunk_shape(self) -> Shape:
-        """The shape of all chunks; where they differ, the largest length along each axis."""
+        """The shape of the chunks; if they differ, the largest length along each axis."""
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -34,43 +34,43 @@ class ChunkGrid(Protocol):
 
     @property
     def is_regular(self) -> bool:
-        """Whether all chunks have one shape: then `axes` is `chunk_shape`."""
+        """Whether all chunks have the same shape; `axes` is `chunk_shape` then."""
 
     @property
     def counts(self) -> Shape:
-        """How many chunks lie along each axis."""
+        """The number of chunks along each axis."""
 
     @property
     def size(self) -> int:
-        """How many chunks there are."""
+        """The number of chunks."""
 
     def indices(self) -> Iterator[Index]:
         """Yield every chunk index, last axis fastest."""
 
     def start(self, index: Index) -> Index:
-        """Where the chunk begins, in elements; for the index after the last, where that ends."""
+        """Return the first element of a chunk; for the index after the last, the end of that."""
 
     def shape_of(self, index: Index) -> Shape:
-        """Return the shape of a chunk, as it is stored: it may hang over the array."""
+        """Return the shape in which a chunk is stored: it may extend beyond the array."""
 
     def resize(self, shape: Shape) -> "ChunkGrid":
-        """Return the grid of an array that was given another shape; chunks in both stay."""
+        """Return the grid of the array in another shape; chunks that both shapes have stay."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the grid's v3 metadata, ``{"name": ..., "configuration": ...}``."""
 
 
 class ChunkGridClass(Protocol):
-    """A chunk grid class, as the registry sees it."""
+    """The interface of chunk grid classes, which the registry holds."""
 
     @classmethod
     def from_configuration(cls, configuration: Mapping[str, Any], shape: Shape) -> ChunkGrid:
-        """Return the grid of an array for its v3 configuration.
+        """Return the grid of an array from its v3 configuration.
 
         Raises
         ------
         MetadataError
-            If it is wrong, or does not fit the shape.
+            If the configuration is not valid, or does not fit the shape.
         """
 
 
@@ -85,50 +85,59 @@ GRIDS: Registry[type[ChunkGridClass]] = Registry(
 )
 
 
-def parse_grid(found: Any, shape: Shape) -> ChunkGrid:
+def parse_grid(value: Any, shape: Shape) -> ChunkGrid:
     """Return the grid that ``chunk_grid`` describes: a name or an object (conformance C-18).
 
     Raises
     ------
     MetadataError
-        If it is neither, or its configuration is wrong.
+        If the value is neither, or its configuration is not valid.
     UnsupportedError
         If the name is unknown: ``must_understand`` makes no difference here (C-14).
     """
-    definition = parse_definition(found, "chunk_grid")
+    definition = parse_definition(value, "chunk_grid")
     return GRIDS.find(definition.name).from_configuration(definition.configuration, shape)
 
 
-def check_axes(found: Sequence[Any], shape: Shape, key: str) -> None:
-    """Check that something has one entry for each axis.
+def check_axes(entries: Sequence[Any], shape: Shape, key: str) -> None:
+    """Check that a sequence has one entry for each axis.
+
+    Parameters
+    ----------
+    entries : sequence
+        A shape, or the chunk lengths along each axis.
+    shape : tuple of int
+        The shape of the array.
+    key : str
+        What `entries` is, for the error.
 
     Raises
     ------
     MetadataError
-        If it has more or less.
+        If the sequence has more or fewer entries.
     """
-    if len(found) != len(shape):
+    if len(entries) != len(shape):
         raise MetadataError(
             "there must be one length for each dimension",
             key=key,
-            found=found,
+            found=entries,
             expected=f"{len(shape)} for shape {shape}",
         )
 
 
 def extent_at(grid: ChunkGrid, index: Index) -> tuple[slice, ...]:
-    """Return what of an array lies in a chunk, which may hang over it.
+    """Return the region of the array that a chunk holds; the chunk may extend beyond the array.
 
     >>> from zarrdask.grids.regular import RegularGrid
     >>> extent_at(RegularGrid((5,), (3,)), (1,))
     (slice(3, 5, 1),)
     """
     places = zip(grid.start(index), grid.shape_of(index), grid.shape, strict=True)
-    return tuple(slice(at, min(at + length, size), 1) for at, length, size in places)
+    return tuple(slice(start, min(start + length, size), 1) for start, length, size in places)
 
 
 def extents(grid: ChunkGrid) -> Shape | tuple[Shape, ...]:
-    """Return the chunk shape; where chunks differ, what each holds of the array, along each axis.
+    """Return the chunk shape; if chunks differ, the lengths of all within the array, by axis.
 
     >>> from zarrdask.grids.rectilinear import RectilinearGrid
     >>> extents(RectilinearGrid((6, 6), ((1, 2, 4), 4)))

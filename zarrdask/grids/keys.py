@@ -1,4 +1,4 @@
-"""Chunk key encodings: a chunk's index <-> the key of its stored unit, relative to the array."""
+"""Chunk key encodings: a chunk's index <-> its key, relative to the array."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _SEPARATORS = {"default": "/", "v2": "."}
 
 
 class ChunkKeyEncoding(Protocol):
-    """What a chunk key encoding can do. They are frozen, equal by value, and pickle."""
+    """The interface of chunk key encodings. One is frozen, equal by value, and pickles."""
 
     def key(self, index: Index) -> str:
         """Return the key of a chunk, relative to its array."""
@@ -21,7 +21,7 @@ class ChunkKeyEncoding(Protocol):
         """Return the keys of many chunks of one array."""
 
     def index(self, key: str, ndim: int) -> Index | None:
-        """Return the index that a key belongs to, or None if it is no chunk key."""
+        """Return the chunk index that a key stands for, or None if it is no chunk key."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the encoding's v3 metadata, ``{"name": ..., "configuration": ...}``."""
@@ -29,14 +29,14 @@ class ChunkKeyEncoding(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChunkKeys:
-    """The two encodings of v3, of which v2 has one (conformance A-35, C-37, C-38).
+    """The two encodings of v3; v2 has the one of that name (conformance A-35, C-37, C-38).
 
     Attributes
     ----------
     name : {"default", "v2"}
-        ``default`` puts a "c" before the index.
+        Keys of ``default`` begin with a "c".
     separator : {"/", "."}
-        Between the parts.
+        The character between the parts of a key.
     """
 
     name: Literal["default", "v2"] = "default"
@@ -62,7 +62,7 @@ class ChunkKeys:
         return [form % index for index in indices]
 
     def index(self, key: str, ndim: int) -> Index | None:
-        """Return the index that a key belongs to, or None if it is no chunk key."""
+        """Return the chunk index that a key stands for, or None if it is no chunk key."""
         parts = key.split(self.separator)
         if self.name == "default":
             if parts[0] != "c":
@@ -79,12 +79,12 @@ class ChunkKeys:
 
 @dataclass(frozen=True, slots=True)
 class DraftKeys:
-    """The encoding of the v3 draft: a "c", and no separator after it (conformance B-46, B-47).
+    """The encoding of the v3 draft: a "c" without a separator after it (conformance B-46, B-47).
 
     Attributes
     ----------
     separator : {"/", "."}
-        Between the indices.
+        The character between the indices.
     """
 
     separator: Literal["/", "."] = "/"
@@ -105,16 +105,16 @@ class DraftKeys:
         return [form % index for index in indices]
 
     def index(self, key: str, ndim: int) -> Index | None:
-        """Return the index that a key belongs to, or None if it is no chunk key."""
+        """Return the chunk index that a key stands for, or None if it is no chunk key."""
         if not key.startswith("c"):
             return None
         if not ndim:
-            # Older software counts a chunk where there is but one.
+            # Older software writes an index for the one chunk of a 0-d array.
             return () if key in ("c", "c0") else None
         return parse_index(key[1:].split(self.separator), ndim)
 
     def to_json(self) -> dict[str, Any]:
-        """Raise an error: v3 has no such encoding."""
+        """Raise `UnsupportedError`, as v3 has no such encoding."""
         raise UnsupportedError(
             "only the draft of Zarr v3 has such chunk keys",
             key="chunk_key_encoding",
@@ -123,7 +123,7 @@ class DraftKeys:
 
 
 def parse_index(parts: Sequence[str], ndim: int) -> Index | None:
-    """Return the chunk index that the parts of a key spell, or None if they spell none."""
+    """Return the chunk index that the parts of a key stand for, or None if there is none."""
     if len(parts) != ndim or not all(p.isdecimal() and str(int(p)) == p for p in parts):
         return None
     return tuple(map(int, parts))
@@ -143,7 +143,7 @@ def _separated(name: Any, configuration: Mapping[str, Any]) -> ChunkKeys:
     separator = configuration.get("separator", _SEPARATORS[name])
     if separator not in ("/", ".") or set(configuration) - {"separator"}:
         raise MetadataError(
-            "not the configuration of a chunk key encoding",
+            "this is not the configuration of a chunk key encoding",
             key="chunk_key_encoding",
             found=dict(configuration),
             expected='{"separator": "/"} or {"separator": "."}',
@@ -159,15 +159,15 @@ KEY_ENCODINGS: Registry[Callable[[Mapping[str, Any]], ChunkKeyEncoding]] = Regis
 )
 
 
-def parse_keys(found: Any) -> ChunkKeyEncoding:
+def parse_keys(value: Any) -> ChunkKeyEncoding:
     """Return the encoding that ``chunk_key_encoding`` describes: a name or an object (C-18).
 
     Raises
     ------
     MetadataError
-        If it is neither, or its configuration is wrong.
+        If the value is neither, or its configuration is not valid.
     UnsupportedError
         If the name is unknown: ``must_understand`` makes no difference here (C-14).
     """
-    definition = parse_definition(found, "chunk_key_encoding")
+    definition = parse_definition(value, "chunk_key_encoding")
     return KEY_ENCODINGS.find(definition.name)(definition.configuration)

@@ -12,29 +12,37 @@ import numpy as np
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.grids.base import Axis, Index, Shape, check_axes
 from zarrdask.grids.regular import RegularGrid
-from zarrdask.grids.runs import Lengths, Run, expand, is_length, needed, parse_runs, render_runs
+from zarrdask.grids.runs import (
+    Lengths,
+    Run,
+    expand,
+    is_length,
+    parse_runs,
+    render_runs,
+    trim_last_run,
+)
 
 
 @dataclass(frozen=True)
 class RectilinearGrid:
-    """Chunks whose lengths along each axis differ (conformance C-39).
+    """A grid of chunks whose lengths along an axis may differ (conformance C-39).
 
-    Each chunk is stored in its own shape; the last ones may hang over the array, or lie outside
-    it (conformance C-41).
+    Each chunk is stored in its own shape; the last ones may extend beyond the array, or lie
+    outside it (conformance C-41).
 
     Parameters
     ----------
     shape : tuple of int
         The array's shape, in elements.
     chunk_lengths : tuple of (int or tuple of int)
-        For each axis the length of all its chunks, or of each of them. Kept in one form: axes
-        of equal lengths as an integer, without chunks outside the array that continue the
-        length before them.
+        For each axis the length of all its chunks, or of each of them. It is normalised, so that
+        equal grids compare equal: equal lengths become an integer, and chunks outside the array
+        that repeat the length before them are dropped.
 
     Raises
     ------
     MetadataError
-        If a length is not positive, or those of an axis don't reach its end.
+        If a length is not positive, or the chunks of an axis don't reach its end.
 
     Examples
     --------
@@ -48,17 +56,17 @@ class RectilinearGrid:
 
     def __post_init__(self) -> None:
         check_axes(self.chunk_lengths, self.shape, "chunk_shapes")
-        plain = tuple(map(_plain, self.chunk_lengths, self.shape))
-        object.__setattr__(self, "chunk_lengths", plain)
+        lengths = tuple(map(_plain, self.chunk_lengths, self.shape))
+        object.__setattr__(self, "chunk_lengths", lengths)
 
     @classmethod
     def from_configuration(
         cls, configuration: Mapping[str, Any], shape: Shape
     ) -> "RectilinearGrid":
-        found = configuration.get("chunk_shapes")
-        if set(configuration) != {"kind", "chunk_shapes"} or not isinstance(found, list):
+        chunk_shapes = configuration.get("chunk_shapes")
+        if set(configuration) != {"kind", "chunk_shapes"} or not isinstance(chunk_shapes, list):
             raise MetadataError(
-                "not the configuration of a rectilinear grid",
+                "this is not the configuration of a rectilinear grid",
                 key="chunk_grid",
                 found=dict(configuration),
                 expected='{"kind": "inline", "chunk_shapes": [...]}',
@@ -70,12 +78,15 @@ class RectilinearGrid:
                 found=configuration["kind"],
                 expected="'inline'",
             )
-        check_axes(found, shape, "chunk_shapes")
-        axes = [needed(parse_runs(item), size) for item, size in zip(found, shape, strict=True)]
+        check_axes(chunk_shapes, shape, "chunk_shapes")
+        axes = [
+            trim_last_run(parse_runs(item), size)
+            for item, size in zip(chunk_shapes, shape, strict=True)
+        ]
         return cls(shape, expand(axes))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the grid's v3 metadata; three equal lengths or more become a pair."""
+        """Return the grid's v3 metadata; three or more equal lengths become a pair."""
         shapes = [n if isinstance(n, int) else render_runs(n) for n in self.chunk_lengths]
         return {
             "name": "rectilinear",
@@ -89,12 +100,12 @@ class RectilinearGrid:
 
     @cached_property
     def is_regular(self) -> bool:
-        """Whether all chunks have one shape."""
+        """Whether all chunks have the same shape."""
         return all(isinstance(n, int) for n in self.chunk_lengths)
 
     @cached_property
     def counts(self) -> Shape:
-        """How many chunks lie along each axis; not those outside the array."""
+        """The number of chunks along each axis, without those outside the array."""
         return tuple(
             -(-size // axis) if isinstance(axis, int) else int(np.searchsorted(axis, size))
             for axis, size in zip(self.axes, self.shape, strict=True)
@@ -110,7 +121,7 @@ class RectilinearGrid:
 
     @property
     def size(self) -> int:
-        """How many chunks there are."""
+        """The number of chunks."""
         return prod(self.counts)
 
     def indices(self) -> Iterator[Index]:
@@ -118,7 +129,7 @@ class RectilinearGrid:
         return product(*map(range, self.counts))
 
     def start(self, index: Index) -> Index:
-        """Where the chunk begins, in elements."""
+        """Return the first element of a chunk."""
         return tuple(
             i * axis if isinstance(axis, int) else int(axis[i])
             for i, axis in zip(index, self.axes, strict=True)
@@ -132,11 +143,11 @@ class RectilinearGrid:
         )
 
     def resize(self, shape: Shape) -> "RectilinearGrid":
-        """Return the grid of an array that was given another shape.
+        """Return the grid of the array in another shape.
 
-        Along an axis that becomes longer, chunks of the last length are added. Those that one
-        that becomes shorter doesn't meet any more stay declared: whatever is stored at a key,
-        its shape never changes.
+        Along an axis that becomes longer, chunks of the last length are added. Along one that
+        becomes shorter, chunks outside the new shape stay declared, so that the shape of the
+        chunk at a key never changes.
 
         >>> grid = RectilinearGrid((6,), ((1, 2, 3),))
         >>> grid.resize((2,)).chunk_lengths, grid.resize((10,)).chunk_lengths
@@ -148,10 +159,11 @@ class RectilinearGrid:
 
 
 def make_grid(shape: Shape, chunk_lengths: tuple[Lengths, ...]) -> RegularGrid | RectilinearGrid:
-    """Return the regular grid of these chunks if there is one, else the rectilinear one.
+    """Return the regular grid with these chunk lengths if there is one, else the rectilinear one.
 
-    In a regular grid the last chunk of an axis may be shorter than the others, as Dask has it:
-    it is stored whole. In a rectilinear one every chunk is as long as it is said here.
+    In a regular grid the last length of an axis may be shorter than the others, as in Dask's
+    chunks: that chunk is stored in the full chunk shape. In a rectilinear grid every chunk is
+    stored in exactly the given length.
 
     >>> make_grid((10, 4), ((4, 4, 2), 2))
     RegularGrid(shape=(10, 4), chunk_shape=(4, 2))
@@ -164,7 +176,7 @@ def make_grid(shape: Shape, chunk_lengths: tuple[Lengths, ...]) -> RegularGrid |
 
 
 def _even(lengths: Lengths) -> int | None:
-    """Return the one length of all chunks but a shorter last one, if they have one."""
+    """Return the length that all chunks have, but for a shorter last one, or None."""
     if isinstance(lengths, int):
         return lengths
     if not lengths:
@@ -174,12 +186,15 @@ def _even(lengths: Lengths) -> int | None:
 
 
 def _plain(lengths: Lengths, size: int) -> Lengths:
-    """Return the one form of the chunks of an axis."""
+    """Return the normalised chunk lengths of an axis; see `RectilinearGrid`."""
     values = (lengths,) if isinstance(lengths, int) else tuple(lengths)
     for n in values:
         if not is_length(n):
             raise MetadataError(
-                "not a chunk length", key="chunk_shapes", found=n, expected="a positive integer"
+                "this is not a chunk length",
+                key="chunk_shapes",
+                found=n,
+                expected="a positive integer",
             )
     if isinstance(lengths, int):
         return lengths
@@ -189,7 +204,7 @@ def _plain(lengths: Lengths, size: int) -> Lengths:
             "the chunks don't reach the end of the axis",
             key="chunk_shapes",
             found=total,
-            expected=f"a sum of {size} at least, and below 2**63",
+            expected=f"a sum of at least {size}, and below 2**63",
         )
     count = len(values)
     while count > 1 and values[count - 1] == values[count - 2] and total - values[-1] >= size:
@@ -200,7 +215,7 @@ def _plain(lengths: Lengths, size: int) -> Lengths:
 
 
 def _longer(lengths: Lengths, size: int) -> int | list[Run]:
-    """Return the chunks along an axis, with as many more as it takes to reach its end."""
+    """Return the chunks along an axis, with more of the last length added to reach its end."""
     if isinstance(lengths, int):
         return lengths
     if not lengths:

@@ -13,19 +13,19 @@ from zarrdask.grids.runs import is_length
 
 @dataclass(frozen=True, slots=True)
 class RegularGrid:
-    """Chunks of one shape; those at the upper edges may hang over the array.
+    """A grid of chunks of one shape; those at the upper edges may extend beyond the array.
 
     Parameters
     ----------
     shape : tuple of int
         The array's shape, in elements.
     chunk_shape : tuple of int
-        The chunks' shape, in elements, as long as `shape` (conformance C-36, A-10).
+        The shape of a chunk, in elements, with as many axes as `shape` (conformance C-36, A-10).
 
     Raises
     ------
     MetadataError
-        If the lengths differ or a chunk is empty along an axis that is not.
+        If the numbers of axes differ, or a chunk is empty along an axis that is not.
     """
 
     shape: Shape
@@ -44,14 +44,14 @@ class RegularGrid:
         lengths = configuration.get("chunk_shape")
         if set(configuration) != {"chunk_shape"} or not isinstance(lengths, list):
             raise MetadataError(
-                "not the configuration of a regular grid",
+                "this is not the configuration of a regular grid",
                 key="chunk_grid",
                 found=dict(configuration),
                 expected='{"chunk_shape": [...]}',
             )
         if not all(map(is_length, lengths)):
             raise MetadataError(
-                "not a chunk shape",
+                "this is not a chunk shape",
                 key="chunk_shape",
                 found=lengths,
                 expected="a list of positive integers",
@@ -73,7 +73,7 @@ class RegularGrid:
 
     @property
     def counts(self) -> Shape:
-        """How many chunks lie along each axis.
+        """The number of chunks along each axis.
 
         >>> RegularGrid((5, 7), (2, 3)).counts
         (3, 3)
@@ -85,7 +85,7 @@ class RegularGrid:
 
     @property
     def size(self) -> int:
-        """How many chunks there are."""
+        """The number of chunks."""
         return prod(self.counts)
 
     def indices(self) -> Iterator[Index]:
@@ -93,7 +93,7 @@ class RegularGrid:
         return product(*map(range, self.counts))
 
     def start(self, index: Index) -> Index:
-        """Where the chunk begins, in elements."""
+        """Return the first element of a chunk."""
         return tuple(i * chunk for i, chunk in zip(index, self.chunk_shape, strict=True))
 
     def shape_of(self, index: Index) -> Shape:
@@ -101,5 +101,5 @@ class RegularGrid:
         return self.chunk_shape
 
     def resize(self, shape: Shape) -> "RegularGrid":
-        """Return the grid of an array that was given another shape."""
+        """Return the grid of the array in another shape."""
         return RegularGrid(shape, self.chunk_shape)

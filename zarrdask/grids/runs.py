@@ -1,4 +1,4 @@
-"""Lengths of chunks along an axis, as rectilinear grids declare them: with runs of equal ones."""
+"""Chunk lengths along an axis as rectilinear grids declare them: with runs of equal lengths."""
 
 from itertools import groupby
 from typing import Any, TypeGuard
@@ -7,38 +7,43 @@ from zarrdask.errors import MetadataError, UnsupportedError
 
 #: The chunks along an axis: one length for all, or the length of each.
 Lengths = int | tuple[int, ...]
-#: Equal lengths in turn: (length, how many).
+#: Chunks of equal length that follow one another: (length, number of chunks).
 Run = tuple[int, int]
 
-#: The most lengths that the axes of a grid may have together; where all chunks of an axis are of
-#: one length, that counts as one.
-MOST_LENGTHS = 2**22
+#: The maximum number of chunk lengths in a grid, over all axes. An axis whose chunks have one
+#: length is not counted. It bounds the memory that a small document can ask for.
+MAX_LENGTHS = 2**22
 
 
-def is_length(found: Any) -> TypeGuard[int]:
-    """Whether this is a chunk length, or a count, that metadata may have."""
-    return type(found) is int and 1 <= found < 2**63
+def is_length(value: Any) -> TypeGuard[int]:
+    """Whether a JSON value is a chunk length, or a count of chunks."""
+    return type(value) is int and 1 <= value < 2**63
 
 
-def parse_runs(found: Any) -> int | list[Run]:
-    """Return the chunks along an axis as they are declared (conformance C-39).
+def parse_runs(value: Any) -> int | list[Run]:
+    """Return the chunks along an axis from their declaration in a document (conformance C-39).
+
+    Parameters
+    ----------
+    value : int or list
+        The length of all chunks, or a list of lengths and of pairs ``[length, count]``.
 
     Raises
     ------
     MetadataError
-        If it is neither a length nor a list of lengths and of pairs of length and count.
+        If the value is neither.
 
     Examples
     --------
     >>> parse_runs(4), parse_runs([[1, 3], 3])
     (4, [(1, 3), (3, 1)])
     """
-    if is_length(found):
-        return found
-    if not isinstance(found, list):
-        raise _not_lengths(found)
+    if is_length(value):
+        return value
+    if not isinstance(value, list):
+        raise _not_lengths(value)
     runs = []
-    for item in found:
+    for item in value:
         pair = item if isinstance(item, list) else [item, 1]
         if len(pair) != 2 or not all(map(is_length, pair)):
             raise _not_lengths(item)
@@ -46,19 +51,20 @@ def parse_runs(found: Any) -> int | list[Run]:
     return runs
 
 
-def _not_lengths(found: Any) -> MetadataError:
+def _not_lengths(value: Any) -> MetadataError:
     return MetadataError(
-        "not chunk lengths",
+        "these are not chunk lengths",
         key="chunk_shapes",
-        found=found,
+        found=value,
         expected="a positive integer, or a list of them and of pairs [length, count]",
     )
 
 
-def needed(runs: int | list[Run], size: int) -> int | list[Run]:
-    """Return runs of which the last is no longer than it has to be; one length if all are equal.
+def trim_last_run(runs: int | list[Run], size: int) -> int | list[Run]:
+    """Return runs whose last has no more chunks than an axis of `size` needs.
 
-    So a count of 10**12 costs nothing where it stands for "and so on".
+    If all lengths are equal, the result is that length. Some writers declare a count of 10**12
+    to say "and so on"; it costs nothing then.
     """
     if isinstance(runs, int) or not runs:
         return runs
@@ -70,20 +76,20 @@ def needed(runs: int | list[Run], size: int) -> int | list[Run]:
 
 
 def expand(axes: list[int | list[Run]]) -> tuple[Lengths, ...]:
-    """Return each length by itself.
+    """Return the chunk lengths along each axis, with the runs written out.
 
     Raises
     ------
     UnsupportedError
-        If they are too many: a document may have any count.
+        If there are more than `MAX_LENGTHS`.
     """
     count = sum(times for runs in axes if not isinstance(runs, int) for _, times in runs)
-    if count > MOST_LENGTHS:
+    if count > MAX_LENGTHS:
         raise UnsupportedError(
-            "too many chunks of different lengths",
+            "the grid has too many chunks of different lengths",
             key="chunk_shapes",
             found=count,
-            expected=f"at most {MOST_LENGTHS}",
+            expected=f"at most {MAX_LENGTHS}",
         )
     return tuple(
         runs if isinstance(runs, int) else tuple(n for n, times in runs for _ in range(times))
@@ -92,7 +98,7 @@ def expand(axes: list[int | list[Run]]) -> tuple[Lengths, ...]:
 
 
 def render_runs(lengths: tuple[int, ...]) -> list[int | list[int]]:
-    """Return lengths as JSON: three equal ones or more become a pair.
+    """Return lengths as JSON, where three or more equal ones become a pair ``[length, count]``.
 
     >>> render_runs((1, 1, 1, 3))
     [[1, 3], 3]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from zarrdask import config
 from zarrdask.codecs.base import Json
-from zarrdask.compliance import note, strictness
+from zarrdask.compliance import strictness, warn_compliance
 from zarrdask.errors import MetadataError
 from zarrdask.metadata import consolidated, detect, v2, v3
 from zarrdask.metadata.json import Documents
@@ -130,7 +130,7 @@ def _drop(store: Store, groups: list[str]) -> list[_Dropped]:
             dropped.append(_Dropped(group, 2, flat))
         if document is not None:
             member = document.pop(consolidated.MEMBER)
-            store.set(f"{prefix}{v3.NAMES[0]}", consolidated.dump(document))
+            store.set(f"{prefix}{v3.NAMES[0]}", consolidated.dump_json(document))
             dropped.append(_Dropped(group, 3, member))
     return dropped
 
@@ -154,10 +154,12 @@ def _update(store: Store, dropped: _Dropped, path: str, *, whole: bool) -> None:
             entries = {p: d for p, d in entries.items() if not f"{start}{p}/".startswith(gone)}
         for each, documents in zip(paths, _read(store, paths, detect.NAMES), strict=True):
             below = each[len(start) :]
-            entries[below] = consolidated.parsed(each, documents)
+            entries[below] = consolidated.parse_documents(each, documents)
         entries = {below: documents for below, documents in entries.items() if documents}
         if consolidated.is_group(entries.get("", {})):
             for name, value in consolidated.render(zarr_format, entries).items():
                 store.set(start + name, value)
     except MetadataError as error:
-        note(f"{store.url}: consolidated metadata were dropped, as they can't be written: {error}")
+        warn_compliance(
+            f"{store.url}: consolidated metadata were dropped, as they can't be written: {error}"
+        )

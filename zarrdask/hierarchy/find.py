@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from zarrdask.compliance import note, report_deviation
+from zarrdask.compliance import report_deviation, warn_compliance
 from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError
 from zarrdask.hierarchy import diagnose, draft, nested
 from zarrdask.hierarchy.consolidated import ancestors
@@ -116,9 +116,9 @@ def parse_node(store: Store, path: str, documents: Documents) -> Metadata | None
             "the metadata are nested too deeply for what is left of Python's stack",
             key=node_location(store, path),
         ) from error
-    others = [] if found is None else detect.passed_over(documents, found)
+    others = [] if found is None else detect.ignored_documents(documents, found)
     if found is not None and others:
-        note(
+        warn_compliance(
             f"{node_location(store, path)}: metadata of two formats; Zarr {found.zarr_format} was "
             f"taken, {', '.join(others)} was not"
         )
@@ -258,7 +258,7 @@ def _find_consolidated(
 
 def _taken(store: Store, path: str, documents: Documents) -> tuple[Documents, Held | None]:
     try:
-        return forms.take(documents)
+        return forms.split_documents(documents)
     except ZarrdaskError as error:
         raise error.within(node_location(store, path)) from error.__cause__
 

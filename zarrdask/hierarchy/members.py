@@ -88,14 +88,14 @@ def documents_below(store: Store, path: str) -> forms.Entries:
         If the store can't be listed.
     """
     start = len(key_prefix(path))
-    found = {"": forms.parsed("", read_documents(store, [path], ANY.rounds(store))[0])}
+    found = {"": forms.parse_documents("", read_documents(store, [path], ANY.rounds(store))[0])}
     groups = [path]
     while groups:
         group = groups.pop(0)
         for name, documents in _members(store, group):
             node = join_path(group, name)
             below = node[start:]
-            found[below] = forms.parsed(below, documents)
+            found[below] = forms.parse_documents(below, documents)
             if forms.is_group(found[below]):
                 groups.append(node)
     return found

@@ -1,1 +1,1 @@
-"""Selections, and the parts of chunks that they meet. Pure."""
+"""Selections, and their projection on chunks. Pure."""

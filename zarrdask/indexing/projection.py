@@ -1,6 +1,6 @@
-"""Requests cut at chunk boundaries: which chunks, the part of each, and its place in the result.
+"""The projection of a request on chunks: which chunks, which part of each, and where it goes.
 
-The axes are independent, so a request that meets n chunks an axis costs n an axis to plan.
+Axes are projected one by one, so that the work grows with the number of chunks along each axis.
 """
 
 from bisect import bisect_right
@@ -17,18 +17,18 @@ from zarrdask.indexing.selection import Pick
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one pick takes of one chunk along one axis.
+    """The part of one chunk that a pick selects along one axis.
 
     Attributes
     ----------
     chunk : int
-        The chunk's index along the axis.
+        The index of the chunk along the axis.
     inside : slice or ndarray of int
-        The elements of the chunk, counted from its start.
+        The selected elements, counted from the start of the chunk.
     outside : slice or ndarray of int
-        Where they go in the result.
+        The place of these elements in the result.
     whole : bool
-        Whether `inside` is every element of the chunk, in order.
+        Whether `inside` selects every element of the chunk, in order.
     """
 
     chunk: int
@@ -38,69 +38,70 @@ class Part:
 
 
 class Points(NamedTuple):
-    """A pointwise request: one 1-d array of positions an axis; the result is 1-d."""
+    """A pointwise request: one 1-d array of positions for each axis; the result is 1-d."""
 
     coordinates: tuple[np.ndarray, ...]
 
 
-#: What is wanted of an array or of a chunk: one pick an axis (their outer product), or points.
+#: The elements to read or write of an array or chunk: the outer product of one pick for each axis,
+#: or points.
 Request = tuple[Pick, ...] | Points
 
 
-class Cuts(NamedTuple):
-    """A request, cut at chunk boundaries: three lists with an entry for each chunk that it meets.
+class Projection(NamedTuple):
+    """The chunks that a request touches, as three lists with one entry for each chunk.
 
     Attributes
     ----------
     indices : list of tuple of int
-        Which chunk.
+        The index of the chunk.
     insides : list of Request or None
-        What is wanted of it; None for all of it.
+        The requested elements of the chunk; None for all of them.
     outsides : list
-        The NumPy index of its place in the result.
+        The NumPy index of the place in the result.
     """
 
     indices: list[tuple[int, ...]]
     insides: list[Request | None]
     outsides: list[Any]
 
-    def some(self, start: int, stop: int) -> "Cuts":
-        """Return the entries from start to stop."""
-        part = slice(start, stop)
-        return Cuts(self.indices[part], self.insides[part], self.outsides[part])
+    def some(self, start: int, stop: int) -> "Projection":
+        """Return the entries from `start` to `stop`."""
+        entries = slice(start, stop)
+        return Projection(self.indices[entries], self.insides[entries], self.outsides[entries])
 
-    def ordered(self, key: Callable[[tuple[int, ...]], Any]) -> "Cuts":
-        """Return the entries in the order of a key of the chunk's index."""
+    def ordered(self, key: Callable[[tuple[int, ...]], Any]) -> "Projection":
+        """Return the entries, sorted by a function of the chunk's index."""
         keys = list(map(key, self.indices))
         order = sorted(range(len(keys)), key=keys.__getitem__)
-        return Cuts(
+        return Projection(
             [self.indices[i] for i in order],
             [self.insides[i] for i in order],
             [self.outsides[i] for i in order],
         )
 
 
-def cut(request: Request, axes: Sequence[Axis]) -> Cuts:
-    """Cut a request at the boundaries of the chunks along each axis."""
+def project(request: Request, axes: Sequence[Axis]) -> Projection:
+    """Return the projection of a request on the chunks along each axis."""
     if isinstance(request, Points):
-        return _cut_points(request, axes)
-    found = [parts(pick, axis) for pick, axis in zip(request, axes, strict=True)]
-    indices = list(product(*([p.chunk for p in axis] for axis in found)))
-    wholes = map(all, product(*([p.whole for p in axis] for axis in found)))
-    insides = product(*([p.inside for p in axis] for axis in found))
-    outsides: Iterable[Any] = product(*([p.outside for p in axis] for axis in found))
+        return _project_points(request, axes)
+    axes_parts = [axis_parts(pick, axis) for pick, axis in zip(request, axes, strict=True)]
+    indices = list(product(*([p.chunk for p in axis] for axis in axes_parts)))
+    wholes = map(all, product(*([p.whole for p in axis] for axis in axes_parts)))
+    insides = product(*([p.inside for p in axis] for axis in axes_parts))
+    outsides: Iterable[Any] = product(*([p.outside for p in axis] for axis in axes_parts))
     if not all(isinstance(pick, slice) for pick in request):
         outsides = map(numpy_index, outsides)
-    elif not found:
-        outsides = [...]  # a 0-d array indexed with () is no view of it
-    return Cuts(
+    elif not axes_parts:
+        outsides = [...]  # indexing a 0-d array with () gives a scalar, not a view
+    return Projection(
         indices,
         [None if whole else inside for whole, inside in zip(wholes, insides, strict=True)],
         list(outsides),
     )
 
 
-def _cut_points(points: Points, axes: Sequence[Axis]) -> Cuts:
+def _project_points(points: Points, axes: Sequence[Axis]) -> Projection:
     coordinates = points.coordinates
     numbers = np.stack([_numbers(c, axis) for c, axis in zip(coordinates, axes, strict=True)])
     order = np.lexsort(numbers[::-1])
@@ -111,29 +112,29 @@ def _cut_points(points: Points, axes: Sequence[Axis]) -> Cuts:
     insides: list[Request | None] = [
         Points(
             tuple(
-                c[group] - begin_of(i, axis)
+                c[group] - chunk_start(i, axis)
                 for c, i, axis in zip(coordinates, index, axes, strict=True)
             )
         )
         for group, index in zip(groups, indices, strict=True)
     ]
-    return Cuts(indices, insides, list(groups))
+    return Projection(indices, insides, list(groups))
 
 
 def _numbers(positions: np.ndarray, axis: Axis) -> np.ndarray:
-    """Return the chunks that positions lie in."""
+    """Return the numbers of the chunks that hold positions along an axis."""
     if isinstance(axis, int):
         return positions // axis
     return np.searchsorted(axis, positions, "right") - 1
 
 
-def begin_of(number: int, axis: Axis) -> int:
-    """Return where a chunk begins along an axis."""
+def chunk_start(number: int, axis: Axis) -> int:
+    """Return the first position of a chunk along an axis."""
     return number * axis if isinstance(axis, int) else int(axis[number])
 
 
 def numpy_index(request: Request) -> tuple[Any, ...]:
-    """Return the NumPy index that takes a request from an ndarray."""
+    """Return a request as an index of an ndarray."""
     if isinstance(request, Points):
         return request.coordinates
     if all(isinstance(pick, slice) for pick in request):
@@ -146,19 +147,19 @@ def _positions(pick: Pick) -> np.ndarray:
 
 
 def permute(request: Request, axes: tuple[int, ...]) -> Request:
-    """Return the request to an array whose axis i is axis ``axes[i]`` of this one."""
+    """Return the request for the transposed array, whose axis i is axis ``axes[i]`` of this one."""
     if isinstance(request, Points):
         return Points(tuple(request.coordinates[i] for i in axes))
     return tuple(request[i] for i in axes)
 
 
-def parts(pick: Pick, axis: Axis) -> list[Part]:
-    """Cut a pick at the boundaries of the chunks of one axis.
+def axis_parts(pick: Pick, axis: Axis) -> list[Part]:
+    """Split a pick at the boundaries of the chunks of one axis.
 
     Parameters
     ----------
     pick : slice or ndarray of int
-        As in `Selection`.
+        The selected positions, as in `Selection`.
     axis : int or ndarray of int
         The chunk length, in elements, or the boundaries of the chunks.
 
@@ -166,9 +167,9 @@ def parts(pick: Pick, axis: Axis) -> list[Part]:
 
     Examples
     --------
-    >>> [(p.chunk, p.inside, p.outside) for p in parts(slice(2, 4, 1), 3)]
+    >>> [(p.chunk, p.inside, p.outside) for p in axis_parts(slice(2, 4, 1), 3)]
     [(0, slice(2, 3, 1), slice(0, 1, 1)), (1, slice(0, 1, 1), slice(1, 2, 1))]
-    >>> [(p.chunk, p.inside) for p in parts(slice(2, 6, 1), np.array([0, 1, 4, 6]))]
+    >>> [(p.chunk, p.inside) for p in axis_parts(slice(2, 6, 1), np.array([0, 1, 4, 6]))]
     [(1, slice(1, 3, 1)), (2, slice(0, 2, 1))]
     """
     if not isinstance(pick, slice):
@@ -177,52 +178,52 @@ def parts(pick: Pick, axis: Axis) -> list[Part]:
 
 
 def _slice_parts(pick: slice, chunk: int) -> list[Part]:
-    """Cut a slice at the boundaries of chunks of one length."""
+    """Split a slice at the boundaries of chunks of one length."""
     start, stop, step = pick.start, pick.stop, pick.step
     if start >= stop:
         return []
-    found = []
-    at, taken = start, 0
-    while at < stop:
-        number = at // chunk
+    result = []
+    position, done = start, 0
+    while position < stop:
+        number = position // chunk
         begin = number * chunk
         end = min(begin + chunk, stop)
-        count = -(-(end - at) // step)
-        whole = step == 1 and at == begin and end == begin + chunk
-        inside = slice(at - begin, end - begin, step)
-        found.append(Part(number, inside, slice(taken, taken + count, 1), whole))
-        taken += count
-        at += count * step
-    return found
+        count = -(-(end - position) // step)
+        whole = step == 1 and position == begin and end == begin + chunk
+        inside = slice(position - begin, end - begin, step)
+        result.append(Part(number, inside, slice(done, done + count, 1), whole))
+        done += count
+        position += count * step
+    return result
 
 
 def _edge_parts(pick: slice, edges: np.ndarray) -> list[Part]:
-    """Cut a slice at boundaries: the same, but for where a chunk is found."""
+    """Split a slice at the given boundaries of chunks, whose lengths may differ."""
     start, stop, step = pick.start, pick.stop, pick.step
     if start >= stop:
         return []
     first = int(np.searchsorted(edges, start, "right")) - 1
     near = edges[first : int(np.searchsorted(edges, stop)) + 1].tolist()
-    found = []
-    at, taken, number = start, 0, 0
-    while at < stop:
-        number = bisect_right(near, at, number) - 1
+    result = []
+    position, done, number = start, 0, 0
+    while position < stop:
+        number = bisect_right(near, position, number) - 1
         begin, end = near[number], min(near[number + 1], stop)
-        count = -(-(end - at) // step)
-        whole = step == 1 and at == begin and end == near[number + 1]
-        inside = slice(at - begin, end - begin, step)
-        found.append(Part(first + number, inside, slice(taken, taken + count, 1), whole))
-        taken += count
-        at += count * step
-    return found
+        count = -(-(end - position) // step)
+        whole = step == 1 and position == begin and end == near[number + 1]
+        inside = slice(position - begin, end - begin, step)
+        result.append(Part(first + number, inside, slice(done, done + count, 1), whole))
+        done += count
+        position += count * step
+    return result
 
 
 def _position_parts(pick: np.ndarray, axis: Axis) -> list[Part]:
     numbers = _numbers(pick, axis)
     order = np.argsort(numbers, kind="stable")
-    found = []
+    result = []
     edges = np.nonzero(np.diff(numbers[order]))[0] + 1
     for group in np.split(order, edges) if len(order) else []:
         number = int(numbers[group[0]])
-        found.append(Part(number, pick[group] - begin_of(number, axis), group, whole=False))
-    return found
+        result.append(Part(number, pick[group] - chunk_start(number, axis), group, whole=False))
+    return result

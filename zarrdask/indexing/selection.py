@@ -1,7 +1,7 @@
-"""Selections: what the user asks for, in one normal form.
+"""Selections: NumPy-like indices in a normal form.
 
-Every selection is reduced to one *pick* an axis: a slice with a positive step, or an array of
-positions. `zarrdask.indexing.projection` takes it from there.
+Every index becomes one *pick* for each axis: a slice with a positive step, or an array of
+positions. `zarrdask.indexing.projection` finds the chunks that the picks touch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,13 +23,13 @@ class Selection:
     Attributes
     ----------
     picks : tuple
-        One slice (0 <= start <= stop <= size, step > 0) or sorted-or-not array of positions an
-        axis.
+        For each axis a slice (0 <= start <= stop <= size, step > 0), or an array of positions,
+        in any order.
     shape : tuple of int
-        The shape of what the picks give, before `finish`.
+        The shape of the picked elements, before `finish` is applied.
     finish : tuple
-        The basic index that turns it into what NumPy would give: drops axes that an integer
-        picked, turns round those with a negative step, adds new axes.
+        The basic index that turns the picked elements into NumPy's result: it drops axes that
+        an integer indexed, reverses those with a negative step, and adds new axes.
     """
 
     picks: tuple[Pick, ...]
@@ -38,7 +38,7 @@ class Selection:
 
     @property
     def slices(self) -> Region:
-        """The picks of a basic selection, which are all slices."""
+        """The picks of a basic selection, all of which are slices."""
         return cast(Region, self.picks)
 
     @property
@@ -48,7 +48,7 @@ class Selection:
 
 
 def pick_size(pick: Pick) -> int:
-    """How many elements a pick takes."""
+    """Return the number of elements that a pick selects."""
     if isinstance(pick, slice):
         return len(range(pick.start, pick.stop, pick.step))
     return len(pick)
@@ -60,70 +60,88 @@ def region_shape(region: Region) -> tuple[int, ...]:
 
 
 def whole_region(shape: tuple[int, ...]) -> Region:
-    """Return the region that is all of an array."""
+    """Return the region that covers an array."""
     return tuple(slice(0, size, 1) for size in shape)
 
 
-def named(picks: Mapping[str, Any], names: Sequence[str | None] | None) -> tuple[Any, ...]:
-    """Return the index that picks by the names of axes are: all of the other axes.
+def index_by_name(picks: Mapping[str, Any], names: Sequence[str | None] | None) -> tuple[Any, ...]:
+    """Return the index for entries given by the names of axes; other axes are selected whole.
+
+    Parameters
+    ----------
+    picks : mapping of str to object
+        The index entry for each named axis.
+    names : sequence of (str or None), optional
+        The dimension names of the array.
 
     Raises
     ------
     SelectionError
-        If a name is not that of one axis.
+        If not exactly one axis has a name.
 
     Examples
     --------
-    >>> named({"x": slice(2, 4)}, ("t", "x"))
+    >>> index_by_name({"x": slice(2, 4)}, ("t", "x"))
     (slice(None, None, None), slice(2, 4, None))
     """
-    known = list(names or ())
+    axis_names = list(names or ())
     for name in picks:
-        if known.count(name) != 1:
+        if axis_names.count(name) != 1:
             raise SelectionError(
-                "not the name of an axis" if name not in known else "several axes have this name",
+                "this is not the name of an axis"
+                if name not in axis_names
+                else "several axes have this name",
                 found=name,
-                expected=f"one of {known}" if names else "slices: the axes have no names",
+                expected=f"one of {axis_names}" if names else "slices: the axes have no names",
             )
-    return tuple(picks.get(name, slice(None)) if name else slice(None) for name in known)
+    return tuple(picks.get(name, slice(None)) if name else slice(None) for name in axis_names)
 
 
 def expand(index: Any, ndim: int, *, new_axes: bool = True) -> tuple[Any, ...]:
-    """Return the index as a tuple with the ellipsis written out: one entry an axis (and None's).
+    """Return an index as a tuple with the ellipsis written out: one entry for each axis, and None.
+
+    Parameters
+    ----------
+    index : object
+        What stands between the brackets of ``array[...]``.
+    ndim : int
+        The number of axes of the array.
+    new_axes : bool, default True
+        Whether the index may contain None, which adds an axis.
 
     Raises
     ------
     SelectionError
-        If there are more entries than axes, two ellipses, or a None where none may stand.
+        If there are more entries than axes, two ellipses, or a None that is not allowed.
     """
     entries = index if isinstance(index, tuple) else (index,)
-    given = sum(1 for e in entries if e is not None and e is not Ellipsis)
+    indexed = sum(1 for e in entries if e is not None and e is not Ellipsis)
     if not new_axes and any(e is None for e in entries):
         raise SelectionError("np.newaxis is not possible in this selection", found=index)
     if sum(e is Ellipsis for e in entries) > 1:
         raise SelectionError("an index can only have a single ellipsis ('...')", found=index)
-    if given > ndim:
+    if indexed > ndim:
         raise SelectionError(
             "too many indices", found=index, expected=f"at most {ndim} for this array"
         )
-    missing = (slice(None),) * (ndim - given)
+    missing = (slice(None),) * (ndim - indexed)
     if not any(e is Ellipsis for e in entries):
         return (*entries, *missing)
-    at = next(i for i, e in enumerate(entries) if e is Ellipsis)
-    return (*entries[:at], *missing, *entries[at + 1 :])
+    ellipsis = next(i for i, e in enumerate(entries) if e is Ellipsis)
+    return (*entries[:ellipsis], *missing, *entries[ellipsis + 1 :])
 
 
-def beyond(index: Any, shape: tuple[int, ...]) -> tuple[int, slice] | None:
-    """Return the first slice of an index that reaches beyond its axis, where NumPy cuts it.
+def first_out_of_bounds(index: Any, shape: tuple[int, ...]) -> tuple[int, slice] | None:
+    """Return the first slice of an index that reaches beyond its axis, which NumPy would clip.
 
     Returns
     -------
     (int, slice) or None
-        The axis and the slice as it is given; None if all slices lie within the array.
+        The axis and its slice; None if all slices lie within the array.
 
     Examples
     --------
-    >>> beyond((slice(2, 4), slice(0, 9)), (4, 8))
+    >>> first_out_of_bounds((slice(2, 4), slice(0, 9)), (4, 8))
     (1, slice(0, 9, None))
     """
     entries = [entry for entry in expand(index, len(shape)) if entry is not None]
@@ -136,7 +154,7 @@ def beyond(index: Any, shape: tuple[int, ...]) -> tuple[int, slice] | None:
 
 
 def is_integer(entry: Any) -> bool:
-    """Whether an index entry is one integer: of Python or NumPy (also 0-d), not a bool."""
+    """Whether an index entry is an integer: Python's, NumPy's or a 0-d array, but not a bool."""
     if isinstance(entry, np.ndarray):
         return entry.ndim == 0 and entry.dtype.kind in "iu"
     return isinstance(entry, int | np.integer) and not isinstance(entry, bool | np.bool_)
@@ -148,7 +166,7 @@ def position(entry: Any, axis: int, size: int) -> int:
     Raises
     ------
     SelectionError
-        If it is out of bounds.
+        If the index is out of bounds.
     """
     if not -size <= entry < size:
         raise SelectionError(
@@ -165,7 +183,7 @@ def basic(index: Any, shape: tuple[int, ...]) -> Selection:
     Raises
     ------
     SelectionError
-        If it is something else, or out of bounds.
+        If the index has other entries, or one is out of bounds.
     """
     picks: list[Pick] = []
     finish: list[Any] = []
@@ -176,12 +194,12 @@ def basic(index: Any, shape: tuple[int, ...]) -> Selection:
         axis = len(picks)
         size = shape[axis]
         if isinstance(entry, slice):
-            pick, turn = _slice(entry, axis, size)
+            pick, finisher = _slice(entry, axis, size)
             picks.append(pick)
-            finish.append(turn)
+            finish.append(finisher)
         elif is_integer(entry):
-            at = position(entry, axis, size)
-            picks.append(slice(at, at + 1, 1))
+            start = position(entry, axis, size)
+            picks.append(slice(start, start + 1, 1))
             finish.append(0)
         else:
             raise SelectionError(
@@ -193,7 +211,7 @@ def basic(index: Any, shape: tuple[int, ...]) -> Selection:
 
 
 def is_basic(index: Any) -> bool:
-    """Whether an index is made of integers, slices, an ellipsis and new axes only."""
+    """Whether an index has no other entries than integers, slices, ellipses and None."""
     entries = index if isinstance(index, tuple) else (index,)
     return all(e is None or e is Ellipsis or isinstance(e, slice) or is_integer(e) for e in entries)
 
@@ -201,14 +219,13 @@ def is_basic(index: Any) -> bool:
 def scalar_mask(index: Any) -> tuple[bool, tuple[Any, ...]] | None:
     """Return the 0-d mask of an index, and the index with a new axis in its place.
 
-    To NumPy, such a mask adds an axis, which has one element if the mask is true and none if it is
-    false.
+    To NumPy, such a mask adds an axis with one element if the mask is true, else with none.
 
     Returns
     -------
     tuple or None
-        None if the index has another number of such masks, or is not made of slices, an ellipsis
-        and new axes otherwise: NumPy moves the axis then.
+        None if the index does not have exactly one 0-d mask, or has entries other than slices, an
+        ellipsis and None beside it, for which NumPy puts the axis elsewhere.
 
     Examples
     --------
@@ -218,7 +235,7 @@ def scalar_mask(index: Any) -> tuple[bool, tuple[Any, ...]] | None:
     True
     """
     entries = index if isinstance(index, tuple) else (index,)
-    masks = [at for at, entry in enumerate(entries) if _is_scalar_mask(entry)]
+    masks = [i for i, entry in enumerate(entries) if _is_scalar_mask(entry)]
     if len(masks) != 1:
         return None
     before, after = entries[: masks[0]], entries[masks[0] + 1 :]
@@ -260,16 +277,16 @@ def orthogonal(index: Any, shape: tuple[int, ...]) -> Selection:
         zip(expand(index, len(shape), new_axes=False), shape, strict=True)
     ):
         pick: Pick
-        turn: Any = slice(None)
+        finisher: Any = slice(None)
         if isinstance(entry, slice):
-            pick, turn = _slice(entry, axis, size)
+            pick, finisher = _slice(entry, axis, size)
         elif is_integer(entry):
-            at = position(entry, axis, size)
-            pick, turn = slice(at, at + 1, 1), 0
+            start = position(entry, axis, size)
+            pick, finisher = slice(start, start + 1, 1), 0
         else:
             pick = positions(entry, axis, size)
         picks.append(pick)
-        finish.append(turn)
+        finish.append(finisher)
     return Selection(tuple(picks), tuple(map(pick_size, picks)), tuple(finish))
 
 
@@ -279,7 +296,7 @@ def positions(entry: Any, axis: int, size: int) -> np.ndarray:
     Raises
     ------
     SelectionError
-        If it has another number of dimensions, another type, or is out of bounds.
+        If the entry is not 1-d, is not made of integers or bools, or is out of bounds.
     """
     array = np.asarray(entry)
     if array.ndim != 1:
@@ -287,7 +304,7 @@ def positions(entry: Any, axis: int, size: int) -> np.ndarray:
     if array.dtype == bool:
         if len(array) != size:
             raise SelectionError(
-                f"axis {axis}: the mask has another length than the axis",
+                f"axis {axis}: the mask must be as long as the axis",
                 found=len(array),
                 expected=str(size),
             )
@@ -296,12 +313,12 @@ def positions(entry: Any, axis: int, size: int) -> np.ndarray:
 
 
 def within_bounds(array: np.ndarray, axis: int, size: int) -> np.ndarray:
-    """Return integer indices of any shape counted from the start of the axis.
+    """Return integer indices of any shape, with negative ones counted from the start of the axis.
 
     Raises
     ------
     SelectionError
-        If they aren't integers or one is out of bounds.
+        If they are not integers, or one is out of bounds.
     """
     if array.size == 0:
         return array.astype(np.intp)
@@ -310,24 +327,24 @@ def within_bounds(array: np.ndarray, axis: int, size: int) -> np.ndarray:
             f"axis {axis}: indices must be integers", found=str(array.dtype), expected="integers"
         )
     low, high = int(array.min()), int(array.max())
-    for found in (low, high):
-        if not -size <= found < size:
+    for bound in (low, high):
+        if not -size <= bound < size:
             raise SelectionError(
-                f"index {found} is out of bounds for axis {axis} with size {size}",
-                found=found,
+                f"index {bound} is out of bounds for axis {axis} with size {size}",
+                found=bound,
                 expected=f"-{size} to {size - 1}",
             )
     array = array.astype(np.intp)
     return np.where(array < 0, array + size, array) if low < 0 else array
 
 
-def vectorised(index: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+def pointwise(index: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     """Normalise a coordinate (pointwise) index, or a mask of the array's own shape.
 
     Returns
     -------
     tuple of ndarray of int
-        One array of positions an axis, all of one shape: the shape of the result.
+        One array of positions for each axis, all in the shape of the result.
 
     Raises
     ------
@@ -340,7 +357,7 @@ def vectorised(index: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
         if mask.dtype == bool and mask.ndim == len(shape):
             if mask.shape != shape:
                 raise SelectionError(
-                    "the mask has another shape than the array", found=mask.shape, expected=shape
+                    "the mask must have the shape of the array", found=mask.shape, expected=shape
                 )
             return np.nonzero(mask)
     if len(entries) != len(shape):

@@ -1,1 +1,1 @@
-"""Documents to metadata and back. Pure."""
+"""Metadata documents of all formats <-> one model of arrays and groups. Pure."""

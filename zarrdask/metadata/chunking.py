@@ -1,4 +1,4 @@
-"""The sizes of chunks and shards, from what a user asks for. Pure."""
+"""Chunk grids and shard shapes from the options of a user. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
@@ -15,35 +15,38 @@ from zarrdask.grids.regular import RegularGrid
 from zarrdask.grids.runs import Lengths
 from zarrdask.metadata.json import parse_lengths
 
-#: "auto", a size such as "1 MB", one length for all axes, or one or all lengths for each axis.
+#: "auto", a size such as "1 MB", one length for all axes, one length for each axis, or a list of
+#: the lengths of all chunks for each axis.
 ChunksLike = str | int | Sequence[int | Sequence[int]] | None
 GridLike = str | Mapping[str, Any] | ChunkGrid | None
 
 
-def parse_shape(found: Any) -> Shape:
-    """Return the shape that a user means.
+def parse_shape(value: Any) -> Shape:
+    """Return the `shape` argument of a user as a tuple.
 
     Raises
     ------
     MetadataError
-        If it is neither a length nor several.
+        If it is neither an integer nor a sequence of integers.
     UnsupportedError
-        If it has more dimensions than NumPy has.
+        If it has more dimensions than NumPy supports.
     """
-    shape = _lengths(found, "shape", 0)
+    shape = _lengths(value, "shape", 0)
     check_dimensions(len(shape), "shape")
     return shape
 
 
-def _lengths(found: Any, key: str, least: int) -> Shape:
-    if not isinstance(found, int | np.integer | Iterable):
-        raise MetadataError("not lengths", key=key, found=found, expected="integers")
-    lengths = [found] if isinstance(found, int | np.integer) else list(found)
-    return parse_lengths([int(n) if isinstance(n, np.integer) else n for n in lengths], key, least)
+def _lengths(value: Any, key: str, minimum: int) -> Shape:
+    if not isinstance(value, int | np.integer | Iterable):
+        raise MetadataError("these are not lengths", key=key, found=value, expected="integers")
+    lengths = [value] if isinstance(value, int | np.integer) else list(value)
+    return parse_lengths(
+        [int(n) if isinstance(n, np.integer) else n for n in lengths], key, minimum
+    )
 
 
 class Sizes(NamedTuple):
-    """What a user says of them; see `zarrdask.create_array`."""
+    """The options for chunks and shards, as `zarrdask.create_array` describes them."""
 
     chunks: ChunksLike = "auto"
     shards: ChunksLike = None
@@ -51,29 +54,38 @@ class Sizes(NamedTuple):
 
 
 def plan_grid(shape: Shape, itemsize: int, sizes: Sizes) -> tuple[ChunkGrid, Shape | None]:
-    """Return the grid of the stored units, and the shape of the chunks within if they are shards.
+    """Return the grid of the stored objects, and the inner chunk shape if these are shards.
 
-    Chunks, or shards, may be lists of lengths, one an axis, as Dask has them: then the grid is
-    rectilinear, unless the lengths are those of a regular grid.
+    Chunks or shards may be lists of lengths for each axis, as in Dask: the grid is rectilinear
+    then, unless the lengths are those of a regular grid.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The shape of the array, in elements.
+    itemsize : int
+        The size of an element, in bytes.
+    sizes : Sizes
+        The user's options.
 
     Raises
     ------
     MetadataError
         If the lengths don't fit the array, or the chunks don't divide the shards.
     UnsupportedError
-        If the grid is given, and unknown.
+        If the user asks for an unknown kind of grid.
     """
     chunks, shards, grid = sizes
     if grid is not None:
         if shards is not None or not (chunks is None or _is_auto(chunks)):
             raise MetadataError(
-                "a grid tells the chunks; chunks and shards can't be given beside it", key="grid"
+                "a grid determines the chunks; leave out chunks and shards", key="grid"
             )
-        return _given(grid, shape), None
+        return _check_grid(grid, shape), None
     if _are_lists(chunks):
         if shards is not None:
             raise MetadataError(
-                "the chunks in shards have one shape; shards may have several",
+                "the chunks in shards must have one shape; only the shards may differ",
                 key="chunks",
                 found=chunks,
             )
@@ -87,46 +99,49 @@ def plan_grid(shape: Shape, itemsize: int, sizes: Sizes) -> tuple[ChunkGrid, Sha
 
 
 def _whole_chunks(lengths: Lengths, chunk: int) -> Lengths:
-    """Return the lengths of shards of which the last holds whole chunks: it may hang over."""
+    """Return the lengths of shards, with the last one rounded up to whole chunks."""
     if isinstance(lengths, int):
         return lengths
     return (*lengths[:-1], -(-lengths[-1] // chunk) * chunk) if lengths else chunk
 
 
-def _given(grid: str | Mapping[str, Any] | ChunkGrid, shape: Shape) -> ChunkGrid:
+def _check_grid(grid: str | Mapping[str, Any] | ChunkGrid, shape: Shape) -> ChunkGrid:
     if isinstance(grid, str | Mapping):
         return parse_grid(grid if isinstance(grid, str) else dict(grid), shape)
     if getattr(grid, "shape", None) != shape:
         raise MetadataError(
-            "not a grid of this array", key="grid", found=grid, expected=f"one of shape {shape}"
+            "this is not a grid of this array",
+            key="grid",
+            found=grid,
+            expected=f"one of shape {shape}",
         )
     return grid
 
 
-def _are_lists(found: Any) -> bool:
-    return isinstance(found, Iterable) and any(
-        isinstance(axis, Iterable) and not isinstance(axis, str) for axis in found
+def _are_lists(value: Any) -> bool:
+    return isinstance(value, Iterable) and any(
+        isinstance(axis, Iterable) and not isinstance(axis, str) for axis in value
     )
 
 
-def _lists(found: Any, shape: Shape, key: str) -> tuple[Lengths, ...]:
-    """Return the lengths along each axis; chunks of length 0, which Dask may have, vanish."""
-    plain = _spread([1 if isinstance(axis, Iterable) else axis for axis in found], shape, key)
+def _lists(value: Any, shape: Shape, key: str) -> tuple[Lengths, ...]:
+    """Return the lengths along each axis, without chunks of length 0, which Dask may have."""
+    spread = _spread([1 if isinstance(axis, Iterable) else axis for axis in value], shape, key)
     return tuple(
-        tuple(n for n in _lengths(axis, key, 0) if n) if isinstance(axis, Iterable) else one
-        for axis, one in zip(found, plain, strict=True)
+        tuple(n for n in _lengths(axis, key, 0) if n) if isinstance(axis, Iterable) else length
+        for axis, length in zip(value, spread, strict=True)
     )
 
 
 def plan_shapes(
     shape: Shape, itemsize: int, chunks: ChunksLike, shards: ChunksLike
 ) -> tuple[Shape, Shape | None]:
-    """Return the shapes of the chunks, and of the shards if there are to be any.
+    """Return the shape of the chunks, and that of the shards or None.
 
-    ``"auto"`` chunks: halve the longest length of the array's shape until a chunk has at most
-    ``zarrdask.chunk-size`` bytes (1 MiB). ``"auto"`` shards: double the shortest length, counted
-    in chunks, until a shard has ``zarrdask.shard-size`` bytes (64 MiB) or holds the array. A size,
-    such as ``"1 MB"``, means the same with this limit.
+    For ``"auto"`` chunks, the longest length of the array's shape is halved until a chunk has at
+    most ``zarrdask.chunk-size`` bytes (1 MiB). For ``"auto"`` shards, the shortest length, counted
+    in chunks, is doubled until a shard has ``zarrdask.shard-size`` bytes (64 MiB) or holds the
+    array. A size, such as ``"1 MB"``, is used as the limit instead of the setting.
 
     Raises
     ------
@@ -165,7 +180,7 @@ def _is_auto(lengths: Any) -> bool:
 
 
 def _limit(text: str, key: str, setting: str) -> int:
-    """Return the most bytes that a chunk or shard may have: "auto" takes the setting."""
+    """Return the maximum number of bytes of a chunk or shard; for "auto" it is the setting."""
     if text == "auto":
         return int(config.get(setting))
     try:
@@ -179,16 +194,16 @@ def _limit(text: str, key: str, setting: str) -> int:
         ) from error
 
 
-def _spread(found: Any, shape: Shape, key: str) -> Shape:
-    lengths = tuple(found) if isinstance(found, Iterable) else (found,) * len(shape)
+def _spread(value: Any, shape: Shape, key: str) -> Shape:
+    lengths = tuple(value) if isinstance(value, Iterable) else (value,) * len(shape)
     if len(lengths) != len(shape):
         raise MetadataError(
             "there must be one length for each dimension",
             key=key,
-            found=found,
+            found=value,
             expected=f"{len(shape)}",
         )
-    # Dask's way to say "all of it".
+    # In Dask's chunks, -1 and None stand for the length of the axis.
     filled = [size or 1 if n in (-1, None) else n for n, size in zip(lengths, shape, strict=True)]
     return _lengths(filled, key, 1)
 
@@ -203,11 +218,11 @@ def _auto_chunk(shape: Shape, itemsize: int, limit: int) -> Shape:
 
 def _auto_shard(shape: Shape, itemsize: int, chunk: Shape, limit: int) -> Shape:
     counts = [1] * len(chunk)
-    most = [max(-(-n // c), 1) for n, c in zip(shape, chunk, strict=True)]
+    max_counts = [max(-(-n // c), 1) for n, c in zip(shape, chunk, strict=True)]
     while prod(counts) * prod(chunk) * itemsize * 2 <= limit:
-        open_axes = [axis for axis in range(len(chunk)) if counts[axis] < most[axis]]
+        open_axes = [axis for axis in range(len(chunk)) if counts[axis] < max_counts[axis]]
         if not open_axes:
             break
         axis = min(open_axes, key=lambda axis: counts[axis])
-        counts[axis] = min(counts[axis] * 2, most[axis])
+        counts[axis] = min(counts[axis] * 2, max_counts[axis])
     return tuple(n * c for n, c in zip(counts, chunk, strict=True))

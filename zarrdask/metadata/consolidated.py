@@ -1,7 +1,7 @@
-"""Consolidated metadata: the documents of a whole group in one (conformance A-67, C-78).
+"""Consolidated metadata: the documents of a whole group in one document (conformance A-67, C-78).
 
-v2 has them in ``.zmetadata`` beside the group's own documents, v3 in ``consolidated_metadata``, a
-member of its ``zarr.json``.
+In v2 it is ``.zmetadata``, beside the group's own documents; in v3 it is a member of the group's
+``zarr.json``, ``consolidated_metadata``.
 """
 
 import json
@@ -22,13 +22,13 @@ from zarrdask.metadata.json import (
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.storage.consolidated import Held
 
-#: The document of v2.
+#: The name of the document in v2.
 KEY = ".zmetadata"
 #: The member of a group's document in v3.
 MEMBER = "consolidated_metadata"
-#: What to ask for, to find either.
+#: The names of the documents to request, to find consolidated metadata of either format.
 NAMES = (KEY, *v3.NAMES)
-#: For each node, by its path from the group ("" is the group): its documents, parsed, by name.
+#: The parsed documents of each node, by the path from the group ("" is the group) and by name.
 Entries = Mapping[str, Mapping[str, Json]]
 _FORMAT = "zarr_consolidated_format"
 _BYPASS = "with consolidated=False each node's own documents are read"
@@ -39,56 +39,58 @@ _V3 = v3.NAMES[0]
 # Document -> entries
 
 
-def take(documents: Documents) -> tuple[Documents, Held | None]:
-    """Return a group's documents without the consolidated ones, and what these tell.
+def split_documents(documents: Documents) -> tuple[Documents, Held | None]:
+    """Split the documents of a group into its own and its consolidated metadata.
 
     Parameters
     ----------
     documents : mapping
-        Of one node, with ``.zmetadata`` if there is one.
+        The documents of one node, with ``.zmetadata`` if there is one.
 
     Returns
     -------
     documents : mapping
-        The group's own. A v2 group that has only ``.zmetadata`` is found there.
+        The group's own documents. If a v2 group has only ``.zmetadata``, they are taken from it.
     held : Held or None
-        None if there are no consolidated metadata, or v3's are of a kind that is not known, which
-        are to be ignored (C-78).
+        The consolidated metadata. None if there is none, or if its kind is unknown: v3 readers
+        must ignore it then (C-78).
 
     Raises
     ------
     MetadataError
-        If they are wrong; the error says how to do without.
+        If the consolidated metadata is not valid; the error says how to open the group without.
     """
-    own = {name: value for name, value in documents.items() if name != KEY}
-    if own.get(_V3) is not None:
-        return _take_v3(own)
+    own_documents = {name: value for name, value in documents.items() if name != KEY}
+    if own_documents.get(_V3) is not None:
+        return _split_v3(own_documents)
     data = documents.get(KEY)
-    if data is None or own.get(".zarray") is not None:
-        return own, None
+    if data is None or own_documents.get(".zarray") is not None:
+        return own_documents, None
     entries = parse(2, data)
-    if own.get(".zgroup") is None:
-        own |= {name: dump(found) for name, found in entries.get("", {}).items()}
-    return own, hold(entries)
+    if own_documents.get(".zgroup") is None:
+        own_documents |= {
+            name: dump_json(document) for name, document in entries.get("", {}).items()
+        }
+    return own_documents, index_entries(entries)
 
 
-def _take_v3(own: dict[str, bytes | None]) -> tuple[Documents, Held | None]:
-    document = group_with_member(own[_V3])
+def _split_v3(own_documents: dict[str, bytes | None]) -> tuple[Documents, Held | None]:
+    document = group_with_member(own_documents[_V3])
     if document is None or not _is_inline(document[MEMBER]):
-        return own, None
-    found = document.pop(MEMBER)
-    entries = {"": {_V3: document}, **parse(3, found)}
-    return own | {_V3: dump(document)}, hold(entries)
+        return own_documents, None
+    member = document.pop(MEMBER)
+    entries = {"": {_V3: document}, **parse(3, member)}
+    return own_documents | {_V3: dump_json(document)}, index_entries(entries)
 
 
-def dump(document: Json) -> bytes:
-    """Return the bytes of a document as it was read, be it strict JSON or not."""
+def dump_json(document: Json) -> bytes:
+    """Return a document that was read as bytes, with NaN and infinities as they were."""
     return json.dumps(document, indent=2).encode()
 
 
 def group_with_member(data: bytes | None) -> Json | None:
     """Return the document of a v3 group, parsed, if it has consolidated metadata of any kind."""
-    # Most documents have none: they need not be parsed to see that.
+    # Most documents have none, and need not be parsed.
     if data is None or MEMBER.encode() not in data:
         return None
     document = parse_json(data, _V3)
@@ -96,31 +98,31 @@ def group_with_member(data: bytes | None) -> Json | None:
     return document if group and document.get(MEMBER) is not None else None
 
 
-def _is_inline(found: Any) -> bool:
-    # Without "must_understand": false it is an error, which is told where the group is parsed.
+def _is_inline(member: Any) -> bool:
+    # Without "must_understand": false it is an error, which parsing the group raises.
     return (
-        isinstance(found, dict)
-        and found.get("must_understand") is False
-        and found.get("kind") == "inline"
+        isinstance(member, dict)
+        and member.get("must_understand") is False
+        and member.get("kind") == "inline"
     )
 
 
-def parse(zarr_format: ZarrFormat, found: Any) -> Entries:
-    """Return what consolidated metadata hold.
+def parse(zarr_format: ZarrFormat, value: Any) -> Entries:
+    """Return the documents of the nodes in consolidated metadata.
 
     Parameters
     ----------
     zarr_format : {2, 3}
-        Of the group.
-    found : bytes or mapping
+        The format of the group.
+    value : bytes or mapping
         ``.zmetadata``, or the member of ``zarr.json``.
 
     Raises
     ------
     MetadataError
-        If they are wrong, or of another format than 1 (conformance A-68).
+        If it is not valid, or is of another version than 1 (conformance A-68).
     """
-    return _parse_v2(found) if zarr_format == 2 else _parse_v3(found)
+    return _parse_v2(value) if zarr_format == 2 else _parse_v3(value)
 
 
 def _parse_v2(data: bytes) -> Entries:
@@ -130,7 +132,7 @@ def _parse_v2(data: bytes) -> Entries:
         raise MetadataError(
             error.message, key=error.key, found=error.found, expected=_BYPASS
         ) from error
-    version, found = document.get(_FORMAT), document.get("metadata")
+    version, metadata = document.get(_FORMAT), document.get("metadata")
     if type(version) is not int or version != 1:
         raise MetadataError(
             "unknown format of consolidated metadata",
@@ -139,7 +141,7 @@ def _parse_v2(data: bytes) -> Entries:
             expected=f"1; {_BYPASS}",
         )
     entries: dict[str, dict[str, Json]] = {}
-    for key, value in _items(found, KEY):
+    for key, value in _items(metadata, KEY):
         path, _, name = key.rpartition("/")
         if name in v2.NAMES:
             _check_path(path, f"{KEY} {key}", slash="/" in key)
@@ -150,7 +152,7 @@ def _parse_v2(data: bytes) -> Entries:
 def _as_v2(document: Json, key: str, name: str) -> Json:
     if name != ".zgroup" or MEMBER not in document:
         return document
-    # zarr-python 3 writes into the entries of groups what belongs into v3's documents.
+    # zarr-python 3 writes this member of v3's documents into the entries of v2 groups, too.
     report_deviation(
         "X-C12",
         "other members must not be present",
@@ -161,40 +163,40 @@ def _as_v2(document: Json, key: str, name: str) -> Json:
     return {member: value for member, value in document.items() if member != MEMBER}
 
 
-def _parse_v3(found: Mapping[str, Any]) -> Entries:
+def _parse_v3(member: Mapping[str, Any]) -> Entries:
     entries: dict[str, dict[str, Json]] = {}
-    for path, document in _items(found.get("metadata"), MEMBER):
+    for path, document in _items(member.get("metadata"), MEMBER):
         _check_path(path, f"{MEMBER} {path}", slash=True)
-        # What a nested group says of its members is empty: they stand beside it.
-        own = {member: value for member, value in document.items() if member != MEMBER}
-        entries[path] = {_V3: own}
+        # The member is empty in nested groups, whose nodes have entries of their own here.
+        own_members = {name: value for name, value in document.items() if name != MEMBER}
+        entries[path] = {_V3: own_members}
     return entries
 
 
-def _items(found: Any, key: str) -> Iterable[tuple[str, Json]]:
-    if not isinstance(found, dict):
+def _items(metadata: Any, key: str) -> Iterable[tuple[str, Json]]:
+    if not isinstance(metadata, dict):
         raise MetadataError(
-            "not consolidated metadata",
+            "this is not consolidated metadata",
             key=f"{key} metadata",
-            found=found,
+            found=metadata,
             expected=f"an object; {_BYPASS}",
         )
-    for name, value in found.items():
+    for name, value in metadata.items():
         if not isinstance(value, dict):
             raise MetadataError(
-                "not a metadata document",
+                "this is not a metadata document",
                 key=f"{key} {name}",
                 found=value,
                 expected=f"an object; {_BYPASS}",
             )
-    return found.items()
+    return metadata.items()
 
 
 def _check_path(path: str, key: str, *, slash: bool) -> None:
-    """Check the path of an entry: what is no path leads out of the group."""
+    """Check the path of an entry: names such as ".." would lead out of the group."""
     if slash and any(not name.strip(".") for name in path.split("/")):
         raise MetadataError(
-            "not the path of a node below the group",
+            "this is not the path of a node below the group",
             key=key,
             found=path,
             expected=f'names joined by "/"; {_BYPASS}',
@@ -202,11 +204,11 @@ def _check_path(path: str, key: str, *, slash: bool) -> None:
 
 
 # --------------------------------------------------------------------------------------------
-# Entries -> what is held
+# Entries -> index of the nodes
 
 
-def hold(entries: Entries) -> Held:
-    """Return what a store holds of a group: its documents, and who is whose member."""
+def index_entries(entries: Entries) -> Held:
+    """Return the index that a store of consolidated metadata uses: documents and members."""
     groups = {path for path, documents in entries.items() if is_group(documents)} | {""}
     members: dict[str, set[str]] = {path: set() for path in groups}
     for path, documents in entries.items():
@@ -227,76 +229,76 @@ def is_group(documents: Mapping[str, Json]) -> bool:
 
 
 def render(zarr_format: ZarrFormat, entries: Entries) -> dict[str, bytes]:
-    """Return the documents to be stored in a group, so that one read tells all.
+    """Return the documents that consolidate the metadata of a group.
 
     Parameters
     ----------
     zarr_format : {2, 3}
-        Of the group.
+        The format of the group.
     entries : mapping
-        Of everything below and, by the path "", of the group itself.
+        The documents of all nodes below the group and, with the path "", of the group itself.
 
     Raises
     ------
     MetadataError
-        If a node is of the other format, which such metadata can't hold.
+        If a node has another format: consolidated metadata can't hold it.
     """
     names = v2.NAMES if zarr_format == 2 else v3.NAMES
     for path, documents in entries.items():
         if not set(documents) & set(names):
             raise MetadataError(
-                "consolidated metadata hold nodes of one format",
+                "consolidated metadata can't hold a node of another format than the group's",
                 key=path,
                 found=sorted(documents),
                 expected=" or ".join(names),
             )
         for name, document in documents.items():
-            # Each by itself first: an error names the document that is not JSON.
+            # Rendered one by one first, so that an error names the document that is not JSON.
             render_json(document, f"{path}/{name}" if path else name)
     return _render_v2(entries) if zarr_format == 2 else _render_v3(entries)
 
 
 def _render_v2(entries: Entries) -> dict[str, bytes]:
-    found = {
+    metadata = {
         f"{path}/{name}" if path else name: documents[name]
         for path, documents in entries.items()
         for name in v2.NAMES
         if name in documents
     }
-    return {KEY: _render({"metadata": found, _FORMAT: 1}, KEY)}
+    return {KEY: _render({"metadata": metadata, _FORMAT: 1}, KEY)}
 
 
 def _render_v3(entries: Entries) -> dict[str, bytes]:
-    found = {
+    metadata = {
         path: documents[_V3] | (_inline({}) if is_group(documents) else {})
         for path, documents in entries.items()
         if path
     }
-    return {_V3: _render(entries[""][_V3] | _inline(found), _V3)}
+    return {_V3: _render(entries[""][_V3] | _inline(metadata), _V3)}
 
 
 def _render(document: Json, key: str) -> bytes:
     return render_json(document, key, indent=None, limit=MAX_DEPTH + CONSOLIDATED_LEVELS)
 
 
-def _inline(found: Json) -> Json:
-    return {MEMBER: {"kind": "inline", "must_understand": False, "metadata": found}}
+def _inline(metadata: Json) -> Json:
+    return {MEMBER: {"kind": "inline", "must_understand": False, "metadata": metadata}}
 
 
-def parsed(path: str, documents: Documents) -> dict[str, Json]:
-    """Return a node's documents as entries are, to be consolidated.
+def parse_documents(path: str, documents: Documents) -> dict[str, Json]:
+    """Return the parsed documents of a node, as an entry of consolidated metadata.
 
     Raises
     ------
     MetadataError
-        If one is not JSON.
+        If a document is not JSON.
     """
     prefix = f"{path}/" if path else ""
-    found = {
+    parsed = {
         name: parse_json(data, prefix + name)
         for name, data in documents.items()
         if data is not None and name != KEY
     }
     for name in (_V3, ".zgroup"):
-        found.get(name, {}).pop(MEMBER, None)
-    return found
+        parsed.get(name, {}).pop(MEMBER, None)
+    return parsed

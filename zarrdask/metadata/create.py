@@ -1,63 +1,25 @@
-"""From what a user asks for to the metadata of a new array: sizes, codecs, defaults. Pure."""
+"""The metadata of a new array from the options of a user: sizes, codecs, defaults. Pure."""
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from zarrdask.codecs.array_to_array.transpose import TransposeCodec
-from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
 from zarrdask.codecs.array_to_bytes.n5 import N5DefaultCodec
-from zarrdask.codecs.array_to_bytes.sharding import ShardingCodec
-from zarrdask.codecs.base import ChunkSpec, Codec, Kind, complete
-from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
-from zarrdask.codecs.coerce import find_codec, plain_config
-from zarrdask.codecs.numcodecs.adapter import make
-from zarrdask.codecs.registry import CODECS, parse_codec
+from zarrdask.codecs.base import ChunkSpec, Codec, complete
 from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.fill_values import NO_FILL_VALUE
-from zarrdask.dtypes.registry import find_data_type, of_dtype, portable
+from zarrdask.dtypes.registry import find_data_type
 from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.extension import Definition
-from zarrdask.grids.base import Shape
-from zarrdask.grids.keys import KEY_ENCODINGS, ChunkKeyEncoding, ChunkKeys, DraftKeys, parse_keys
-from zarrdask.metadata import v2
-from zarrdask.metadata.chunking import ChunksLike, GridLike, Sizes, parse_shape, plan_grid
-from zarrdask.metadata.draft import document, entry
-from zarrdask.metadata.extensions import parse_extensions, parse_transformers
-from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
+from zarrdask.grids.keys import ChunkKeyEncoding, ChunkKeys
+from zarrdask.metadata import detect
+from zarrdask.metadata.chunking import Sizes, parse_shape, plan_grid
+from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.metadata.options import ArrayOptions, as_list
+from zarrdask.metadata.rules import FormatRules
+from zarrdask.metadata.v2_codecs import object_fill
 from zarrdask.storage.transformers import StorageTransformer
-from zarrdask.storage.v3_draft import DRAFT, PROTOCOL
-
-#: One codec or several, as a user may write them: names, dicts, numcodecs objects, instances.
-CodecsLike = str | Mapping[str, Any] | Codec | Sequence[Any] | None
-KeysLike = str | Mapping[str, Any] | ChunkKeyEncoding | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ArrayOptions:
-    """What a user may say of a new array; see `zarrdask.create_array`."""
-
-    shape: Any
-    dtype: Any
-    chunks: ChunksLike = "auto"
-    shards: ChunksLike = None
-    grid: GridLike = None
-    codecs: CodecsLike = None
-    compressors: CodecsLike = None
-    filters: CodecsLike = None
-    order: Literal["C", "F"] = "C"
-    fill_value: Any = None
-    dimension_names: Sequence[str | None] | None = None
-    attributes: Mapping[str, Any] | None = None
-    chunk_key_encoding: KeysLike = None
-    separator: Literal["/", "."] | None = None
-    storage_transformers: Sequence[Any] = ()
-    extensions: Sequence[Any] = ()
-    zarr_format: ZarrFormat = 3
 
 
 def plan_array(options: ArrayOptions) -> ArrayMetadata:
@@ -66,66 +28,45 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
     Raises
     ------
     MetadataError
-        If an option is wrong, or two don't go together.
+        If an option is not valid, or two contradict each other.
     UnsupportedError
         If the format has no such data type or codec.
     """
     if options.order not in ("C", "F"):
-        raise MetadataError("not an order", key="order", found=options.order, expected="'C' or 'F'")
-    wanted = find_data_type(options.dtype)
-    if wanted.dtype.subdtype is not None:
-        return plan_array(_with_axes_of(wanted.dtype, options))
+        raise MetadataError(
+            "this is not an order", key="order", found=options.order, expected="'C' or 'F'"
+        )
+    requested = find_data_type(options.dtype)
+    if requested.dtype.subdtype is not None:
+        return plan_array(_with_axes_of(requested.dtype, options))
+    rules = detect.rules(options.zarr_format)
     shape = parse_shape(options.shape)
     sizes = Sizes(options.chunks, options.shards, options.grid)
-    grid, inner = plan_grid(shape, wanted.dtype.itemsize, sizes)
+    grid, inner = plan_grid(shape, requested.dtype.itemsize, sizes)
+    data_type = rules.data_type(requested)
+    chain = tuple(rules.codecs(options, requested, len(shape), inner))
+    fill = _fill(options, rules, data_type, chain)
+    chunk_fill = data_type.default if fill is None else fill
+    codecs = complete(chain, ChunkSpec(grid.chunk_shape, data_type.dtype, chunk_fill))
+    transformers = _transformers(options, rules, len(shape))
+    grid, codecs, transformers = rules.layout(grid, codecs, transformers)
     names = options.dimension_names
-    chain, data_type = _chain(options.zarr_format), portable(wanted)
-    if options.zarr_format == 2 or (options.zarr_format == PROTOCOL and wanted.dtype.hasobject):
-        # Objects of v2 are of any type: only the codec tells.
-        data_type = of_dtype(wanted.dtype)
-    elif options.zarr_format != PROTOCOL:
-        wanted = data_type
-    chosen = tuple(chain(options, wanted, len(shape), inner))
-    fill = _fill(options, data_type, chosen)
-    shown = data_type.default if fill is None else fill
-    codecs = complete(chosen, ChunkSpec(grid.chunk_shape, data_type.dtype, shown))
-    layers = _transformers(options, len(shape))
-    if options.zarr_format in (DRAFT, PROTOCOL):
-        grid, codecs, layers = document.with_shards(grid, codecs, layers)
     return ArrayMetadata(
         zarr_format=options.zarr_format,
         grid=grid,
         data_type=data_type,
-        keys=_keys(options, codecs),
+        keys=_keys(options, rules, codecs),
         fill_value=fill,
         codecs=codecs,
-        attributes=given_attributes(options.attributes),
+        attributes=new_attributes(options.attributes),
         dimension_names=None if names is None else _names(names),
-        transformers=layers,
-        extensions=_extensions(options),
+        transformers=transformers,
+        extensions=rules.extensions(as_list(options.extensions)),
     )
 
 
-def _chain(zarr_format: ZarrFormat) -> Callable[..., Iterable[Codec]]:
-    """Return what makes the codecs of a format."""
-    chains: dict[ZarrFormat, Callable[..., Iterable[Codec]]] = {
-        2: _v2_codecs,
-        3: _v3_codecs,
-        DRAFT: _draft_codecs,
-        PROTOCOL: _older_codecs,
-    }
-    if not isinstance(zarr_format, int | str) or zarr_format not in chains:
-        raise MetadataError(
-            "unknown format",
-            key="zarr_format",
-            found=zarr_format,
-            expected=" or ".join(map(repr, chains)),
-        )
-    return chains[zarr_format]
-
-
 def _with_axes_of(dtype: np.dtype[Any], options: ArrayOptions) -> ArrayOptions:
-    """Return the options in which the axes of a subarray type are axes of the array (A-28)."""
+    """Return options in which the axes of a subarray type are axes of the array (A-28)."""
     shape = parse_shape(options.shape)
 
     def longer(lengths: Any) -> Any:
@@ -143,42 +84,48 @@ def _with_axes_of(dtype: np.dtype[Any], options: ArrayOptions) -> ArrayOptions:
     )
 
 
-def given_attributes(found: Any) -> dict[str, Any]:
-    """Return the attributes of a new node.
+def new_attributes(attributes: Any) -> dict[str, Any]:
+    """Return the attributes of a new node as a dict.
 
     Raises
     ------
     MetadataError
-        If they are no mapping.
+        If they are not a mapping.
     """
-    if found is not None and not isinstance(found, Mapping):
-        raise MetadataError("not attributes", key="attributes", found=found, expected="a mapping")
-    return dict(found or {})
+    if attributes is not None and not isinstance(attributes, Mapping):
+        raise MetadataError(
+            "these are not attributes", key="attributes", found=attributes, expected="a mapping"
+        )
+    return dict(attributes or {})
 
 
-def _names(found: Any) -> tuple[Any, ...]:
-    if isinstance(found, str) or not isinstance(found, Iterable):
-        raise MetadataError("not names", key="dimension_names", found=found, expected="a sequence")
-    return tuple(found)
+def _names(names: Any) -> tuple[Any, ...]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise MetadataError(
+            "these are not names", key="dimension_names", found=names, expected="a sequence"
+        )
+    return tuple(names)
 
 
-def _fill(options: ArrayOptions, data_type: DataType, codecs: tuple[Codec, ...]) -> Any:
-    given = options.fill_value
-    if given is NO_FILL_VALUE:
-        check_left_open(options.zarr_format)
+def _fill(
+    options: ArrayOptions, rules: FormatRules, data_type: DataType, codecs: tuple[Codec, ...]
+) -> Any:
+    fill = options.fill_value
+    if fill is NO_FILL_VALUE:
+        check_optional_fill(rules)
         return None
-    return _default_fill(data_type, codecs) if given is None else data_type.cast(given)
+    return _default_fill(data_type, codecs) if fill is None else data_type.cast(fill)
 
 
-def check_left_open(zarr_format: ZarrFormat) -> None:
-    """Check that the arrays of a format can be without a fill value.
+def check_optional_fill(rules: FormatRules) -> None:
+    """Check that an array of a format may have no fill value.
 
     Raises
     ------
     UnsupportedError
-        If not.
+        If every array of the format has one.
     """
-    if zarr_format not in (2, PROTOCOL):
+    if not rules.optional_fill:
         raise UnsupportedError(
             "every array of this format has a fill value",
             key="fill_value",
@@ -189,176 +136,33 @@ def check_left_open(zarr_format: ZarrFormat) -> None:
 
 def _default_fill(data_type: DataType, codecs: tuple[Codec, ...]) -> Any:
     any_object = type(data_type) is DataType and data_type.dtype.hasobject
-    return v2.object_fill(codecs, "") if any_object else data_type.default
+    return object_fill(codecs, "") if any_object else data_type.default
 
 
-def _transformers(options: ArrayOptions, ndim: int) -> tuple[StorageTransformer, ...]:
-    given = _items(options.storage_transformers)
-    if given and options.zarr_format == 2:
-        raise UnsupportedError("Zarr v2 has no storage transformers", key="storage_transformers")
-    draft = options.zarr_format in (DRAFT, PROTOCOL)
-    parse = partial(document.parse_transformers, ndim=ndim) if draft else parse_transformers
-    return tuple(item if hasattr(item, "wrap") else parse([item])[0] for item in given)
-
-
-def _extensions(options: ArrayOptions) -> tuple[Definition, ...]:
-    given = _items(options.extensions)
-    if options.zarr_format in (DRAFT, PROTOCOL):
-        return entry.parse_extensions(given)
-    if given and options.zarr_format != 3:
-        raise UnsupportedError("only Zarr v3 arrays have extensions", key="extensions")
-    return parse_extensions({"extensions": given}) if given else ()
-
-
-def _keys(options: ArrayOptions, codecs: tuple[Codec, ...]) -> ChunkKeyEncoding:
-    given = options.chunk_key_encoding
-    if isinstance(codecs[0], N5DefaultCodec):
-        return _n5_keys(options)
-    if options.zarr_format in (DRAFT, PROTOCOL):
-        return _draft_keys(options)
-    if isinstance(given, Mapping):
-        return parse_keys(dict(given))
-    if given is not None and not isinstance(given, str):
-        if not hasattr(given, "names"):
-            raise MetadataError("not a chunk key encoding", key="chunk_key_encoding", found=given)
-        return given
-    if given is not None and given not in ("default", "v2") and KEY_ENCODINGS.get(given):
-        return parse_keys(given)
-    name = given or ("v2" if options.zarr_format == 2 else "default")
-    separator = options.separator or ("/" if name == "default" else ".")
-    if name not in ("default", "v2") or separator not in ("/", "."):
-        raise MetadataError(
-            "not a chunk key encoding",
-            key="chunk_key_encoding",
-            found=(name, separator),
-            expected="'default' or 'v2', with the separator '/' or '.'",
+def _transformers(
+    options: ArrayOptions, rules: FormatRules, ndim: int
+) -> tuple[StorageTransformer, ...]:
+    items = as_list(options.storage_transformers)
+    if items and not rules.has_transformers:
+        raise UnsupportedError(
+            f"{rules.title} has no storage transformers", key="storage_transformers"
         )
-    return ChunkKeys(name, separator)  # type: ignore[arg-type]
+    return tuple(
+        item if hasattr(item, "wrap") else rules.transformers([item], ndim)[0] for item in items
+    )
+
+
+def _keys(options: ArrayOptions, rules: FormatRules, codecs: tuple[Codec, ...]) -> ChunkKeyEncoding:
+    return _n5_keys(options) if isinstance(codecs[0], N5DefaultCodec) else rules.keys(options)
 
 
 def _n5_keys(options: ArrayOptions) -> ChunkKeyEncoding:
-    found = options.chunk_key_encoding or "v2", options.separator or "/"
-    if found != ("v2", "/"):
+    encoding = options.chunk_key_encoding or "v2", options.separator or "/"
+    if encoding != ("v2", "/"):
         raise MetadataError(
-            "blocks of N5 have keys of their own",
+            "arrays of N5 blocks have a fixed chunk key encoding",
             key="chunk_key_encoding",
-            found=found,
+            found=encoding,
             expected="'v2' with the separator '/'",
         )
     return ChunkKeys("v2", "/")
-
-
-def _draft_keys(options: ArrayOptions) -> ChunkKeyEncoding:
-    separator = options.separator or "/"
-    if options.chunk_key_encoding is not None or separator not in ("/", "."):
-        raise MetadataError(
-            "the draft of Zarr v3 has one chunk key encoding",
-            key="chunk_key_encoding",
-            found=options.chunk_key_encoding or separator,
-            expected="the separator '/' or '.'",
-        )
-    return DraftKeys(separator)
-
-
-# --------------------------------------------------------------------------------------------
-# Codecs
-
-
-def _items(found: Any) -> list[Any]:
-    if found is None:
-        return []
-    if isinstance(found, Iterable) and not isinstance(found, str | Mapping):
-        return list(found)
-    return [found]
-
-
-def _v3_codecs(
-    options: ArrayOptions, data_type: DataType, ndim: int, inner: Shape | None
-) -> list[Codec]:
-    if options.codecs is not None:
-        if options.compressors is not None or options.filters is not None or options.order != "C":
-            raise MetadataError(
-                "codecs is the whole list: filters, compressors and order can't be given beside it",
-                key="codecs",
-            )
-        codecs = [find_codec(item) for item in _items(options.codecs)]
-        if all(codec.kind is Kind.BYTES_BYTES for codec in codecs):
-            codecs.insert(0, _serializer(data_type))
-    else:
-        given = "zstd" if options.compressors is None else options.compressors
-        codecs = [find_codec(item) for item in (*_items(options.filters), *_items(given))]
-        if options.order == "F" and ndim > 1:
-            codecs.insert(0, TransposeCodec(tuple(reversed(range(ndim)))))
-        if all(codec.kind is not Kind.ARRAY_BYTES for codec in codecs):
-            codecs.append(_serializer(data_type))
-        # numcodecs does not tell the kinds apart: a shuffle is a filter, pcodec a compressor.
-        codecs.sort(key=lambda codec: list(Kind).index(codec.kind))
-    return codecs if inner is None else [ShardingCodec(inner, tuple(codecs))]
-
-
-def _serializer(data_type: DataType) -> Codec:
-    # The byte order is filled in when it is known what elements it is given.
-    name = data_type.serializer
-    return BytesCodec(None) if name == BytesCodec.name else parse_codec(name)
-
-
-def _v2_codecs(
-    options: ArrayOptions, data_type: DataType, ndim: int, inner: Shape | None
-) -> Iterable[Codec]:
-    if inner is not None:
-        raise UnsupportedError("Zarr v2 has no shards", key="shards", found=options.shards)
-    if options.codecs is not None:
-        raise UnsupportedError("Zarr v2 has filters and compressors, no codecs", key="codecs")
-    filters = [_v2_config(item) for item in _items(options.filters)]
-    if data_type.dtype.hasobject and not filters:
-        # Objects of no particular type are taken for text.
-        name = data_type.serializer
-        filters = [{"id": "vlen-utf8" if name == BytesCodec.name else name}]
-    given = _items("zstd" if options.compressors is None else options.compressors)
-    if len(given) > 1:
-        raise MetadataError("Zarr v2 has one compressor", key="compressors", found=given)
-    compressor = _v2_config(given[0]) if given else None
-    return v2.chain(options.order, filters, compressor, data_type.dtype, ndim)
-
-
-def _draft_codecs(
-    options: ArrayOptions, data_type: DataType, ndim: int, inner: Shape | None
-) -> list[Codec]:
-    if options.codecs is None:
-        # The draft has two compressors of its own; the newer Zstandard is in one of them.
-        given = options.compressors
-        items = [BloscCodec("zstd", 3)] if given is None else _items(given)
-        compressors = [_compressor(item, data_type.dtype) for item in items]
-        options = replace(options, compressors=compressors)
-    codecs = _v3_codecs(options, data_type, ndim, None)
-    return codecs if inner is None else [ShardingCodec(inner, tuple(codecs), document.INDEX)]
-
-
-def _compressor(found: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the codec that a name or a configuration of numcodecs means, if v3 has it not."""
-    config = plain_config(found)
-    config = {"id": config} if isinstance(config, str) and CODECS.get(config) is None else config
-    if not isinstance(config, Mapping) or config.get("id") not in v2.COMPRESSORS:
-        return found
-    *_, codec = v2.chain("C", [], dict(config), dtype, 1)
-    return codec
-
-
-def _older_codecs(
-    options: ArrayOptions, data_type: DataType, ndim: int, inner: Shape | None
-) -> list[Codec]:
-    codecs = tuple(_v2_codecs(options, data_type, ndim, None))
-    return [*codecs] if inner is None else [ShardingCodec(inner, codecs, document.INDEX)]
-
-
-def _v2_config(found: Any) -> dict[str, Any]:
-    found = plain_config(found)
-    if isinstance(found, str):
-        # The default of numcodecs is Zstandard's fastest level but one; ours is the usual one.
-        found = {"id": "zstd", "level": 3} if found == "zstd" else {"id": found}
-    if isinstance(found, Mapping) and "id" in found:
-        return dict(json.loads(json.dumps(make(dict(found)).get_config())))
-    codec = find_codec(found)
-    if isinstance(codec, BloscCodec):
-        codec = codec.bind(1)
-    return v2.render_codec(codec)

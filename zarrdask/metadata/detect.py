@@ -1,4 +1,4 @@
-"""Which format a node is in, and which documents have to be requested to know it."""
+"""The table of formats: detect the format of a node, and which documents to request for that."""
 
 from dataclasses import dataclass
 from types import ModuleType
@@ -9,24 +9,25 @@ from zarrdask.metadata import v2, v3
 from zarrdask.metadata.draft import document
 from zarrdask.metadata.json import Documents, Format
 from zarrdask.metadata.model import Metadata, ZarrFormat
+from zarrdask.metadata.rules import V3_RULES, FormatRules
 from zarrdask.storage.base import Store
 from zarrdask.storage.v3_draft import DraftStore
 
+#: The table: the module of each format, the preferred one first where a path holds several.
 _MODULES: tuple[ModuleType, ...] = (v3, v2)
-#: In order of preference, where a path holds more than one.
 _PLAIN: tuple[Format, ...] = tuple(cast(Format, module) for module in _MODULES)
 _ALL: tuple[Format, ...] = (*_PLAIN, *document.FORMATS)
 FORMATS: dict[ZarrFormat, Format] = {form.VERSION: form for form in _ALL}
-#: The documents to ask for, but in a hierarchy of the draft.
+#: The names of the documents to request, except in a hierarchy of the draft.
 NAMES: tuple[str, ...] = tuple(name for form in _PLAIN for name in form.NAMES)
-#: Those of which one must be there.
+#: The names of the documents whose presence makes a node.
 CHILD_NAMES: tuple[str, ...] = tuple(n for form in _PLAIN for n in form.CHILD_NAMES)
 
 
 def formats_of(store: Store) -> tuple[Format, ...]:
-    """Return the formats that nodes of a store may have; in a hierarchy of the draft that is one.
+    """Return the formats that nodes in a store may have, the preferred one first.
 
-    In order of preference, where a path holds more than one.
+    A hierarchy of the draft has nodes of one format only.
     """
     if isinstance(store, DraftStore):
         return (document.DraftFormat(store.zarr_format, store.minor),)
@@ -34,13 +35,13 @@ def formats_of(store: Store) -> tuple[Format, ...]:
 
 
 def names(store: Store) -> tuple[str, ...]:
-    """Return the documents to ask for in a store."""
+    """Return the names of the documents to request in a store."""
     return document.DraftFormat.NAMES if isinstance(store, DraftStore) else NAMES
 
 
 @dataclass(frozen=True)
 class Search:
-    """Which formats a node may have, and in which order their documents are requested.
+    """The formats that a node may have, and the order in which their documents are requested.
 
     Attributes
     ----------
@@ -56,9 +57,9 @@ class Search:
     only: bool = False
 
     def rounds(self, store: Store) -> tuple[tuple[str, ...], ...]:
-        """Return the names of the documents to request: those of a round together.
+        """Return the names of the documents to request, in rounds of concurrent requests.
 
-        A later round is for nodes of which the earlier ones found no document.
+        A later round is made only if the earlier ones found no document of the node.
 
         >>> from zarrdask.storage.memory import MemoryStore
         >>> Search(3).rounds(MemoryStore())
@@ -66,18 +67,19 @@ class Search:
         """
         if self.zarr_format is None or isinstance(store, DraftStore):
             return (names(store),)
-        # The entry point of a hierarchy of the draft is called as a node of v3.
-        first = (v2 if self.zarr_format == 2 else v3).NAMES
+        # The entry point of a hierarchy of the draft has the name of a v3 node.
+        form = FORMATS[self.zarr_format]
+        first = form.NAMES if form in _PLAIN else v3.NAMES
         if self.only:
             return (first,)
         return first, tuple(name for name in NAMES if name not in first)
 
     def accepts(self, zarr_format: ZarrFormat) -> bool:
-        """Whether a node of a format is one that is searched for."""
+        """Whether the search may return a node of a format."""
         return not self.only or self.zarr_format == zarr_format
 
 
-#: All formats at once: nothing is known of the node.
+#: The search for nodes of any format, with all documents requested at once.
 ANY = Search()
 
 
@@ -93,49 +95,54 @@ def search(zarr_format: ZarrFormat | None) -> Search:
 
 
 def is_node(documents: Documents) -> bool:
-    """Whether a document is among some that makes a node."""
+    """Whether one of the documents is one whose presence makes a node."""
     return any(documents.get(name) is not None for form in _ALL for name in form.CHILD_NAMES)
 
 
-def parse(documents: Documents, formats: tuple[Format, ...] = _PLAIN) -> Metadata | None:
-    """Return the node that the documents describe, or None if there is none.
+def parse(documents: Documents, formats: tuple[Format, ...] | None = None) -> Metadata | None:
+    """Return the node that documents describe, or None if there is none.
 
     Parameters
     ----------
-    formats : tuple of Format
-        As `formats_of` gives them.
-
-    Raises
-    ------
-    MetadataError, UnsupportedError
-        If they are wrong.
-    """
-    for form in formats:
-        found = form.parse(documents)
-        if found is not None:
-            return found
-    return None
-
-
-def passed_over(documents: Documents, found: Metadata) -> list[str]:
-    """Return the documents of another format than the one that a node was read in."""
-    own = find(found.zarr_format)
-    return [
-        name
-        for form in _PLAIN
-        if form is not own
-        for name in form.CHILD_NAMES
-        if name not in own.NAMES and documents.get(name) is not None
-    ]
-
-
-def find(zarr_format: ZarrFormat) -> Format:
-    """Return the format with a number.
+    documents : mapping
+        The documents of one path, by name.
+    formats : tuple of Format, optional
+        The formats to try, in order; `formats_of` returns those of a store. By default these are
+        all but the draft.
 
     Raises
     ------
     MetadataError
-        If there is none.
+        If a document is not valid in its format.
+    UnsupportedError
+        If it needs a data type, codec or extension that is not supported.
+    """
+    for form in _PLAIN if formats is None else formats:
+        metadata = form.parse(documents)
+        if metadata is not None:
+            return metadata
+    return None
+
+
+def ignored_documents(documents: Documents, metadata: Metadata) -> list[str]:
+    """Return the names of documents that describe the node in another format, and were not used."""
+    own_format = find(metadata.zarr_format)
+    return [
+        name
+        for form in _PLAIN
+        if form is not own_format
+        for name in form.CHILD_NAMES
+        if name not in own_format.NAMES and documents.get(name) is not None
+    ]
+
+
+def find(zarr_format: ZarrFormat) -> Format:
+    """Return the format with a version, such as 3.
+
+    Raises
+    ------
+    MetadataError
+        If there is no such format.
     """
     if not isinstance(zarr_format, int | str) or zarr_format not in FORMATS:
         raise MetadataError(
@@ -147,6 +154,18 @@ def find(zarr_format: ZarrFormat) -> Format:
     return FORMATS[zarr_format]
 
 
+def rules(zarr_format: ZarrFormat) -> FormatRules:
+    """Return what arrays of a format may have, and how new ones are made.
+
+    Raises
+    ------
+    MetadataError
+        If there is no such format.
+    """
+    own_rules: FormatRules = getattr(find(zarr_format), "RULES", V3_RULES)
+    return own_rules
+
+
 def render(metadata: Metadata) -> dict[str, bytes | None]:
-    """Return the documents that describe a node, in its own format."""
+    """Return the documents that describe a node in its own format."""
     return find(metadata.zarr_format).render(metadata)

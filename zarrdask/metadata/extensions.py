@@ -1,4 +1,4 @@
-"""What v3 documents share: the ``extensions`` list of ZEP 9, storage transformers."""
+"""The ``extensions`` (ZEP 9) and ``storage_transformers`` of v3 documents."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from zarrdask.errors import MetadataError
 from zarrdask.extension import Definition, Registry, parse_definition
 from zarrdask.storage.transformers import TRANSFORMERS, StorageTransformer
 
-#: Extensions of a whole array or group: a name, and what checks its configuration.
+#: Extensions of a whole array or group: for each name a function that checks its configuration.
 EXTENSIONS: Registry[Callable[[Mapping[str, Any]], None]] = Registry(
     "extension", "extensions", "zarrdask.extensions", {}
 )
@@ -26,49 +26,55 @@ def parse_extensions(document: Json) -> tuple[Definition, ...]:
     """
     if "extensions" not in document:
         return ()
-    found = document["extensions"]
-    if not isinstance(found, list) or not found:
+    items = document["extensions"]
+    if not isinstance(items, list) or not items:
         raise MetadataError(
-            "not extensions", key="extensions", found=found, expected="a list that is not empty"
+            "these are not extensions",
+            key="extensions",
+            found=items,
+            expected="a list that is not empty",
         )
-    return understood(parse_definition(item, "extensions") for item in found)
+    return check_understood(parse_definition(item, "extensions") for item in items)
 
 
-def understood(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
-    """Return extensions, checked: those that are known by what they are configured to.
+def check_understood(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
+    """Return extensions after checking the configurations of those that are known.
 
     Raises
     ------
     UnsupportedError
         If one that must be understood is unknown.
     """
-    found = tuple(definitions)
-    for definition in found:
+    checked = tuple(definitions)
+    for definition in checked:
         check = EXTENSIONS.get(definition.name)
         if check is not None:
             check(definition.configuration)
         elif definition.must_understand:
             raise EXTENSIONS.unknown(definition.name)
-    return found
+    return checked
 
 
-def parse_transformers(found: Any) -> tuple[StorageTransformer, ...]:
+def parse_transformers(items: Any) -> tuple[StorageTransformer, ...]:
     """Return the storage transformers of an array; ``[]`` means none (conformance C-77).
 
     Raises
     ------
     MetadataError
-        If they are not a list of extension definitions, or a configuration is wrong.
+        If they are not a list of extension definitions, or a configuration is not valid.
     UnsupportedError
         If one is unknown: without it the chunks can't be found, so ``must_understand`` makes no
         difference (S-14).
     """
-    if not isinstance(found, list):
+    if not isinstance(items, list):
         raise MetadataError(
-            "not storage transformers", key="storage_transformers", found=found, expected="a list"
+            "these are not storage transformers",
+            key="storage_transformers",
+            found=items,
+            expected="a list",
         )
-    check_count(found, "storage_transformers")
-    definitions = [parse_definition(item, "storage_transformers") for item in found]
+    check_count(items, "storage_transformers")
+    definitions = [parse_definition(item, "storage_transformers") for item in items]
     return tuple(
         TRANSFORMERS.find(d.name).from_configuration(d.configuration)  # type: ignore[misc]
         for d in definitions

@@ -1,4 +1,4 @@
-"""What the formats share: JSON, shapes, and the names that a node may have."""
+"""Shared by the formats: JSON documents, shapes, attributes, and the interface of a format."""
 
 import json
 from collections.abc import Mapping
@@ -13,26 +13,29 @@ from zarrdask.metadata.model import Metadata, ZarrFormat
 
 Documents = Mapping[str, bytes | None]
 
-#: The most levels of objects and lists in a document that is written. Nothing in the formats needs
-#: as many; what handles documents is recursive and must not exhaust Python's stack.
+#: The maximum number of nested objects and lists in a document that is written. No format needs as
+#: many, and the recursive functions that handle documents must not exhaust Python's stack.
 MAX_DEPTH = 128
-#: The levels that consolidated metadata put around the documents that they hold.
+#: The number of levels that consolidated metadata adds around the documents in it.
 CONSOLIDATED_LEVELS = 4
-#: What ``zarrdask.non-finite-attributes`` may be.
+#: The values of the setting ``zarrdask.non-finite-attributes``.
 NON_FINITE_CHOICES = ("write", "refuse")
 
 
 class Format(Protocol):
-    """A module that knows one format.
+    """The interface of a module that parses and renders the documents of one format.
 
     Attributes
     ----------
-    VERSION : int
-        Its number.
+    VERSION : int or str
+        The `zarr_format` of its nodes, such as 3.
     NAMES : tuple of str
         The names of the documents that may describe a node.
     CHILD_NAMES : tuple of str
-        Those whose presence makes a node.
+        The names of those documents whose presence makes a node.
+
+    A format whose arrays are made by other rules than those of v3 also has the attribute RULES, a
+    `zarrdask.metadata.rules.FormatRules`.
     """
 
     VERSION: ZarrFormat
@@ -40,21 +43,21 @@ class Format(Protocol):
     CHILD_NAMES: tuple[str, ...]
 
     def parse(self, documents: Documents) -> Metadata | None:
-        """Return the node that the documents (by name) describe, or None if they are absent."""
+        """Return the node that documents (by name) describe, or None if they are absent."""
 
     def render(self, metadata: Metadata) -> dict[str, bytes | None]:
         """Return the documents that describe a node; None for those that should be absent."""
 
 
 class BareToken(float):
-    """A number that stands in a document as a bare ``NaN``, ``Infinity`` or ``-Infinity``.
+    """A number that a document spells as a bare ``NaN``, ``Infinity`` or ``-Infinity``.
 
-    These are not JSON, but zarr-python and xarray write them into attributes. A float of this
-    class is written as such a token again.
+    Such tokens are not JSON, but zarr-python and xarray write them into attributes. A float of
+    this class is written as a bare token again.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Copies are the same object, so that attributes with NaN equal their copies.
+        # A copy is the same object, so that attributes with NaN are equal to their copies.
         return _bare_token, (repr(float(self)),)
 
 
@@ -82,7 +85,9 @@ def parse_json(data: bytes, key: str) -> dict[str, Any]:
     """
 
     def token(text: str) -> float:
-        report_deviation("A-29", "not JSON", key=key, found=text, expected=f'"{text}"')
+        report_deviation(
+            "A-29", "this number is not JSON", key=key, found=text, expected=f'"{text}"'
+        )
         return _bare_token(repr(float(text)))
 
     try:
@@ -92,20 +97,23 @@ def parse_json(data: bytes, key: str) -> dict[str, Any]:
     except RecursionError as error:
         raise _too_deep(key, MAX_DEPTH + CONSOLIDATED_LEVELS) from error
     except ValueError as error:
-        raise MetadataError(f"not a JSON document: {error}", key=key) from error
+        raise MetadataError(f"this is not a JSON document: {error}", key=key) from error
     if not isinstance(document, dict):
         raise MetadataError(
-            "not a JSON object", key=key, found=type(document).__name__, expected="an object"
+            "this is not a JSON object",
+            key=key,
+            found=type(document).__name__,
+            expected="an object",
         )
     limit = MAX_DEPTH + CONSOLIDATED_LEVELS
-    # Few documents have as many brackets as that; the others need not be walked through.
+    # A document with fewer brackets can't be nested too deeply, and need not be searched.
     if data.count(b"{") + data.count(b"[") > limit and _is_deeper(document, limit):
         raise _too_deep(key, limit)
     return document
 
 
 def _is_deeper(document: Any, limit: int) -> bool:
-    """Whether objects and lists are nested in more than `limit` levels; not recursive."""
+    """Whether objects and lists are nested in more than `limit` levels, without recursion."""
     level = [document]
     for _ in range(limit):
         level = [
@@ -130,24 +138,26 @@ def _too_deep(key: str, limit: int) -> MetadataError:
 def render_json(
     document: Mapping[str, Any], key: str, *, indent: int | None = 2, limit: int = MAX_DEPTH
 ) -> bytes:
-    """Return a document's bytes.
+    """Return a document as JSON.
 
     Lone surrogates, which UTF-8 can't encode, are written as escapes.
 
     Parameters
     ----------
+    document : mapping
+        The document, of Python's own types.
     key : str
         The name of the document, for errors.
     indent : int, optional
-        Spaces by which a level is indented; None puts all on one line.
+        The number of spaces by which a level is indented, 2 by default. None writes one line.
     limit : int
-        The most levels of objects and lists.
+        The maximum number of nested objects and lists, `MAX_DEPTH` by default.
 
     Raises
     ------
     MetadataError
-        If the document is not JSON or is nested too deeply. NaN and infinities are not JSON
-        (conformance A-29), unless they are of the class `BareToken`.
+        If the document can't be expressed in JSON, or is nested too deeply. NaN and infinities
+        are not JSON (conformance A-29), unless they are of the class `BareToken`.
     """
     _check_json(document, key, "", limit)
     try:
@@ -159,28 +169,32 @@ def render_json(
 
 
 def _check_json(value: Any, key: str, place: str, limit: int) -> None:
-    """Check what JSON's encoder would not refuse, or would write as something else.
+    """Refuse values that Python's JSON encoder accepts, but writes as something else.
 
     Parameters
     ----------
+    value : object
+        A value in the document.
+    key : str
+        The name of the document, for errors.
     place : str
-        Where in the document the value stands, for errors.
+        The place of the value in the document, for errors.
     limit : int
-        How many levels may follow.
+        The maximum number of levels of objects and lists in the value.
     """
     if isinstance(value, Mapping):
         if limit <= 0:
             raise _too_deep(key, MAX_DEPTH)
         for name, below in value.items():
-            # The encoder would write numbers as text, and what is read would differ.
+            # The encoder would write a number as text, and reading would not return it.
             if not isinstance(name, str):
-                raise MetadataError("a key in JSON is text", key=key, found=name)
+                raise MetadataError("a key in JSON must be text", key=key, found=name)
             _check_json(below, key, f"{place}.{name}" if place else name, limit - 1)
     elif isinstance(value, list | tuple):
         if limit <= 0:
             raise _too_deep(key, MAX_DEPTH)
-        for at, below in enumerate(value):
-            _check_json(below, key, f"{place}[{at}]", limit - 1)
+        for i, below in enumerate(value):
+            _check_json(below, key, f"{place}[{i}]", limit - 1)
     elif isinstance(value, float) and not isfinite(value) and not isinstance(value, BareToken):
         raise _not_finite(value, key, place, "a finite number")
 
@@ -195,10 +209,10 @@ def _not_finite(value: float, key: str, place: str, expected: str) -> MetadataEr
 
 
 def render_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the user's attributes as a document holds them.
+    """Return the user's attributes in the form in which they are put into a document.
 
-    NaN and infinities that a document did not have before become `BareToken` numbers, as the
-    setting ``zarrdask.non-finite-attributes`` says.
+    NaN and infinities that were not read from a document become `BareToken` numbers, if the
+    setting ``zarrdask.non-finite-attributes`` permits.
 
     Raises
     ------
@@ -222,7 +236,7 @@ def _with_tokens(value: Any, place: str, limit: int) -> Any:
         return {
             name: _with_tokens(below, f"{place}.{name}", limit - 1) for name, below in value.items()
         }
-    return [_with_tokens(below, f"{place}[{at}]", limit - 1) for at, below in enumerate(value)]
+    return [_with_tokens(below, f"{place}[{i}]", limit - 1) for i, below in enumerate(value)]
 
 
 def _check_non_finite_allowed(value: float, place: str) -> None:
@@ -245,12 +259,12 @@ def _check_non_finite_allowed(value: float, place: str) -> None:
 
 
 def required(document: Mapping[str, Any], names: tuple[str, ...], key: str) -> None:
-    """Check that a document has its members.
+    """Check that a document has all required members.
 
     Raises
     ------
     MetadataError
-        That names the first that is missing (conformance A-7, C-3).
+        If a member is missing; it names the first one (conformance A-7, C-3).
     """
     for name in names:
         if name not in document:
@@ -260,45 +274,48 @@ def required(document: Mapping[str, Any], names: tuple[str, ...], key: str) -> N
 
 
 def parse_array_shape(shape: Any, key: str = "shape") -> tuple[int, ...]:
-    """Return the shape of an array.
+    """Return the shape of an array from its JSON.
 
     Raises
     ------
     MetadataError
         If it is not a list of lengths.
     UnsupportedError
-        If it has more dimensions than NumPy has.
+        If it has more dimensions than NumPy supports.
     """
     if isinstance(shape, list):
         check_dimensions(len(shape), key)
     return parse_lengths(shape, key, 0)
 
 
-def parse_lengths(found: Any, key: str, least: int) -> tuple[int, ...]:
-    """Return a shape or chunk shape.
+def parse_lengths(value: Any, key: str, minimum: int) -> tuple[int, ...]:
+    """Return a shape or chunk shape from its JSON.
 
     Raises
     ------
     MetadataError
-        If it is not a list of integers of at least `least`.
+        If it is not a list of integers of at least `minimum`.
     """
-    if not isinstance(found, list) or any(
-        type(n) is not int or not least <= n < 2**63 for n in found
+    if not isinstance(value, list) or any(
+        type(n) is not int or not minimum <= n < 2**63 for n in value
     ):
         raise MetadataError(
-            "not a shape", key=key, found=found, expected=f"a list of integers from {least}"
+            "this is not a shape",
+            key=key,
+            found=value,
+            expected=f"a list of integers from {minimum}",
         )
-    return tuple(found)
+    return tuple(value)
 
 
-def parse_attributes(found: Any, key: str) -> dict[str, Any]:
-    """Return the user's attributes.
+def parse_attributes(value: Any, key: str) -> dict[str, Any]:
+    """Return the user's attributes from their JSON.
 
     Raises
     ------
     MetadataError
         If they are not an object.
     """
-    if not isinstance(found, dict):
-        raise MetadataError("not an object", key=key, found=found, expected="a JSON object")
-    return found
+    if not isinstance(value, dict):
+        raise MetadataError("this is not an object", key=key, found=value, expected="a JSON object")
+    return value

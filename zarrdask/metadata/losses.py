@@ -1,4 +1,4 @@
-"""What values and metadata lose in another data type or format."""
+"""Descriptions of what values and metadata lose in another data type or format."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 
 
 def cast_loss(before: np.dtype[Any], after: np.dtype[Any]) -> str | None:
-    """Return what values may lose as another data type, in words, or None.
+    """Return a description of what values may lose in another data type, or None.
 
     >>> cast_loss(np.dtype("f8"), np.dtype("f4"))
     'float64 as float32: digits may be lost'
@@ -22,8 +22,8 @@ def cast_loss(before: np.dtype[Any], after: np.dtype[Any]) -> str | None:
     True
     """
     before, after = before.newbyteorder("="), after.newbyteorder("=")
-    what = None if before == after else _lost(before, after)
-    return what and f"{_name(before)} as {_name(after)}: {what}"
+    loss = None if before == after else _lost(before, after)
+    return loss and f"{dtype_label(before)} as {dtype_label(after)}: {loss}"
 
 
 def _lost(before: np.dtype[Any], after: np.dtype[Any]) -> str | None:
@@ -32,14 +32,14 @@ def _lost(before: np.dtype[Any], after: np.dtype[Any]) -> str | None:
         return None if _holds(after, before) else "digits may be lost"
     if kinds in ("if", "uf", "ic", "uc"):
         low, high = limits(before)
-        most = max(-low - 1, high).bit_length()
-        return None if most <= floats(_real(after)).digits else "digits may be lost"
+        bits = max(-low - 1, high).bit_length()
+        return None if bits <= floats(_real(after)).digits else "digits may be lost"
     if kinds in ("fi", "fu"):
         return "fractions are cut off"
     if kinds in ("ci", "cu", "cf"):
         return "imaginary parts are dropped"
     if kinds in ("ii", "iu", "ui", "uu") or (kinds[0] == "b" and kinds[1] in "iufc"):
-        return None  # see `as_stored`
+        return None  # `zarrdask.chunks.cast` raises an error for values out of range
     if kinds[1] == "b" and kinds[0] in "iufc":
         return "only whether they are zero is kept"
     if kinds in ("SS", "UU", "VV") and before.names is after.names is None:
@@ -52,43 +52,50 @@ def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _holds(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
-    """Whether a type has all numbers of another one."""
-    one, other = floats(_real(wide)), floats(_real(narrow))
-    return one.digits >= other.digits and one.quantum <= other.quantum and one.most >= other.most
+    """Whether a type can represent all numbers of another one."""
+    wide_numbers, narrow_numbers = floats(_real(wide)), floats(_real(narrow))
+    return (
+        wide_numbers.digits >= narrow_numbers.digits
+        and wide_numbers.quantum <= narrow_numbers.quantum
+        and wide_numbers.most >= narrow_numbers.most
+    )
 
 
-def _name(dtype: np.dtype[Any]) -> str:
+def dtype_label(dtype: np.dtype[Any]) -> str:
+    """Return the name of a dtype for messages: also of those that NumPy shows as void."""
     return name_of(dtype) or str(dtype)
 
 
 def losses(before: ArrayMetadata, after: ArrayMetadata) -> tuple[str, ...]:
-    """Return what of an array's description is not, or not so, in a converted one, in words.
+    """Return descriptions of what an array loses in a conversion of its metadata.
 
-    Nothing is said of what is only spelled in another way.
+    Differences that are only of spelling are left out.
     """
-    found = [*filter(None, [cast_loss(before.dtype, after.dtype)])]
+    descriptions = [*filter(None, [cast_loss(before.dtype, after.dtype)])]
     if before.shard is not None and after.shard is None:
         inner = _text(extents(before.read_grid))
-        found.append(f"shards of {_text(extents(before.grid))} became chunks of {inner}")
+        descriptions.append(f"shards of {_text(extents(before.grid))} became chunks of {inner}")
     if before.fill_value is None and after.fill_value is not None:
-        found.append(f"the fill value, which was left open, is {after.fill_value} now")
+        descriptions.append(f"the fill value, which was undefined, is {after.fill_value} now")
     elif before.dtype.hasobject and type(before.fill_value) is not type(after.fill_value):
-        old, new = quoted(before.fill_value), quoted(after.fill_value)
-        found.append(f"the fill value {old} is {new} now")
+        old_fill, new_fill = quoted(before.fill_value), quoted(after.fill_value)
+        descriptions.append(f"the fill value {old_fill} is {new_fill} now")
     if before.dimension_names and not after.dimension_names:
-        found.append("the dimensions, which had no names, are not named one by one any more")
-    gone = [item.name for item in before.extensions if item not in after.extensions]
-    found += [f"the extension {name} was dropped" for name in gone]
-    found += [f"the member {name} was dropped" for name in before.extra if name not in after.extra]
+        descriptions.append("the dimensions, which had no names, are not named one by one any more")
+    dropped = [item.name for item in before.extensions if item not in after.extensions]
+    descriptions += [f"the extension {name} was dropped" for name in dropped]
+    descriptions += [
+        f"the member {name} was dropped" for name in before.extra if name not in after.extra
+    ]
     if len(before.transformers) > len(after.transformers):
-        found.append("storage transformers were undone")
+        descriptions.append("storage transformers were undone")
     if _mixed(before) and not _mixed(after):
-        found.append("the byte order of the fields is the same for all now")
-    return tuple(found)
+        descriptions.append("the byte order of the fields is the same for all now")
+    return tuple(descriptions)
 
 
-def _text(found: Any) -> str:
-    return " x ".join(map(str, found)) or "one element"
+def _text(lengths: Any) -> str:
+    return " x ".join(map(str, lengths)) or "one element"
 
 
 def _mixed(metadata: ArrayMetadata) -> bool:
@@ -97,7 +104,7 @@ def _mixed(metadata: ArrayMetadata) -> bool:
 
 
 def group_losses(before: GroupMetadata, after: GroupMetadata) -> tuple[str, ...]:
-    """Return what of a group's description is not in a converted one, in words."""
+    """Return descriptions of what a group loses in a conversion of its metadata."""
     gone = [f"the extension {e.name}" for e in before.extensions if e not in after.extensions]
     gone += [f"the member {name}" for name in before.extra if name not in after.extra]
-    return tuple(f"{what} was dropped" for what in gone)
+    return tuple(f"{item} was dropped" for item in gone)

@@ -1,4 +1,4 @@
-"""The one description of an array or a group, whatever format it is stored in."""
+"""The model of arrays and groups, which is the same for all formats."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,48 +18,52 @@ from zarrdask.grids.keys import ChunkKeyEncoding
 from zarrdask.grids.regular import RegularGrid
 from zarrdask.storage.transformers import StorageTransformer
 
-#: Of chunks of several shapes: pipelines that are kept, and lengths that are tried at once.
-_MOST_PIPELINES = 1024
-_FEW = 16
+#: The number of pipelines that are cached, one for each chunk shape of a rectilinear grid.
+_MAX_PIPELINES = 1024
+#: The number of different lengths along an axis up to which chunks of each are checked on opening.
+_MAX_CHECKED_LENGTHS = 16
 
 Attributes = Mapping[str, Any]
-#: 2, 3, "v3-draft" (of May 2022), or "v3-draft-protocol": the dialect of it that real files use.
+#: 2, 3, "v3-draft" (of May 2022), or "v3-draft-protocol", the older dialect that real files use.
 ZarrFormat = int | str
 
 
 @dataclass(frozen=True)
 class ArrayMetadata:
-    """What is known of an array without its store.
+    """The metadata of an array: everything that its documents say.
+
+    The stored object of a chunk or, in a sharded array, of a shard is called a unit.
 
     Attributes
     ----------
     zarr_format : int or str
         2, 3, "v3-draft" or "v3-draft-protocol".
     grid : ChunkGrid
-        The array's shape, and the stored units': of the shards, where there are any.
+        The shape of the array, and the grid of its units: of the shards, if it is sharded.
     data_type : DataType
-        Of the elements.
+        The type of the elements.
     keys : ChunkKeyEncoding
-        How chunk indices become keys.
+        The encoding of chunk indices as keys.
     fill_value : scalar or None
-        Of absent chunks; None if the document leaves it open (they then read as zeros).
+        The value of absent chunks; None if the document does not define it (they then read as
+        zeros).
     codecs : tuple of Codec
-        All of them, in the order of encoding.
+        All codecs, in the order of encoding.
     attributes : mapping
-        The user's.
+        The user's attributes.
     dimension_names : tuple of (str or None), optional
-        One an axis.
+        A name, or None, for each axis.
     transformers : tuple of StorageTransformer
-        What stands between the array and its store, the one nearest the array first.
+        The storage transformers between the array and its store, the one next to the array first.
     extensions : tuple of Definition
-        Of the array as a whole (ZEP 9).
+        The extensions of the array as a whole (ZEP 9).
     extra : mapping
-        Other members of the document; v3 keeps them when it is written again.
+        Other members of the document, which v3 keeps when it is written again.
 
     Raises
     ------
     ZarrdaskError
-        If the parts don't fit together: the codecs are bound here.
+        If the parts don't fit together: the codecs are bound to the chunk shape and type here.
     """
 
     zarr_format: ZarrFormat
@@ -73,7 +77,7 @@ class ArrayMetadata:
     transformers: tuple[StorageTransformer, ...] = ()
     extensions: tuple[Definition, ...] = ()
     extra: Attributes = field(default_factory=dict)
-    #: Of the stored units; of the largest, where their shapes differ.
+    #: The codec pipeline of the units; of the largest one, if their shapes differ.
     pipeline: Pipeline = field(init=False, compare=False, repr=False)
     _pipelines: dict[Shape, Pipeline] = field(
         init=False, compare=False, repr=False, default_factory=dict
@@ -83,7 +87,9 @@ class ArrayMetadata:
         names = self.dimension_names
         if any(not isinstance(name, str | None) for name in names or ()):
             raise MetadataError(
-                "a name is text, or None", key="dimension_names", found=list(names or ())
+                "the name of a dimension must be text or None",
+                key="dimension_names",
+                found=list(names or ()),
             )
         if names is not None and len(names) != len(self.shape):
             raise MetadataError(
@@ -97,8 +103,8 @@ class ArrayMetadata:
             self._check_lengths()
 
     def _check_lengths(self) -> None:
-        """Check chunks of several shapes: those that tell, as there may be many."""
-        for shape in _typical(self.grid):
+        """Check that chunks of different shapes can be stored; there may be too many for each."""
+        for shape in _sample_shapes(self.grid):
             self.pipeline_of(shape)
         if self.shard is None:
             return
@@ -113,12 +119,12 @@ class ArrayMetadata:
 
     @property
     def shape(self) -> Shape:
-        """The lengths of the axes, in elements."""
+        """The shape of the array, in elements."""
         return self.grid.shape
 
     @property
     def chunk_shape(self) -> Shape:
-        """The shape of the stored units; where they differ, the largest length along each axis."""
+        """The shape of the units; if they differ, the largest length along each axis."""
         return self.grid.chunk_shape
 
     @property
@@ -128,9 +134,9 @@ class ArrayMetadata:
 
     @property
     def fill(self) -> Any:
-        """What absent chunks read as: the fill value, or zero where it is left open.
+        """The value of absent chunks: the fill value, or zero if that is undefined.
 
-        The zero of objects is what their codec has for nothing: an empty text, say.
+        For objects, zero is the empty value of their codec, such as an empty text.
         """
         if self.fill_value is not None:
             return self.fill_value
@@ -142,12 +148,12 @@ class ArrayMetadata:
 
     @property
     def shard(self) -> Shard | None:
-        """The layout of the shards, or None if the stored units are not read in parts."""
+        """The layout of the shards, or None if the units can't be read in parts."""
         return shard_of(self.pipeline)
 
     @property
     def read_grid(self) -> ChunkGrid:
-        """The grid of the smallest parts that can be read by themselves."""
+        """The grid of the smallest parts that can be read on their own."""
         shard = self.shard
         if shard is None:
             return self.grid
@@ -155,40 +161,41 @@ class ArrayMetadata:
         inner = shard.codec.chunk_shape
         if axes is not None:
             inner = tuple(inner[axes.index(i)] for i in range(len(inner)))
-        # Also in shards of several shapes: what divides them all lies at its multiples.
+        # This holds for shards of different shapes, too: the chunk shape divides all of them.
         return RegularGrid(self.shape, inner)
 
     @property
     def write_axes(self) -> tuple[Axis, ...]:
-        """The grid of what must have one writer.
+        """The grid of the regions that only one writer at a time may change.
 
-        That is a stored unit; or several, if a storage transformer keeps them in one value: it
-        has an attribute `chunks_per_shard` then.
+        Such a region is a unit; or several, if a storage transformer with an attribute
+        `chunks_per_shard` keeps them in one stored object.
         """
         axes = self.grid.axes
         for layer in self.transformers:
-            for at, count in enumerate(getattr(layer, "chunks_per_shard", ())):
-                axes = (*axes[:at], _joined(axes[at], count), *axes[at + 1 :])
+            for dimension, count in enumerate(getattr(layer, "chunks_per_shard", ())):
+                merged = _merge_chunks(axes[dimension], count)
+                axes = (*axes[:dimension], merged, *axes[dimension + 1 :])
         return axes
 
     def pipeline_of(self, shape: Shape) -> Pipeline:
-        """Return how units of a shape become bytes and back.
+        """Return the codec pipeline for units of a shape.
 
         Raises
         ------
         ZarrdaskError
-            If a codec can't take them.
+            If a codec can't encode units of that shape.
         """
-        found = self._pipelines.get(shape)
-        if found is None:
-            found = Pipeline(self.codecs, ChunkSpec(shape, self.dtype, self.fill))
-            if len(self._pipelines) >= _MOST_PIPELINES:
+        pipeline = self._pipelines.get(shape)
+        if pipeline is None:
+            pipeline = Pipeline(self.codecs, ChunkSpec(shape, self.dtype, self.fill))
+            if len(self._pipelines) >= _MAX_PIPELINES:
                 self._pipelines.clear()
-            self._pipelines[shape] = found
-        return found
+            self._pipelines[shape] = pipeline
+        return pipeline
 
     def pipeline_at(self, index: Index) -> Pipeline:
-        """Return how a unit becomes bytes and back."""
+        """Return the codec pipeline for the unit with an index."""
         grid = self.grid
         return self.pipeline if grid.is_regular else self.pipeline_of(grid.shape_of(index))
 
@@ -204,7 +211,7 @@ class ArrayMetadata:
     __hash__ = None  # type: ignore[assignment]
 
     def _identity(self) -> tuple[Any, ...]:
-        # Fill values are compared by their bytes, so that NaN equals NaN.
+        # Fill values are compared by their bytes, so that NaN is equal to NaN.
         fill = self.fill_value
         if isinstance(fill, np.generic):
             fill = (fill.dtype, fill.tobytes())
@@ -223,40 +230,40 @@ class ArrayMetadata:
         )
 
 
-def _joined(axis: Axis, count: int) -> Axis:
-    """Return the chunks along an axis, so many as one."""
+def _merge_chunks(axis: Axis, count: int) -> Axis:
+    """Return the chunks along an axis, with every `count` of them merged into one."""
     if isinstance(axis, int):
         return axis * count
     return axis if count == 1 else np.unique([*axis[::count], axis[-1]])
 
 
-def _typical(grid: ChunkGrid) -> Iterator[Shape]:
-    """Yield shapes that show whether a grid's chunks can be stored.
+def _sample_shapes(grid: ChunkGrid) -> Iterator[Shape]:
+    """Yield chunk shapes that show whether the chunks of a grid can be stored.
 
-    They are of each length along an axis, if those are few, else of the shortest; the other
-    lengths are the largest.
+    For each axis these have every length along it, or the shortest if there are many lengths; the
+    other axes have their largest length.
     """
     for axis, edges in enumerate(grid.axes):
         if not isinstance(edges, int):
             lengths = np.unique(np.diff(edges[: grid.counts[axis] + 1])).tolist()
-            for length in lengths if len(lengths) <= _FEW else lengths[:1]:
+            for length in lengths if len(lengths) <= _MAX_CHECKED_LENGTHS else lengths[:1]:
                 yield (*grid.chunk_shape[:axis], length, *grid.chunk_shape[axis + 1 :])
 
 
 @dataclass(frozen=True)
 class GroupMetadata:
-    """What is known of a group without its store.
+    """The metadata of a group: everything that its documents say.
 
     Attributes
     ----------
     zarr_format : int or str
         2, 3, "v3-draft" or "v3-draft-protocol".
     attributes : mapping
-        The user's.
+        The user's attributes.
     extensions : tuple of Definition
-        Of the group (ZEP 9).
+        The extensions of the group (ZEP 9).
     extra : mapping
-        Other members of the document, kept when it is written again.
+        Other members of the document, which are kept when it is written again.
     """
 
     zarr_format: ZarrFormat

@@ -1,18 +1,10 @@
 """Zarr v2 (OGC 21-050r1): ``.zarray``, ``.zgroup``, ``.zattrs``."""
 
-import json
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from zarrdask.codecs.array_to_array.transpose import TransposeCodec
-from zarrdask.codecs.array_to_bytes.bytes import NATIVE, BytesCodec, Endian, has_byte_order
-from zarrdask.codecs.base import Codec, Json, check_count
-from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
-from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec, ZlibCodec
-from zarrdask.codecs.bytes_to_bytes.zstd import ZstdCodec, limited
-from zarrdask.codecs.numcodecs.adapter import OBJECT_CODECS, BufferCodec, ObjectCodec, make
+from zarrdask.codecs.base import Codec, Json
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.fill_values import parse_v2, render_v2
 from zarrdask.dtypes.registry import of_dtype
@@ -20,6 +12,7 @@ from zarrdask.dtypes.v2 import parse_dtype, render_dtype
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.grids.keys import ChunkKeys
 from zarrdask.grids.regular import RegularGrid
+from zarrdask.metadata import v2_rules
 from zarrdask.metadata.json import (
     Documents,
     parse_array_shape,
@@ -30,11 +23,13 @@ from zarrdask.metadata.json import (
     required,
 )
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
-from zarrdask.metadata.writers import is_netcdf, sized_shuffle, understood
+from zarrdask.metadata.v2_codecs import chain, object_fill, render_codecs
+from zarrdask.metadata.writers import is_netcdf
 
 VERSION = 2
 NAMES = (".zarray", ".zgroup", ".zattrs")
 CHILD_NAMES = (".zarray", ".zgroup")
+RULES = v2_rules.RULES
 _MEMBERS = (
     "zarr_format",
     "shape",
@@ -53,47 +48,51 @@ _DIMENSIONS = "_ARRAY_DIMENSIONS"
 
 
 def parse(documents: Documents) -> Metadata | None:
-    """Return the array or group that the documents describe, or None if there is none.
+    """Return the array or group that documents describe, or None if there is none.
 
     Raises
     ------
-    MetadataError, UnsupportedError
-        If they are not valid v2 metadata, or need something that isn't there.
+    MetadataError
+        If a document is not valid v2 metadata.
+    UnsupportedError
+        If it needs a data type or codec that is not supported.
     """
     array, group, attributes = (documents.get(name) for name in NAMES)
-    found = {} if attributes is None else parse_json(attributes, ".zattrs")
+    attributes_document = {} if attributes is None else parse_json(attributes, ".zattrs")
     if array is not None:
-        return _parse_array(parse_json(array, ".zarray"), found)
+        return _parse_array(parse_json(array, ".zarray"), attributes_document)
     if group is not None:
-        return _parse_group(parse_json(group, ".zgroup"), found)
+        return _parse_group(parse_json(group, ".zgroup"), attributes_document)
     return None
 
 
 def _parse_group(document: Json, attributes: Json) -> GroupMetadata:
     required(document, ("zarr_format",), ".zgroup")
     _check_version(document, ".zgroup")
-    extra = _others(document, ("zarr_format",), "A-50", ".zgroup")
+    extra = _unknown_members(document, ("zarr_format",), "A-50", ".zgroup")
     return GroupMetadata(VERSION, attributes, extra=extra)
 
 
-def _others(document: Json, known: tuple[str, ...], rule: str, key: str) -> Json:
-    """Return the members that should not be there, as netCDF-C and others write them."""
-    found = {name: value for name, value in document.items() if name not in known}
-    if found:
+def _unknown_members(document: Json, known_members: tuple[str, ...], rule: str, key: str) -> Json:
+    """Return the members that v2 does not know, which netCDF-C and others write."""
+    unknown = {name: member for name, member in document.items() if name not in known_members}
+    if unknown:
         report_deviation(
             rule,
             "other members must not be present",
             key=key,
-            found=sorted(found),
-            expected=", ".join(known),
+            found=sorted(unknown),
+            expected=", ".join(known_members),
         )
-    return found
+    return unknown
 
 
 def _check_version(document: Json, key: str) -> None:
-    found = document["zarr_format"]
-    if type(found) is not int or found != VERSION:
-        raise MetadataError("not v2 metadata", key=f"{key} zarr_format", found=found, expected="2")
+    version = document["zarr_format"]
+    if type(version) is not int or version != VERSION:
+        raise MetadataError(
+            "this is not v2 metadata", key=f"{key} zarr_format", found=version, expected="2"
+        )
 
 
 def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
@@ -105,13 +104,16 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
     separator = document.get("dimension_separator", ".")
     if separator not in (".", "/"):
         raise MetadataError(
-            "not a separator", key="dimension_separator", found=separator, expected="'.' or '/'"
+            "this is not a separator",
+            key="dimension_separator",
+            found=separator,
+            expected="'.' or '/'",
         )
     netcdf = is_netcdf(document, attributes)
     codecs = _parse_codecs(document, dtype, len(shape), netcdf=netcdf)
     names = _dimension_names(attributes, len(shape))
     if names is not None:
-        # One fact, one place: they come back when the attributes are written.
+        # The model has them as dimension_names; they are put back when attributes are written.
         attributes = {key: value for key, value in attributes.items() if key != _DIMENSIONS}
     return ArrayMetadata(
         zarr_format=VERSION,
@@ -122,7 +124,7 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
         codecs=codecs,
         attributes=attributes,
         dimension_names=names,
-        extra=_others(document, (*_MEMBERS, "dimension_separator"), "A-16", ".zarray"),
+        extra=_unknown_members(document, (*_MEMBERS, "dimension_separator"), "A-16", ".zarray"),
     )
 
 
@@ -149,160 +151,20 @@ def _parse_codecs(
 ) -> tuple[Codec, ...]:
     order, filters, compressor = document["order"], document["filters"], document["compressor"]
     if order not in ("C", "F"):
-        raise MetadataError("not an order", key="order", found=order, expected="'C' or 'F'")
+        raise MetadataError("this is not an order", key="order", found=order, expected="'C' or 'F'")
     if filters is not None and not isinstance(filters, list):
-        raise MetadataError("not filters", key="filters", found=filters, expected="a list or null")
+        raise MetadataError(
+            "these are not filters", key="filters", found=filters, expected="a list or null"
+        )
     if filters == []:
         report_deviation(
-            "A-15", "no filters are null", key="filters", found=filters, expected="null"
+            "A-15",
+            "an empty list stands for no filters",
+            key="filters",
+            found=filters,
+            expected="null",
         )
     return chain(order, list(filters or []), compressor, dtype, ndim, netcdf=netcdf)
-
-
-def chain(
-    order: str,
-    filters: list[Any],
-    compressor: Any,
-    dtype: np.dtype[Any],
-    ndim: int,
-    *,
-    netcdf: bool = False,
-) -> tuple[Codec, ...]:
-    """Return v2's order, filters and compressor as one list of codecs.
-
-    Parameters
-    ----------
-    order : {"C", "F"}
-    filters : list of dict
-        Configurations with their ``id``.
-    compressor : dict or None
-    netcdf : bool
-        Whether netCDF-C wrote them; see `zarrdask.metadata.writers.sized_shuffle`.
-
-    Raises
-    ------
-    MetadataError, UnsupportedError
-        If a codec is unknown, refused or misconfigured.
-    """
-    check_count(filters, "filters")
-    codecs: list[Codec] = []
-    if order == "F" and ndim > 1:
-        codecs.append(TransposeCodec(tuple(reversed(range(ndim)))))
-    if dtype.hasobject:
-        codecs.append(_object_codec(filters.pop(0) if filters else None))
-        view = "|u1"
-    else:
-        codecs.append(BytesCodec(_endian(dtype)))
-        view = dtype.str if dtype.names is None else "|u1"
-    for config in filters:
-        codec = _filter(config, view, netcdf=netcdf)
-        codecs.append(codec)
-        view = _filtered(codec)
-    if compressor is not None:
-        itemsize = np.dtype(view).itemsize if filters else dtype.itemsize
-        codecs.append(_compressor(compressor, itemsize, view))
-    return tuple(codecs)
-
-
-def object_fill(codecs: tuple[Codec, ...], fill: Any) -> Any:
-    """Return a fill value that the codec which stores the objects can store.
-
-    Documents have 0, "" or null for every kind of object (conformance A-32); null stays None.
-    """
-    codec = next((codec for codec in codecs if isinstance(codec, ObjectCodec)), None)
-    if codec is None or fill is None:
-        return fill
-    if (codec.name == "vlen-bytes" and fill == "") or (codec.name == "vlen-array" and not fill):
-        return codec.empty
-    return fill
-
-
-def _endian(dtype: np.dtype[Any]) -> Endian | None:
-    if not has_byte_order(dtype):
-        return None
-    if dtype.names is not None:
-        return "own"
-    return {"<": "little", ">": "big", "=": NATIVE}[dtype.byteorder]  # type: ignore[return-value]
-
-
-def _config(found: Any, key: str) -> Json:
-    if not isinstance(found, dict) or not isinstance(found.get("id"), str):
-        raise MetadataError(
-            "not a codec", key=key, found=found, expected='an object with an "id" (or null)'
-        )
-    return found
-
-
-def _object_codec(found: Any) -> Codec:
-    if found is None:
-        raise MetadataError(
-            "objects need a codec that stores them",
-            key="filters",
-            expected=f"one of {', '.join(sorted(OBJECT_CODECS))} as the first filter",
-        )
-    config = _config(found, "filters")
-    make(config)
-    if config["id"] not in OBJECT_CODECS:
-        raise UnsupportedError(
-            "this codec can't store objects",
-            key="filters",
-            found=config["id"],
-            expected=", ".join(sorted(OBJECT_CODECS)),
-        )
-    return ObjectCodec(json.dumps(config, sort_keys=True))
-
-
-def _filter(found: Any, view: str, *, netcdf: bool) -> BufferCodec:
-    config = understood(_config(found, "filters"))
-    if netcdf:
-        config = sized_shuffle(config, np.dtype(view).itemsize)
-    make(config)
-    return BufferCodec(json.dumps(config, sort_keys=True), view)
-
-
-def _filtered(codec: BufferCodec) -> str:
-    """Return the typestr of what a filter gives, for the one that follows it."""
-    if codec.name == "bitround":
-        return codec.view
-    made = make(json.loads(codec.config))
-    return np.dtype(getattr(made, "astype", None) or getattr(made, "encode_dtype", "|u1")).str
-
-
-def _compressor(found: Any, itemsize: int, view: str) -> Codec:
-    config = understood(_config(found, "compressor"))
-    build = _COMPRESSORS.get(config["id"])
-    if build is None:
-        make(config)
-        return BufferCodec(json.dumps(config, sort_keys=True), view)
-    if others := sorted(set(config) - {"id"} - _COMPRESSOR_MEMBERS[config["id"]]):
-        # Chunks say for themselves how they are compressed.
-        report_deviation("A-58", "unknown members", key=f"compressor {config['id']}", found=others)
-    return build(config, itemsize)
-
-
-def _blosc(config: Json, itemsize: int) -> Codec:
-    return BloscCodec(
-        config.get("cname", "lz4"),
-        config.get("clevel", 5),
-        config.get("shuffle", 1),
-        config.get("blocksize", 0),
-    ).bind(itemsize)
-
-
-_COMPRESSORS: Mapping[str, Callable[[Json, int], Codec]] = {
-    "blosc": _blosc,
-    "gzip": lambda config, _: GzipCodec(config.get("level", 1)),
-    "zlib": lambda config, _: ZlibCodec(config.get("level", 1)),
-    "zstd": lambda config, _: ZstdCodec(
-        limited(config.get("level", 0)), bool(config.get("checksum", False))
-    ),
-}
-_COMPRESSOR_MEMBERS = {
-    "blosc": {"cname", "clevel", "shuffle", "blocksize", "typesize"},
-    "gzip": {"level"},
-    "zlib": {"level"},
-    "zstd": {"level", "checksum"},
-}
 
 
 # --------------------------------------------------------------------------------------------
@@ -315,7 +177,7 @@ def render(metadata: Metadata) -> dict[str, bytes | None]:
     Raises
     ------
     UnsupportedError
-        If v2 can't express it.
+        If v2 can't express the node.
     """
     attributes = render_attributes(metadata.attributes)
     if isinstance(metadata, GroupMetadata):
@@ -361,56 +223,6 @@ def _render_array(metadata: ArrayMetadata) -> Json:
     if not isinstance(keys, ChunkKeys) or keys.name != "v2":
         raise UnsupportedError("v2 has one key encoding only", key="keys", found=keys.to_json())
     if keys.separator != ".":
-        # Not in OGC's text, but in the later one and in all nested stores (conformance X-A1).
+        # OGC's text lacks this member; the later specification and all writers have it (X-A1).
         document["dimension_separator"] = keys.separator
     return document
-
-
-def render_codecs(metadata: ArrayMetadata) -> tuple[str, list[Json], Json | None]:
-    """Return what v2 calls order, filters and compressor.
-
-    Raises
-    ------
-    UnsupportedError
-        If it has no such codecs.
-    """
-    codecs = list(metadata.codecs)
-    order = "C"
-    if codecs and isinstance(codecs[0], TransposeCodec):
-        if codecs[0].order != tuple(reversed(range(len(metadata.shape)))):
-            raise UnsupportedError(
-                "v2 has the orders C and F only", key="order", found=codecs[0].order
-            )
-        order = "F"
-        codecs = codecs[1:]
-    configs = [render_codec(codec) for codec in codecs if not isinstance(codec, BytesCodec)]
-    last = codecs[-1] if codecs else None
-    is_filter = isinstance(last, BytesCodec | ObjectCodec) or (
-        isinstance(last, BufferCodec) and last.name not in COMPRESSORS
-    )
-    return (
-        (order, configs, None) if is_filter or not configs else (order, configs[:-1], configs[-1])
-    )
-
-
-#: The numcodecs codecs that stand as ``compressor``; the others are filters.
-COMPRESSORS = frozenset({*_COMPRESSORS, "bz2", "lz4", "lzma"})
-
-
-def render_codec(codec: Codec) -> Json:
-    """Return the v2 configuration of a codec.
-
-    Raises
-    ------
-    UnsupportedError
-        If v2 has no such codec.
-    """
-    if isinstance(codec, BufferCodec | ObjectCodec):
-        return dict(json.loads(codec.config))
-    if isinstance(codec, BloscCodec):
-        members = codec.to_json()["configuration"]
-        members.pop("typesize", None)
-        return {"id": "blosc", **members, "shuffle": codec.shuffle}
-    if isinstance(codec, ZlibCodec | GzipCodec | ZstdCodec):
-        return {"id": codec.name.removeprefix("numcodecs."), **codec.to_json()["configuration"]}
-    raise UnsupportedError("v2 has no such codec", key="codecs", found=codec.name)

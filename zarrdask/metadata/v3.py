@@ -1,4 +1,4 @@
-"""Zarr v3 (core 3.1): one ``zarr.json`` a node."""
+"""Zarr v3 (core 3.1): one ``zarr.json`` for each node."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def parse(documents: Documents) -> Metadata | None:
     Raises
     ------
     MetadataError, UnsupportedError
-        If it is not valid v3 metadata, or needs something that isn't there.
+        If it is not valid v3 metadata, or needs an extension that is not supported.
     """
     data = documents.get(_KEY)
     if data is None:
@@ -62,12 +62,16 @@ def parse(documents: Documents) -> Metadata | None:
     required(document, _GROUP, _KEY)
     version, kind = document["zarr_format"], document["node_type"]
     if type(version) is not int or version != VERSION:
-        raise MetadataError("not v3 metadata", key="zarr_format", found=version, expected="3")
+        raise MetadataError(
+            "this is not v3 metadata", key="zarr_format", found=version, expected="3"
+        )
     if kind == "array":
         return _parse_array(document)
     if kind == "group":
         return _parse_group(document)
-    raise MetadataError("not a node", key="node_type", found=kind, expected="'array' or 'group'")
+    raise MetadataError(
+        "this is not a node", key="node_type", found=kind, expected="'array' or 'group'"
+    )
 
 
 def _parse_group(document: Json) -> GroupMetadata:
@@ -80,16 +84,16 @@ def _parse_group(document: Json) -> GroupMetadata:
 
 
 def _group_extra(document: Json) -> Json:
-    known = (*_GROUP, "attributes", "extensions")
-    extra = _extra(document, known, ("consolidated_metadata",))
-    # They tell of other nodes, and may not be true any more when the group is written again.
+    known_members = (*_GROUP, "attributes", "extensions")
+    extra = _extra(document, known_members, ("consolidated_metadata",))
+    # It describes other nodes, and may be outdated when the group is written again.
     extra.pop("consolidated_metadata", None)
     return extra
 
 
-def _extra(document: Json, known: tuple[str, ...], nullable: tuple[str, ...] = ()) -> Json:
-    """Return the other members, which must say that they need not be understood (C-11, C-17)."""
-    extra = {name: value for name, value in document.items() if name not in known}
+def _extra(document: Json, known_members: tuple[str, ...], nullable: tuple[str, ...] = ()) -> Json:
+    """Return the unknown members; each must have ``must_understand: false`` (C-11, C-17)."""
+    extra = {name: value for name, value in document.items() if name not in known_members}
     for name, value in extra.items():
         ignorable = isinstance(value, dict) and value.get("must_understand") is False
         if not ignorable and not (value is None and name in nullable):
@@ -105,7 +109,10 @@ def _extra(document: Json, known: tuple[str, ...], nullable: tuple[str, ...] = (
 def _parse_array(document: Json) -> ArrayMetadata:
     if "codecs" not in document:
         report_deviation(
-            "X-C7", "no codecs", key="codecs", expected="exactly one array->bytes codec"
+            "X-C7",
+            "the codecs are missing",
+            key="codecs",
+            expected="exactly one array->bytes codec",
         )
         document = {**document, "codecs": []}
     required(document, _ARRAY, _KEY)
@@ -126,26 +133,29 @@ def _parse_array(document: Json) -> ArrayMetadata:
     )
 
 
-def _parse_codecs(found: Any, data_type: DataType, ndim: int) -> tuple[Codec, ...]:
-    codecs = parse_codecs(found, ndim)
+def _parse_codecs(value: Any, data_type: DataType, ndim: int) -> tuple[Codec, ...]:
+    codecs = parse_codecs(value, ndim)
     if data_type.serializer == BytesCodec.name:
         codecs = with_serializer(codecs, "X-C7")
-    old = isinstance(data_type, Structured) and has_byte_order(data_type.dtype)
-    return little_endian(codecs) if old else codecs
+    is_old_struct = isinstance(data_type, Structured) and has_byte_order(data_type.dtype)
+    return little_endian(codecs) if is_old_struct else codecs
 
 
 def _parse_names(document: Json) -> tuple[str | None, ...] | None:
     if "dimension_names" not in document:
         return None
-    found = document["dimension_names"]
-    if found is None:
-        report_deviation("C-8", "no names are left out", key="dimension_names", found="null")
+    names = document["dimension_names"]
+    if names is None:
+        report_deviation("C-8", "null stands for no names", key="dimension_names", found="null")
         return None
-    if not isinstance(found, list) or not all(n is None or isinstance(n, str) for n in found):
+    if not isinstance(names, list) or not all(n is None or isinstance(n, str) for n in names):
         raise MetadataError(
-            "not names", key="dimension_names", found=found, expected="a list of strings and nulls"
+            "these are not names",
+            key="dimension_names",
+            found=names,
+            expected="a list of strings and nulls",
         )
-    return tuple(found)
+    return tuple(names)
 
 
 # --------------------------------------------------------------------------------------------
@@ -158,7 +168,7 @@ def render(metadata: Metadata) -> dict[str, bytes | None]:
     Raises
     ------
     UnsupportedError
-        If v3 can't express it.
+        If v3 can't express the node.
     """
     document: Json = {"zarr_format": VERSION}
     if isinstance(metadata, GroupMetadata):

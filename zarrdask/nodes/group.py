@@ -25,9 +25,10 @@ from zarrdask.hierarchy.find import (
 )
 from zarrdask.hierarchy.members import child_nodes, member_names
 from zarrdask.hierarchy.path import inherited_strictness, join_path, locate_node, node_location
-from zarrdask.metadata.create import ArrayOptions, given_attributes, plan_array
+from zarrdask.metadata.create import new_attributes, plan_array
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
+from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.attributes import Attributes
 from zarrdask.nodes.info import Info, group_info
@@ -311,7 +312,7 @@ class Group(Mapping[str, "Array | Group"]):
         """Create a group below."""
         self.check_writable()
         self._latest = None
-        metadata = GroupMetadata(self.zarr_format, given_attributes(attributes))
+        metadata = GroupMetadata(self.zarr_format, new_attributes(attributes))
         path = join_path(self.path, name)
         return _create(self.store, path, metadata, overwrite=overwrite, strict=self.strict)
 
@@ -529,7 +530,7 @@ def create_group(
         If there is a node and `overwrite` is false.
     """
     store, path = locate_node(url, component, storage_options)
-    metadata = GroupMetadata(zarr_format, given_attributes(attributes))
+    metadata = GroupMetadata(zarr_format, new_attributes(attributes))
     strict = inherited_strictness(url, None)
     return _create(store, path, metadata, overwrite=overwrite, strict=strict)
 

@@ -8,7 +8,7 @@ from zarrdask.dtypes.generic import as_array
 from zarrdask.errors import SelectionError
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.projection import Points, Request
-from zarrdask.indexing.selection import Selection, basic, orthogonal, vectorised
+from zarrdask.indexing.selection import Selection, basic, orthogonal, pointwise
 from zarrdask.metadata.model import ArrayMetadata
 
 
@@ -77,7 +77,7 @@ class PointIndex:
     def __getitem__(self, index: Any) -> Any:
         if not self.array.shape:
             return self.array[index]
-        coordinates = vectorised(index, self.array.shape)
+        coordinates = pointwise(index, self.array.shape)
         shape = coordinates[0].shape
         found = self.array.read(_points(coordinates))
         return found.reshape(shape) if shape else found[0]
@@ -86,7 +86,7 @@ class PointIndex:
         if not self.array.shape:
             self.array[index] = value
             return
-        coordinates = vectorised(index, self.array.shape)
+        coordinates = pointwise(index, self.array.shape)
         values = broadcast(value, coordinates[0].shape, self.array.dtype)
         self.array.write(_points(coordinates), values.reshape(-1))
 

@@ -12,8 +12,8 @@ from zarrdask.codecs.base import Codec, Kind
 from zarrdask.display.words import byte_size
 from zarrdask.errors import UnsupportedError
 from zarrdask.grids.base import extents
-from zarrdask.metadata import v2
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
+from zarrdask.metadata.v2_codecs import render_codecs
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,7 +142,7 @@ def codec_options(metadata: ArrayMetadata) -> CodecOptions:
         codecs = codecs[1:]
     if metadata.zarr_format == 2:
         codecs = [codec for codec in codecs if not isinstance(codec, BytesCodec)]
-        compressed = v2.render_codecs(metadata)[2] is not None
+        compressed = render_codecs(metadata)[2] is not None
         count = len(codecs) - compressed
         return CodecOptions(order, tuple(codecs[:count]), tuple(codecs[count:]))
     filters = tuple(codec for codec in codecs if codec.kind is Kind.ARRAY_ARRAY)

@@ -9,8 +9,9 @@ from zarrdask.hierarchy.create import create_node
 from zarrdask.hierarchy.find import find_node, search_below
 from zarrdask.hierarchy.path import inherited_strictness, locate_node, node_location
 from zarrdask.metadata.chunking import ChunksLike, GridLike
-from zarrdask.metadata.create import ArrayOptions, CodecsLike, KeysLike, plan_array
+from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
+from zarrdask.metadata.options import ArrayOptions, CodecsLike, KeysLike
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.options import suggests_arguments
 

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from zarrdask.grids.base import Axis, Shape
-from zarrdask.indexing.projection import parts
+from zarrdask.indexing.projection import axis_parts
 from zarrdask.indexing.selection import pick_size
 
 Chunks = tuple[tuple[int, ...], ...]
@@ -95,7 +95,7 @@ def blocks_of(pick: slice, axis: Axis) -> tuple[int, ...]:
     """
     if isinstance(axis, int) and pick.step == 1:
         return offset_blocks(pick.start, pick.stop - pick.start, axis)
-    return tuple(pick_size(part.outside) for part in parts(pick, axis)) or (0,)
+    return tuple(pick_size(part.outside) for part in axis_parts(pick, axis)) or (0,)
 
 
 def offset_blocks(start: int, size: int, length: int) -> tuple[int, ...]:

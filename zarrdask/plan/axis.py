@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from zarrdask.grids.base import Axis, Index
-from zarrdask.indexing.projection import begin_of
+from zarrdask.indexing.projection import chunk_start
 from zarrdask.plan.align import bounds_of, edges_of
 
 #: How many of the places at which blocks meet are told.
@@ -142,7 +142,7 @@ class AxisPlan:
 
     def span(self, unit: int) -> tuple[int, int]:
         """Return where a unit begins and ends, as far as the array goes."""
-        return begin_of(unit, self.units), min(begin_of(unit + 1, self.units), self.size)
+        return chunk_start(unit, self.units), min(chunk_start(unit + 1, self.units), self.size)
 
     def covered(self, unit: int) -> tuple[int, int]:
         """Return what of a unit is written."""
@@ -161,7 +161,7 @@ class AxisPlan:
 
     def hangs_over(self, unit: int) -> bool:
         """Whether a unit goes on beyond the end of the axis, and what it holds there is kept."""
-        return self.keeps and begin_of(unit + 1, self.units) > self.size
+        return self.keeps and chunk_start(unit + 1, self.units) > self.size
 
     @cached_property
     def merged(self) -> int:

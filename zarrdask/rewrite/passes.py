@@ -19,7 +19,7 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import Beyond, write_region
 from zarrdask.errors import StoreError
 from zarrdask.grids.base import Shape
-from zarrdask.indexing.projection import parts
+from zarrdask.indexing.projection import axis_parts
 from zarrdask.indexing.regions import moved, slabs, tiles, view, within
 from zarrdask.indexing.selection import Region, region_shape
 from zarrdask.plan.regions import Cutting
@@ -154,11 +154,11 @@ class Packed:
         def read(found: tuple[Shape, Region]) -> None:
             index, piece = found
             key, itemsize = self.key(index), do.dtype.itemsize
-            parts = list(slabs(region_shape(piece), do.slab // itemsize))
-            ranges = _ranges(self._offset(index, piece), parts, itemsize)
+            axis_parts = list(slabs(region_shape(piece), do.slab // itemsize))
+            ranges = _ranges(self._offset(index, piece), axis_parts, itemsize)
             start = tuple(pick.start for pick in piece)
             values = self._parts(key, ranges)
-            for part, wanted, data in zip(parts, ranges, values, strict=True):
+            for part, wanted, data in zip(axis_parts, ranges, values, strict=True):
                 if data is None or len(data) != wanted[1]:
                     raise _gone(key, data, wanted)
                 put(moved(part, start), np.frombuffer(data, do.dtype).reshape(region_shape(part)))
@@ -364,7 +364,7 @@ class Moving:
         opens = self.way == "inner" and self.target.metadata.shard is None
         owner = self.source if opens else self.target
         axes = zip(owner.metadata.grid.axes, picks, strict=True)
-        indices = list(product(*([p.chunk for p in parts(pick, axis)] for axis, pick in axes)))
+        indices = list(product(*([p.chunk for p in axis_parts(pick, axis)] for axis, pick in axes)))
         nbytes = 2 * prod(region_shape(picks)) * self.itemsize
         size = max(1, min(_MOVED, -(-len(indices) // self.threads)))
 

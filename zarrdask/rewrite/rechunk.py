@@ -25,8 +25,9 @@ from zarrdask.indexing.regions import cut_axis
 from zarrdask.indexing.selection import Region, is_integer, region_shape, whole_region
 from zarrdask.metadata import detect
 from zarrdask.metadata.convert import Changes, convert, convert_group
-from zarrdask.metadata.create import ArrayOptions, plan_array
+from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.group import open as open_node

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from zarrdask import config
-from zarrdask.indexing.projection import Cuts
+from zarrdask.indexing.projection import Projection
 
 T = TypeVar("T")
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 _HERE = threading.local()
 
 
-def in_parts(work: Callable[[Cuts], T], cuts: Cuts, threads: int | None) -> list[T]:
+def in_parts(work: Callable[[Projection], T], cuts: Projection, threads: int | None) -> list[T]:
     """Do the work on all units: here, or in parts by several threads (as configured, if None)."""
     count = len(cuts.indices)
     if threads == 1 or count <= 1:

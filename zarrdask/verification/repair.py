@@ -12,7 +12,7 @@ from zarrdask.errors import MetadataError, NodeTypeError, ZarrdaskError
 from zarrdask.grids.base import Index, extent_at
 from zarrdask.hierarchy.find import find_node
 from zarrdask.hierarchy.path import key_prefix, node_location
-from zarrdask.indexing.projection import cut
+from zarrdask.indexing.projection import project
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.rewrite.move import how_to_move
 from zarrdask.runtime.locks import UnitLocks
@@ -153,5 +153,5 @@ def _encoded(chunks: StoredChunks, other: StoredChunks, index: Index) -> Buffer:
 
 def _is_absent(other: StoredChunks, chunks: StoredChunks, index: Index) -> bool:
     """Whether another array stores nothing of where a unit is."""
-    cuts = cut(extent_at(chunks.metadata.grid, index), other.metadata.grid.axes)
+    cuts = project(extent_at(chunks.metadata.grid, index), other.metadata.grid.axes)
     return all(other.units.get_range(other.key(each), 0, 1) is None for each in cuts.indices)

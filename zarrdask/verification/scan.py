@@ -10,7 +10,7 @@ import numpy as np
 
 from zarrdask.chunks.inventory import IN_THE_WAY, is_in_the_way, local_store, stored_units
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.compliance import collecting
+from zarrdask.compliance import collect_deviations
 from zarrdask.errors import StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.hierarchy.find import find_node, node_exists, read_node
 from zarrdask.hierarchy.members import documents_below, member_names
@@ -129,7 +129,7 @@ def find_nodes(store: Store, path: str) -> Census:
 
 def _root(store: Store, path: str) -> tuple[Store, Metadata | None, list[Problem]]:
     """Return the node that was asked for, and the store as its hierarchy sees it."""
-    with collecting() as notes:
+    with collect_deviations() as notes:
         try:
             view, found = find_node(store, path, consolidated=False)
             if not (isinstance(found, ArrayMetadata) or view.listable):
@@ -161,7 +161,7 @@ def _may_be_member(store: Store, group: str, name: str) -> bool:
 
 def _read(store: Store, path: str) -> tuple[Metadata | None, list[Problem]]:
     """Return a node, or None, and what is to be said of its documents."""
-    with collecting() as notes:
+    with collect_deviations() as notes:
         try:
             found = read_node(store, path)
         except ZarrdaskError as error:
@@ -209,7 +209,7 @@ def _stale(store: Store, path: str) -> list[str]:
     """Return the paths of which consolidated metadata tell something else."""
     prefix = key_prefix(path)
     own = {name: store.get(prefix + name) for name in (*detect.NAMES, consolidated.KEY)}
-    _, held = consolidated.take(own)
+    _, held = consolidated.split_documents(own)
     if held is None:
         return []
     # Documents of another format may stand beside those that are told of.

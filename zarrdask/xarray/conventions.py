@@ -28,8 +28,8 @@ import numpy as np
 from zarrdask.codecs.base import Codec, Kind
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.grids.base import Axis, ChunkGrid
-from zarrdask.metadata import v2
 from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.metadata.v2_codecs import render_codecs
 from zarrdask.nodes.array import Array
 
 #: The attribute that holds dimension names where the format has no member for them.
@@ -321,7 +321,7 @@ def _numcodecs_encoding(metadata: ArrayMetadata) -> dict[str, Any]:
     import numcodecs
 
     try:
-        _, filters, compressor = v2.render_codecs(metadata)
+        _, filters, compressor = render_codecs(metadata)
     except UnsupportedError:
         return {}  # a codec that numcodecs does not have: a writer chooses its default
     return {

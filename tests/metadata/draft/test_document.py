@@ -36,8 +36,9 @@ from zarrdask.extension import Definition
 from zarrdask.grids.base import GRIDS
 from zarrdask.grids.regular import RegularGrid
 from zarrdask.metadata import detect
-from zarrdask.metadata.create import ArrayOptions, plan_array
+from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import GroupMetadata
+from zarrdask.metadata.options import ArrayOptions
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.v3_draft import DraftStore
 

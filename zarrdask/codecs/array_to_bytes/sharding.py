@@ -28,7 +28,7 @@ from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import CodecError, MetadataError, TruncatedError, ZarrdaskError
 from zarrdask.grids.base import Shape
 from zarrdask.grids.regular import RegularGrid
-from zarrdask.indexing.projection import Points, Request, cut, permute
+from zarrdask.indexing.projection import Points, Request, permute, project
 from zarrdask.indexing.selection import whole_region
 from zarrdask.runtime import buffers
 
@@ -212,7 +212,7 @@ class Shard:
         if index is None:
             put_fill(out, ..., self.spec.fill_value)
             return
-        cuts = cut(
+        cuts = project(
             whole_region(self.spec.shape) if request is None else request, self.codec.chunk_shape
         )
         entries = index.reshape(-1, 2)[_flat(cuts.indices, self.grid.counts)]
@@ -317,7 +317,7 @@ class Shard:
             Of the region's shape.
         """
         encoded = {} if data is None else self.split(data)
-        cuts = cut(region, self.codec.chunk_shape)
+        cuts = project(region, self.codec.chunk_shape)
         for place, inside, outside in zip(*cuts, strict=True):
             part = values[outside]
             if inside is not None:

@@ -12,82 +12,91 @@ from zarrdask.codecs.base import Codec, Json, Kind, check_count, configuration, 
 from zarrdask.codecs.registry import CODECS
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.extension import is_uri
-from zarrdask.metadata import v2
+from zarrdask.metadata.v2_codecs import COMPRESSORS, chain, render_codec
 
-#: The spellings that there have been (X-B7); only the first major version is known.
+#: The URIs that writers have used (X-B7), of the first major version.
 _URI = re.compile(r"https?://purl\.org/zarr/spec/codecs?/([a-z0-9_-]+)(?:/1(?:\.\d+)?)?")
-
 _DRAFT_URI = "https://purl.org/zarr/spec/codecs/{}/1.0"
-
 _OLDER_URI = "https://purl.org/zarr/spec/codec/{}/1.0"
-
 _ENDIAN = "endian"
-
 _BLOSC = {"cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0}
 
 
-def parse_layout(found: Any, ndim: int) -> list[Codec]:
-    """Return the codec that ``chunk_memory_layout`` stands for, if any (B-30, B-52, B-53).
+def parse_layout(value: Any, ndim: int) -> list[Codec]:
+    """Return the codec for a ``chunk_memory_layout``: none for C order (B-30, B-52, B-53).
 
     Raises
     ------
     UnsupportedError
-        If it is that of an extension.
+        If the layout is that of an extension.
     MetadataError
-        If it is none.
+        If the value is not a layout.
     """
-    if isinstance(found, dict) and "extension" in found:
+    if isinstance(value, dict) and "extension" in value:
         raise UnsupportedError(
-            "unknown memory layout", key="chunk_memory_layout", found=found["extension"]
+            "unknown memory layout", key="chunk_memory_layout", found=value["extension"]
         )
-    if found not in ("C", "F"):
+    if value not in ("C", "F"):
         raise MetadataError(
-            "not a memory layout", key="chunk_memory_layout", found=found, expected="'C' or 'F'"
+            "this is not a memory layout",
+            key="chunk_memory_layout",
+            found=value,
+            expected="'C' or 'F'",
         )
-    reverse = found == "F" and ndim > 1
+    reverse = value == "F" and ndim > 1
     return [TransposeCodec(tuple(reversed(range(ndim))))] if reverse else []
 
 
-def parse_codecs(found: Any, stored: np.dtype[Any]) -> list[Codec]:
-    """Return what ``codecs`` describes, with the conversion to bytes that it leaves out.
+def parse_codecs(value: Any, stored: np.dtype[Any]) -> list[Codec]:
+    """Return the codecs of a ``codecs`` list, with the conversion to bytes that it leaves out.
+
+    Parameters
+    ----------
+    value : list
+        The JSON of ``codecs``.
+    stored : numpy.dtype
+        The type of the elements, in the byte order in which they are stored.
 
     Raises
     ------
     MetadataError
-        If it is not a list of objects with a URI as ``type``, or a configuration is wrong.
+        If the value is not a list of objects with a URI as ``type``, or a configuration is not
+        valid.
     UnsupportedError
         If a codec is unknown (conformance B-62).
     """
-    if not isinstance(found, list):
-        raise MetadataError("not a list of codecs", key="codecs", found=found, expected="a list")
-    check_count(found, "codecs")
+    if not isinstance(value, list):
+        raise MetadataError(
+            "this is not a list of codecs", key="codecs", found=value, expected="a list"
+        )
+    check_count(value, "codecs")
     codecs: list[Codec] = []
-    plain = True
-    for item in found:
+    keeps_elements = True
+    for item in value:
         uri, settings = _parse_item(item, "type", "codecs")
-        # Blosc shuffles the bytes of elements where it is given elements (X-B18).
-        codec = _parse_codec(uri, settings, stored if plain else np.dtype("u1"))
+        # Blosc shuffles by the size of the elements only if its input has elements (X-B18).
+        codec = _parse_codec(uri, settings, stored if keeps_elements else np.dtype("u1"))
         as_elements = not any(c.kind is not Kind.ARRAY_ARRAY for c in codecs)
         if codec.kind is Kind.BYTES_BYTES and as_elements:
-            # What works on bytes and is given an array gets its elements (B-56).
+            # A codec for bytes that follows an array gets the bytes of the elements (B-56).
             codecs.append(BytesCodec(endian_of(stored)))
         little = isinstance(codec, BytesCodec) and codec.endian != "big"
-        plain = plain and (codec.kind is Kind.ARRAY_ARRAY or little)
+        keeps_elements = keeps_elements and (codec.kind is Kind.ARRAY_ARRAY or little)
         codecs.append(codec)
     if all(codec.kind is Kind.ARRAY_ARRAY for codec in codecs):
         codecs.append(BytesCodec(endian_of(stored)))
     return codecs
 
 
-def _parse_item(found: Any, name: str, key: str) -> tuple[str, Json]:
-    members = found if isinstance(found, dict) else {}
+def _parse_item(value: Any, name: str, key: str) -> tuple[str, Json]:
+    members = value if isinstance(value, dict) else {}
     uri, settings = members.get(name), members.get("configuration", {})
-    others = set(members) - {name, "configuration"}
-    if not isinstance(uri, str) or not is_uri(uri) or not isinstance(settings, dict) or others:
+    unknown = set(members) - {name, "configuration"}
+    if not isinstance(uri, str) or not is_uri(uri) or not isinstance(settings, dict) or unknown:
         raise MetadataError(
-            "not a codec",
+            "this is not a codec",
             key=key,
-            found=found,
+            found=value,
             expected=f'{{"{name}": URI, "configuration": {{...}}}}',
         )
     return uri, settings
@@ -100,7 +109,7 @@ def _parse_codec(uri: str, settings: Json, stored: np.dtype[Any]) -> Codec:
     match = _URI.fullmatch(uri)
     if match is not None and match[1] == _ENDIAN:
         return _parse_endian(settings, stored)
-    *_, codec = v2.chain("C", [], _compressor(uri, settings), stored, 1)
+    *_, codec = chain("C", [], _compressor(uri, settings), stored, 1)
     return codec
 
 
@@ -108,7 +117,10 @@ def _parse_endian(settings: Json, stored: np.dtype[Any]) -> Codec:
     endian = configuration(settings, _ENDIAN, {"endian": ...})["endian"]
     if endian not in ("big", "little"):
         raise MetadataError(
-            "not a byte order", key="codec endian", found=endian, expected="'big' or 'little'"
+            "this is not a byte order",
+            key="codec endian",
+            found=endian,
+            expected="'big' or 'little'",
         )
     return BytesCodec(endian if has_byte_order(stored) else None)
 
@@ -116,9 +128,11 @@ def _parse_endian(settings: Json, stored: np.dtype[Any]) -> Codec:
 def _compressor(uri: str, settings: Json) -> Json:
     """Return the v2 configuration of a compressor."""
     match = _URI.fullmatch(uri)
-    if match is None or match[1] not in v2.COMPRESSORS:
-        known = (_DRAFT_URI.format(name) for name in sorted({_ENDIAN, *v2.COMPRESSORS}))
-        raise UnsupportedError("unknown codec", key="codecs", found=uri, expected=", ".join(known))
+    if match is None or match[1] not in COMPRESSORS:
+        supported = (_DRAFT_URI.format(name) for name in sorted({_ENDIAN, *COMPRESSORS}))
+        raise UnsupportedError(
+            "unknown codec", key="codecs", found=uri, expected=", ".join(supported)
+        )
     if match[1] == "blosc":
         settings = configuration(settings, "blosc", _BLOSC)
     if match[1] == "gzip":
@@ -128,14 +142,20 @@ def _compressor(uri: str, settings: Json) -> Json:
 
 
 def parse_compressor(
-    found: Any, filters: list[Any], stored: np.dtype[Any], ndim: int
+    value: Any, filters: list[Any], stored: np.dtype[Any], ndim: int
 ) -> list[Codec]:
-    """Return what the older dialect's ``compressor`` describes, null being none (X-B7).
+    """Return the codecs for the older dialect's ``compressor``, which may be null (X-B7).
 
     Parameters
     ----------
+    value : dict or None
+        The JSON of ``compressor``.
     filters : list of dict
-        What zarr-python has among the attributes: numcodecs configurations.
+        The configurations of numcodecs that zarr-python keeps among the attributes.
+    stored : numpy.dtype
+        The type of the elements, in the byte order in which they are stored.
+    ndim : int
+        The number of axes.
 
     Raises
     ------
@@ -144,23 +164,23 @@ def parse_compressor(
     """
     config: Json | None = None
     last: list[Codec] = []
-    if found is not None:
-        uri, settings = _parse_item(found, "codec", "compressor")
+    if value is not None:
+        uri, settings = _parse_item(value, "codec", "compressor")
         foreign = CODECS.get(uri)
         if foreign is None:
             config = _compressor(uri, settings)
         else:
             last.append(foreign.from_configuration(settings))  # type: ignore[arg-type]
-    return [*v2.chain("C", list(filters), config, stored, ndim), *last]
+    return [*chain("C", list(filters), config, stored, ndim), *last]
 
 
 def split_layout(codecs: Sequence[Codec], ndim: int) -> tuple[str, list[Codec]]:
-    """Return the memory layout, and the other codecs.
+    """Return the memory layout, "C" or "F", and the codecs that follow it.
 
     Raises
     ------
     UnsupportedError
-        If the axes are in another order than the two that the draft knows.
+        If the axes have another order, which the draft does not have.
     """
     if not codecs or not isinstance(codecs[0], TransposeCodec):
         return "C", list(codecs)
@@ -174,28 +194,28 @@ def split_layout(codecs: Sequence[Codec], ndim: int) -> tuple[str, list[Codec]]:
 
 
 def render_codecs(codecs: Sequence[Codec], dtype: np.dtype[Any]) -> list[Json]:
-    """Return what ``codecs`` says (B-58 to B-61).
+    """Return the JSON of ``codecs`` (B-58 to B-61).
 
     Raises
     ------
     UnsupportedError
         If the draft has no such codec.
     """
-    found: list[Json] = []
+    rendered: list[Json] = []
     for codec in codecs:
         if "://" in codec.name:
-            found.append(_item("type", codec.name, _settings(codec)))
+            rendered.append(_item("type", codec.name, _settings(codec)))
         elif isinstance(codec, BytesCodec):
-            # Extension types have the byte order in their names; little is what none means.
+            # Extension types have the byte order in their names; without this codec it is little.
             if codec.endian == "big" and dtype.kind in "iufc":
-                found.append(_item("type", _DRAFT_URI.format(_ENDIAN), {"endian": "big"}))
+                rendered.append(_item("type", _DRAFT_URI.format(_ENDIAN), {"endian": "big"}))
         else:
             config = _render(codec)
             name = config.pop("id")
-            if name not in v2.COMPRESSORS:
+            if name not in COMPRESSORS:
                 raise _no_such(codec)
-            found.append(_item("type", _DRAFT_URI.format(name), config))
-    return found
+            rendered.append(_item("type", _DRAFT_URI.format(name), config))
+    return rendered
 
 
 def _item(name: str, uri: str, settings: Json) -> Json:
@@ -208,7 +228,7 @@ def _settings(codec: Codec) -> Json:
 
 def _render(codec: Codec) -> Json:
     try:
-        return v2.render_codec(codec)
+        return render_codec(codec)
     except UnsupportedError as error:
         raise _no_such(codec) from error
 
@@ -220,21 +240,21 @@ def _no_such(codec: Codec) -> UnsupportedError:
 
 
 def render_compressor(codecs: Sequence[Codec]) -> tuple[Json | None, list[Json]]:
-    """Return what the older dialect has as ``compressor``, and among the attributes as filters.
+    """Return the older dialect's ``compressor``, and its filters, which are kept as an attribute.
 
     Raises
     ------
     UnsupportedError
-        If it has no such codecs.
+        If the dialect has no such codecs.
     """
-    rest = [codec for codec in codecs if not isinstance(codec, BytesCodec)]
-    last = rest[-1] if rest else None
+    remaining = [codec for codec in codecs if not isinstance(codec, BytesCodec)]
+    last = remaining[-1] if remaining else None
     if last is not None and "://" in last.name:
-        return _item("codec", last.name, _settings(last)), list(map(_render, rest[:-1]))
-    configs = list(map(_render, rest))
-    if last is None or last.name not in v2.COMPRESSORS:
+        return _item("codec", last.name, _settings(last)), list(map(_render, remaining[:-1]))
+    configs = list(map(_render, remaining))
+    if last is None or last.name not in COMPRESSORS:
         return None, configs
     config = configs.pop()
     name = config.pop("id")
-    # zarr-python wants a configuration, be it empty.
+    # zarr-python requires a configuration, even an empty one.
     return {"codec": _OLDER_URI.format(name), "configuration": config}, configs

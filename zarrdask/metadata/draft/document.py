@@ -1,16 +1,14 @@
 """The v3 draft of May 2022, and the older dialect of it that real files use (B, X-B).
 
-A node's documents are those of the view that `zarrdask.storage.v3_draft.DraftStore` gives.
+The names of documents are those in `zarrdask.storage.v3_draft.DraftStore`, a view of the store.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from zarrdask.codecs.array_to_bytes.bytes import BytesCodec, stored_type
-from zarrdask.codecs.array_to_bytes.sharding import ShardingCodec
-from zarrdask.codecs.base import Codec, Json, check_count
+from zarrdask.codecs.array_to_bytes.bytes import stored_type
+from zarrdask.codecs.base import Codec, Json
 from zarrdask.compliance import is_strict, report_deviation
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.extension import is_uri
@@ -28,6 +26,8 @@ from zarrdask.metadata.draft.codecs import (
 from zarrdask.metadata.draft.dtypes import parse_type, render_type
 from zarrdask.metadata.draft.entry import check_members, parse_extensions, render_extensions
 from zarrdask.metadata.draft.fill_values import parse_fill, render_fill, with_fill
+from zarrdask.metadata.draft.rules import OLDER_RULES, RULES
+from zarrdask.metadata.draft.transformers import parse_transformers, with_shards, without_shards
 from zarrdask.metadata.json import (
     Documents,
     parse_array_shape,
@@ -39,8 +39,9 @@ from zarrdask.metadata.json import (
     required,
 )
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
-from zarrdask.storage.sharding_transformer import TITLE, URI, ShardingTransformer
-from zarrdask.storage.transformers import TRANSFORMERS, StorageTransformer
+from zarrdask.metadata.rules import FormatRules
+from zarrdask.storage.sharding_transformer import TITLE, URI
+from zarrdask.storage.transformers import StorageTransformer
 from zarrdask.storage.v3_draft import ARRAY, DRAFT, GROUP, PROTOCOL
 
 _REQUIRED = (
@@ -54,8 +55,6 @@ _REQUIRED = (
 )
 _FILTERS = "filters"
 _DIMENSIONS = "_ARRAY_DIMENSIONS"
-#: How the index of a shard is stored: that is not up to the metadata (S-4, S-5).
-INDEX = (BytesCodec("little"),)
 
 
 class DraftFormat:
@@ -64,8 +63,9 @@ class DraftFormat:
     Parameters
     ----------
     version : {"v3-draft", "v3-draft-protocol"}
-    minor : int
-        Of the hierarchy's version; members that 3.0 does not know are ignored in higher ones.
+        The dialect.
+    minor : int, default 0
+        The minor version of the hierarchy. If it is not 0, unknown members are ignored.
     """
 
     NAMES: tuple[str, ...] = (ARRAY, GROUP)
@@ -75,22 +75,28 @@ class DraftFormat:
         self.VERSION: ZarrFormat = version
         self.minor = minor
         self.older = version == PROTOCOL
+        self.RULES: FormatRules = OLDER_RULES if self.older else RULES
 
     # ---- documents -> metadata
 
     def parse(self, documents: Documents) -> Metadata | None:
-        """Return the array or group that the documents describe, or None if there are none.
+        """Return the array or group that documents describe, or None if there are none.
 
         Raises
         ------
-        MetadataError, UnsupportedError
-            If they are not valid, or need something that isn't there.
+        MetadataError
+            If a document is not valid.
+        UnsupportedError
+            If it needs a data type, codec or extension that is not supported.
         """
         array, group = documents.get(ARRAY), documents.get(GROUP)
         if array is not None:
             if group is not None:
                 report_deviation(
-                    "X-B13", "an array and a group; the array is taken", key=ARRAY, warn=True
+                    "X-B13",
+                    "there is an array and a group at one path; the array is read",
+                    key=ARRAY,
+                    warn=True,
                 )
             return self._parse_array(parse_json(array, ARRAY))
         return None if group is None else self._parse_group(parse_json(group, GROUP))
@@ -113,9 +119,9 @@ class DraftFormat:
         filters = self._take_filters(attributes)
         names = _take_names(attributes, len(shape))
         grid, keys = _parse_grid(document, shape)
-        layers = parse_transformers(document.get("storage_transformers", []), len(shape))
+        transformers = parse_transformers(document.get("storage_transformers", []), len(shape))
         codecs = self._parse_codecs(document, filters, stored, len(shape))
-        grid, codecs, layers = with_shards(grid, codecs, layers)
+        grid, codecs, transformers = with_shards(grid, codecs, transformers)
         fill = document["fill_value"]
         return ArrayMetadata(
             zarr_format=self.VERSION,
@@ -126,24 +132,32 @@ class DraftFormat:
             codecs=codecs,
             attributes=attributes,
             dimension_names=names,
-            transformers=layers,
+            transformers=transformers,
             extensions=parse_extensions(document["extensions"]),
         )
 
     def _check_members(self, document: Json) -> None:
-        known = (*_REQUIRED, "codecs", "storage_transformers")
-        other = "codecs" if self.older else "compressor"
-        if other in document:
-            report_deviation("X-B6", "a member of the other dialect", key=ARRAY, found=other)
+        known_members = (*_REQUIRED, "codecs", "storage_transformers")
+        foreign_member = "codecs" if self.older else "compressor"
+        if foreign_member in document:
+            report_deviation(
+                "X-B6", "a member belongs to the other dialect", key=ARRAY, found=foreign_member
+            )
         if "dimension_separator" in document:
-            # zarr-python writes it beside the same in the grid.
-            report_deviation("X-B6", "an unknown member", key=ARRAY, found="dimension_separator")
-        check_members(document, (*known, "compressor", "dimension_separator"), ARRAY, self.minor)
+            # zarr-python writes it in addition to the separator in the grid.
+            report_deviation("X-B6", "a member is unknown", key=ARRAY, found="dimension_separator")
+        check_members(
+            document, (*known_members, "compressor", "dimension_separator"), ARRAY, self.minor
+        )
         if "codecs" in document and "compressor" in document:
-            raise MetadataError("codecs and a compressor", key=ARRAY, expected="one of them")
+            raise MetadataError(
+                "a document can't have both codecs and a compressor",
+                key=ARRAY,
+                expected="one of them",
+            )
 
     def _take_filters(self, attributes: Json) -> list[Any]:
-        """Return the filters that zarr-python keeps among the attributes, and take them out."""
+        """Remove the filters that zarr-python keeps among the attributes, and return them."""
         if not self.older or not is_filters(attributes.get(_FILTERS)):
             return []
         return list(attributes.pop(_FILTERS))
@@ -164,7 +178,7 @@ class DraftFormat:
         Raises
         ------
         UnsupportedError
-            If the draft can't express it.
+            If the draft can't express the node.
         """
         if isinstance(metadata, GroupMetadata):
             _no_extensions(metadata)
@@ -173,7 +187,7 @@ class DraftFormat:
         return {ARRAY: render_json(self._render_array(metadata), ARRAY)}
 
     def _render_array(self, metadata: ArrayMetadata) -> Json:
-        grid, codecs, layers = _without_shards(metadata)
+        grid, codecs, transformers = without_shards(metadata)
         layout, codecs = split_layout(codecs, len(metadata.shape))
         stored = stored_type(metadata.dtype, codecs)
         data_type = metadata.data_type
@@ -196,35 +210,37 @@ class DraftFormat:
             "extensions": render_extensions(metadata.extensions),
             "attributes": attributes,
         }
-        if layers:
-            document["storage_transformers"] = list(map(self._render_transformer, layers))
+        if transformers:
+            document["storage_transformers"] = list(map(self._render_transformer, transformers))
         return document
 
     def _render_compressor(self, codecs: list[Codec], attributes: Json) -> Json:
         compressor, filters = render_compressor(codecs)
         if is_filters(attributes.get(_FILTERS)) or (filters and _FILTERS in attributes):
             raise MetadataError(
-                "this attribute would be taken for codecs", key=_FILTERS, found=attributes[_FILTERS]
+                "the format would read this attribute as codecs; rename it",
+                key=_FILTERS,
+                found=attributes[_FILTERS],
             )
         if filters:
             attributes[_FILTERS] = filters
         return {} if compressor is None else {"compressor": compressor}
 
-    def _render_transformer(self, layer: StorageTransformer) -> Json:
-        found = layer.to_json()
-        settings = dict(found.get("configuration", {}))
-        uri, kind = found["name"], settings.pop("type", None)
+    def _render_transformer(self, transformer: StorageTransformer) -> Json:
+        document = transformer.to_json()
+        settings = dict(document.get("configuration", {}))
+        uri, kind = document["name"], settings.pop("type", None)
         if uri == URI and not self.older and is_strict():
             uri = TITLE
         return {"extension": uri, "type": kind} | ({"configuration": settings} if settings else {})
 
 
-def is_filters(found: Any) -> bool:
-    """Whether an attribute holds what zarr-python keeps there: numcodecs configurations."""
+def is_filters(value: Any) -> bool:
+    """Whether an attribute holds filters of zarr-python: configurations of numcodecs."""
     return (
-        isinstance(found, list)
-        and bool(found)
-        and all(isinstance(item, dict) and isinstance(item.get("id"), str) for item in found)
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(item, dict) and isinstance(item.get("id"), str) for item in value)
     )
 
 
@@ -238,7 +254,7 @@ def _no_extensions(metadata: GroupMetadata) -> None:
 
 
 def _take_names(attributes: Json, ndim: int) -> tuple[str | None, ...] | None:
-    """Return the dimension names that xarray and GDAL keep among the attributes."""
+    """Remove the dimension names that xarray and GDAL keep as an attribute, and return them."""
     names = attributes.get(_DIMENSIONS)
     if not isinstance(names, list) or len(names) != ndim:
         return None
@@ -247,44 +263,43 @@ def _take_names(attributes: Json, ndim: int) -> tuple[str | None, ...] | None:
     return tuple(attributes.pop(_DIMENSIONS))
 
 
-# --------------------------------------------------------------------------------------------
-# Grids
-
-
 def _parse_grid(document: Json, shape: Shape) -> tuple[ChunkGrid, DraftKeys]:
-    """Return the grid, and how its chunks are called (B-28, B-29)."""
-    found = document["chunk_grid"]
-    if not isinstance(found, dict):
-        raise MetadataError("not a chunk grid", key="chunk_grid", found=found)
-    if is_uri(found.get("extension")):
-        members = {name: value for name, value in found.items() if name != "extension"}
-        return GRIDS.find(found["extension"]).from_configuration(members, shape), DraftKeys()
-    required(found, ("type", "chunk_shape"), "chunk_grid")
-    others = set(found) - {"type", "chunk_shape", "separator"}
-    if found["type"] != "regular" or others:
+    """Return the chunk grid and the encoding of chunk keys (B-28, B-29)."""
+    member = document["chunk_grid"]
+    if not isinstance(member, dict):
+        raise MetadataError("this is not a chunk grid", key="chunk_grid", found=member)
+    if is_uri(member.get("extension")):
+        members = {name: value for name, value in member.items() if name != "extension"}
+        return GRIDS.find(member["extension"]).from_configuration(members, shape), DraftKeys()
+    required(member, ("type", "chunk_shape"), "chunk_grid")
+    unknown = set(member) - {"type", "chunk_shape", "separator"}
+    if member["type"] != "regular" or unknown:
         raise UnsupportedError(
             "unknown chunk grid",
             key="chunk_grid",
-            found=sorted(others) or found["type"],
+            found=sorted(unknown) or member["type"],
             expected='{"type": "regular", "chunk_shape": [...], "separator": "/"}',
         )
-    if "separator" not in found:
+    if "separator" not in member:
         report_deviation(
             "X-B15", "the separator is missing", key="chunk_grid", expected="'/' or '.'"
         )
-    separator = found.get("separator", "/")
+    separator = member.get("separator", "/")
     if separator not in ("/", "."):
         raise MetadataError(
-            "not a separator", key="chunk_grid.separator", found=separator, expected="'/' or '.'"
+            "this is not a separator",
+            key="chunk_grid.separator",
+            found=separator,
+            expected="'/' or '.'",
         )
     if document.get("dimension_separator", separator) not in (separator, None):
         raise MetadataError(
-            "another separator than the grid's",
+            "the separator differs from that of the grid",
             key="dimension_separator",
             found=document["dimension_separator"],
             expected=repr(separator),
         )
-    lengths = parse_lengths(found["chunk_shape"], "chunk_shape", 0)
+    lengths = parse_lengths(member["chunk_shape"], "chunk_shape", 0)
     return RegularGrid(shape, lengths), DraftKeys(separator)
 
 
@@ -294,89 +309,13 @@ def _render_grid(grid: ChunkGrid, keys: Any) -> Json:
     if type(grid) is RegularGrid:
         shape = list(grid.chunk_shape)
         return {"type": "regular", "chunk_shape": shape, "separator": keys.separator}
-    found = grid.to_json()
-    if not is_uri(found["name"]):
+    member = grid.to_json()
+    if not is_uri(member["name"]):
         raise UnsupportedError(
-            "the draft of Zarr v3 has no such grid", key="chunk_grid", found=found["name"]
+            "the draft of Zarr v3 has no such grid", key="chunk_grid", found=member["name"]
         )
-    return {"extension": found["name"], **found.get("configuration", {})}
+    return {"extension": member["name"], **member.get("configuration", {})}
 
 
-# --------------------------------------------------------------------------------------------
-# Storage transformers
-
-
-def parse_transformers(found: Any, ndim: int) -> tuple[StorageTransformer, ...]:
-    """Return the storage transformers, the one nearest the array first (B-33, S-1, S-2, S-14)."""
-    if not isinstance(found, list):
-        raise MetadataError(
-            "not storage transformers", key="storage_transformers", found=found, expected="a list"
-        )
-    check_count(found, "storage_transformers")
-    layers = tuple(map(_parse_transformer, found))
-    for layer in layers:
-        if isinstance(layer, ShardingTransformer):
-            layer.check(ndim)
-    return layers
-
-
-def _parse_transformer(found: Any) -> StorageTransformer:
-    members = found if isinstance(found, dict) else {}
-    settings = members.get("configuration", {})
-    if (
-        not is_uri(members.get("extension"))
-        or "type" not in members
-        or not isinstance(settings, dict)
-        or set(members) - {"extension", "type", "configuration"}
-    ):
-        raise MetadataError(
-            "not a storage transformer",
-            key="storage_transformers",
-            found=found,
-            expected='{"extension": URI, "type": ..., "configuration": {...}}',
-        )
-    kind = TRANSFORMERS.find(members["extension"])
-    made = kind.from_configuration({**settings, "type": members["type"]})
-    return made  # type: ignore[return-value]
-
-
-def with_shards(
-    grid: ChunkGrid, codecs: tuple[Codec, ...], layers: tuple[StorageTransformer, ...]
-) -> tuple[ChunkGrid, tuple[Codec, ...], tuple[StorageTransformer, ...]]:
-    """Return an array's grid, codecs and storage transformers with sharding as a codec (S.1).
-
-    Next to the array the bytes are the same; so shards are what tasks own, and parts of them can
-    be read.
-    """
-    while layers and isinstance(layers[0], ShardingTransformer) and type(grid) is RegularGrid:
-        inner = tuple(n or 1 for n in grid.chunk_shape)
-        counts = layers[0].chunks_per_shard
-        shard = tuple(n * count for n, count in zip(inner, counts, strict=True))
-        grid = RegularGrid(grid.shape, shard)
-        codecs = (ShardingCodec(inner, codecs, INDEX),)
-        layers = layers[1:]
-    return grid, codecs, layers
-
-
-def _without_shards(
-    metadata: ArrayMetadata,
-) -> tuple[ChunkGrid, list[Codec], tuple[StorageTransformer, ...]]:
-    """Return the grid of the chunks, their codecs, and all storage transformers."""
-    grid, codecs, layers = metadata.grid, metadata.codecs, list(metadata.transformers)
-    while len(codecs) == 1 and isinstance(codecs[0], ShardingCodec):
-        codec = codecs[0]
-        if codec != replace(codec, index_codecs=INDEX, index_location="end"):
-            raise UnsupportedError(
-                "the draft of Zarr v3 has one form of index only: at the end, without checksum",
-                key="shards",
-                found=[c.name for c in codec.index_codecs or ()],
-            )
-        pairs = zip(grid.chunk_shape, codec.chunk_shape, strict=True)
-        layers.insert(0, ShardingTransformer(tuple(shard // n for shard, n in pairs)))
-        grid = RegularGrid(grid.shape, codec.chunk_shape)
-        codecs = codec.codecs
-    return grid, list(codecs), tuple(layers)
-
-
-#: Of hierarchies that are made here.
+#: The two dialects, in the version that new hierarchies get.
 FORMATS = (DraftFormat(DRAFT), DraftFormat(PROTOCOL))

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zarrdask import config
-from zarrdask.compliance import is_quiet, note, report_deviation
+from zarrdask.compliance import already_reported, report_deviation, warn_compliance
 from zarrdask.dtypes.base import DataType
-from zarrdask.dtypes.numeric import NAMES, Raw
+from zarrdask.dtypes.numeric import NAMES, RawBytes
 from zarrdask.dtypes.registry import DATA_TYPES, of_dtype
 from zarrdask.dtypes.size import check_item_size
 from zarrdask.dtypes.v2 import parse_dtype, render_dtype
@@ -21,7 +21,8 @@ from zarrdask.extension import is_uri
 _RAW = re.compile(r"r\d+")
 _TYPESTR = re.compile(r"([<>|]?)([biufc]\d+)")
 _ZERO_PADDED = re.compile(r"S\d+")
-#: The extensions of the draft under their URIs, of whatever time, and what zarr-python writes.
+#: The URIs of the draft's extensions, of any version of its site, and the names that zarr-python
+#: writes instead (below).
 _URIS = re.compile(
     r"https?://(?:purl\.org/zarr/spec|zarr-specs\.readthedocs\.io/en/[\w.-]+)/(?:protocol/)?"
     r"extensions/(?:data-types/([a-z]+)|([a-z]+)-dtypes)/v?1\.0(?:\.html)?"
@@ -32,10 +33,10 @@ _TODO = {
     "TODO: structured array protocol URL": "struct",
     "TODO: unicode array protocol URL": "string",
 }
-#: The kinds of NumPy types that each has.
+#: The kinds of NumPy types that each extension has.
 _KINDS = {"complex": "c", "datetime": "mM", "object": "O", "string": "SU", "struct": "V"}
 _DRAFT_URI = "https://purl.org/zarr/spec/extensions/data-types/{}/1.0"
-#: What zarr-python writes, and looks for.
+#: The URIs that zarr-python writes and recognises, by the kind of the NumPy type.
 _OLDER_URIS = {
     "c": "https://zarr-specs.readthedocs.io/en/core-protocol-v3.0-dev/protocol/extensions/"
     "complex-dtypes/v1.0.html",
@@ -49,7 +50,7 @@ _OLDER_URIS = {
 
 
 class Element(NamedTuple):
-    """A data type, and the NumPy type that it has where it is stored."""
+    """A data type, and the NumPy type of its stored elements, with their byte order."""
 
     data_type: DataType
     stored: np.dtype[Any]
@@ -57,12 +58,12 @@ class Element(NamedTuple):
 
 @dataclass(frozen=True)
 class ExtensionType(DataType):
-    """An extension type of the draft with other fallbacks than those of the extension (B-27).
+    """An extension type of the draft with other fallbacks than the usual ones (B-27).
 
     Attributes
     ----------
     fallback : tuple
-        Identifiers, the best first; none, if empty.
+        The identifiers of the fallbacks, the preferred one first. It may be empty.
     """
 
     fallback: tuple[Any, ...] = ()
@@ -70,8 +71,8 @@ class ExtensionType(DataType):
     def to_json(self) -> str | dict[str, Any]:
         return of_dtype(self.dtype).to_json()
 
-    def parse_fill(self, found: Any) -> Any:
-        return of_dtype(self.dtype).parse_fill(found)
+    def parse_fill(self, value: Any) -> Any:
+        return of_dtype(self.dtype).parse_fill(value)
 
     def render_fill(self, value: Any) -> Any:
         return of_dtype(self.dtype).render_fill(value)
@@ -84,8 +85,9 @@ class FallbackType(ExtensionType):
     Attributes
     ----------
     document : str
-        What the document says of it, and `fill` of its fill value, as JSON: that is not ours to
-        change.
+        The JSON of the data type, which is written back unchanged.
+    fill : str
+        The JSON of the fill value, which is written back unchanged.
     """
 
     document: str = "null"
@@ -96,67 +98,74 @@ class FallbackType(ExtensionType):
 # Document -> data type
 
 
-def parse_type(found: Any, *, older: bool) -> Element:
+def parse_type(value: Any, *, older: bool) -> Element:
     """Return the data type that ``data_type`` describes.
 
     Parameters
     ----------
+    value : str or dict
+        The JSON of ``data_type``.
     older : bool
         Whether the dialect is the older one, whose names are NumPy's (X-B17).
 
     Raises
     ------
     MetadataError
-        If it is neither an identifier nor an extension type.
+        If the value is neither an identifier nor an extension type.
     UnsupportedError
-        If it is unknown, and fallbacks are not allowed or unknown, too; or its elements are too
-        large.
+        If the type is unknown and no fallback can be used, or its elements are too large.
     """
-    element = _parse_element(found, older=older)
+    element = _parse_element(value, older=older)
     check_item_size(element.stored.itemsize, "data_type")
     return element
 
 
-def _parse_element(found: Any, *, older: bool) -> Element:
-    if isinstance(found, str):
-        return _parse_name(found, older=older)
-    if not isinstance(found, dict) or not is_uri(found.get("extension")):
-        raise _bad(found)
-    if "type" not in found:
+def _parse_element(value: Any, *, older: bool) -> Element:
+    if isinstance(value, str):
+        return _parse_name(value, older=older)
+    if not isinstance(value, dict) or not is_uri(value.get("extension")):
+        raise _bad(value)
+    if "type" not in value:
         raise MetadataError(
-            "an extension type needs its type", key="data_type", found=found, expected="type"
+            "the member 'type' of the extension is missing", key="data_type", found=value
         )
     try:
-        element = _parse_extension(found)
+        element = _parse_extension(value)
     except ZarrdaskError as error:
-        return _fall_back(found, error, older=older)
-    return _with_fallback(element, found.get("fallback"), older=older)
+        return _fall_back(value, error, older=older)
+    return _with_fallback(element, value.get("fallback"), older=older)
 
 
-def _bad(found: Any) -> MetadataError:
+def _bad(value: Any) -> MetadataError:
     return MetadataError(
-        "not a data type",
+        "this is not a data type",
         key="data_type",
-        found=found,
+        found=value,
         expected='an identifier, or {"extension": URI, "type": ...}',
     )
 
 
 def _parse_name(name: str, *, older: bool) -> Element:
     if _RAW.fullmatch(name):
-        raw = Raw.from_configuration(name, {})
+        raw = RawBytes.from_configuration(name, {})
         return Element(raw, raw.dtype)
     match = _TYPESTR.fullmatch(name)
     if name in NAMES:
         if older and name != "bool":
-            report_deviation("X-B17", "a name of the newer dialect", key="data_type", found=name)
+            report_deviation(
+                "X-B17", "the name belongs to the newer dialect", key="data_type", found=name
+            )
         stored = np.dtype(name).newbyteorder("<")
     elif match is not None:
         stored = _numpy(name, match[1] or "<", match[2])
         if not older or (not match[1] and stored.itemsize > 1):
             expected = stored.str if older else stored.name
             report_deviation(
-                "X-B1", "a name of NumPy's", key="data_type", found=name, expected=repr(expected)
+                "X-B1",
+                "the name is one of NumPy",
+                key="data_type",
+                found=name,
+                expected=repr(expected),
             )
     else:
         raise UnsupportedError(
@@ -167,99 +176,105 @@ def _parse_name(name: str, *, older: bool) -> Element:
 
 def _numpy(name: str, order: str, text: str) -> np.dtype[Any]:
     try:
-        found = np.dtype(order + text)
+        dtype = np.dtype(order + text)
     except TypeError:
-        found = np.dtype("V")
-    if found.name not in NAMES or (order == "|" and found.itemsize > 1):
-        raise MetadataError("not a data type", key="data_type", found=name, expected="'<f4'")
-    return found
+        dtype = np.dtype("V")
+    if dtype.name not in NAMES or (order == "|" and dtype.itemsize > 1):
+        raise MetadataError(
+            "this is not a data type", key="data_type", found=name, expected="'<f4'"
+        )
+    return dtype
 
 
-def _parse_extension(found: Mapping[str, Any]) -> Element:
-    uri, kind = found["extension"], found["type"]
+def _parse_extension(members: Mapping[str, Any]) -> Element:
+    uri, kind = members["extension"], members["type"]
     foreign = DATA_TYPES.get(uri)
     if foreign is not None:
-        members = {n: v for n, v in found.items() if n not in ("extension", "fallback")}
-        data_type = foreign.from_configuration(uri, members)
+        settings = {n: v for n, v in members.items() if n not in ("extension", "fallback")}
+        data_type = foreign.from_configuration(uri, settings)
         return Element(data_type, data_type.dtype.newbyteorder("<"))
     match = _URIS.fullmatch(uri)
     name = _TODO.get(uri) if match is None else match[1] or match[2]
-    if name not in _KINDS or set(found) - {"extension", "type", "fallback"}:
+    if name not in _KINDS or set(members) - {"extension", "type", "fallback"}:
         raise UnsupportedError("unknown data type", key="data_type", found=uri)
     stored = _parse_numpy(kind)
     if stored.kind not in _KINDS[name] or (name == "struct") != isinstance(kind, list):
-        raise MetadataError(f"not a type of the extension {name}", key="data_type", found=kind)
+        raise MetadataError(
+            f"this is not a type of the extension {name}", key="data_type", found=kind
+        )
     native = stored if stored.names else stored.newbyteorder("=")
     return Element(of_dtype(native), stored)
 
 
-def _parse_numpy(found: Any) -> np.dtype[Any]:
-    if isinstance(found, str) and _ZERO_PADDED.fullmatch(found):
-        return np.dtype(found)  # the extension's own spelling, which v2's rules don't know
-    if isinstance(found, list) and len(found) == 1 and isinstance(found[0], list):
-        name, *kind = found[0] or [None]
+def _parse_numpy(value: Any) -> np.dtype[Any]:
+    if isinstance(value, str) and _ZERO_PADDED.fullmatch(value):
+        return np.dtype(value)  # the spelling of the extension, which v2 does not have
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        name, *kind = value[0] or [None]
         if name == "" and len(kind) == 1:
-            return parse_dtype(kind[0], "data_type")  # zarr-python, of bytes without fields
-    return parse_dtype(_numpy_names(found), "data_type")
+            return parse_dtype(kind[0], "data_type")  # zarr-python's spelling of raw bytes
+    return parse_dtype(_numpy_names(value), "data_type")
 
 
-def _numpy_names(found: Any) -> Any:
-    """Return a struct's fields with NumPy's names for the core's types."""
-    if isinstance(found, list):
+def _numpy_names(value: Any) -> Any:
+    """Return the fields of a struct, with names of core types replaced by NumPy's typestrs."""
+    if isinstance(value, list):
         return [
             [field[0], _numpy_names(field[1]), *field[2:]]
             if isinstance(field, list) and len(field) > 1
             else field
-            for field in found
+            for field in value
         ]
-    if isinstance(found, str) and found in NAMES:
-        return np.dtype(found).newbyteorder("<").str
-    return found
+    if isinstance(value, str) and value in NAMES:
+        return np.dtype(value).newbyteorder("<").str
+    return value
 
 
-def _fallbacks(found: Any) -> list[Any]:
-    return [] if found is None else found if isinstance(found, list) else [found]
+def _fallbacks(value: Any) -> list[Any]:
+    return [] if value is None else value if isinstance(value, list) else [value]
 
 
-def _with_fallback(element: Element, found: Any, *, older: bool) -> Element:
-    """Return a data type that keeps what fallback its document has, if it is an unusual one."""
-    given = _fallbacks(found)
+def _with_fallback(element: Element, fallback: Any, *, older: bool) -> Element:
+    """Return a data type that keeps the fallbacks of its document, if they are unusual."""
+    fallbacks = _fallbacks(fallback)
     usual = [[], default_fallback(element.stored, older=older), default_fallback(element.stored)]
-    if given in usual or element.stored.hasobject or foreign_json(element.data_type):
+    if fallbacks in usual or element.stored.hasobject or foreign_json(element.data_type):
         return element
-    kept = ExtensionType(element.data_type.dtype, tuple(map(_hashable, given)))
+    kept = ExtensionType(element.data_type.dtype, tuple(map(_hashable, fallbacks)))
     return Element(kept, element.stored)
 
 
-def _hashable(found: Any) -> Any:
-    return found if isinstance(found, str) else json.dumps(found)
+def _hashable(value: Any) -> Any:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
-def _fall_back(found: Mapping[str, Any], error: ZarrdaskError, *, older: bool) -> Element:
-    """Return the first fallback that is known (B-25); the user has to allow that."""
-    known: Element | None = None
+def _fall_back(document: Mapping[str, Any], error: ZarrdaskError, *, older: bool) -> Element:
+    """Return the first fallback that is known, if the setting allows fallbacks (B-25)."""
+    element: Element | None = None
     name: Any = None
-    for name in _fallbacks(found.get("fallback")):
+    for name in _fallbacks(document.get("fallback")):
         try:
-            known = _parse_name(name, older=older) if isinstance(name, str) else None
-            known = _parse_extension(name) if isinstance(name, dict) else known
+            element = _parse_name(name, older=older) if isinstance(name, str) else None
+            element = _parse_extension(name) if isinstance(name, dict) else element
         except (ZarrdaskError, KeyError):
             continue
-        if known is not None:
+        if element is not None:
             break
-    if known is None:
+    if element is None:
         raise error
     read_as = f"read as {quoted(name)}"
-    # Where a task opens what was opened before, it was allowed there.
-    if not config.get("draft-fallback") and not is_quiet():
+    # A task that opens the array again need not have the setting of the program that opened it.
+    if not config.get("draft-fallback") and not already_reported():
         raise UnsupportedError(
             f"unknown data type; with the setting zarrdask.draft-fallback it is {read_as}",
             key="data_type",
-            found=found["extension"],
+            found=document["extension"],
         )
-    note(f"data_type: {found['extension']} is unknown, the elements are {read_as} (B-25)")
-    fallback = FallbackType(known.data_type.dtype, (), json.dumps(found))
-    return Element(fallback, known.stored)
+    warn_compliance(
+        f"data_type: {document['extension']} is unknown, the elements are {read_as} (B-25)"
+    )
+    fallback = FallbackType(element.data_type.dtype, (), json.dumps(document))
+    return Element(fallback, element.stored)
 
 
 # --------------------------------------------------------------------------------------------
@@ -267,7 +282,7 @@ def _fall_back(found: Mapping[str, Any], error: ZarrdaskError, *, older: bool) -
 
 
 def default_fallback(stored: np.dtype[Any], *, older: bool = False) -> list[Any]:
-    """Return what an extension type falls back to, raw bytes at last (B-26, B-27).
+    """Return the usual fallbacks of an extension type, which end with raw bytes (B-26, B-27).
 
     Examples
     --------
@@ -279,27 +294,31 @@ def default_fallback(stored: np.dtype[Any], *, older: bool = False) -> list[Any]
     raw = f"r{stored.itemsize * 8}"
     if stored.kind not in "mM":
         return [raw]
-    # The older dialect has one fallback, and GDAL reads integers.
+    # The older dialect has one fallback; GDAL reads the integer.
     return [f"{stored.str[0]}i8"] if older else ["int64", raw]
 
 
 def foreign_json(data_type: DataType) -> dict[str, Any] | None:
-    """Return the v3 metadata of a type that somebody else has registered under a URI."""
+    """Return the v3 metadata of a type that a user has registered under a URI, else None."""
     try:
-        found = data_type.to_json()
+        metadata = data_type.to_json()
     except (UnsupportedError, NotImplementedError):
         return None
-    is_foreign = isinstance(found, dict) and "://" in found["name"]
-    return found if is_foreign else None  # type: ignore[return-value]
+    is_foreign = isinstance(metadata, dict) and "://" in metadata["name"]
+    return metadata if is_foreign else None  # type: ignore[return-value]
 
 
 def render_type(data_type: DataType, stored: np.dtype[Any], *, older: bool) -> Any:
-    """Return what ``data_type`` says.
+    """Return the JSON of ``data_type``.
 
     Parameters
     ----------
+    data_type : DataType
+        The type of the elements.
     stored : numpy.dtype
-        With the byte order that the array's codecs give it.
+        The NumPy type, in the byte order in which the array's codecs store it.
+    older : bool
+        Whether the dialect is the older one.
 
     Raises
     ------
@@ -312,18 +331,18 @@ def render_type(data_type: DataType, stored: np.dtype[Any], *, older: bool) -> A
     if foreign is not None:
         members = dict(foreign.get("configuration", {}))
         fallback = list(getattr(data_type, "fallback", ())) or default_fallback(stored)
-        rest = {"type": members.pop("type", stored.str), **members, "fallback": fallback}
-        return {"extension": foreign["name"], **rest}
+        other_members = {"type": members.pop("type", stored.str), **members, "fallback": fallback}
+        return {"extension": foreign["name"], **other_members}
     if stored.isbuiltin == 2 or stored.subdtype is not None:
         raise _no_such(stored)
     if stored.name in NAMES and (stored.kind != "c" or not older):
         return _older_name(stored) if older else stored.name
     if stored.kind == "V" and stored.names is None and not older:
-        return Raw(stored).to_json()
+        return RawBytes(stored).to_json()
     if stored.kind not in "cmMSUVO" or (stored.kind == "O" and not older):
         raise _no_such(stored)
-    given = data_type.fallback if isinstance(data_type, ExtensionType) else ()
-    fallback = list(map(_unhashed, given)) or default_fallback(stored, older=older)
+    fallbacks = data_type.fallback if isinstance(data_type, ExtensionType) else ()
+    fallback = list(map(_unhashed, fallbacks)) or default_fallback(stored, older=older)
     return _render_older(stored, fallback) if older else _render_extension(stored, fallback)
 
 
@@ -333,9 +352,9 @@ def _no_such(dtype: np.dtype[Any]) -> UnsupportedError:
     )
 
 
-def _unhashed(found: Any) -> Any:
-    is_object = isinstance(found, str) and found.startswith("{")
-    return json.loads(found) if is_object else found
+def _unhashed(value: Any) -> Any:
+    is_object = isinstance(value, str) and value.startswith("{")
+    return json.loads(value) if is_object else value
 
 
 def _older_name(stored: np.dtype[Any]) -> str:
@@ -354,5 +373,5 @@ def _render_older(stored: np.dtype[Any], fallback: list[Any]) -> dict[str, Any]:
     kind = render_dtype(stored)
     if stored.kind == "V" and stored.names is None:
         kind = [["", stored.str]]
-    one = fallback[0] if fallback else None
-    return {"extension": _OLDER_URIS[stored.kind], "type": kind, "fallback": one}
+    first = fallback[0] if fallback else None
+    return {"extension": _OLDER_URIS[stored.kind], "type": kind, "fallback": first}

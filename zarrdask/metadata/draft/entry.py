@@ -1,4 +1,4 @@
-"""The entry point of a hierarchy of the v3 draft: ``zarr.json`` at its root (B-9 to B-19)."""
+"""The entry point of a hierarchy of the v3 draft, the ``zarr.json`` at its root (B-9 to B-19)."""
 
 import re
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from zarrdask.codecs.base import Json
 from zarrdask.compliance import report_deviation
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.extension import Definition, is_uri
-from zarrdask.metadata.extensions import understood
+from zarrdask.metadata.extensions import check_understood
 from zarrdask.metadata.json import parse_json, render_json, required
 from zarrdask.storage.v3_draft import DRAFT, PROTOCOL
 
-#: The document's key.
+#: The key of the document.
 KEY = "zarr.json"
-#: What ``zarr_format`` says in the draft, and in its older dialect.
+#: The value of ``zarr_format`` in each dialect.
 URIS = {
     DRAFT: "https://purl.org/zarr/spec/core/3.0",
     PROTOCOL: "https://purl.org/zarr/spec/protocol/core/3.0",
@@ -30,18 +30,18 @@ _OLDER = ("zarr_format", "metadata_encoding", "metadata_key_suffix", "extensions
 
 @dataclass(frozen=True)
 class EntryPoint:
-    """What ``zarr.json`` tells of a hierarchy.
+    """The contents of the entry point of a hierarchy.
 
     Attributes
     ----------
     zarr_format : {"v3-draft", "v3-draft-protocol"}
         The dialect.
     suffix : str
-        Of the keys of documents.
+        The suffix of the keys of documents.
     minor : int
-        Of the format's version.
+        The minor version of the format.
     certain : bool
-        Whether the document settles where the nodes are: it does not where it mixes the dialects.
+        Whether the document determines where the nodes are. It does not if it mixes the dialects.
     """
 
     zarr_format: str
@@ -58,21 +58,21 @@ def is_entry(data: bytes | None) -> bool:
     if data is None or not _STRING.search(data):
         return False
     try:
-        found = parse_json(data, KEY).get("zarr_format")
+        value = parse_json(data, KEY).get("zarr_format")
     except MetadataError:
         return False
-    return isinstance(found, str) and "://" in found
+    return isinstance(value, str) and "://" in value
 
 
 def parse_entry(data: bytes) -> EntryPoint:
-    """Return what an entry point tells.
+    """Return the contents of an entry point.
 
     Raises
     ------
     MetadataError
-        If it breaks the rules.
+        If it is not valid.
     UnsupportedError
-        If it is of another major version, or needs an extension that is unknown.
+        If it has another major version, or requires an extension that is unknown.
     """
     document = parse_json(data, KEY)
     required(document, ("zarr_format",), KEY)
@@ -88,46 +88,57 @@ def parse_entry(data: bytes) -> EntryPoint:
     return EntryPoint(PROTOCOL if older else DRAFT, suffix, minor, certain=older or not string)
 
 
-def _parse_format(found: Any) -> tuple[bool, int]:
+def _parse_format(value: Any) -> tuple[bool, int]:
     """Return whether the dialect is the older one, and the minor version (B-11)."""
     expected = f"{URIS[DRAFT]!r} or {URIS[PROTOCOL]!r}"
-    version = _VERSION.fullmatch(found) if isinstance(found, str) else None
-    if version is None or not _CORE.fullmatch(found):
+    version = _VERSION.fullmatch(value) if isinstance(value, str) else None
+    if version is None or not _CORE.fullmatch(value):
         raise MetadataError(
-            "not a version of Zarr", key="zarr_format", found=found, expected=expected
+            "this is not a version of Zarr", key="zarr_format", found=value, expected=expected
         )
     if int(version[1]) != 3:
         raise UnsupportedError(
-            "another major version of Zarr", key="zarr_format", found=found, expected=expected
+            "this is another major version of Zarr",
+            key="zarr_format",
+            found=value,
+            expected=expected,
         )
-    return "/protocol/" in found, int(version[2])
+    return "/protocol/" in value, int(version[2])
 
 
-def _parse_encoding(found: Any) -> str:
+def _parse_encoding(value: Any) -> str:
     """Return the suffix of the documents' keys (B-12 to B-14)."""
-    if not isinstance(found, Mapping):
+    if not isinstance(value, Mapping):
         raise MetadataError(
-            "not an object", key="metadata_encoding", found=found, expected='{"type": "json", ...}'
-        )
-    if "extension" in found:
-        raise UnsupportedError(
-            "unknown encoding of documents", key="metadata_encoding", found=found["extension"]
-        )
-    if set(found) != {"type", "metadata_key_suffix"} or found["type"] != "json":
-        raise MetadataError(
-            "not the encoding of documents",
+            "this is not an object",
             key="metadata_encoding",
-            found=dict(found),
+            found=value,
+            expected='{"type": "json", ...}',
+        )
+    if "extension" in value:
+        raise UnsupportedError(
+            "unknown encoding of documents", key="metadata_encoding", found=value["extension"]
+        )
+    if set(value) != {"type", "metadata_key_suffix"} or value["type"] != "json":
+        raise MetadataError(
+            "this is not the encoding of documents",
+            key="metadata_encoding",
+            found=dict(value),
             expected='{"type": "json", "metadata_key_suffix": ".json"}',
         )
-    return _check_suffix(found["metadata_key_suffix"])
+    return _check_suffix(value["metadata_key_suffix"])
 
 
 def _older_suffix(document: Json) -> str:
-    """Return the suffix that the older dialect has beside the encoding, which is a URI (X-B16)."""
+    """Return the suffix, a member beside the encoding (a URI) in the older dialect (X-B16)."""
     encoding = document["metadata_encoding"]
     if isinstance(encoding, Mapping):
-        report_deviation("X-B16", "the newer form", key="metadata_encoding", found=encoding)
+        report_deviation(
+            "X-B16",
+            "the form belongs to the newer dialect",
+            key="metadata_encoding",
+            found=encoding,
+        )
         return _parse_encoding(encoding)
     if not isinstance(encoding, str) or not _CORE.fullmatch(encoding):
         raise UnsupportedError(
@@ -137,39 +148,47 @@ def _older_suffix(document: Json) -> str:
             expected=repr(URIS[PROTOCOL]),
         )
     if "/protocol/" not in document["zarr_format"]:
-        report_deviation("X-B16", "the older form", key="metadata_encoding", found=encoding)
+        report_deviation(
+            "X-B16",
+            "the form belongs to the older dialect",
+            key="metadata_encoding",
+            found=encoding,
+        )
     return _check_suffix(document.get("metadata_key_suffix", ".json"))
 
 
-def _check_suffix(found: Any) -> str:
-    if not isinstance(found, str) or not _SUFFIX.fullmatch(found):
+def _check_suffix(value: Any) -> str:
+    if not isinstance(value, str) or not _SUFFIX.fullmatch(value):
         raise MetadataError(
-            "not a suffix of keys", key="metadata_key_suffix", found=found, expected="'.json'"
+            "this is not a suffix of keys",
+            key="metadata_key_suffix",
+            found=value,
+            expected="'.json'",
         )
-    return found
+    return value
 
 
-def check_members(document: Json, known: tuple[str, ...], key: str, minor: int) -> None:
-    """Check that a document has no other members.
+def check_members(document: Json, known_members: tuple[str, ...], key: str, minor: int) -> None:
+    """Check that a document of minor version 0 has no unknown members.
 
-    Those of higher minor versions may be ignored (conformance B-11, B-21, X-B6).
+    In higher minor versions they may be ignored (conformance B-11, B-21, X-B6).
 
     Raises
     ------
     UnsupportedError
-        If it has.
+        If there are unknown members.
     """
-    others = sorted(set(document) - set(known))
-    if others and not minor:
+    unknown = sorted(set(document) - set(known_members))
+    if unknown and not minor:
         raise UnsupportedError(
-            "unknown members, which may change the meaning of others",
+            "unknown members may change the meaning of others",
             key=key,
-            found=others,
-            expected=", ".join(known),
+            found=unknown,
+            expected=", ".join(known_members),
         )
 
 
-def parse_extensions(found: Any) -> tuple[Definition, ...]:
+def parse_extensions(value: Any) -> tuple[Definition, ...]:
     """Return the extensions of a hierarchy or an array (B-15 to B-18, X-B14).
 
     Raises
@@ -179,13 +198,15 @@ def parse_extensions(found: Any) -> tuple[Definition, ...]:
     UnsupportedError
         If one that must be understood is unknown.
     """
-    if not isinstance(found, list):
-        raise MetadataError("not extensions", key="extensions", found=found, expected="a list")
-    return understood(map(_parse_extension, found))
+    if not isinstance(value, list):
+        raise MetadataError(
+            "these are not extensions", key="extensions", found=value, expected="a list"
+        )
+    return check_understood(map(_parse_extension, value))
 
 
-def _parse_extension(found: Any) -> Definition:
-    members = found if isinstance(found, dict) else {}
+def _parse_extension(value: Any) -> Definition:
+    members = value if isinstance(value, dict) else {}
     settings, must = members.get("configuration", {}), members.get("must_understand")
     if (
         not is_uri(members.get("extension"))
@@ -194,16 +215,16 @@ def _parse_extension(found: Any) -> Definition:
         or set(members) - {"extension", "must_understand", "configuration"}
     ):
         raise MetadataError(
-            "not an extension",
+            "this is not an extension",
             key="extensions",
-            found=found,
+            found=value,
             expected='{"extension": URI, "must_understand": true or false, "configuration": {}}',
         )
     return Definition(members["extension"], settings, must)
 
 
 def render_extensions(extensions: tuple[Definition, ...]) -> list[Json]:
-    """Return the list that a document has."""
+    """Return the JSON of ``extensions``."""
     return [
         {"extension": item.name, "must_understand": item.must_understand}
         | ({"configuration": dict(item.configuration)} if item.configuration else {})

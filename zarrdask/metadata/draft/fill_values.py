@@ -18,17 +18,17 @@ _BITS = re.compile(r"0b([01]+)")
 _HEX = re.compile(r"0x([0-9a-fA-F]+)")
 
 
-def parse_fill(found: Any, data_type: DataType, *, older: bool) -> Any:
-    """Return the scalar that ``fill_value`` stands for.
+def parse_fill(value: Any, data_type: DataType, *, older: bool) -> Any:
+    """Return a ``fill_value`` as a scalar of the data type.
 
-    In the older dialect null leaves it open, which gives None.
+    In the older dialect null means that the fill value is undefined; the result is None then.
 
     Raises
     ------
     MetadataError
-        If it is not a permitted fill value of the data type.
+        If the JSON value is not a valid fill value of the data type.
     """
-    if found is None and not data_type.dtype.hasobject:
+    if value is None and not data_type.dtype.hasobject:
         report_deviation(
             "X-B3",
             "a fill value can't be null; absent chunks are read as zeros",
@@ -39,81 +39,85 @@ def parse_fill(found: Any, data_type: DataType, *, older: bool) -> Any:
         )
         return None if older else zero(data_type.dtype)
     if isinstance(data_type, FallbackType):
-        return _of_fallback(found, data_type.dtype, older=older)
+        return _of_fallback(value, data_type.dtype, older=older)
     if foreign_json(data_type) is not None:
-        return data_type.parse_fill(found)
-    return _parse(found, data_type.dtype, older=older)
+        return data_type.parse_fill(value)
+    return _parse(value, data_type.dtype, older=older)
 
 
-def with_fill(data_type: DataType, found: Any) -> DataType:
-    """Return a data type that is a mere fallback with the fill value of its document."""
+def with_fill(data_type: DataType, value: Any) -> DataType:
+    """Return a data type; if it stands in for an unknown one, with the JSON of its fill value."""
     if isinstance(data_type, FallbackType):
-        return replace(data_type, fill=json.dumps(found))
+        return replace(data_type, fill=json.dumps(value))
     return data_type
 
 
-def _parse(found: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
-    if dtype.kind == "b" and not isinstance(found, bool):
+def _parse(value: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
+    if dtype.kind == "b" and not isinstance(value, bool):
         raise MetadataError(
-            "not a fill value", key="fill_value", found=found, expected="true or false"
+            "this is not a fill value", key="fill_value", found=value, expected="true or false"
         )
     if dtype.name in NAMES:
-        return parse_v3(_in_v3(found, dtype, older=older), dtype)
+        return parse_v3(_in_v3(value, dtype, older=older), dtype)
     if dtype.kind == "V" and dtype.names is None:
-        return _parse_raw(found, dtype, older=older)
-    return parse_v2(found, dtype)
+        return _parse_raw(value, dtype, older=older)
+    return parse_v2(value, dtype)
 
 
-def _in_v3(found: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
-    """Return a fill value of a core type in v3's spelling."""
-    if dtype.kind == "c" and isinstance(found, list):
+def _in_v3(value: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
+    """Return the JSON of a core type's fill value in v3's spelling."""
+    if dtype.kind == "c" and isinstance(value, list):
         part = np.dtype(f"f{dtype.itemsize // 2}")
-        return [_in_v3(item, part, older=older) for item in found]
-    if dtype.kind != "f" or not isinstance(found, str):
-        return found
-    if found == "+Infinity":
+        return [_in_v3(item, part, older=older) for item in value]
+    if dtype.kind != "f" or not isinstance(value, str):
+        return value
+    if value == "+Infinity":
         return "Infinity"
-    if found == "Infinity" and not older:
+    if value == "Infinity" and not older:
         report_deviation(
-            "X-B4", "spelled otherwise", key="fill_value", found=found, expected="'+Infinity'"
+            "X-B4",
+            "this spelling deviates from the specification",
+            key="fill_value",
+            found=value,
+            expected="'+Infinity'",
         )
-    match = _BITS.fullmatch(found)
+    match = _BITS.fullmatch(value)
     if match is None or len(match[1]) != dtype.itemsize * 8:
-        return found
+        return value
     return f"0x{int(match[1], 2):0{dtype.itemsize * 2}x}"
 
 
-def _parse_raw(found: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
-    """Return raw bytes: as digits, in the order in which they are stored (X-B5)."""
-    if isinstance(found, str):
-        bits, digits = _BITS.fullmatch(found), _HEX.fullmatch(found)
+def _parse_raw(value: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
+    """Return a fill value of raw bytes, whose digits are in the order of the bytes (X-B5)."""
+    if isinstance(value, str):
+        bits, digits = _BITS.fullmatch(value), _HEX.fullmatch(value)
         if bits is not None and len(bits[1]) == dtype.itemsize * 8:
             return np.frombuffer(int(bits[1], 2).to_bytes(dtype.itemsize, "big"), dtype)[0]
         if digits is not None and len(digits[1]) == dtype.itemsize * 2:
             return np.frombuffer(bytes.fromhex(digits[1]), dtype)[0]
         if older:
-            return parse_v2(found, dtype)
-    elif isinstance(found, list):
-        return parse_v3(found, dtype)
+            return parse_v2(value, dtype)
+    elif isinstance(value, list):
+        return parse_v3(value, dtype)
     raise MetadataError(
-        "not a fill value",
+        "this is not a fill value",
         key="fill_value",
-        found=found,
+        found=value,
         expected=f"0x and {dtype.itemsize * 2} digits, or 0b and {dtype.itemsize * 8} digits",
     )
 
 
-def _of_fallback(found: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
-    """Return a fill value that was written for a type that is not known (X-B19)."""
+def _of_fallback(value: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
+    """Return a fill value that was written for an unknown type, or zero (X-B19)."""
     try:
-        # Raw bytes may be spelled in base64, too.
-        return _parse(found, dtype, older=older or dtype.kind == "V")
+        # The fill value of raw bytes may be in base64, too.
+        return _parse(value, dtype, older=older or dtype.kind == "V")
     except MetadataError:
         report_deviation(
             "X-B19",
             "the fill value of an unknown data type; absent chunks are read as zeros",
             key="fill_value",
-            found=found,
+            found=value,
             expected=f"a value of {dtype}",
             warn=True,
         )
@@ -121,7 +125,7 @@ def _of_fallback(found: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
 
 
 def render_fill(value: Any, data_type: DataType, *, older: bool) -> Any:
-    """Return the JSON value of a fill value; None is null, which only the older dialect has."""
+    """Return the JSON of a fill value. None becomes null, which only the older dialect has."""
     dtype = data_type.dtype
     if isinstance(data_type, FallbackType):
         return json.loads(data_type.fill)
@@ -136,8 +140,8 @@ def render_fill(value: Any, data_type: DataType, *, older: bool) -> Any:
     return render_v2(value, dtype)
 
 
-def _signed(found: Any) -> Any:
-    """Return a fill value of v3 in the draft's spelling."""
-    if isinstance(found, list):
-        return [_signed(item) for item in found]
-    return "+Infinity" if found == "Infinity" else found
+def _signed(value: Any) -> Any:
+    """Return the JSON of a v3 fill value in the draft's spelling."""
+    if isinstance(value, list):
+        return [_signed(item) for item in value]
+    return "+Infinity" if value == "Infinity" else value

@@ -1,0 +1,221 @@
+"""What the arrays of a format may have, and how new ones are made; the defaults are those of v3."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from zarrdask.codecs.array_to_array.transpose import TransposeCodec
+from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
+from zarrdask.codecs.array_to_bytes.sharding import ShardingCodec
+from zarrdask.codecs.base import Codec, Kind
+from zarrdask.codecs.coerce import find_codec
+from zarrdask.codecs.registry import parse_codec
+from zarrdask.dtypes.base import DataType
+from zarrdask.dtypes.registry import portable
+from zarrdask.errors import MetadataError
+from zarrdask.extension import Definition
+from zarrdask.grids.base import ChunkGrid, Shape
+from zarrdask.grids.keys import KEY_ENCODINGS, ChunkKeyEncoding, ChunkKeys, parse_keys
+from zarrdask.metadata.extensions import parse_extensions, parse_transformers
+from zarrdask.metadata.options import ArrayOptions, as_list
+from zarrdask.storage.transformers import StorageTransformer
+
+#: The grid, codecs and storage transformers of an array.
+Layout = tuple[ChunkGrid, tuple[Codec, ...], tuple[StorageTransformer, ...]]
+
+
+# --------------------------------------------------------------------------------------------
+# New arrays of v3
+
+
+def v3_codecs(
+    options: ArrayOptions, data_type: DataType, ndim: int, inner: Shape | None
+) -> list[Codec]:
+    """Return the codecs of a new array in v3.
+
+    Parameters
+    ----------
+    options : ArrayOptions
+        The options of the array.
+    data_type : DataType
+        The type that the user asks for.
+    ndim : int
+        The number of axes.
+    inner : tuple of int, optional
+        The shape of the chunks in shards, if there are shards.
+
+    Raises
+    ------
+    MetadataError
+        If the options contradict each other, or a codec is misconfigured.
+    UnsupportedError
+        If a codec is unknown.
+    """
+    if options.codecs is not None:
+        if options.compressors is not None or options.filters is not None or options.order != "C":
+            raise MetadataError(
+                "codecs is the whole chain; leave out filters, compressors and order", key="codecs"
+            )
+        codecs = [find_codec(item) for item in as_list(options.codecs)]
+        if all(codec.kind is Kind.BYTES_BYTES for codec in codecs):
+            codecs.insert(0, _serializer(data_type))
+    else:
+        compressors = "zstd" if options.compressors is None else options.compressors
+        codecs = [find_codec(item) for item in (*as_list(options.filters), *as_list(compressors))]
+        if options.order == "F" and ndim > 1:
+            codecs.insert(0, TransposeCodec(tuple(reversed(range(ndim)))))
+        if all(codec.kind is not Kind.ARRAY_BYTES for codec in codecs):
+            codecs.append(_serializer(data_type))
+        # numcodecs does not distinguish the kinds: its shuffle is a filter, pcodec a compressor.
+        codecs.sort(key=lambda codec: list(Kind).index(codec.kind))
+    return codecs if inner is None else [ShardingCodec(inner, tuple(codecs))]
+
+
+def _serializer(data_type: DataType) -> Codec:
+    # The byte order is filled in when the codec is bound to the type of its input.
+    name = data_type.serializer
+    return BytesCodec(None) if name == BytesCodec.name else parse_codec(name)
+
+
+def v3_keys(options: ArrayOptions, default: str = "default") -> ChunkKeyEncoding:
+    """Return the chunk key encoding of a new array.
+
+    Parameters
+    ----------
+    options : ArrayOptions
+        The options of the array.
+    default : {"default", "v2"}
+        The encoding to use if the user asks for none.
+
+    Raises
+    ------
+    MetadataError
+        If the options are not those of an encoding.
+    UnsupportedError
+        If the encoding is unknown.
+    """
+    encoding = options.chunk_key_encoding
+    if isinstance(encoding, Mapping):
+        return parse_keys(dict(encoding))
+    if encoding is not None and not isinstance(encoding, str):
+        if not hasattr(encoding, "names"):
+            raise MetadataError(
+                "this is not a chunk key encoding", key="chunk_key_encoding", found=encoding
+            )
+        return encoding
+    if encoding is not None and encoding not in ("default", "v2") and KEY_ENCODINGS.get(encoding):
+        return parse_keys(encoding)
+    name = encoding or default
+    separator = options.separator or ("/" if name == "default" else ".")
+    if name not in ("default", "v2") or separator not in ("/", "."):
+        raise MetadataError(
+            "this is not a chunk key encoding",
+            key="chunk_key_encoding",
+            found=(name, separator),
+            expected="'default' or 'v2', with the separator '/' or '.'",
+        )
+    return ChunkKeys(name, separator)  # type: ignore[arg-type]
+
+
+def _v3_transformers(items: list[Any], ndim: int) -> tuple[StorageTransformer, ...]:
+    return parse_transformers(items)
+
+
+def _v3_extensions(items: list[Any]) -> tuple[Definition, ...]:
+    return parse_extensions({"extensions": items}) if items else ()
+
+
+# --------------------------------------------------------------------------------------------
+# The rules of a format
+
+
+def _portable(data_type: DataType, stored: np.dtype[Any]) -> DataType:
+    return portable(data_type)
+
+
+def _default_keys(keys: ChunkKeyEncoding) -> ChunkKeyEncoding:
+    return ChunkKeys()
+
+
+def _same_layout(
+    grid: ChunkGrid, codecs: tuple[Codec, ...], transformers: tuple[StorageTransformer, ...]
+) -> Layout:
+    return grid, codecs, transformers
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormatRules:
+    """What the arrays of a format may have, and how new ones are made. The defaults are v3's.
+
+    Attributes
+    ----------
+    title : str
+        The name of the format, for errors.
+    has_shards : bool
+        Whether arrays may be sharded.
+    index_codecs : tuple of Codec, optional
+        The codecs of the index of every shard. If given, shards can stand only at the beginning
+        of a chain; by default the metadata of an array chooses the codecs and the place.
+    optional_fill : bool
+        Whether an array may have no fill value.
+    uses_numcodecs : bool
+        Whether codecs after the byte conversion are those of numcodecs.
+    object_filter : bool
+        Whether a filter, and not the data type, says what the objects in an array are.
+    names_in_attributes : bool
+        Whether dimension names are kept as an attribute.
+    partial_names : bool
+        Whether some dimensions may have names while others have none.
+    has_transformers : bool
+        Whether arrays may have storage transformers.
+    data_type : callable
+        ``(requested) -> DataType`` returns the type of a new array.
+    convert_data_type : callable
+        ``(data_type, stored) -> DataType`` returns the type of a converted array; `stored` is its
+        NumPy type in the byte order in which it is stored.
+    codecs : callable
+        ``(options, requested, ndim, inner) -> codecs`` returns the codecs of a new array; see
+        `v3_codecs`.
+    keys : callable
+        ``(options) -> ChunkKeyEncoding`` returns the chunk key encoding of a new array.
+    convert_keys : callable
+        ``(keys) -> ChunkKeyEncoding`` returns that of an array converted from another format.
+    transformers : callable
+        ``(items, ndim)`` parses the storage transformers of a new array.
+    extensions : callable
+        ``(items)`` parses the extensions of a new array.
+    layout : callable
+        ``(grid, codecs, transformers)`` returns the three in the form in which arrays of the
+        format are modelled.
+    """
+
+    title: str = "Zarr v3"
+    has_shards: bool = True
+    index_codecs: tuple[Codec, ...] | None = None
+    optional_fill: bool = False
+    uses_numcodecs: bool = False
+    object_filter: bool = False
+    names_in_attributes: bool = False
+    partial_names: bool = True
+    has_transformers: bool = True
+    data_type: Callable[[DataType], DataType] = portable
+    convert_data_type: Callable[[DataType, np.dtype[Any]], DataType] = _portable
+    codecs: Callable[[ArrayOptions, DataType, int, Shape | None], Sequence[Codec]] = v3_codecs
+    keys: Callable[[ArrayOptions], ChunkKeyEncoding] = v3_keys
+    convert_keys: Callable[[ChunkKeyEncoding], ChunkKeyEncoding] = _default_keys
+    transformers: Callable[[list[Any], int], tuple[StorageTransformer, ...]] = _v3_transformers
+    extensions: Callable[[list[Any]], tuple[Definition, ...]] = _v3_extensions
+    layout: Callable[[ChunkGrid, tuple[Codec, ...], tuple[StorageTransformer, ...]], Layout] = (
+        _same_layout
+    )
+
+    @property
+    def has_free_shards(self) -> bool:
+        """Whether shards may have any index, and stand anywhere in a chain, also in shards."""
+        return self.has_shards and self.index_codecs is None
+
+
+#: The rules of v3, and of formats that have none of their own.
+V3_RULES = FormatRules()

@@ -1,0 +1,226 @@
+"""Codecs of v2: ``order``, ``filters`` and ``compressor`` <-> one list of codecs."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from zarrdask.codecs.array_to_array.transpose import TransposeCodec
+from zarrdask.codecs.array_to_bytes.bytes import NATIVE, BytesCodec, Endian, has_byte_order
+from zarrdask.codecs.base import Codec, Json, check_count
+from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
+from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec, ZlibCodec
+from zarrdask.codecs.bytes_to_bytes.zstd import ZstdCodec, limited
+from zarrdask.codecs.numcodecs.adapter import OBJECT_CODECS, BufferCodec, ObjectCodec, make
+from zarrdask.compliance import report_deviation
+from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.metadata.writers import normalise_codec, sized_shuffle
+
+
+def chain(
+    order: str,
+    filters: list[Any],
+    compressor: Any,
+    dtype: np.dtype[Any],
+    ndim: int,
+    *,
+    netcdf: bool = False,
+) -> tuple[Codec, ...]:
+    """Return v2's order, filters and compressor as one list of codecs.
+
+    Parameters
+    ----------
+    order : {"C", "F"}
+        The order of the elements in a chunk; "F" becomes a transpose codec.
+    filters : list of dict
+        The configurations of the filters, with their ``id``.
+    compressor : dict or None
+        The configuration of the compressor, with its ``id``.
+    dtype : numpy.dtype
+        The type of the elements.
+    ndim : int
+        The number of axes.
+    netcdf : bool, default False
+        Whether netCDF-C wrote the array; see `zarrdask.metadata.writers.sized_shuffle`.
+
+    Raises
+    ------
+    MetadataError, UnsupportedError
+        If a codec is unknown, not supported, or misconfigured.
+    """
+    check_count(filters, "filters")
+    codecs: list[Codec] = []
+    if order == "F" and ndim > 1:
+        codecs.append(TransposeCodec(tuple(reversed(range(ndim)))))
+    if dtype.hasobject:
+        codecs.append(_object_codec(filters.pop(0) if filters else None))
+        view = "|u1"
+    else:
+        codecs.append(BytesCodec(_endian(dtype)))
+        view = dtype.str if dtype.names is None else "|u1"
+    for config in filters:
+        codec = _filter(config, view, netcdf=netcdf)
+        codecs.append(codec)
+        view = _filtered(codec)
+    if compressor is not None:
+        itemsize = np.dtype(view).itemsize if filters else dtype.itemsize
+        codecs.append(_compressor(compressor, itemsize, view))
+    return tuple(codecs)
+
+
+def object_fill(codecs: tuple[Codec, ...], fill: Any) -> Any:
+    """Return the fill value of an array of objects in a form that its codec can encode.
+
+    Documents have 0, "" or null for objects of every kind (conformance A-32). Null stays None.
+    """
+    codec = next((codec for codec in codecs if isinstance(codec, ObjectCodec)), None)
+    if codec is None or fill is None:
+        return fill
+    if (codec.name == "vlen-bytes" and fill == "") or (codec.name == "vlen-array" and not fill):
+        return codec.empty
+    return fill
+
+
+def _endian(dtype: np.dtype[Any]) -> Endian | None:
+    if not has_byte_order(dtype):
+        return None
+    if dtype.names is not None:
+        return "own"
+    return {"<": "little", ">": "big", "=": NATIVE}[dtype.byteorder]  # type: ignore[return-value]
+
+
+def _config(value: Any, key: str) -> Json:
+    if not isinstance(value, dict) or not isinstance(value.get("id"), str):
+        raise MetadataError(
+            "this is not a codec", key=key, found=value, expected='an object with an "id" (or null)'
+        )
+    return value
+
+
+def _object_codec(value: Any) -> Codec:
+    if value is None:
+        raise MetadataError(
+            "objects need a codec that stores them",
+            key="filters",
+            expected=f"one of {', '.join(sorted(OBJECT_CODECS))} as the first filter",
+        )
+    config = _config(value, "filters")
+    make(config)
+    if config["id"] not in OBJECT_CODECS:
+        raise UnsupportedError(
+            "this codec can't store objects",
+            key="filters",
+            found=config["id"],
+            expected=", ".join(sorted(OBJECT_CODECS)),
+        )
+    return ObjectCodec(json.dumps(config, sort_keys=True))
+
+
+def _filter(value: Any, view: str, *, netcdf: bool) -> BufferCodec:
+    config = normalise_codec(_config(value, "filters"))
+    if netcdf:
+        config = sized_shuffle(config, np.dtype(view).itemsize)
+    make(config)
+    return BufferCodec(json.dumps(config, sort_keys=True), view)
+
+
+def _filtered(codec: BufferCodec) -> str:
+    """Return the typestr of the output of a filter, which the next filter gets."""
+    if codec.name == "bitround":
+        return codec.view
+    numcodec = make(json.loads(codec.config))
+    return np.dtype(
+        getattr(numcodec, "astype", None) or getattr(numcodec, "encode_dtype", "|u1")
+    ).str
+
+
+def _compressor(value: Any, itemsize: int, view: str) -> Codec:
+    config = normalise_codec(_config(value, "compressor"))
+    build = _COMPRESSORS.get(config["id"])
+    if build is None:
+        make(config)
+        return BufferCodec(json.dumps(config, sort_keys=True), view)
+    if unknown := sorted(set(config) - {"id"} - _COMPRESSOR_MEMBERS[config["id"]]):
+        # Decoding needs none of them: compressed chunks have a header.
+        report_deviation(
+            "A-58", "some members are unknown", key=f"compressor {config['id']}", found=unknown
+        )
+    return build(config, itemsize)
+
+
+def _blosc(config: Json, itemsize: int) -> Codec:
+    return BloscCodec(
+        config.get("cname", "lz4"),
+        config.get("clevel", 5),
+        config.get("shuffle", 1),
+        config.get("blocksize", 0),
+    ).bind(itemsize)
+
+
+_COMPRESSORS: Mapping[str, Callable[[Json, int], Codec]] = {
+    "blosc": _blosc,
+    "gzip": lambda config, _: GzipCodec(config.get("level", 1)),
+    "zlib": lambda config, _: ZlibCodec(config.get("level", 1)),
+    "zstd": lambda config, _: ZstdCodec(
+        limited(config.get("level", 0)), bool(config.get("checksum", False))
+    ),
+}
+
+_COMPRESSOR_MEMBERS = {
+    "blosc": {"cname", "clevel", "shuffle", "blocksize", "typesize"},
+    "gzip": {"level"},
+    "zlib": {"level"},
+    "zstd": {"level", "checksum"},
+}
+
+
+def render_codecs(metadata: ArrayMetadata) -> tuple[str, list[Json], Json | None]:
+    """Return the ``order``, ``filters`` and ``compressor`` for the codecs of an array.
+
+    Raises
+    ------
+    UnsupportedError
+        If v2 has no such codecs.
+    """
+    codecs = list(metadata.codecs)
+    order = "C"
+    if codecs and isinstance(codecs[0], TransposeCodec):
+        if codecs[0].order != tuple(reversed(range(len(metadata.shape)))):
+            raise UnsupportedError(
+                "v2 has the orders C and F only", key="order", found=codecs[0].order
+            )
+        order = "F"
+        codecs = codecs[1:]
+    configs = [render_codec(codec) for codec in codecs if not isinstance(codec, BytesCodec)]
+    last = codecs[-1] if codecs else None
+    is_filter = isinstance(last, BytesCodec | ObjectCodec) or (
+        isinstance(last, BufferCodec) and last.name not in COMPRESSORS
+    )
+    return (
+        (order, configs, None) if is_filter or not configs else (order, configs[:-1], configs[-1])
+    )
+
+
+#: The codecs of numcodecs that are written as ``compressor``; the others are filters.
+COMPRESSORS = frozenset({*_COMPRESSORS, "bz2", "lz4", "lzma"})
+
+
+def render_codec(codec: Codec) -> Json:
+    """Return the v2 configuration of a codec.
+
+    Raises
+    ------
+    UnsupportedError
+        If v2 has no such codec.
+    """
+    if isinstance(codec, BufferCodec | ObjectCodec):
+        return dict(json.loads(codec.config))
+    if isinstance(codec, BloscCodec):
+        members = codec.to_json()["configuration"]
+        members.pop("typesize", None)
+        return {"id": "blosc", **members, "shuffle": codec.shuffle}
+    if isinstance(codec, ZlibCodec | GzipCodec | ZstdCodec):
+        return {"id": codec.name.removeprefix("numcodecs."), **codec.to_json()["configuration"]}
+    raise UnsupportedError("v2 has no such codec", key="codecs", found=codec.name)
