@@ -175,7 +175,7 @@ def append(store):
     # Again, if that was done in part.
     array = opened(store)
     if array.shape == (13, 17):
-        array.append(blocks(OLD[13:]))
+        zarrdask.append(blocks(OLD[13:]), array)
 
 
 KINDS = (

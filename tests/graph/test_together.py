@@ -113,7 +113,10 @@ def test_two_appends_at_once_are_not_lost(rows, lazy):
         values = more(value, length)
         try:
             array = zarrdask.open_array(store, mode="r+")
-            array.append(da.from_array(values, chunks=3) if lazy else values)
+            if lazy:
+                zarrdask.append(da.from_array(values, chunks=3), array)
+            else:
+                array.append(values)
         except zarrdask.ZarrdaskError as error:
             errors.append(error)
 
@@ -253,7 +256,7 @@ def test_a_resize_waits_for_an_append():
     thread = threading.Thread(target=work)
     thread.start()
     x = da.full((3, 10), -1.0, chunks=-1).map_blocks(slow, meta=np.empty((0, 0)))
-    array.append(x)
+    zarrdask.append(x, array)
     thread.join(60)
     assert waited == [True]
     np.testing.assert_array_equal(zarrdask.open_array(array.store)[...], OLD[:4])
@@ -267,7 +270,7 @@ def test_attributes_need_not_wait_for_an_append():
         return block
 
     x = da.full((3, 10), -1.0, chunks=-1).map_blocks(note, meta=np.empty((0, 0)))
-    zarrdask.open_array(array.store, mode="r+").append(x)
+    zarrdask.append(x, zarrdask.open_array(array.store, mode="r+"))
     found = zarrdask.open_array(array.store)
     assert (found.shape, dict(found.attrs)) == ((15, 10), {"seen": True})
 
