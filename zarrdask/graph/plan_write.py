@@ -29,8 +29,8 @@ def plan_write(
 ) -> WritePlan:
     """Plan a write by `to_zarr`: which task would write which stored unit, and why.
 
-    Nothing is written, and no chunk is read. The plan prints as text, and draws itself in a notebook or
-    by its method `svg`.
+    Nothing is written, and no chunk is read. The plan prints as text; a notebook and its method
+    `svg` show a drawing.
 
     Parameters
     ----------
