@@ -57,7 +57,7 @@ def test_rechunk_with_everything_else(capsys, source, tmp_path):
         ("--max-mem what", 1, "max_mem"),
         ("--chunks what", 2, "not a list of lengths"),
         ("--chunks 1,2,3", 1, ""),
-        ("--scheduler nonsense", 1, "not a scheduler"),
+        ("--scheduler nonsense", 1, "unknown scheduler"),
     ],
 )
 def test_errors_of_rechunk(capsys, source, tmp_path, options, code, text):

@@ -117,4 +117,4 @@ def test_on_a_cluster(pair, cluster_address):
 def test_a_scheduler_that_is_none(capsys, pair):
     done = call(capsys, "verify", pair[0], "--scheduler", "nonsense")
     assert done.code == 1
-    assert "not a scheduler" in done.err
+    assert "unknown scheduler" in done.err

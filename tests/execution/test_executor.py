@@ -74,5 +74,5 @@ def test_a_cluster_runs_them_all(cluster_address):
 
 
 def test_what_is_no_scheduler_is_refused():
-    with pytest.raises(MetadataError, match="not a scheduler"):
+    with pytest.raises(MetadataError, match="unknown scheduler"):
         run(square, [1], scheduler="nonsense")

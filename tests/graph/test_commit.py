@@ -194,7 +194,7 @@ def test_what_stood_there_before_is_an_error_before_and_after(place):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"commit": "never"}, "commit: unknown"),
+        ({"commit": "never"}, "commit: unknown moment"),
         ({"commit": "last", "region": np.s_[:11]}, "commit"),
         ({"commit": "last", "mode": "r+"}, "commit"),
     ],
@@ -324,32 +324,132 @@ def test_a_new_array_is_not_there_at_last(place):
     np.testing.assert_array_equal(read(place), NEW)
 
 
-def test_an_array_that_was_replaced_is_gone(place):
+def test_in_memory_a_failed_overwrite_leaves_a_part_of_the_new_array():
+    place = {}
     zarrdask.to_zarr(da.from_array(OLD, chunks=4), place, "g/a")
-    assert "what was here before is gone" in failed(place, overwrite=True)
+    assert "the previous content was erased" in failed(place, overwrite=True)
     found = read(place)
     assert found.shape == NEW.shape
     assert set(found[found != NEW]) <= {0}
 
 
-def test_an_array_that_would_have_been_replaced_at_last_is_gone_or_there(place):
+def test_in_memory_a_failed_overwrite_with_late_metadata_leaves_no_array():
+    place = {}
     zarrdask.to_zarr(da.from_array(OLD, chunks=4), place, "g/a")
     note = failed(place, overwrite=True, commit="last")
-    if type(place) is dict:
-        assert "no array, what was here before is gone" in note
-        assert not is_there(place)
+    assert "no array, and the previous content was erased" in note
+    assert not is_there(place)
+
+
+@pytest.mark.parametrize("options", [{"overwrite": True}, {"mode": "w"}], ids=str)
+@pytest.mark.parametrize("commit", ["first", "last"])
+@pytest.mark.parametrize("name", ["g/a", ""], ids=["nested", "root"])
+@pytest.mark.parametrize("is_link", [False, True])
+def test_on_disk_a_failed_overwrite_leaves_the_old_array(tmp_path, options, commit, name, is_link):
+    directory = place = tmp_path / "root"
+    if is_link:
+        directory = tmp_path / "elsewhere" / "root"
+        directory.mkdir(parents=True)
+        place.symlink_to(directory)
+    zarrdask.to_zarr(da.from_array(OLD, chunks=4), place, name)
+    before = sorted(map(str, tmp_path.rglob("*")))
+    note = failed(place, name, commit=commit, **options)
+    assert "the previous content is unchanged" in note
+    np.testing.assert_array_equal(read(place, name), OLD)
+    assert sorted(map(str, tmp_path.rglob("*"))) == before
+    zarrdask.to_zarr(da.from_array(NEW, chunks=4), place, name, commit=commit, **options)
+    np.testing.assert_array_equal(read(place, name), NEW)
+    assert place.is_symlink() == is_link
+    assert sorted(os.listdir(directory.parent)) == ["root"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_on_disk_a_group_is_replaced_when_the_array_is_complete(tmp_path, fails):
+    zarrdask.to_zarr({"a": da.from_array(OLD, chunks=4)}, tmp_path, "g")
+    zarrdask.consolidate_metadata(tmp_path)
+    if fails:
+        failed(tmp_path, "g", overwrite=True)
+        np.testing.assert_array_equal(read(tmp_path, "g/a"), OLD)
+        assert dict(zarrdask.open_group(tmp_path).walk()).keys() == {"g", "g/a"}
     else:
-        assert "what was here before is unchanged" in note
-        np.testing.assert_array_equal(read(place), OLD)
-        assert os.listdir(place / "g") == sorted(os.listdir(place / "g")) == ["zarr.json", "a"] or (
-            sorted(os.listdir(place / "g")) == ["a", "zarr.json"]
-        )
+        zarrdask.to_zarr(da.from_array(NEW, chunks=4), tmp_path, "g", overwrite=True)
+        np.testing.assert_array_equal(read(tmp_path, "g"), NEW)
+        assert dict(zarrdask.open_group(tmp_path).walk()).keys() == {"g"}
+    assert sorted(os.listdir(tmp_path)) == ["g", "zarr.json"]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_groups_above_a_replaced_array_are_created_if_they_are_missing(tmp_path, zarr_format):
+    path = tmp_path / "g" / "h" / "a"
+    zarrdask.to_zarr(da.from_array(OLD, chunks=4), path, zarr_format=zarr_format)
+    zarrdask.to_zarr(
+        da.from_array(NEW, chunks=4), tmp_path, "g/h/a", overwrite=True, zarr_format=zarr_format
+    )
+    assert dict(zarrdask.open_group(tmp_path).walk()).keys() == {"g", "g/h", "g/h/a"}
+    np.testing.assert_array_equal(read(tmp_path, "g/h/a"), NEW)
+
+
+@pytest.mark.parametrize("reason", ["mount point", "protected directory"])
+def test_a_directory_that_cannot_be_renamed_is_overwritten_in_place(tmp_path, monkeypatch, reason):
+    zarrdask.to_zarr(da.from_array(OLD, chunks=4), tmp_path / "root")
+    (tmp_path / "link").symlink_to(tmp_path / "root")
+    if reason == "mount point":
+        monkeypatch.setattr(os.path, "ismount", lambda path: path == f"{tmp_path}/root")
+    else:
+        monkeypatch.setattr(os, "access", lambda path, mode: path != str(tmp_path))
+    inode = os.stat(tmp_path / "root").st_ino
+    for place in (tmp_path / "root", tmp_path / "link"):
+        zarrdask.to_zarr(da.from_array(NEW, chunks=4), place, overwrite=True)
+        np.testing.assert_array_equal(read(place, ""), NEW)
+        assert os.stat(place).st_ino == inode
+
+
+# ---- reads that no search of the graph finds
+
+
+def values_of(path):
+    """Read an array as another library does: the graph holds no more than a path."""
+    return zarrdask.open_array(path)[...]
+
+
+@pytest.mark.parametrize("compute", [True, False])
+@pytest.mark.parametrize("options", [{"overwrite": True}, {"mode": "w"}], ids=str)
+def test_an_array_that_a_function_reads_is_replaced_when_all_is_read(tmp_path, options, compute):
+    path = tmp_path / "a"
+    zarrdask.to_zarr(da.from_array(OLD, chunks=4), path)
+
+    def block_of(block_info=None):
+        region = tuple(slice(*pair) for pair in block_info[None]["array-location"])
+        return values_of(path)[region] + 1
+
+    x = da.map_blocks(block_of, chunks=((4, 4, 4), (4, 4, 2)), dtype="f8", meta=OLD[:0])
+    task = zarrdask.to_zarr(x, path, compute=compute, **options)
+    if not compute:
+        np.testing.assert_array_equal(read(path, ""), OLD)
+        task.compute()
+    np.testing.assert_array_equal(read(path, ""), OLD + 1)
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_an_array_that_is_read_before_a_block_fails_is_left(tmp_path):
+    path = tmp_path / "a"
+    zarrdask.to_zarr(da.from_array(OLD, chunks=4), path)
+    x = da.from_delayed(dask.delayed(values_of)(path), OLD.shape, OLD.dtype).rechunk(4)
+
+    def fail(block, block_info=None):
+        if block_info[0]["chunk-location"] == (2, 2):
+            raise Failure
+        return block + 1
+
+    with pytest.raises(Failure):
+        zarrdask.to_zarr(x.map_blocks(fail, dtype="f8"), path, overwrite=True)
+    np.testing.assert_array_equal(read(path, ""), OLD)
 
 
 def test_units_of_an_array_that_is_there_are_old_or_new(place):
     zarrdask.to_zarr(da.from_array(OLD, chunks=4), place, "g/a")
     note = failed(place, region=np.s_[:11])
-    assert "each stored unit is as it was, or as it was to be" in note
+    assert "each stored unit has either its old or its new content" in note
     found = read(place)
     assert (np.abs(found) == OLD).all()
 
@@ -366,7 +466,7 @@ def test_a_store_that_fails_before_anything_is_computed_says_so_too():
     faulty.erase_prefix = denied
     with pytest.raises(zarrdask.errors.StoreError, match="denied") as caught:
         zarrdask.to_zarr(x, faulty, "g/a", overwrite=True)
-    assert "what was here before is gone" in caught.value.__notes__[0]
+    assert "the previous content was erased" in caught.value.__notes__[0]
     # The chunks that were left are not seen under the new metadata.
     later = zarrdask.to_zarr(x, inner, "g/a", overwrite=True, compute=False, chunks=4)
     assert not read(inner).any()
@@ -444,12 +544,12 @@ def test_one_that_fails_leaves_the_old_one(tmp_path):
     for _ in range(5):
         with pytest.raises(Failure) as caught:
             zarrdask.to_zarr(x, tmp_path, "g/a", overwrite=True)
-        assert "what was here before is unchanged" in caught.value.__notes__[0]
+        assert "the previous content is unchanged" in caught.value.__notes__[0]
         np.testing.assert_array_equal(read(tmp_path), OLD)
         assert sorted(os.listdir(tmp_path / "g")) == ["a", "zarr.json"]
 
 
-def test_cleaning_up_that_fails_is_told(tmp_path, monkeypatch):
+def test_a_hidden_directory_that_cannot_be_removed_is_mentioned(tmp_path, monkeypatch):
     zarrdask.to_zarr(da.from_array(OLD, chunks=4), tmp_path, "g/a")
 
     def denied(path):
@@ -458,7 +558,7 @@ def test_cleaning_up_that_fails_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr("zarrdask.storage.staged.shutil.rmtree", denied)
     with pytest.raises(Failure) as caught:
         zarrdask.to_zarr(failing(NEW), tmp_path, "g/a", overwrite=True, commit="last")
-    assert "cleaning up failed, too: " in caught.value.__notes__[0]
+    assert "the hidden directory of the new array is left: " in caught.value.__notes__[0]
     assert "denied" in caught.value.__notes__[0]
     np.testing.assert_array_equal(read(tmp_path), OLD)
     assert list(zarrdask.open_group(tmp_path, "g")) == ["a"]

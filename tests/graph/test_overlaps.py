@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrdask
-from zarrdask.graph.conflicts import Part, check_apart, overlapping
+from zarrdask.graph.conflicts import WrittenRegion, check_disjoint, overlapping
 from zarrdask.storage.memory import MemoryStore
 
 SHAPE = (12, 10)
@@ -60,12 +60,12 @@ def covers(shape, region):
 @given(regions(), st.integers(1, 5))
 def test_writes_are_refused_if_and_only_if_they_have_elements_in_common(case, chunks):
     shape, places = case
-    parts = [Part("a", "a", region) for region in places]
+    parts = [WrittenRegion("a", "a", region) for region in places]
     if np.any(sum(covers(shape, region).astype(int) for region in places) > 1):
         with pytest.raises(zarrdask.errors.SelectionError, match=REFUSED):
-            check_apart(parts)
+            check_disjoint(parts)
         return
-    check_apart(parts)
+    check_disjoint(parts)
     array = made(shape=shape, chunks=chunks)
     expected = np.full(shape, -1, "i4")
     for value, region in enumerate(places):
@@ -91,7 +91,7 @@ def test_one_after_the_other_the_last_one_is_there(case, chunks):
 def test_all_pairs_are_found(case, data):
     shape, places = case
     names = data.draw(st.lists(st.sampled_from("ab"), min_size=9, max_size=9))
-    parts = [Part(name, name, region) for name, region in zip(names, places, strict=False)]
+    parts = [WrittenRegion(name, name, region) for name, region in zip(names, places, strict=False)]
     assert sorted(overlapping(parts)) == [
         (i, j)
         for i, j in combinations(range(len(parts)), 2)
@@ -132,7 +132,7 @@ def test_of_two_that_are_computed_together_each_element_is_that_of_one(z, schedu
 
 def test_one_that_waits_for_another_is_refused_when_it_is_asked_for(z):
     values = dask.delayed(lambda _: np.ones((8, 10)))(later(z, TWO[0], 0))
-    with pytest.raises(zarrdask.errors.SelectionError, match="computed from"):
+    with pytest.raises(zarrdask.errors.SelectionError, match="source reads the region"):
         zarrdask.to_zarr(da.from_delayed(values, (8, 10), "i4"), z, region=TWO[0], compute=False)
 
 
@@ -142,7 +142,7 @@ def test_targets_of_store(z, compute):
     same = zarrdask.open_array(z.store, "a", mode="r+")
     with pytest.raises(zarrdask.errors.SelectionError, match=REFUSED):
         zarrdask.to_zarr([(z, x), ("b", x), (same, x * 2)], z.store, compute=compute)
-    with pytest.raises(zarrdask.errors.MetadataError, match="in one place"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="at the same place"):
         zarrdask.to_zarr([("a", x), (z, x)], z.store, overwrite=True, compute=compute)
     assert (z[...] == -1).all()
     assert list(zarrdask.open_group(z.store)) == ["a"]

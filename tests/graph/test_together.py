@@ -270,7 +270,7 @@ def test_attributes_need_not_wait_for_an_append():
         return block
 
     x = da.full((3, 10), -1.0, chunks=-1).map_blocks(note, meta=np.empty((0, 0)))
-    zarrdask.open_array(array.store, mode="r+").append(x)
+    zarrdask.append(x, zarrdask.open_array(array.store, mode="r+"))
     found = zarrdask.open_array(array.store)
     assert (found.shape, dict(found.attrs)) == ((15, 10), {"seen": True})
 

@@ -88,7 +88,7 @@ def test_what_a_worker_holds_of_any_box_fits(job):
 @given(exchanged())
 def test_it_prints_and_draws_itself(job):
     found = Report(*job[:2], (job[2],))
-    assert "workers hand each other" in str(found)
+    assert "workers exchange" in str(found)
     assert "keep pieces" in str(found)
     assert found.svg(0).startswith("<svg")
     assert found.svg(1).startswith("<svg")

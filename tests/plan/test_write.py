@@ -196,11 +196,10 @@ def test_units_say_why():
     found = plan(((4, 4), (3, 3, 3)), (4, 4), shape=(12, 12), start=(2, 1), names=("time", None))
     assert found.unit((1, 1)).why == "Dask blocks meet in it along time at 6, along axis 1 at 7"
     assert found.unit((0, 1)).why == (
-        "only a part of it is written: 2:4 of 0:4 along time; Dask blocks meet in it along axis 1 "
-        "at 7"
+        "it is written in part: 2:4 of 0:4 along time; Dask blocks meet in it along axis 1 at 7"
     )
     assert found.unit((0, 0)).why == (
-        "only a part of it is written: 2:4 of 0:4 along time, 1:4 of 0:4 along axis 1"
+        "it is written in part: 2:4 of 0:4 along time, 1:4 of 0:4 along axis 1"
     )
     assert plan(((4,),), (4,)).unit([0]).why == "it lies in one Dask block"
     many = plan(((1,) * 9,), (9,)).unit(0)
@@ -284,13 +283,13 @@ def test_plans_say_what_they_are():
         "<zarrdask.WritePlan (150, 100), 3 tasks, 3 units: 1 whole, 2 merged, 0 partial>"
     )
     assert str(found) == (
-        "array   (150, 100) float32, in units of 64 x 100\n"
+        "array   (150, 100) float32, stored units of 64 x 100\n"
         "units   3: 1 whole, 2 merged from several Dask blocks\n"
-        "tasks   3 tasks write; 6 more cut and join blocks before\n"
+        "tasks   3 write tasks; 6 tasks split and join blocks before\n"
         "moved   16.4 KiB of 58.6 KiB move to another block\n"
-        "memory  at most 125 KiB a task (block 25 KiB, unit 25 KiB)\n"
+        "memory  up to 125 KiB per task (block 25 KiB, unit 25 KiB)\n"
         "y       3 x 50 become 2 x 64, 22\n"
-        "x       100 stay"
+        "x       100 unchanged"
     )
 
 
@@ -299,12 +298,12 @@ def test_plans_of_regions_say_which_units_they_change():
         ((4,),), (np.array([0, 3, 5, 9, 10]),), shape=(9,), start=(1,), dtype="f8", stored="f4"
     )
     assert str(found) == (
-        "array   (4,) float64 as float32 into (9,), in units of 3, 2, 4, 1\n"
-        "units   2: 1 whole, 1 in part: read, changed, written\n"
-        "tasks   1 task write; blocks stay as they are\n"
+        "array   (4,) float64 as float32 into (9,), stored units of 3, 2, 4, 1\n"
+        "units   2: 1 whole, 1 written in part (read, changed, written back)\n"
+        "tasks   1 write task; blocks are unchanged\n"
         "moved   0 B of 32 B move to another block\n"
-        "memory  at most 96 B a task (block 32 B, unit 12 B)\n"
-        "axis 0  4 stay; 1:3 of unit 0, 0:3"
+        "memory  up to 96 B per task (block 32 B, unit 12 B)\n"
+        "axis 0  4 unchanged; 1:3 of unit 0, 0:3"
     )
 
 

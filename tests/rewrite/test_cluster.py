@@ -73,7 +73,7 @@ def test_it_is_chosen_where_what_lies_between_would_go_far(client, tmp_path):
     source, target = (from_afar(tmp_path / name) for name in "ab")
     plan = zarrdask.rechunk(source, target, chunks=(64, 2**11), max_mem="56 MiB", scheduler=client)
     assert plan.scheme.name == "in the cluster"
-    assert "workers hand each other" in str(plan)
+    assert "workers exchange" in str(plan)
     same(quietly(plan, client)[...], values)
 
 

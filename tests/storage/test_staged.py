@@ -57,6 +57,7 @@ def test_one_that_is_not_there_takes_no_place(exchange, pair, tmp_path):
         replace_directory(str(tmp_path / "nothing"), pair[1])
     before = tree(tmp_path)
     assert "new/c/new" in before
+    assert "old/c/old" in before
     remove_directory(str(tmp_path / "nothing"))
     assert tree(tmp_path) == before
 

@@ -1,20 +1,20 @@
-"""What a drawing of a grid shows: which units, how wide, in which colours. Pure."""
+"""The content of a drawing of a grid: its units, their sizes and their colours. Pure."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
 
-#: In pixels: a unit at most, at least, and the units of an axis together; and a gap.
-_UNIT, _LEAST, _ALL, _GAP = 56, 16, 440, 34
-#: A character, about.
-_LETTER = 6.2
+#: The greatest and the least length of a unit, of all units of an axis, and of a gap, in pixels.
+_MAX_UNIT, _MIN_UNIT, _MAX_AXIS, _GAP = 56, 16, 440, 34
+#: The approximate width of a character in pixels.
+_CHARACTER = 6.2
 
 
 class Slot(NamedTuple):
-    """A part of an axis: a unit, or (if `unit` is None) units that are not drawn."""
+    """An interval of an axis: a unit, or (if `unit` is None) a gap for units that are omitted."""
 
     begin: int
     end: int
@@ -22,17 +22,18 @@ class Slot(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A unit that is written.
+    """A written unit.
 
     Attributes
     ----------
     colour : tuple of int
-        What tells its owner from those around, along the axis down and the axis across.
+        The number of the owner along the vertical and the horizontal axis.
     kind : {"whole", "merged", "read-modify-write"}
+        How the unit is written.
     label : str
-        Its owner's name.
+        The name of the owner.
     title : str
-        What is said when it is pointed at.
+        The text that is shown when the mouse points at the unit.
     """
 
     colour: tuple[int, int]
@@ -43,17 +44,18 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Strip:
-    """An axis, as it is drawn.
+    """A drawn axis.
 
     Attributes
     ----------
     name : str
+        The name of the axis.
     slots : tuple of Slot
-        Side by side.
+        Adjacent intervals that cover the axis.
     sources : tuple of (int, int)
-        Where the blocks of the source begin and end that can be seen.
+        The begin and end of each visible source block.
     edges : tuple of int
-        Where the blocks that are written begin and end; the first and the last of all, always.
+        The boundaries of the visible written blocks; always with the first and the last of all.
     """
 
     name: str
@@ -63,18 +65,18 @@ class Strip:
 
     @cached_property
     def places(self) -> tuple[float, ...]:
-        """Where slots begin, and where the last one ends, in pixels."""
+        """The begin of each slot, and the end of the last one, in pixels."""
         lengths = [slot.end - slot.begin for slot in self.slots if slot.unit is not None]
-        unit = min(max(_ALL / max(len(lengths), 1), _LEAST), _UNIT)
-        scale = unit / max([*lengths, 1])
-        found = [0.0]
-        for begin, end, number in self.slots:
-            width = _GAP if number is None else max((end - begin) * scale, _LEAST)
-            found.append(found[-1] + width)
-        return tuple(found)
+        longest = min(max(_MAX_AXIS / max(len(lengths), 1), _MIN_UNIT), _MAX_UNIT)
+        scale = longest / max([*lengths, 1])
+        places = [0.0]
+        for begin, end, unit in self.slots:
+            width = _GAP if unit is None else max((end - begin) * scale, _MIN_UNIT)
+            places.append(places[-1] + width)
+        return tuple(places)
 
     def at(self, position: int) -> float:
-        """Return where a position lies, in pixels."""
+        """Return the place of a position along the axis, in pixels."""
         number = max(bisect_right(self.slots, position, key=lambda slot: slot.begin) - 1, 0)
         begin, end, _ = self.slots[number]
         low, high = self.places[number : number + 2]
@@ -82,50 +84,53 @@ class Strip:
 
     @cached_property
     def runs(self) -> tuple[tuple[int, int], ...]:
-        """The stretches that are drawn, between gaps: positions."""
-        found = []
+        """The begin and end of each interval between gaps."""
+        runs = []
         for drawn, group in groupby(self.slots, lambda slot: slot.unit is not None):
             slots = list(group)
             if drawn:
-                found.append((slots[0].begin, slots[-1].end))
-        return tuple(found)
+                runs.append((slots[0].begin, slots[-1].end))
+        return tuple(runs)
 
     def shown(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield what is drawn of a stretch."""
+        """Yield the visible parts of an interval."""
         for low, high in self.runs:
             if max(low, begin) < min(high, end):
                 yield max(low, begin), min(high, end)
 
-    def inside(self, position: int) -> bool:
-        """Whether a position is drawn."""
+    def is_shown(self, position: int) -> bool:
+        """Whether a position is visible."""
         return any(low <= position <= high for low, high in self.runs)
 
-    def ticks(self, *, upright: bool) -> list[int]:
+    def ticks(self, *, vertical: bool) -> list[int]:
         """Return the boundaries between units that have room for their number."""
-        found: list[int] = []
-        drawn = {at for slot in self.slots if slot.unit is not None for at in slot[:2]}
+        ticks: list[int] = []
+        drawn = {edge for slot in self.slots if slot.unit is not None for edge in slot[:2]}
         for position in sorted(drawn):
-            room = 14 if upright else wide(str(position)) + 8
-            if not found or self.at(position) - self.at(found[-1]) >= room:
-                found.append(position)
-        return found
+            room = 14 if vertical else text_width(str(position)) + 8
+            if not ticks or self.at(position) - self.at(ticks[-1]) >= room:
+                ticks.append(position)
+        return ticks
 
 
 @dataclass(frozen=True)
 class Picture:
-    """Stored units of an array: one axis across, and one down if there are two.
+    """The stored units of an array along a horizontal axis, and a vertical one if there are two.
 
     Attributes
     ----------
     title : str
+        The heading.
     across : Strip
+        The horizontal axis.
     down : Strip or None
+        The vertical axis.
     cells : mapping of (int, int) to Cell
-        By the numbers of the units, down and across; what is not written has none.
+        The written units, by their numbers along the vertical and the horizontal axis.
     legend : tuple of (str, str)
-        Kinds of cells, or of lines (``"source"``, ``"block"``); and what they are.
+        A kind of unit, or a kind of line (``"source"``, ``"block"``), and its meaning.
     notes : tuple of str
-        What else is to be said.
+        Lines of text below the legend.
     """
 
     title: str
@@ -135,7 +140,13 @@ class Picture:
     legend: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
 
+    def with_text(
+        self, *, title: str, legend: tuple[tuple[str, str], ...], notes: tuple[str, ...]
+    ) -> "Picture":
+        """Return the same picture with other text."""
+        return replace(self, title=title, legend=legend, notes=notes)
 
-def wide(text: str) -> float:
-    """Return how wide a text is, about, in pixels."""
-    return len(text) * _LETTER
+
+def text_width(text: str) -> float:
+    """Return the approximate width of a text in pixels."""
+    return len(text) * _CHARACTER

@@ -1,4 +1,4 @@
-"""The drawing of a hierarchy that `Group.tree` returns and ``zarrdask tree`` prints."""
+"""The text of a hierarchy, as returned by `Group.tree` and printed by ``zarrdask tree``."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from typing import Any
 
 @dataclass(frozen=True, repr=False)
 class Tree:
-    """A node and the nodes below it, which prints as a drawing, in a notebook, too.
+    """A node and the nodes below it; displayed as a tree, also in notebooks.
 
     Attributes
     ----------
     label : str
         The text for the node.
     branches : tuple of Tree
-        The nodes right below it.
+        The nodes directly below it.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class Tree:
     branches: tuple["Tree", ...] = ()
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the drawing."""
+        """Yield the lines of the displayed tree."""
         yield self.label
         for number, branch in enumerate(self.branches, 1):
             last = number == len(self.branches)

@@ -1,11 +1,11 @@
-"""Numbers and lists in words."""
+"""Texts for numbers and lists. Pure."""
 
-#: Of many lines, those that are shown.
-_LINES = 20
+#: The largest number of lines that are shown of a list.
+_MAX_LINES = 20
 
 
 def byte_size(count: int) -> str:
-    """Return bytes in words.
+    """Return a text for a number of bytes.
 
     >>> byte_size(10), byte_size(1536), byte_size(3 * 2**40)
     ('10 B', '1.5 KiB', '3 TiB')
@@ -18,7 +18,7 @@ def byte_size(count: int) -> str:
 
 
 def counted(number: int, name: str) -> str:
-    """Return how many there are of something in words.
+    """Return a number with a noun in the singular or plural.
 
     >>> counted(1, "array"), counted(2, "box")
     ('1 array', '2 boxes')
@@ -28,13 +28,15 @@ def counted(number: int, name: str) -> str:
 
 
 def first_of(lines: list[str], what: str = "") -> list[str]:
-    """Return lines, or the first of many, and how many more there are.
+    """Return the first of many lines, and a line with the number of the others.
 
     Parameters
     ----------
-    what : str
-        What they tell of.
+    lines : list of str
+        The lines.
+    what : str, optional
+        What the lines describe, for the added line.
     """
-    left = len(lines) - _LINES
-    more = f"  ... and {left} more{f': {what}' if what else ''}"
-    return lines if left <= 0 else [*lines[:_LINES], more]
+    omitted = len(lines) - _MAX_LINES
+    more = f"  ... and {omitted} more{f': {what}' if what else ''}"
+    return lines if omitted <= 0 else [*lines[:_MAX_LINES], more]

@@ -1,4 +1,4 @@
-"""What depends on the Dask client that is current."""
+"""The current Dask client: which one it is, and what it means for tasks."""
 
 import sys
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _SYNCHRONOUS = ("sync", "synchronous", "single-threaded")
 
 
 def current_client() -> Any:
-    """Return the Dask client that computes what is computed now, or None if there is none."""
+    """Return the `distributed.Client` that Dask computes with now, or None if there is none."""
     if "distributed" not in sys.modules:
         return None
     from distributed import default_client
@@ -26,16 +26,16 @@ def current_client() -> Any:
         client = default_client()
     except ValueError:
         return None
-    # The user may have chosen another scheduler.
+    # There may be a client although the user has chosen another scheduler.
     return client if getattr(get_scheduler(), "__self__", None) == client else None
 
 
 @contextmanager
 def scheduler_in_task() -> Iterator[dict[str, Any]]:
-    """Yield the options with which a task may call `dask.compute` itself.
+    """Yield the options with which a task may itself call `dask.compute`.
 
-    A task of a cluster uses that cluster, where it must have seceded. Other tasks get threads of
-    their own, as they may occupy all those that their scheduler has.
+    A task of a cluster, which must have seceded, uses that cluster. Other tasks get a thread pool
+    of their own, as they may occupy all threads of their scheduler.
     """
     if _is_cluster_task() or dask.config.get("scheduler", None) in _SYNCHRONOUS:
         yield {}
@@ -58,12 +58,12 @@ def _is_cluster_task() -> bool:
 
 
 def check_visible(store: Store) -> None:
-    """Check that the workers of the current client can see a store.
+    """Check that the workers of the current client can access a store.
 
     Raises
     ------
     StoreError
-        If it is in the memory of this process, and workers are elsewhere.
+        If the store is in the memory of this process and the workers are other processes.
     """
     client = None if store.shared else current_client()
     if client is None:
@@ -72,8 +72,8 @@ def check_visible(store: Store) -> None:
     remote = [address for address in workers if not address.startswith("inproc://")]
     if remote:
         raise StoreError(
-            "this store is in the memory of one process; the workers of the Dask cluster can't "
-            "see it. Use a local directory or a URL",
+            "this store is in the memory of one process, where the workers of the Dask cluster "
+            "can't see it; use a local directory or a URL",
             key=store.url,
             found=f"workers at {remote[0]}{' and others' if len(remote) > 1 else ''}",
         )

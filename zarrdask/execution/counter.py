@@ -1,8 +1,8 @@
-"""Count what tasks have done before they end, in whatever process they run.
+"""Count the bytes that running tasks have read and written, in whatever process they run.
 
-A task calls its counter with the bytes that it has read or written. In threads that counts at
-once; other processes of this machine share a number; workers of a cluster send events through the
-scheduler, a few each second.
+A task calls its counter with each number of bytes. Threads of this process add to the progress
+directly; other processes of this machine add to a shared number; workers of a cluster send events
+through the scheduler, a few per second.
 """
 
 import threading
@@ -16,27 +16,27 @@ from uuid import uuid4
 
 from zarrdask.execution.progress import Progress
 
-#: Called with the number of a task, and the bytes that it has done so far.
+#: A callable that takes the number of a task and the bytes that it has processed so far.
 Report = Callable[[int, int], None]
 
-#: Seconds between two reports of a task of another process, and between two looks at a number
+#: The seconds between two reports of a task on a cluster, and between two readings of the number
 #: that processes share.
 _INTERVAL = 0.2
-#: The topics of events, by client, that are in use. A client has one handler for each topic, and a
-#: scheduler never forgets a topic: so these are few, and used again.
+#: The topics of events in use, by client. A client has one handler for each topic, and a scheduler
+#: never forgets a topic, so topics are reused.
 _topics: set[tuple[str, str]] = set()
 _topics_mutex = threading.Lock()
 
 
 class Counter:
-    """What one task has done; its threads share it.
+    """The bytes that one task has processed. Threads of the task may share it.
 
     Parameters
     ----------
     number : int
         The number of the task.
     report : callable
-        Called with the number and the bytes done so far.
+        Called with the number of the task and the bytes processed so far.
     """
 
     def __init__(self, number: int, report: Report) -> None:
@@ -44,16 +44,16 @@ class Counter:
         self._done = 0
 
     def __call__(self, nbytes: int) -> None:
-        """Count bytes that were read or written."""
+        """Add bytes that were read or written."""
         with self._mutex:
             self._done += nbytes
             self._report(self._number, self._done)
 
 
 class Tasks:
-    """What all tasks have done, as bytes of a progress bar.
+    """The bytes that all tasks have processed, shown by a progress bar.
 
-    A task that runs twice is counted once: what it reported last counts, until it ends.
+    A task that runs twice is counted once: its last report counts, until it ends.
     """
 
     def __init__(self, progress: Progress) -> None:
@@ -63,20 +63,20 @@ class Tasks:
         self._ended_bytes = self._total = self._shown = 0
 
     def report(self, number: int, nbytes: int) -> None:
-        """Note how many bytes a task has done so far."""
+        """Set the number of bytes that a running task has processed so far."""
         with self._mutex:
             if number not in self._ended:
                 self._running[number] = nbytes
                 self._show()
 
     def report_total(self, nbytes: int) -> None:
-        """Note how many bytes all tasks have done so far, where nothing runs twice."""
+        """Set the number of bytes that all tasks have processed, if none of them runs twice."""
         with self._mutex:
             self._total = nbytes
             self._show()
 
     def end(self, number: int, nbytes: int) -> None:
-        """Note that a task has ended, and how many bytes it has done."""
+        """Record that a task has ended, and the number of bytes that it has processed."""
         with self._mutex:
             self._ended.add(number)
             self._running.pop(number, None)
@@ -84,26 +84,27 @@ class Tasks:
             self._show()
 
     def _show(self) -> None:
-        now = max(self._ended_bytes + sum(self._running.values()), self._total)
-        self.progress.advance(now - self._shown)
-        self._shown = now
+        total = max(self._ended_bytes + sum(self._running.values()), self._total)
+        self.progress.advance(total - self._shown)
+        self._shown = total
 
 
 @contextmanager
 def reports(tasks: Tasks, on: Any) -> Iterator[Any]:
-    """Yield what makes the reports of tasks, or None if nobody sees the progress bar.
+    """Yield a function that connects a task with the counts, or None if no bar is displayed.
 
     Parameters
     ----------
     tasks : Tasks
-        Gets the reports.
+        The counts that the reports update.
     on : Workers
-        What the tasks run on.
+        The executor of the tasks.
 
     Yields
     ------
     callable or None
-        It pickles where tasks are pickled. Called in a task, it returns a `Report`.
+        A function to be called in each task, which returns its `Report`. It can be pickled if
+        tasks have to be.
     """
     if not tasks.progress.is_shown:
         yield None
@@ -118,7 +119,7 @@ def reports(tasks: Tasks, on: Any) -> Iterator[Any]:
 
 
 def _direct(tasks: Tasks) -> Report:
-    """Return what reports from a thread of this process."""
+    """Return the report of a task in a thread of this process."""
     return tasks.report
 
 
@@ -128,13 +129,13 @@ def _direct(tasks: Tasks) -> Report:
 
 @contextmanager
 def _events(tasks: Tasks, client: Any) -> Iterator[Any]:
-    """Yield what makes reports that workers send to this client."""
-    run = uuid4().hex
+    """Yield the function for tasks of a cluster, whose workers send events to this client."""
+    run_name = uuid4().hex
 
     def handle(event: tuple[float, Any]) -> None:
-        # Another client may use this topic, too.
+        # Other clients may use the same topic.
         name, number, nbytes = event[1]
-        if name == run:
+        if name == run_name:
             tasks.report(number, nbytes)
 
     with _topics_mutex:
@@ -144,7 +145,7 @@ def _events(tasks: Tasks, client: Any) -> Iterator[Any]:
     try:
         client.subscribe_topic(topic, handle)
         try:
-            yield partial(_by_event, topic, run)
+            yield partial(_by_event, topic, run_name)
         finally:
             client.unsubscribe_topic(topic)
     finally:
@@ -152,8 +153,8 @@ def _events(tasks: Tasks, client: Any) -> Iterator[Any]:
             _topics.remove((client.id, topic))
 
 
-def _by_event(topic: str, run: str) -> Report:
-    """Return what reports from a worker of a cluster."""
+def _by_event(topic: str, run_name: str) -> Report:
+    """Return the report of a task in a worker of a cluster."""
     from distributed import get_worker
 
     worker, last = get_worker(), monotonic()
@@ -162,7 +163,7 @@ def _by_event(topic: str, run: str) -> Report:
         nonlocal last
         if monotonic() - last >= _INTERVAL:
             last = monotonic()
-            worker.log_event(topic, (run, number, nbytes))
+            worker.log_event(topic, (run_name, number, nbytes))
 
     return report
 
@@ -170,33 +171,33 @@ def _by_event(topic: str, run: str) -> Report:
 # --------------------------------------------------------------------------------------------
 # Processes of this machine
 
-#: The number of bytes that all processes of a pool have done: in these, set by `share`.
+#: The number of bytes that all processes of a pool have processed; set in each of them by `share`.
 _counted: Any = None
 
 
 def share(counted: Any) -> None:
-    """Let the tasks of this process count with a number that all processes of its pool share."""
+    """Set the number that the tasks of this process add to, shared by all processes of a pool."""
     global _counted  # noqa: PLW0603
     _counted = counted
 
 
 def _in_process() -> Report:
-    """Return what reports from a process of a pool."""
-    before = 0
+    """Return the report of a task in a process of a pool."""
+    reported = 0
 
     def report(_: int, nbytes: int) -> None:
-        nonlocal before
+        nonlocal reported
         with _counted.get_lock():
-            _counted.value += nbytes - before
-        before = nbytes
+            _counted.value += nbytes - reported
+        reported = nbytes
 
     return report
 
 
 @contextmanager
 def _watched(tasks: Tasks, counted: Any) -> Iterator[None]:
-    """Report now and then what the processes of a pool have done."""
-    # Without the lock, which a process that was killed may hold.
+    """Update the counts at intervals from the number that the processes of a pool share."""
+    # Read without the lock, which a killed process may hold for ever.
     start, ended = counted.get_obj().value, threading.Event()
 
     def watch() -> None:

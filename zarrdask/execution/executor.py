@@ -1,4 +1,4 @@
-"""Run one task for each of many items, on whatever Dask scheduler is current."""
+"""Run a task for each of many items, on the current Dask scheduler or another one."""
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -28,27 +28,27 @@ T = TypeVar("T")
 
 R = TypeVar("R")
 
-#: Tasks that are handed out before their turn, for each that runs: workers never wait for us.
-_AHEAD = 3
+#: The number of submitted tasks for each task that can run, so that workers never wait for work.
+_SUBMITTED_PER_SLOT = 3
 
 
 class Workers(NamedTuple):
-    """What tasks run on.
+    """The workers that tasks run on.
 
     Attributes
     ----------
     executor : concurrent.futures.Executor or None
-        None: they run here, one after another.
+        The executor of the tasks; None if they run in this thread, one after another.
     processes : int
-        How many there are.
+        The number of processes.
     threads : int
-        How many tasks each runs at a time.
+        The number of tasks that each process runs at a time.
     get : callable, optional
-        Dask's own, of the scheduler: computes graphs; that of the collection, if absent.
+        The function of the Dask scheduler that computes graphs; by default, that of the collection.
     client : distributed.Client, optional
-        Of the cluster, if they are its workers.
+        The client of the cluster, if there is one.
     counted : multiprocessing.Value, optional
-        A number that the processes of a pool share; see `zarrdask.execution.counter`.
+        The number that the processes of a pool share; see `zarrdask.execution.counter`.
     """
 
     executor: Executor | None
@@ -61,31 +61,31 @@ class Workers(NamedTuple):
 
 @contextmanager
 def workers(scheduler: Any = None) -> Iterator[Workers]:
-    """Have what tasks run on.
+    """Yield the workers of a scheduler, which end with the block if it has started them.
 
     Parameters
     ----------
     scheduler : str or distributed.Client, optional
-        "threads", "processes", "sync", a client, or the address of a scheduler; the one that is
-        current, if absent, or threads.
+        "threads", "processes", "sync", a client, or the address of a scheduler. By default, the
+        current scheduler, or threads if there is none.
 
     Raises
     ------
     MetadataError
-        If it is none of these.
+        If `scheduler` is none of these.
     """
     if isinstance(scheduler, str) and "://" in scheduler:
         from distributed import Client
 
         _check_address(scheduler)
-        with Client(scheduler, set_as_default=False) as client, workers(client) as found:
-            yield found
+        with Client(scheduler, set_as_default=False) as client, workers(client) as pool:
+            yield pool
         return
     try:
         get = get_scheduler(scheduler=scheduler)
     except ValueError as error:
         raise MetadataError(
-            "not a scheduler",
+            "unknown scheduler",
             key="scheduler",
             found=scheduler,
             expected="'threads', 'processes', 'sync', a client, or an address",
@@ -111,7 +111,7 @@ def workers(scheduler: Any = None) -> Iterator[Workers]:
 
 
 def _check_address(address: str) -> None:
-    """Check what a client would try again and again, and never say."""
+    """Check the form of an address: a client would retry a wrong one, and report nothing."""
     from distributed.comm.addressing import parse_address, parse_host_port
     from distributed.comm.registry import get_backend
 
@@ -122,7 +122,7 @@ def _check_address(address: str) -> None:
             parse_host_port(place)
     except ValueError as error:
         raise MetadataError(
-            f"not the address of a scheduler: {error}",
+            f"malformed address of a scheduler: {error}",
             key="scheduler",
             found=address,
             expected="such as tcp://127.0.0.1:8786",
@@ -130,14 +130,14 @@ def _check_address(address: str) -> None:
 
 
 class _Pickling(Executor):
-    """Hands tasks to other processes as Dask does: a script's own functions go with them."""
+    """Send tasks to processes by cloudpickle, as Dask does: functions of scripts travel, too."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
 
     def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> "Future[R]":
         packed = cloudpickle.dumps((fn, args, kwargs))
-        # This starts processes: an interrupt waits until they can take it; see `_end_silently`.
+        # This may start processes: an interrupt waits until they handle it; see `_end_silently`.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             return self._executor.submit(_call, packed)
@@ -151,7 +151,10 @@ def _begin_process(counted: Any) -> None:
 
 
 def _end_silently() -> None:
-    """Let an interrupt, which comes to all processes of a terminal, end this one: we tell of it."""
+    """Let an interrupt end this process without a traceback: the parent process reports it.
+
+    A terminal sends the interrupt to all of its processes.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
@@ -173,28 +176,31 @@ def run(
     Parameters
     ----------
     task : callable
-        Of one item. On a cluster it may run more than once, as a worker may be lost.
+        A function of one item. On a cluster it may run more than once, if a worker is lost. It can
+        be pickled, as must be the items, if the scheduler uses other processes.
     items : sequence
-        Both pickle, if they leave this process.
+        The items.
     scheduler : str, distributed.Client or Workers, optional
-        As in `workers`.
+        The scheduler, as in `workers`, or its workers.
     finished : callable, optional
-        Called here, with the number of the item and the result, after each.
+        A function that is called in this process with the number of the item and the result after
+        each task.
 
     Returns
     -------
     list
-        What the tasks returned, in the order of the items.
+        The results of the tasks, in the order of the items.
 
     Raises
     ------
     Exception
-        The first that a task raised. What ran at that time has ended; the others were not begun.
+        The first exception that a task raised. Tasks that were running then have ended, and no
+        others have been started.
     """
     if isinstance(scheduler, Workers):
         return _run(scheduler, task, items, finished or _ignore)
-    with workers(scheduler) as found:
-        return _run(found, task, items, finished or _ignore)
+    with workers(scheduler) as on:
+        return _run(on, task, items, finished or _ignore)
 
 
 def _ignore(number: int, result: Any) -> None:
@@ -209,44 +215,44 @@ def _run(
 ) -> list[R]:
     results: dict[int, R] = {}
     running: dict[Future[R], int] = {}
-    left = iter(range(len(items)))
+    remaining = iter(range(len(items)))
 
     def take(number: int, result: R) -> None:
         results[number] = result
         finished(number, result)
 
     if on.executor is None:
-        for number in left:
+        for number in remaining:
             take(number, task(items[number]))
         return [results[number] for number in range(len(items))]
-    room = on.processes * on.threads * _AHEAD
+    limit = on.processes * on.threads * _SUBMITTED_PER_SLOT
     try:
         while len(results) < len(items):
-            # Few are handed out at a time: the scheduler need not know of millions.
-            for number in islice(left, room - len(running)):
+            # Few tasks are submitted at a time, so that a scheduler need not hold millions.
+            for number in islice(remaining, limit - len(running)):
                 running[on.executor.submit(task, items[number])] = number
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 take(running.pop(future), future.result())
     finally:
-        # A cluster calls that cancelled which goes on, and a pool of processes that end must not
-        # meet what is cancelled: there, the few that were begun are done, or fail with the pool.
+        # A cluster reports running tasks as cancelled, and a pool of dying processes fails on
+        # cancelled ones: there, the few submitted tasks are awaited, or fail with the pool.
         cancels = isinstance(on.executor, ThreadPoolExecutor)
         wait([future for future in running if not (cancels and future.cancel())])
     return [results[number] for number in range(len(items))]
 
 
 def check_reached(store: Store, on: Workers) -> None:
-    """Check that tasks see a store, before they take what they can't reach for damaged.
+    """Check that tasks can access a store, before they report its content as missing.
 
     Raises
     ------
     StoreError
-        If it is in the memory of this process, and tasks run in others.
+        If the store is in the memory of this process and tasks run in other processes.
     """
     if not store.shared and on.executor is not None:
         run(find_store, [store], scheduler=on)
 
 
 def find_store(store: Store) -> None:
-    """Ask a store for something: the task."""
+    """Request any value of a store: the task of `check_reached`."""
     store.get("zarr.json")

@@ -1,7 +1,7 @@
-"""Whether Dask's arrays are expressions in this process."""
+"""Whether Dask arrays are array expressions in this process."""
 
 import dask.array as da
 from dask.array.core import Array
 
-#: Dask settles this when dask.array is imported; its own flag is not set by all releases.
+#: Fixed when dask.array is imported. Not all releases of Dask set a flag of their own for it.
 EXPRESSIONS: bool = da.Array is not Array

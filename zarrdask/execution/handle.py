@@ -1,4 +1,4 @@
-"""What a task carries instead of an array: small to pickle, opened once a process."""
+"""The objects that tasks hold for stored arrays: small to pickle, opened once per process."""
 
 import pickle
 from dataclasses import replace
@@ -24,12 +24,12 @@ from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array
 from zarrdask.runtime.cancellation import write_named
 
-#: Bytes of metadata that may stand in each task; compressed they are a few times fewer.
-_SMALL = 2**16
-#: Opened arrays that a process keeps.
-_CACHE = 256
-#: The layout of a pickled `Handle`. To be increased whenever what `packed` holds changes, so that
-#: a worker with another release reports that instead of failing on bytes that it cannot read.
+#: The largest size of metadata that each task may hold, in bytes, before they are compressed.
+_MAX_INLINE_BYTES = 2**16
+#: The number of unpickled arrays that a process keeps.
+_MAX_OPEN_ARRAYS = 256
+#: The version of the content of `Handle.packed`. Increase it whenever that changes, so that a
+#: worker with another release of zarrdask reports the difference instead of a decoding error.
 LAYOUT = 1
 
 
@@ -38,7 +38,7 @@ class Handle:
 
     Parameters
     ----------
-    chunks : Chunks
+    chunks : StoredChunks
         The stored array.
     """
 
@@ -48,7 +48,7 @@ class Handle:
 
     @cached_property
     def documents(self) -> dict[str, bytes | None]:
-        """What tasks need of the metadata: no attributes, no dimension names."""
+        """The metadata documents for tasks, without attributes and dimension names."""
         metadata = replace(
             self.chunks.metadata, attributes={}, dimension_names=None, extensions=(), extra={}
         )
@@ -56,38 +56,37 @@ class Handle:
 
     @cached_property
     def packed(self) -> bytes:
-        """The store, prefix and documents, compressed; made when a task leaves the process."""
+        """The pickled store, prefix and documents, compressed; created when a task is pickled."""
         chunks = self.chunks
-        # By cloudpickle, as Dask does: a store may be of a class that only the user's script has.
+        # By cloudpickle, as in Dask: the class of a store may be defined in the user's script.
         return compress(cloudpickle.dumps((chunks.store, chunks.prefix, self.documents), 5), 9)
 
     @property
     def is_small(self) -> bool:
-        """Whether it may stand in each task; the lengths of thousands of chunks make it large."""
-        return sum(len(data or b"") for data in self.documents.values()) <= _SMALL
+        """Whether each task may hold the metadata. Thousands of chunk lengths make them large."""
+        return sum(len(data or b"") for data in self.documents.values()) <= _MAX_INLINE_BYTES
 
     def __reduce__(self) -> tuple[Any, ...]:
         return unpack, (LAYOUT, __version__, self.packed)
 
 
-@lru_cache(maxsize=_CACHE)
+@lru_cache(maxsize=_MAX_OPEN_ARRAYS)
 def unpack(layout: int, release: str, packed: bytes) -> Handle:
-    """Return a pickled handle, with its codecs bound. A process does this once for each array.
+    """Return an unpickled handle, with its codecs bound. A process caches the result.
 
     Parameters
     ----------
     layout : int
-        The `LAYOUT` of the process that pickled it.
+        The value of `LAYOUT` in the process that pickled the handle.
     release : str
-        The release of zarrdask of that process.
+        The release of zarrdask in that process.
     packed : bytes
-        As in `Handle.packed`.
+        The content; see `Handle.packed`.
 
     Raises
     ------
     UnsupportedError
-        If that release packs handles in another layout, or packed one that this release cannot
-        read.
+        If that release has another `LAYOUT`, or the content can't be read by this release.
     """
     if layout != LAYOUT:
         raise _other_release(release)
@@ -107,22 +106,23 @@ def unpack(layout: int, release: str, packed: bytes) -> Handle:
 
 def _other_release(release: str) -> UnsupportedError:
     return UnsupportedError(
-        f"this task was made by zarrdask {release} and cannot be read by zarrdask {__version__}, "
-        "which runs here; install the same release for the client, the scheduler and all workers"
+        f"this task was created by zarrdask {release} and cannot be read by zarrdask "
+        f"{__version__}, which runs here; install the same release for the client, the scheduler "
+        "and all workers"
     )
 
 
 class Source:
-    """A region of a stored array, as an array-like that Dask slices.
+    """A region of a stored array that tasks read: an array-like that Dask slices.
 
     Parameters
     ----------
     handle : Handle
         The stored array.
     region : tuple of slice
-        What of it this is: positive steps, within the shape.
+        The region, with positive steps and within the shape.
     token : str
-        Tells this array, as it is stored now, from all others.
+        A string that identifies the array in its current version.
     """
 
     __slots__ = ("__weakref__", "handle", "region", "shape", "token")
@@ -135,7 +135,7 @@ class Source:
 
     @property
     def metadata(self) -> ArrayMetadata:
-        """Of the stored array."""
+        """The metadata of the stored array."""
         return self.handle.chunks.metadata
 
     @property
@@ -145,7 +145,7 @@ class Source:
 
     @property
     def ndim(self) -> int:
-        """How many axes there are."""
+        """The number of axes."""
         return len(self.shape)
 
     def view(self, region: Region) -> "Source":
@@ -155,8 +155,8 @@ class Source:
     def __getitem__(self, index: Any) -> np.ndarray:
         selection = basic(index, self.shape)
         region = compose(self.region, selection.slices)
-        found = read_region(self.handle.chunks, region)
-        return found if selection.plain else found[selection.finish]
+        values = read_region(self.handle.chunks, region)
+        return values if selection.plain else values[selection.finish]
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         return "zarrdask", self.token, _bounds(self.region)
@@ -170,12 +170,12 @@ def _bounds(region: Region) -> tuple[tuple[int, int, int], ...]:
 
 
 def _source(handle: Handle, bounds: tuple[tuple[int, int, int], ...]) -> Source:
-    # The token is for naming graphs; where tasks run none are built.
+    # The token names graphs, which are not built in tasks.
     return Source(handle, tuple(slice(*b) for b in bounds), "")
 
 
 def compose(outer: Region, inner: Region) -> Region:
-    """Return the region of an array that `inner` is of its region `outer`.
+    """Return the region of an array that is the region `inner` of its region `outer`.
 
     >>> compose((slice(10, 20, 2),), (slice(1, 4, 2),))
     (slice(12, 17, 4),)
@@ -184,7 +184,7 @@ def compose(outer: Region, inner: Region) -> Region:
 
 
 def compose_axis(outer: slice, inner: slice) -> slice:
-    """Return the slice of an axis that `inner` is of its slice `outer`."""
+    """Return the slice of an axis that is the slice `inner` of its slice `outer`."""
     start = outer.start + inner.start * outer.step
     step = outer.step * inner.step
     count = pick_size(inner)
@@ -199,13 +199,14 @@ class Target:
     handle : Handle
         The stored array.
     start : tuple of int
-        Where the written array begins in it.
+        The position of the written array in the stored array.
     empty : bool
         Whether units that hold only the fill value are stored.
     name : str
-        Of the write: no other one is called so.
+        The unique name of the write.
     beyond : {"keep", "fill"}
-        What becomes of what units hold beyond the end of the array, as in `write_region`.
+        Whether elements that units hold beyond the end of the array are kept, or become the fill
+        value; see `write_region`.
     """
 
     __slots__ = ("_write", "beyond", "empty", "handle", "name", "start")
@@ -221,13 +222,13 @@ class Target:
         self.beyond = beyond
 
     def place(self, block: tuple[slice, ...]) -> Region:
-        """Return where a block of the written array goes."""
+        """Return the region of the stored array that a block of the written array covers."""
         return tuple(
             slice(at + s.start, at + s.stop, 1) for at, s in zip(self.start, block, strict=True)
         )
 
     def write(self, values: np.ndarray, block: tuple[slice, ...]) -> int:
-        """Write a block, and return how many units were stored."""
+        """Write a block, and return the number of units that were stored."""
         chunks, place = self.handle.chunks, self.place(block)
         values = np.asarray(values).astype(chunks.metadata.dtype, copy=False)
         with self._write.block():
@@ -241,11 +242,11 @@ class Target:
             )
 
     def abort(self) -> None:
-        """Let this process store no further block, and wait for those that are being stored."""
+        """Stop writing blocks in this process, and wait for those that are being written."""
         self._write.abort()
 
     def read(self, block: tuple[slice, ...]) -> np.ndarray:
-        """Return a block that was written."""
+        """Return a written block as it is stored."""
         return read_region(self.handle.chunks, self.place(block))
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
@@ -265,6 +266,6 @@ def _target(
 
 
 def identity(array: Array) -> tuple[str, str, str]:
-    """Return what tells this stored array, as it is now, from all others."""
+    """Return the place of an array and the version stamp of its metadata."""
     search = detect.Search(array.zarr_format, only=True)
     return array.store.token, array.path, version_stamp(array.store, array.path, search)

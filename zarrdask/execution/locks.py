@@ -1,4 +1,4 @@
-"""Locks of stored units among the workers of a cluster."""
+"""Locks of stored units and of array shapes that the workers of a Dask cluster share."""
 
 import sys
 from contextlib import AbstractContextManager, suppress
@@ -10,46 +10,46 @@ from zarrdask.hierarchy.resize import changing_shape
 from zarrdask.runtime.locks import Lock
 from zarrdask.storage.base import Store
 
-#: The scheduler remembers each name for good, so units share so many.
-_NAMES = 4096
+#: The number of lock names. A scheduler never forgets a name, so units share these.
+_NAME_COUNT = 4096
 
 
 def among_workers() -> Lock | None:
-    """Return what keeps workers on other machines from a unit, in a task of a cluster of several.
+    """Return the lock of stored units for a task of a cluster on several machines; else None.
 
-    Where all workers are on one machine, its own locks do that, sooner; they also end with the
-    worker that holds them. A lock of a cluster outlives its worker for a while, until its lease
-    ends (``distributed.scheduler.locks.lease-timeout``).
+    Workers that are all on one machine need no lock of the cluster: the locks of that machine are
+    faster, and end with the worker that holds them. A lock of the cluster outlives its worker
+    until its lease ends (``distributed.scheduler.locks.lease-timeout``).
     """
-    return cluster_lock if _are_apart(_worker_addresses()) else None
+    return cluster_lock if _are_on_several_machines(_worker_addresses()) else None
 
 
 def shape_lock(store: Store, path: str) -> AbstractContextManager[object]:
-    """Be the only one who gives an array another shape, also among the workers of a cluster."""
+    """Return the lock that is held while the shape of an array is changed.
+
+    Tasks and clients of a cluster on several machines share it.
+    """
     make_way()
-    return changing_shape(store, path, _among_appends())
+    return changing_shape(store, path, _shape_lock_of_cluster())
 
 
 def make_way() -> None:
-    """Let a worker do other tasks, if this is one, while it waits for what may need just it."""
+    """Secede, if this is a task of a cluster: it may wait for another task of the same worker."""
     if _worker_addresses():
         from distributed import secede
 
-        with suppress(KeyError):  # it does already
+        with suppress(KeyError):  # The task has seceded already.
             secede()
 
 
-def _among_appends() -> Lock | None:
-    """Return what keeps other machines from an array's shape, in a task of a cluster or before.
-
-    Here, the current scheduler may be that of a cluster.
-    """
-    found = _worker_addresses() or _client_addresses()
-    return cluster_shape_lock if _are_apart(found) else None
+def _shape_lock_of_cluster() -> Lock | None:
+    """Return the lock of shapes for a task or a client of a cluster on several machines."""
+    addresses = _worker_addresses() or _client_addresses()
+    return cluster_shape_lock if _are_on_several_machines(addresses) else None
 
 
 def _worker_addresses() -> list[str]:
-    """Return the addresses of this worker and its scheduler, in a task of a cluster."""
+    """Return the addresses of this worker and its scheduler; none outside of a cluster's tasks."""
     if "distributed" not in sys.modules:
         return []
     from distributed import get_worker
@@ -58,7 +58,7 @@ def _worker_addresses() -> list[str]:
         worker = get_worker()
     except ValueError:
         return []
-    # A scheduler may be reached from here by another address than from elsewhere.
+    # Even a worker on another machine may reach the scheduler by a loopback address (a tunnel).
     return [worker.scheduler.address, worker.address]
 
 
@@ -69,12 +69,12 @@ def _client_addresses() -> list[str]:
     return [client.scheduler.address, *client.scheduler_info(n_workers=-1)["workers"]]
 
 
-def _are_apart(addresses: list[str]) -> bool:
+def _are_on_several_machines(addresses: list[str]) -> bool:
     return not all(map(is_here, addresses))
 
 
 def is_here(address: str) -> bool:
-    """Whether only this machine can reach an address.
+    """Whether an address can be reached from this machine only.
 
     >>> is_here("tcp://127.0.0.1:8786"), is_here("tcp://10.0.0.7:8786")
     (True, False)
@@ -90,17 +90,17 @@ def is_here(address: str) -> bool:
 
 
 def cluster_lock(name: str) -> AbstractContextManager[object]:
-    """Return the lock of a unit that all tasks of a cluster share."""
+    """Return the lock of a stored unit that all tasks of a cluster share."""
     return _cluster_lock("unit", name)
 
 
 def cluster_shape_lock(name: str) -> AbstractContextManager[object]:
-    """Return the lock of an array's shape, which is held while others of units are taken."""
+    """Return the lock of an array's shape; its holder may acquire locks of units, too."""
     return _cluster_lock("shape", name)
 
 
 def _cluster_lock(kind: str, name: str) -> AbstractContextManager[object]:
     from distributed import Lock as ClusterLock
 
-    number = crc32(name.encode(errors="surrogateescape")) % _NAMES
+    number = crc32(name.encode(errors="surrogateescape")) % _NAME_COUNT
     return ClusterLock(f"zarrdask-{kind}-{number:x}")  # type: ignore[no-any-return]

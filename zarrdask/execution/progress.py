@@ -1,4 +1,4 @@
-"""A progress bar, drawn by tqdm, for work that tasks do anywhere."""
+"""A progress bar, drawn by tqdm, for work that is done by tasks in any thread or process."""
 
 import sys
 import threading
@@ -8,7 +8,7 @@ from typing import Any, Literal, TextIO
 
 from tqdm import tqdm
 
-#: Seconds between two updates of the bar: on a terminal, and where each adds to a log.
+#: The seconds between two updates of the bar: on a terminal, and in a log, where each is a line.
 TERMINAL_INTERVAL, LOG_INTERVAL = 0.1, 10.0
 #: The options of tqdm for each unit.
 _UNITS: dict[str, dict[str, Any]] = {
@@ -19,13 +19,13 @@ _UNITS: dict[str, dict[str, Any]] = {
 
 
 class _Bar(tqdm):  # type: ignore[misc]
-    # Neither a thread that watches all bars, nor a lock shared with other processes.
+    # No thread that monitors all bars, and no lock that is shared with other processes.
     monitor_interval = 0
     _lock = threading.RLock()
 
 
 class _Output:
-    """A file for a progress bar. If it can no longer be written, the work goes on without."""
+    """The output file of a progress bar. If writing fails, the work continues without the bar."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -50,12 +50,12 @@ class _Output:
 
 
 class Progress:
-    """How much of some work is done. Threads may share it.
+    """The amount of work that is done. Threads may share it.
 
     Parameters
     ----------
     bar : tqdm
-        The bar that shows it.
+        The bar that displays the amount.
     """
 
     def __init__(self, bar: tqdm) -> None:
@@ -64,17 +64,17 @@ class Progress:
 
     @property
     def is_shown(self) -> bool:
-        """Whether anybody sees it."""
+        """Whether the bar is displayed."""
         return not self._bar.disable
 
     def advance(self, by: int = 1) -> None:
-        """Count work that was done; a negative number if it has to be done again."""
+        """Add an amount of completed work; a negative amount if work has to be repeated."""
         with self._mutex:
             self.done += by
             if by >= 0:
                 self._bar.update(by)
             else:
-                # tqdm compares with this whether there is anything new to show.
+                # tqdm decides by `last_print_n` whether there is anything new to display.
                 self._bar.n = self._bar.last_print_n = self._bar.n + by
                 self._bar.refresh()
 
@@ -87,19 +87,19 @@ def progress(
     *,
     unit: Literal["chunk", "region", "byte"] = "chunk",
 ) -> Iterator[Progress]:
-    """Show a progress bar while some work is done.
+    """Display a progress bar during the block.
 
     Parameters
     ----------
     total : int
-        The amount of work.
+        The total amount of work.
     label : str
-        What is done, in a word.
-    show : bool or file
-        Whether to show the bar on standard error, or the file to write it to. Where that is not a
-        terminal, the bar is written every ten seconds.
-    unit : {"chunk", "region", "byte"}
-        What `total` counts.
+        A word for the work.
+    show : bool or file, default False
+        Whether to display the bar on standard error, or the file to write it to. If the file is
+        not a terminal, the bar is written every ten seconds.
+    unit : {"chunk", "region", "byte"}, default "chunk"
+        The unit of `total`.
     """
     out = _Output(sys.stderr if isinstance(show, bool) else show)
     interval = TERMINAL_INTERVAL if out.isatty() else LOG_INTERVAL

@@ -1,4 +1,4 @@
-"""What the cluster needs to carry arrays of some data types from worker to worker."""
+"""Serialisation between the workers of a cluster, for data types that distributed gets wrong."""
 
 import pickle
 from functools import cache
@@ -8,16 +8,17 @@ import numpy as np
 
 
 def prepare(dtype: np.dtype[Any]) -> None:
-    """Make this process send arrays of a dtype so that they arrive as such.
+    """Make this process send arrays of a dtype so that they arrive with that dtype.
 
-    distributed sends a number's or a time's typestr. Of float8_e5m2 that is "<f1", which no
-    NumPy knows; of a multiple of the generic unit of time it lacks the factor.
+    distributed sends the typestr of numbers and times. That of float8_e5m2 is "<f1", which NumPy
+    does not know; that of times with a multiple of the generic unit lacks the factor.
     """
-    if dtype.kind not in "OV" and not _tells(dtype.str, dtype):
+    if dtype.kind not in "OV" and not _identifies(dtype.str, dtype):
         _register()
 
 
-def _tells(text: Any, dtype: np.dtype[Any]) -> bool:
+def _identifies(text: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether NumPy parses a typestr as this dtype."""
     try:
         return bool(np.dtype(text) == dtype)
     except TypeError:
@@ -32,7 +33,7 @@ def _register() -> None:
     def serialize(x: np.ndarray, context: Any = None) -> Any:
         header, frames = serialize_numpy_ndarray(x, context)
         custom, text = header.get("dtype", (1, None))
-        if not custom and not _tells(text, x.dtype):
+        if not custom and not _identifies(text, x.dtype):
             header["dtype"] = 1, pickle.dumps(x.dtype)
         return header, frames
 

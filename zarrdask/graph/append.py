@@ -1,8 +1,8 @@
-"""``append``: Dask arrays at the end of stored ones."""
+"""``append``: add Dask arrays at the end of stored arrays."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 from uuid import uuid4
 
 import dask.array as da
@@ -12,8 +12,8 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.client import check_visible, scheduler_in_task
 from zarrdask.execution.handle import Handle
 from zarrdask.execution.locks import shape_lock
-from zarrdask.graph.target import Destination
-from zarrdask.graph.write_job import batches, begin, check_deferrable, do, known
+from zarrdask.graph.target import WriteTarget
+from zarrdask.graph.write_job import as_dask_array, batches, begin, check_deferrable, compute
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.path import locate_node, node_location
 from zarrdask.hierarchy.resize import appended, check_shape, grow, now, take_back
@@ -34,36 +34,45 @@ def append(
     axis: int = 0,
     compute: bool = True,
 ) -> Any:
-    """Add a Dask array at the end of an axis of a stored array.
+    """Append a Dask array to a stored array along one axis.
 
-    The blocks are stored first, each by one task, and then the new shape: readers see the old
-    array until the append has finished. If it fails, the array stays as it was. Of two appends at
-    the same time, one waits for the other.
+    Each block is written by one task, and the new shape is written last: readers see the old array
+    until the append has finished. If the append fails, the array keeps its old shape and content.
+    Of two appends at the same time, one waits for the other.
 
     Parameters
     ----------
     x : dask.array.Array or array_like
-        The array to append. Its shape must be that of the stored array but for the length of
-        `axis`, and its chunk sizes must be known.
-    url, component, storage_options
-        The stored array, as in `zarrdask.open_array`. An `Array` has the new shape afterwards.
-    axis : int
-        The axis that becomes longer.
-    compute : bool
-        Whether to append now. If false, nothing is written yet, and the place of `x` is fixed:
+        The array to append. Its shape must equal that of the stored array except along `axis`, and
+        its chunk sizes must be known.
+    url : str, os.PathLike, MutableMapping, Store, Group or Array
+        The stored array, or the hierarchy that contains it. An `Array` has the new shape
+        afterwards.
+    component : str, optional
+        The path of the array within `url`.
+    storage_options : dict, optional
+        Options for fsspec, if `url` is a URL.
+    axis : int, default 0
+        The axis along which to append.
+    compute : bool, default True
+        Whether to append now. If false, nothing is written yet, but the position of `x` is fixed:
         it is appended to the shape that the array has now.
 
     Returns
     -------
-    None or Delayed
-        None after computing; if `compute` is false, a Delayed that appends `x`.
+    None or dask.delayed.Delayed
+        None if `compute` is true; otherwise a Delayed that appends `x` when it is computed.
 
     Raises
     ------
     SelectionError
-        If `x` does not fit the array.
+        If the shape of `x` does not fit the stored array.
     StoreError
-        If `compute` was false, and the shape of the array changed before the result was computed.
+        If `compute` was false and the shape of the array changed before the result was computed.
+
+    See Also
+    --------
+    to_zarr : Store a Dask array as a new array, or in a region of an existing one.
 
     Examples
     --------
@@ -74,7 +83,7 @@ def append(
     >>> z[...]
     array([0, 0, 0, 1, 1, 1, 1], dtype=int32)
     """
-    x = known(x)
+    x = as_dask_array(x)
     store, path = locate_node(url, component, storage_options)
     check_visible(store)
     if isinstance(url, Array) and not component:
@@ -85,9 +94,9 @@ def append(
     if not compute:
         check_deferrable([array])
         chunks = array.refreshed()
-        appended(chunks, x.shape, axis)  # the errors of what does not fit
-        later = LaterAppend(Handle(chunks), path, x, axis)
-        return delayed(later, pure=False, traverse=False)(
+        appended(chunks, x.shape, axis)  # An array that does not fit is an error now, not later.
+        deferred = DeferredAppend(Handle(chunks), path, x, axis)
+        return delayed(deferred, pure=False, traverse=False)(
             dask_key_name=f"append-zarr-{uuid4().hex}"
         )
     with shape_lock(array.store, path):
@@ -95,56 +104,80 @@ def append(
     return None
 
 
+@dataclass(frozen=True)
+class AppendedRegion(WriteTarget):
+    """The region at the end of an array that is appended; `commit` writes the new shape.
+
+    Attributes
+    ----------
+    old_shape : tuple of int
+        The shape of the array before the append.
+    """
+
+    old_shape: Shape
+
+    is_new: ClassVar[bool] = False
+
+    def commit(self) -> None:
+        """Write the new shape, unless that was done already."""
+        array = self.array
+        grow(array.store, array.path, array.zarr_format, self.old_shape, array.shape)
+
+    def abort(self) -> str:
+        """Erase the appended chunks, and describe what the array holds now."""
+        return take_back(self.array.store, self.array.path, self.chunks, self.old_shape)
+
+
 def _append(
     x: da.Array, array: Array, axis: int, chunks: StoredChunks, **compute_options: Any
 ) -> StoredChunks:
-    """Append to an array as it is now, while holding its shape lock; return the longer array."""
+    """Append to an array, given its current chunks, while holding the lock of its shape.
+
+    Returns
+    -------
+    StoredChunks
+        The array with its new shape.
+    """
     grown, region = appended(chunks, x.shape, axis)
     store, path, zarr_format = array.store, array.path, array.zarr_format
     shape = chunks.metadata.shape
-    to = Destination(
-        Array(store, path, grown.metadata, "r+"),
-        region,
-        grown,
-        "the array is as it was",
-        commit=partial(grow, store, path, zarr_format, shape, grown.metadata.shape),
-        give_up=partial(take_back, store, path, grown, shape),
-    )
-    # The lock does not exclude other machines: no block is written where they have appended.
-    check = partial(_unless_changed, store, path, zarr_format, shape)
-    with batches([to]):
-        do(begin([(x.map_blocks(check, dtype=x.dtype, meta=x._meta), to)]), **compute_options)
+    target = AppendedRegion(Array(store, path, grown.metadata, "r+"), region, grown, shape)
+    # The lock does not exclude other machines: no block is written if one of them appended.
+    check = partial(_check_unchanged, store, path, zarr_format, shape)
+    with batches([target]):
+        writes = begin([(x.map_blocks(check, dtype=x.dtype, meta=x._meta), target)])
+        compute(writes, **compute_options)
     return grown
 
 
-def _unless_changed(
+def _check_unchanged(
     store: Store, path: str, zarr_format: ZarrFormat, shape: Shape, block: Any
 ) -> Any:
-    """Return a block, if the array that it is appended to still has its shape."""
+    """Return a block if the stored array still has the given shape; raise StoreError otherwise."""
     check_shape(now(store, path, zarr_format), (shape,), node_location(store, path))
     return block
 
 
-class LaterAppend:
-    """An append with ``compute=False``: one task, which computes the blocks as `append` does.
+class DeferredAppend:
+    """The single task of an append with ``compute=False``, which computes the blocks itself.
 
-    The array must still have the shape that it had when the append was asked for. So an append is
-    done once, even if Dask runs its task twice, and appends that exclude each other can't both
-    succeed, whoever computes them, and when.
+    The stored array must still have the shape that it had when the append was requested. So the
+    append is done once, even if Dask runs the task twice; and of two appends that were requested
+    for the same position only one succeeds, wherever and whenever they are computed.
 
     Parameters
     ----------
     handle : Handle
-        The stored array, as it was when the append was asked for.
+        The stored array as it was when the append was requested.
     path : str
         The path of the array in its store.
     x : dask.array.Array
         The array to append.
     axis : int
-        The axis that becomes longer.
+        The axis along which to append.
     """
 
-    # Not a dataclass, which Dask would search for tasks: it would compute `x` as one block.
+    # Not a dataclass: Dask would search one for tasks, and compute `x` as a single block.
     __slots__ = ("axis", "handle", "path", "x")
 
     def __init__(self, handle: Handle, path: str, x: da.Array, axis: int) -> None:
@@ -154,7 +187,7 @@ class LaterAppend:
         self.axis = axis
 
     def __call__(self) -> None:
-        """Append: the task."""
+        """Run the task: append the array."""
         chunks = self.handle.chunks
         array = Array(chunks.store, self.path, chunks.metadata, "r+")
         shape = chunks.metadata.shape
@@ -165,4 +198,4 @@ class LaterAppend:
             _append(self.x, array, self.axis, replace(chunks, metadata=metadata), **options)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LaterAppend, (self.handle, self.path, self.x, self.axis)
+        return DeferredAppend, (self.handle, self.path, self.x, self.axis)

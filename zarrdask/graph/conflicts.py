@@ -1,4 +1,4 @@
-"""Refuse one call that would write the same elements of an array twice."""
+"""Refuse a call that would write the same elements of an array twice."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -8,13 +8,13 @@ from zarrdask.errors import SelectionError
 from zarrdask.indexing.selection import Region
 
 
-class Part(NamedTuple):
+class WrittenRegion(NamedTuple):
     """The region of a stored array that a write covers.
 
     Attributes
     ----------
     place : str
-        Where the chunks of the array are stored, as returned by `zarrdask.runtime.locks.place_of`.
+        The place of the array's chunks, as returned by `zarrdask.runtime.locks.place_of`.
     location : str
         The location of the array, for error messages.
     region : tuple of slice
@@ -33,8 +33,8 @@ class Part(NamedTuple):
         """The first index along the first axis."""
         return self.region[0].start if self.region else 0
 
-    def overlaps(self, other: "Part") -> bool:
-        """Whether both parts, of arrays in the same place, have elements in common.
+    def overlaps(self, other: "WrittenRegion") -> bool:
+        """Whether two regions of arrays at the same place have elements in common.
 
         An array that is replaced by one with another number of dimensions overlaps all of it.
         """
@@ -44,42 +44,42 @@ class Part(NamedTuple):
         )
 
 
-def overlapping(parts: Iterable[Part]) -> Iterator[tuple[int, int]]:
-    """Yield the numbers of all pairs of parts that have elements in common.
+def overlapping(regions: Iterable[WrittenRegion]) -> Iterator[tuple[int, int]]:
+    """Yield the positions of all pairs of regions that have elements in common.
 
-    >>> parts = [Part("a/", "a", (slice(at, at + 4),)) for at in (0, 4, 7)]
-    >>> list(overlapping(parts))
+    >>> regions = [WrittenRegion("a/", "a", (slice(at, at + 4),)) for at in (0, 4, 7)]
+    >>> list(overlapping(regions))
     [(1, 2)]
     """
-    numbered = sorted(enumerate(parts), key=lambda each: (each[1].place, each[1].start))
+    numbered = sorted(enumerate(regions), key=lambda each: (each[1].place, each[1].start))
     for _, group in groupby(numbered, lambda each: each[1].place):
-        # Parts that may reach the next one: they are sorted along the first axis.
-        reaching: list[tuple[int, Part]] = []
-        for number, part in group:
-            reaching = [
+        # As the regions are sorted, only those that end after the start of the next can overlap.
+        active: list[tuple[int, WrittenRegion]] = []
+        for number, region in group:
+            active = [
                 each
-                for each in reaching
-                if not each[1].region or each[1].region[0].stop > part.start
+                for each in active
+                if not each[1].region or each[1].region[0].stop > region.start
             ]
-            for other_number, other in reaching:
-                if other.overlaps(part):
+            for other_number, other in active:
+                if other.overlaps(region):
                     yield min(other_number, number), max(other_number, number)
-            reaching.append((number, part))
+            active.append((number, region))
 
 
-def check_apart(parts: Sequence[Part]) -> None:
-    """Check that no two writes of one call have elements in common.
+def check_disjoint(regions: Sequence[WrittenRegion]) -> None:
+    """Check that no two regions of one call have elements in common.
 
     Raises
     ------
     SelectionError
-        If two of them have.
+        If two regions overlap.
     """
-    for one, other in overlapping(parts):
+    for first, second in overlapping(regions):
         raise SelectionError(
-            "two of the arrays are written to the same elements, and nothing determines which is "
-            "written last; store one after the other",
-            key=parts[one].location,
-            found=f"{parts[one]} and {parts[other]}",
+            "two arrays would be written to the same elements, in no defined order; "
+            "store one after the other",
+            key=regions[first].location,
+            found=f"{regions[first]} and {regions[second]}",
             expected="regions that do not overlap",
         )

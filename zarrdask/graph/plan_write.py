@@ -1,4 +1,4 @@
-"""`plan_write`: what `to_zarr` would do."""
+"""`plan_write`: plan a write by `to_zarr`."""
 
 from typing import Any
 
@@ -28,88 +28,101 @@ def plan_write(
     grid: GridLike = "regular",
     **create_kwargs: Any,
 ) -> WritePlan:
-    """Return which task of `to_zarr` would write which stored unit, and why. Nothing is written.
+    """Plan a write by `to_zarr`: which task would write which stored unit, and why.
 
-    The plan prints, and draws itself: in a notebook, or by its method `svg`.
+    Nothing is written, and no chunk is read. The plan prints as text; a notebook and its method
+    `svg` show a drawing.
 
     Parameters
     ----------
-    x : dask.array.Array, or anything with shape, dtype and chunks
-        What would be stored. Chunks are lengths along each axis, or one length for all.
+    x : dask.array.Array, or an object with shape, dtype and chunks
+        The array that would be stored. Chunks are lengths along each axis, or one length for all.
     target : Array, ArrayMetadata, str, os.PathLike, MutableMapping or Store, optional
-        Where to: a stored array, as it is. If there is none yet, or if options are given, it is
-        a new one.
+        The stored array. If it does not exist, or if options of a new array are passed, the plan is
+        for a new array.
     region : tuple of slice, or dict of names to slices, optional
-        Which part of the stored array, as in `to_zarr`.
-    component, storage_options
-        As in `to_zarr`.
-    grid, **create_kwargs
-        Options of a new array, as in `to_zarr`.
+        The region of the stored array that would be written, as in `to_zarr`.
+    component : str, optional
+        The path of the array within `target`.
+    storage_options : dict, optional
+        Options for fsspec, if `target` is a URL.
+    grid : {"regular", "rectilinear"}, dict or ChunkGrid, default "regular"
+        The chunk grid of a new array, as in `to_zarr`.
+    **create_kwargs
+        Options of a new array, as in `zarrdask.create_array`.
 
     Returns
     -------
     WritePlan
-        It names the owner of each unit: ``plan.owner(index)``, or with the reasons
-        ``plan.unit(index)``; it has the blocks that are written, how many units are whole, merged
-        and changed, and what that costs in tasks, bytes moved, and memory.
+        The plan. ``plan.owner(index)`` is the block that writes a unit, and ``plan.unit(index)``
+        has the reasons; other attributes are the written blocks, the number of units that are
+        whole, merged and changed, and the tasks, moved bytes and memory that the write would take.
 
     Raises
     ------
     MetadataError, UnsupportedError
-        If sizes are unknown, or an option is wrong.
+        If chunk sizes are unknown, or an option is wrong.
     NodeTypeError
-        If a group is there.
+        If `target` is a group.
     SelectionError
         If the region does not fit `x`.
+
+    See Also
+    --------
+    to_zarr : Store a Dask array.
 
     Examples
     --------
     >>> import dask.array as da
     >>> plan = plan_write(da.ones((150, 4), chunks=50), chunks=(64, 4))
     >>> print(plan)
-    array   (150, 4) float64, in units of 64 x 4
+    array   (150, 4) float64, stored units of 64 x 4
     units   3: 1 whole, 2 merged from several Dask blocks
-    tasks   3 tasks write; 6 more cut and join blocks before
+    tasks   3 write tasks; 6 tasks split and join blocks before
     moved   1.31 KiB of 4.69 KiB move to another block
-    memory  at most 10 KiB a task (block 2 KiB, unit 2 KiB)
+    memory  up to 10 KiB per task (block 2 KiB, unit 2 KiB)
     axis 0  3 x 50 become 2 x 64, 22
-    axis 1  4 stay
+    axis 1  4 unchanged
     >>> plan.unit((1, 0)).why
     'Dask blocks meet in it along axis 0 at 100'
     """
     check_options(create_kwargs, plan_write, ArrayOptions)
     blocks = known_blocks(x.shape, x.chunks)
-    found = None
+    existing = None
     if not (create_kwargs or grid != "regular" or target is None):
         if isinstance(target, ArrayMetadata):
-            found = target
+            existing = target
         else:
-            found = _stored(*locate_node(target, component, storage_options))
-    metadata = found or _new(x, chunk_options(blocks, grid, create_kwargs) | create_kwargs)
-    place = find_place(tuple(x.shape), region, metadata)
+            existing = _existing_metadata(*locate_node(target, component, storage_options))
+    metadata = existing or _new_metadata(
+        x, chunk_options(blocks, grid, create_kwargs) | create_kwargs
+    )
     return plan_writes(
         blocks,
         np.dtype(x.dtype),
         metadata,
-        place,
+        find_place(tuple(x.shape), region, metadata),
         block_size=config.get("block-size"),
-        keeps=found is not None,
+        keeps=existing is not None,
     )
 
 
-def _new(x: Any, options: dict[str, Any]) -> ArrayMetadata:
+def _new_metadata(x: Any, options: dict[str, Any]) -> ArrayMetadata:
     """Return the metadata of a new array."""
     return plan_array(ArrayOptions(**{"shape": x.shape, "dtype": x.dtype} | options))
 
 
-def _stored(store: Store, path: str) -> ArrayMetadata | None:
-    """Return the metadata of the array that is there, if there is one."""
+def _existing_metadata(store: Store, path: str) -> ArrayMetadata | None:
+    """Return the metadata of an existing array; None if there is no node."""
     try:
-        _, found = find_node(store, path)
+        _, metadata = find_node(store, path)
     except NodeNotFoundError:
         return None
-    if isinstance(found, ArrayMetadata):
-        return found
+    if isinstance(metadata, ArrayMetadata):
+        return metadata
     raise NodeTypeError(
-        "a group is here", key=node_location(store, path), found="group", expected="array"
+        'expected an array but found a group; pass component="path/to/array"',
+        key=node_location(store, path),
+        found="group",
+        expected="array",
     )

@@ -1,9 +1,9 @@
-"""Where a Dask array goes: what is done before its blocks are written, afterwards, and if not."""
+"""The targets of writes: what happens before the blocks are written, afterwards, and on failure."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import dask.array as da
 
@@ -13,13 +13,18 @@ from zarrdask.chunks.write import Beyond
 from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
 from zarrdask.execution.client import check_visible
-from zarrdask.graph.conflicts import Part
+from zarrdask.graph.conflicts import WrittenRegion
 from zarrdask.graph.dependencies import needed_reads, reads
 from zarrdask.graph.placement import chunk_options, find_place
 from zarrdask.graph.read import stored_type
-from zarrdask.graph.tasks import Action
 from zarrdask.hierarchy.change import erase_node
-from zarrdask.hierarchy.create import check_creation, create_node, is_draft_node, put_documents
+from zarrdask.hierarchy.create import (
+    check_creation,
+    create_node,
+    create_parents,
+    is_draft_node,
+    put_documents,
+)
 from zarrdask.hierarchy.find import node_exists
 from zarrdask.hierarchy.path import key_prefix, locate_node, node_location
 from zarrdask.hierarchy.replace import Stage, can_stage
@@ -27,7 +32,6 @@ from zarrdask.indexing.selection import Region, whole_region
 from zarrdask.metadata import detect
 from zarrdask.metadata.chunking import GridLike
 from zarrdask.metadata.create import plan_array
-from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
@@ -38,8 +42,8 @@ from zarrdask.storage.consolidated import plain
 from zarrdask.storage.v3_draft import DraftStore
 
 
-class How(NamedTuple):
-    """What a user may say of a write, besides the options of a new array; see `to_zarr`."""
+class WriteOptions(NamedTuple):
+    """The options of `to_zarr` that are not options of a new array; see there."""
 
     region: Any = None
     mode: str = "a"
@@ -48,226 +52,304 @@ class How(NamedTuple):
     commit: Literal["first", "last"] = "first"
 
     def check(self) -> None:
-        """Check what has few values.
+        """Check the options that have a few possible values.
 
         Raises
         ------
         MetadataError
-            If it has another.
+            If one has another value.
         """
         check_mode(self.mode, ("a", "r+", "w", "w-"))
         if self.commit not in ("first", "last"):
             raise MetadataError(
-                "unknown", key="commit", found=self.commit, expected="'first' or 'last'"
+                "unknown moment to write the metadata",
+                key="commit",
+                found=self.commit,
+                expected="'first' or 'last'",
             )
 
     @property
     def replaces(self) -> bool:
-        """Whether what is there goes."""
+        """Whether an existing node is replaced."""
         return self.overwrite or self.mode == "w"
 
 
-def _nothing() -> None:
-    """Do nothing."""
-
-
 @dataclass(frozen=True)
-class Destination:
-    """Where a Dask array goes. Nothing is written before `begin`.
+class WriteTarget(ABC):
+    """An array, or a region of one, that a Dask array is written to.
+
+    Nothing is written before `begin` is called. Instances pickle, as `commit` may run in a task.
 
     Attributes
     ----------
     array : Array
-        What is there in the end.
-    place : tuple of slice
-        Where in it.
-    chunks : Chunks
-        What tasks write to.
-    otherwise : str
-        What is there if something fails, in words.
-    begin : callable
-        Makes ready.
-    commit : callable, optional
-        What is done when all blocks are written. It may be done again, and elsewhere.
-    give_up : callable
-        What is done if it comes to nothing. It may return what is there then, if it is not what
-        `otherwise` tells.
-    beyond : {"fill", "keep"}
-        What becomes of what units hold beyond the end of the array; see `write_region`.
+        The array as it is after the write.
+    region : tuple of slice
+        The region of the array that is written.
+    chunks : StoredChunks
+        The stored chunks that tasks write to.
     """
 
     array: Array
-    place: Region
+    region: Region
     chunks: StoredChunks
-    otherwise: str
-    begin: Action = _nothing
-    commit: Action | None = None
-    give_up: Action = _nothing
-    beyond: Beyond = "fill"
+
+    #: What becomes of the elements that stored units hold beyond the end of the array: they are
+    #: kept, or become the fill value; see `zarrdask.chunks.write.write_region`.
+    beyond: ClassVar[Beyond] = "fill"
+    #: Whether the array is created or replaced.
+    is_new: ClassVar[bool] = True
+    #: Whether `commit` does anything.
+    has_commit: ClassVar[bool] = True
 
     @property
-    def is_new(self) -> bool:
-        """Whether the array is created, or replaced."""
-        return self.begin is not _nothing or self.commit is not None
-
-    @property
-    def part(self) -> Part:
-        """What is written, where it is in the end."""
+    def written(self) -> WrittenRegion:
+        """The written region, at its final place."""
         array = self.array
         location = node_location(array.store, array.path)
-        return Part(array.stored.place, location, self.place)
+        return WrittenRegion(array.stored.place, location, self.region)
 
-    def failed(self, error: BaseException) -> None:
-        """Clean up, and let an error say what is there now."""
-        told = None
+    def begin(self) -> None:  # noqa: B027 - most targets need no preparation
+        """Prepare the target. Called once, before the first block is written."""
+
+    def commit(self) -> None:  # noqa: B027 - nor do they need this
+        """Finish the write after all blocks were written. It may run again, and elsewhere."""
+
+    @abstractmethod
+    def abort(self) -> str:
+        """Clean up after a failure, and describe what the target holds now."""
+
+    def report_failure(self, error: BaseException) -> None:
+        """Clean up, and add a note to an error that describes what the target holds now."""
+        error.add_note(f"{self.written.location}: {self.abort()}")
+
+
+@dataclass(frozen=True)
+class NewArray(WriteTarget):
+    """A new array whose metadata are written before its chunks.
+
+    Attributes
+    ----------
+    store : Store
+        The store that the node is created in.
+    overwrite : bool
+        Whether an existing node is erased first.
+    existed : bool
+        Whether there was a node when the write was requested.
+    """
+
+    store: Store
+    overwrite: bool
+    existed: bool
+
+    has_commit: ClassVar[bool] = False
+
+    def begin(self) -> None:
+        """Erase the old node, if there is one, and write the metadata."""
+        store, metadata, path = self.store, self.array.metadata, self.array.path
+
+        def check() -> None:
+            # Of two writers that create the array, the other may be writing chunks by now.
+            check_creation(store, path, metadata, overwrite=False)
+
+        if not self.overwrite and not is_draft_node(store, metadata):
+            erase_leftovers(self.array.stored, unless=check)
+        create_node(store, path, metadata, overwrite=self.overwrite)
+
+    def abort(self) -> str:
+        """Describe what the target holds now."""
+        erased = "the previous content was erased; " if self.existed else ""
+        return f"{erased}units of the new array that were not written read as its fill value"
+
+
+@dataclass(frozen=True)
+class LateArray(WriteTarget):
+    """A new array whose metadata are written after its chunks.
+
+    Attributes
+    ----------
+    store : Store
+        The store that the node is created in.
+    erases : bool
+        Whether an existing node may have to be erased first.
+    existed : bool
+        Whether there was a node when the write was requested.
+    """
+
+    store: Store
+    erases: bool
+    existed: bool
+
+    def begin(self) -> None:
+        """Erase the old node, if there is one."""
+        if self.erases:
+            erase_node(self.array.store, self.array.path)
+
+    def commit(self) -> None:
+        """Write the metadata, or only those documents that an interrupted commit left out."""
+        view, path = self.array.store, self.array.path
+        documents = detect.render(self.array.metadata)
+        stored = {name: view.get(key_prefix(path) + name) for name in documents}
+        if any(stored.values()) and all(
+            stored[name] in (None, value) for name, value in documents.items()
+        ):
+            put_documents(view, path, documents)
+            return
+        # Warnings about the metadata were given when the write was requested.
+        with strictness(strict=False, quiet=True):
+            create_node(self.store, path, self.array.metadata, overwrite=False)
+
+    def abort(self) -> str:
+        """Describe what the target holds now."""
+        erased = ", and the previous content was erased" if self.existed else ""
+        return f"there is no array{erased}; the next write here replaces chunks that may be left"
+
+
+@dataclass(frozen=True)
+class ReplacedArray(WriteTarget):
+    """A new array that is written beside an existing node, and replaces it when complete.
+
+    Attributes
+    ----------
+    stage : Stage
+        The hidden directory that the tasks write to.
+    """
+
+    stage: Stage
+
+    @classmethod
+    def of(cls, array: Array) -> "ReplacedArray":
+        """Return the target for an array that `_can_stage`."""
+        stage = Stage(plain(array.store), array.path)  # type: ignore[arg-type]
+        chunks = StoredChunks(stage.inner, "", array.metadata)
+        return cls(array, whole_region(array.shape), chunks, stage)
+
+    def begin(self) -> None:
+        """Create the hidden directory."""
+        self.stage.begin(detect.render(self.array.metadata))
+
+    def commit(self) -> None:
+        """Put the new array in the place of the old node."""
+        create_parents(self.stage.store, self.array.path, self.array.metadata)
+        self.stage.finish()
+
+    def abort(self) -> str:
+        """Remove the new array, and describe what the target holds now."""
+        unchanged = "the previous content is unchanged"
         try:
-            told = self.give_up()
-        except OSError as another:
-            error.add_note(f"cleaning up failed, too: {another}")
-        error.add_note(f"{self.part.location}: {told or self.otherwise}")
+            self.stage.give_up()
+        except OSError as error:
+            return f"{unchanged}, but the hidden directory of the new array is left: {error}"
+        return unchanged
 
 
-def find_destination(
+@dataclass(frozen=True)
+class ExistingRegion(WriteTarget):
+    """A region of an existing array."""
+
+    beyond: ClassVar[Beyond] = "keep"
+    is_new: ClassVar[bool] = False
+    has_commit: ClassVar[bool] = False
+
+    def abort(self) -> str:
+        """Describe what the target holds now."""
+        return "each stored unit has either its old or its new content"
+
+
+def find_target(
     x: da.Array,
     url: Any,
     component: str | None,
     storage_options: dict[str, Any] | None,
-    how: How,
+    how: WriteOptions,
     options: dict[str, Any],
-    together: Sequence[da.Array],
-) -> Destination:
-    """Return where an array goes: to a new array, or to one that is there. Nothing is written.
+    arrays: Sequence[da.Array],
+) -> WriteTarget:
+    """Return the target of an array: a new array, or an existing one. Nothing is written.
 
     Parameters
     ----------
-    x, url, component, storage_options, how, options
+    x, url, component, storage_options
         As in `zarrdask.to_zarr`.
-    together : sequence of dask.array.Array
-        All arrays of the call, with `x` among them.
+    how : WriteOptions
+        How to write.
+    options : dict
+        The options of a new array.
+    arrays : sequence of dask.array.Array
+        All arrays that the call stores, `x` among them.
 
     Raises
     ------
     ZarrdaskError
-        If it can't go there.
+        If the array can't be written there.
     """
     how.check()
     store, path = locate_node(url, component, storage_options)
     check_visible(store)
-    opened = isinstance(url, Array) and not component
-    if not (opened or how.region is not None or how.mode == "r+"):
+    is_open = isinstance(url, Array) and not component
+    if not (is_open or how.region is not None or how.mode == "r+"):
         options = {**chunk_options(x.chunks, how.grid, options), "dtype": stored_type(x)} | options
         if isinstance(store, DraftStore):
             options.setdefault("zarr_format", store.zarr_format)
         elif isinstance(url, Group):
             options.setdefault("zarr_format", url.zarr_format)
         metadata = plan_array(ArrayOptions(shape=x.shape, **options))
-        return _new(store, path, metadata, how, together)
+        return _new_array(store, path, metadata, how, arrays)
     if options or how.grid != "regular" or how.commit != "first":
         raise MetadataError(
-            "options of a new array make no sense for one that is there",
+            "an existing array takes no options of a new one; omit them",
             key=node_location(store, path),
             found=sorted(options) or ["grid" if how.grid != "regular" else "commit"],
         )
-    found: Array = url if opened else open_array(store, path, mode="r+")
-    found.check_writable()
-    return _existing(found, find_place(x.shape, how.region, found.metadata), together)
+    array: Array = url if is_open else open_array(store, path, mode="r+")
+    array.check_writable()
+    return _existing_region(array, find_place(x.shape, how.region, array.metadata), arrays)
 
 
-# --------------------------------------------------------------------------------------------
-# New arrays
-
-
-def _new(
-    store: Store, path: str, metadata: ArrayMetadata, how: How, together: Sequence[da.Array]
-) -> Destination:
+def _new_array(
+    store: Store,
+    path: str,
+    metadata: ArrayMetadata,
+    how: WriteOptions,
+    arrays: Sequence[da.Array],
+) -> WriteTarget:
     view = check_creation(store, path, metadata, overwrite=how.replaces)
     array = Array(view, path, metadata, "r+")
-    there = node_exists(plain(view), path)
+    existed = node_exists(plain(view), path)
+    # Whatever the blocks read, through this package or not: the old array stays until the end.
+    if existed and _can_stage(array):
+        return ReplacedArray.of(array)
     # A group of the draft may have no document.
-    erases = how.replaces and (there or isinstance(view, DraftStore))
-    is_read = erases and any(read.is_below(array.stored.place) for read in reads(together))
-    if there and (is_read or how.commit == "last") and _can_stage(array):
-        return _staged(array)
-    if is_read:
+    erases = how.replaces and (existed or isinstance(view, DraftStore))
+    if erases and any(read.is_below(array.stored.place) for read in reads(arrays)):
         raise NodeExistsError(
-            "the array to be replaced is what the new one is computed from; write it elsewhere",
+            "the new array is computed from the one that it would replace, which this store can't "
+            "keep until the new one is complete; write it elsewhere",
             key=node_location(store, path),
         )
-    found = Destination(array, whole_region(array.shape), array.stored, "")
+    region = whole_region(array.shape)
     if how.commit == "first":
-        gone = "what was here before is gone; " if there else ""
-        return replace(
-            found,
-            otherwise=f"{gone}units of the new array that were not written read as its fill value",
-            begin=partial(_create, store, array, overwrite=how.replaces),
-        )
-    return replace(
-        found,
-        otherwise=f"there is no array{', what was here before is gone' if there else ''}; chunks "
-        "may be left, which the next write here replaces",
-        begin=partial(erase_node, view, path) if erases else _nothing,
-        commit=partial(_appear, store, array.store, path, detect.render(metadata)),
-    )
-
-
-def _create(store: Store, array: Array, *, overwrite: bool) -> None:
-    if not overwrite and not is_draft_node(store, array.metadata):
-        # Of two that create the array, one may be writing its chunks by now.
-        check = partial(check_creation, store, array.path, array.metadata, overwrite=False)
-        erase_leftovers(array.stored, unless=check)
-    create_node(store, array.path, array.metadata, overwrite=overwrite)
-
-
-def _appear(store: Store, view: Store, path: str, documents: Documents) -> None:
-    """Write the documents of an array whose chunks are there, or those that are missing."""
-    prefix = key_prefix(path)
-    found = {name: view.get(prefix + name) for name in documents}
-    if any(found.values()) and all(found[n] in (None, value) for n, value in documents.items()):
-        # That was done before, or begun.
-        put_documents(view, path, documents)
-        return
-    # Whatever was to be said of the metadata was said where the write was asked for.
-    with strictness(strict=False, quiet=True):
-        metadata = detect.parse(documents, detect.formats_of(view))
-    if metadata is not None:
-        create_node(store, path, metadata, overwrite=False)
+        return NewArray(array, region, array.stored, store, how.replaces, existed)
+    return LateArray(array, region, array.stored, store, erases, existed)
 
 
 def _can_stage(array: Array) -> bool:
     return not array.metadata.transformers and can_stage(plain(array.store), array.path)
 
 
-def _staged(array: Array) -> Destination:
-    """Return a place beside an array, which it takes over when it is complete."""
-    stage = Stage(plain(array.store), array.path)  # type: ignore[arg-type]
-    return Destination(
-        array,
-        whole_region(array.shape),
-        StoredChunks(stage.inner, "", array.metadata),
-        "what was here before is unchanged",
-        begin=partial(stage.begin, detect.render(array.metadata)),
-        commit=stage.finish,
-        give_up=stage.give_up,
-    )
-
-
-# --------------------------------------------------------------------------------------------
-# Arrays that are there
-
-
-def _existing(array: Array, place: Region, together: Sequence[da.Array]) -> Destination:
-    where = array.stored.place
-    if any(read.overlaps(where, place) for read in reads(together)) and any(
-        read.overlaps(where, place) for read in needed_reads(together)
+def _existing_region(array: Array, region: Region, arrays: Sequence[da.Array]) -> WriteTarget:
+    place = array.stored.place
+    # The blocks that no result depends on are left out only if they make a difference.
+    if any(read.overlaps(place, region) for read in reads(arrays)) and any(
+        read.overlaps(place, region) for read in needed_reads(arrays)
     ):
-        now = open_array(array.store, array.path, mode="r+", consolidated=False)
-        if place == whole_region(now.shape) and _can_stage(now):
-            return _staged(now)
+        current = open_array(array.store, array.path, mode="r+", consolidated=False)
+        if region == whole_region(current.shape) and _can_stage(current):
+            return ReplacedArray.of(current)
         raise SelectionError(
-            "what is to be written is computed from what is there; write it elsewhere, or read "
+            "the source reads the region that is being overwritten; write elsewhere, or read "
             "less: from_zarr(..., region=...)",
             key=node_location(array.store, array.path),
-            found=place,
+            found=region,
         )
-    units = "each stored unit is as it was, or as it was to be"
-    return Destination(array, place, array.stored, units, beyond="keep")
+    return ExistingRegion(array, region, array.stored)

@@ -1,4 +1,4 @@
-"""``to_zarr``: store Dask arrays; each stored chunk or shard is written by exactly one task."""
+"""``to_zarr``: store Dask arrays, each stored chunk or shard by exactly one task."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
@@ -7,8 +7,15 @@ import dask.array as da
 
 from zarrdask.errors import MetadataError, NodeNotFoundError, UnsupportedError
 from zarrdask.graph.read import from_zarr
-from zarrdask.graph.target import Destination, How, find_destination
-from zarrdask.graph.write_job import batches, begin, check_deferrable, do, known, later
+from zarrdask.graph.target import WriteOptions, WriteTarget, find_target
+from zarrdask.graph.write_job import (
+    as_dask_array,
+    batches,
+    begin,
+    check_deferrable,
+    deferred,
+)
+from zarrdask.graph.write_job import compute as compute_jobs
 from zarrdask.metadata.chunking import GridLike
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
@@ -31,69 +38,79 @@ def to_zarr(
     commit: Literal["first", "last"] = "first",
     **create_kwargs: Any,
 ) -> Any:
-    """Store a Dask array, or several in one graph. A drop-in for `dask.array.to_zarr`.
+    """Store a Dask array, or several arrays in one graph.
+
+    A drop-in replacement for `dask.array.to_zarr`.
 
     Parameters
     ----------
     x : dask.array.Array or array_like, mapping, or iterable of (target, array)
         The array to store; its chunk sizes must be known. Several arrays are computed together, so
-        that what they share is computed once: the keys of a mapping, and the targets of pairs, are
-        paths in the group at `url`, or an `Array` that is written to as it is.
+        that shared inputs are computed once. The keys of a mapping and the targets of pairs are
+        paths in the group at `url`; the target of a pair can also be an `Array`, whose content is
+        overwritten.
     url : str, os.PathLike, MutableMapping, Store, Group or Array
-        Where to create the new array. An `Array` is written to as it is. For several arrays, the
-        group that they go to, which is created if there is none.
+        The place of the new array. The content of an `Array` is overwritten. For several arrays,
+        the group that contains them, which is created if it does not exist.
     component : str, optional
-        The path of the array (or group) below `url`.
+        The path of the array (or group) within `url`.
     storage_options : dict, optional
-        For fsspec.
-    overwrite : bool
-        Whether an array that is there is removed first; it is an error otherwise. One on a local
-        disk that `x` is computed from, or is to be replaced at last (see `commit`), stays until
-        the new one is complete.
+        Options for fsspec, if `url` is a URL.
+    overwrite : bool, default False
+        Whether to replace an existing array or group; without it, one is an error. On a local
+        disk, the new array replaces the old one when it is complete; a write that fails leaves the
+        old one. Other stores erase the old one first.
     region : tuple of slice, or dict of names to slices, optional
-        Write to this region of an array that exists, within its shape; a dict has names of its
-        dimensions. Stored
-        units that it covers in part are read, changed and written, by one writer at a time.
-    compute : bool
-        Whether to do it now. If not, nothing but metadata is written yet. Of writes of the same
-        elements that are computed one after another the last one counts; of those that are
-        computed at the same time, any.
-    return_stored : bool
-        Whether to return the stored array, as a Dask array.
-    mode : {"a", "r+", "w", "w-"}
-        As in Dask: "w" is `overwrite`, "r+" writes to an array that must be there.
-    grid : {"regular", "rectilinear"}, dict or ChunkGrid
-        Of a new array without the option `chunks`. ``"regular"``: all stored chunks have the
-        shape of the longest block of `x` along each axis. ``"rectilinear"``: they are the
-        blocks of `x`. Any other as in `zarrdask.create_array`.
-    commit : {"first", "last"}
-        When the metadata of a new array are written: first, so that regions of it can be written
-        meanwhile; or last, so that it is there when it is complete.
+        The region of an existing array to write to, within its shape. The keys of a dict are names
+        of dimensions. Stored units (chunks or shards) that the region covers in part are read,
+        changed and written back, by one writer at a time.
+    compute : bool, default True
+        Whether to write the chunks now. If false, they are written when the result is computed.
+        Of writes of the same elements that are computed one after another the last one counts; of
+        those that are computed at the same time, any.
+    return_stored : bool, default False
+        Whether to return the stored array as a Dask array.
+    mode : {"a", "r+", "w", "w-"}, default "a"
+        As in Dask: "w" means ``overwrite=True``, and "r+" writes to an existing array.
+    grid : {"regular", "rectilinear"}, dict or ChunkGrid, default "regular"
+        The chunk grid of a new array without the option `chunks`. ``"regular"``: all stored chunks
+        have the shape of the longest block of `x` along each axis. ``"rectilinear"``: the stored
+        chunks are the blocks of `x`. Others as in `zarrdask.create_array`.
+    commit : {"first", "last"}, default "first"
+        Whether the metadata of a new array are written before its chunks, so that its regions can
+        be written meanwhile, or after them, so that the array appears when it is complete. An
+        array that replaces another one on a local disk always appears when it is complete.
     **create_kwargs
-        Options of `zarrdask.create_array`.
+        Options of a new array, as in `zarrdask.create_array`.
 
     Returns
     -------
-    None, Delayed or dask.array.Array
-        None after computing; what does it, if `compute` is false; the stored array, if
-        `return_stored` is true (which is then written when it is first needed).
+    None, dask.delayed.Delayed or dask.array.Array
+        None by default; if `compute` is false, a Delayed that writes the chunks; if
+        `return_stored` is true, the stored array (with ``compute=False``, it is written when it is
+        first computed).
 
     Raises
     ------
     MetadataError, UnsupportedError
-        If sizes are unknown, or the format can't store such an array.
+        If chunk sizes are unknown, an option is wrong, or the format can't store such an array.
     NodeExistsError
-        If there is a node already, or the one to be replaced is what `x` is computed from and
-        can't stay until the new one is complete.
+        If there is a node and `overwrite` is false; or if `x` is computed from the node to be
+        replaced, in a store that can't keep it until the new one is complete.
     SelectionError
-        If the region is not made of slices, does not fit `x`, or `x` is computed from it.
+        If the region is not made of slices, does not fit `x`, or is itself read to compute `x`.
+
+    See Also
+    --------
+    append : Add a Dask array at the end of a stored array.
+    plan_write : Show which task would write which stored unit.
 
     Notes
     -----
-    Block boundaries are first moved to those of the stored units, so that every stored object
-    is written by exactly one task. Blocks that lie right already are taken as they are.
+    Block boundaries are first moved to boundaries of stored units, so that every stored object is
+    written by exactly one task. Blocks that already lie on these boundaries are not changed.
 
-    An error that comes while it is computed has a note that says what is there then.
+    An error that is raised during the computation has a note that describes what the target holds.
 
     Examples
     --------
@@ -106,36 +123,34 @@ def to_zarr(
     array([ 0,  2,  4,  6,  8, 10])
     """
     check_options(create_kwargs, to_zarr, ArrayOptions)
-    how = How(region, mode, overwrite, grid, commit)
+    how = WriteOptions(region, mode, overwrite, grid, commit)
     pairs = _pairs(x)
     if pairs is None:
-        x = known(x)
-        writes = [
-            (x, find_destination(x, url, component, storage_options, how, create_kwargs, [x]))
-        ]
+        x = as_dask_array(x)
+        writes = [(x, find_target(x, url, component, storage_options, how, create_kwargs, [x]))]
     elif return_stored:
         raise UnsupportedError(
-            "only a single array can be returned; open the others with from_zarr",
+            "return_stored=True takes a single array; open several arrays with from_zarr",
             key="return_stored",
             found=True,
         )
     else:
-        writes = _members(pairs, _Place(url, component, storage_options), how, create_kwargs)
-    destinations = [to for _, to in writes]
+        writes = _members(pairs, _Parent(url, component, storage_options), how, create_kwargs)
+    targets = [target for _, target in writes]
     if not compute:
-        check_deferrable([to.array for to in destinations])
+        check_deferrable([target.array for target in targets])
         jobs = begin(writes)
-        return jobs[0].stored() if return_stored else later(jobs)
-    with batches(destinations):
-        do(begin(writes))
+        return jobs[0].stored() if return_stored else deferred(jobs)
+    with batches(targets):
+        compute_jobs(begin(writes))
     if not return_stored:
         return None
-    (to,) = destinations
-    return from_zarr(to.array, region=to.place)
+    (target,) = targets
+    return from_zarr(target.array, region=target.region)
 
 
-class _Place(NamedTuple):
-    """The group that several arrays go to, as the user names it."""
+class _Parent(NamedTuple):
+    """The group that several arrays are written to, as named by the user."""
 
     url: Any
     component: str | None
@@ -143,7 +158,7 @@ class _Place(NamedTuple):
 
 
 def _pairs(x: Any) -> list[tuple[Any, Any]] | None:
-    """Return targets and arrays, if a user passes several arrays; None for a single array."""
+    """Return pairs of targets and arrays if `x` holds several arrays; None for a single array."""
     if isinstance(x, Mapping):
         return list(x.items())
     if hasattr(x, "shape") or not isinstance(x, Iterable):
@@ -157,19 +172,19 @@ def _is_pair(item: Any) -> bool:
 
 
 def _members(
-    pairs: list[tuple[Any, Any]], group: _Place, how: How, options: dict[str, Any]
-) -> list[tuple[da.Array, Destination]]:
-    """Return several arrays and where each goes, with the format of the group that they go to."""
-    arrays = [known(x) for _, x in pairs]
-    options = _of_group(group, options)
+    pairs: list[tuple[Any, Any]], group: _Parent, how: WriteOptions, options: dict[str, Any]
+) -> list[tuple[da.Array, WriteTarget]]:
+    """Return several arrays and their targets, in the format of their group."""
+    arrays = [as_dask_array(x) for _, x in pairs]
+    options = _with_group_format(group, options)
     return [
         (x, _member(target, x, group, how, options, arrays))
         for (target, _), x in zip(pairs, arrays, strict=True)
     ]
 
 
-def _of_group(group: _Place, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of arrays in a group: they have its format."""
+def _with_group_format(group: _Parent, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of new arrays, completed by the format of an existing group."""
     if group.url is None or "zarr_format" in options:
         return options
     try:
@@ -182,21 +197,21 @@ def _of_group(group: _Place, options: dict[str, Any]) -> dict[str, Any]:
 def _member(
     target: Any,
     x: da.Array,
-    group: _Place,
-    how: How,
+    group: _Parent,
+    how: WriteOptions,
     options: dict[str, Any],
     arrays: list[da.Array],
-) -> Destination:
-    """Return where one of several arrays goes."""
+) -> WriteTarget:
+    """Return the target of one of several arrays."""
     if isinstance(target, Array):
-        return find_destination(x, target, None, None, How(how.region), {}, arrays)
+        return find_target(x, target, None, None, WriteOptions(how.region), {}, arrays)
     if group.url is None or not isinstance(target, str):
         raise MetadataError(
-            "each array needs a target; pass the group as url",
+            "each array needs a target; pass the group that contains the paths as url",
             key="x",
             found=target,
             expected="a path in the group, or an Array",
         )
     options = options if how.region is None and how.mode != "r+" else {}
     path = f"{group.component}/{target}" if group.component else target
-    return find_destination(x, group.url, path, group.storage_options, how, options, arrays)
+    return find_target(x, group.url, path, group.storage_options, how, options, arrays)

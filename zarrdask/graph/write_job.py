@@ -1,4 +1,4 @@
-"""Writes that are begun, done and finished together."""
+"""One or more writes that begin, run and finish together."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,49 +12,59 @@ from dask.delayed import Delayed
 
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.execution.handle import Handle, Target
-from zarrdask.graph.conflicts import check_apart
-from zarrdask.graph.target import Destination
-from zarrdask.graph.tasks import gather, read_blocks, write_blocks
+from zarrdask.graph.conflicts import check_disjoint
+from zarrdask.graph.target import WriteTarget
+from zarrdask.graph.tasks import Action, gather, read_blocks, write_blocks
 from zarrdask.hierarchy.path import node_location
 from zarrdask.nodes.array import Array
 from zarrdask.plan.align import Chunks
 
 
-class Job(NamedTuple):
-    """A write, begun: its tasks are there.
+class WriteJob(NamedTuple):
+    """A write that has begun: its target is ready, and its tasks exist.
 
     Attributes
     ----------
-    to : Destination
+    target : WriteTarget
+        The array or region that is written.
     receipts : dask.array.Array
-        One a block that was written.
+        One element for each written block.
     blocks : tuple of tuple of int
-        Their lengths.
-    target : Target
-        What the tasks write to.
+        The lengths of the written blocks along each axis.
+    task_target : zarrdask.execution.handle.Target
+        What the tasks hold of the target.
     """
 
-    to: Destination
+    target: WriteTarget
     receipts: da.Array
     blocks: Chunks
-    target: Target
+    task_target: Target
+
+    @property
+    def commit(self) -> Action | None:
+        """The action that finishes the write, if there is one."""
+        return self.target.commit if self.target.has_commit else None
 
     def stored(self) -> da.Array:
-        """Return the stored array, written when it is computed."""
-        of = self.target
+        """Return the stored array as a Dask array, which is written when it is computed."""
+        written = self.task_target
         final = Target(
-            Handle(self.to.array.stored), of.start, empty=of.empty, name=of.name, beyond=of.beyond
+            Handle(self.target.array.stored),
+            written.start,
+            empty=written.empty,
+            name=written.name,
+            beyond=written.beyond,
         )
-        return read_blocks(self.receipts, self.blocks, final, self.to.commit)
+        return read_blocks(self.receipts, self.blocks, final, self.commit)
 
 
-def known(x: Any) -> da.Array:
-    """Return what is to be stored as a Dask array; the lengths of its blocks must be known.
+def as_dask_array(x: Any) -> da.Array:
+    """Return an array-like as a Dask array with known chunk sizes.
 
     Raises
     ------
     MetadataError
-        If they aren't.
+        If the chunk sizes are unknown.
     """
     x = da.asanyarray(x)
     if any(np.isnan(n) for axis in x.chunks for n in axis):
@@ -66,44 +76,47 @@ def known(x: Any) -> da.Array:
     return x
 
 
-def begin(writes: Sequence[tuple[da.Array, Destination]]) -> list[Job]:
-    """Make the destinations ready, and return the tasks that write to them.
+def begin(writes: Sequence[tuple[da.Array, WriteTarget]]) -> list[WriteJob]:
+    """Prepare the targets of writes, and create the tasks that write to them.
 
     Raises
     ------
     MetadataError
-        If two arrays are to be created in one place; nothing is written then.
+        If two arrays would be created at the same place; nothing is written then.
     SelectionError
-        If two regions of an array overlap; nothing is written then, either.
+        If two regions of an array overlap; nothing is written then.
     """
-    _check_distinct([to for _, to in writes])
-    begun: list[Destination] = []
+    _check_distinct([target for _, target in writes])
+    begun: list[WriteTarget] = []
     try:
-        for _, to in writes:
-            begun.append(to)
-            to.begin()
+        for _, target in writes:
+            begun.append(target)
+            target.begin()
     except BaseException as error:
-        _failed(begun, error)
+        _report_failure(begun, error)
         raise
-    return [Job(to, *write_blocks(x, to.chunks, to.place, to.beyond)) for x, to in writes]
+    return [
+        WriteJob(target, *write_blocks(x, target.chunks, target.region, target.beyond))
+        for x, target in writes
+    ]
 
 
 @contextmanager
-def batches(destinations: Iterable[Destination]) -> Iterator[None]:
-    """Have all that is written in the block appear at once, in stores that can do that."""
+def batches(targets: Iterable[WriteTarget]) -> Iterator[None]:
+    """Make all changes in the block appear at once, in stores that can do that."""
     with ExitStack() as stack:
-        for to in destinations:
-            stack.enter_context(to.array.store.batch())
+        for target in targets:
+            stack.enter_context(target.array.store.batch())
         yield
 
 
 def check_deferrable(arrays: Iterable[Array]) -> None:
-    """Check that writes may be computed later.
+    """Check that the stores of arrays allow writes that are computed later.
 
     Raises
     ------
     UnsupportedError
-        If each value that is written later would cost as much as all of them.
+        If a store would be rewritten as a whole for each value.
     """
     for array in arrays:
         if not array.store.deferrable:
@@ -115,43 +128,46 @@ def check_deferrable(arrays: Iterable[Array]) -> None:
             )
 
 
-def _check_distinct(destinations: Sequence[Destination]) -> None:
-    found = Counter(to.part.place for to in destinations)
-    for to in destinations:
-        if to.is_new and found[to.part.place] > 1:
-            raise MetadataError("two arrays are to be stored in one place", key=to.part.location)
-    check_apart([to.part for to in destinations])
+def _check_distinct(targets: Sequence[WriteTarget]) -> None:
+    counts = Counter(target.written.place for target in targets)
+    for target in targets:
+        if target.is_new and counts[target.written.place] > 1:
+            raise MetadataError(
+                "two arrays would be stored at the same place; give each its own path",
+                key=target.written.location,
+            )
+    check_disjoint([target.written for target in targets])
 
 
-def do(jobs: Sequence[Job], **options: Any) -> None:
-    """Store all blocks, then commit each write.
+def compute(jobs: Sequence[WriteJob], **options: Any) -> None:
+    """Write all blocks of all jobs, then commit each job.
 
     Parameters
     ----------
-    jobs : sequence of Job
+    jobs : sequence of WriteJob
+        The writes.
     **options
         Options of `dask.compute`, such as the scheduler.
     """
-    left = [job.to for job in jobs]
+    uncommitted = list(jobs)
     try:
         dask.compute(*(job.receipts for job in jobs), **options)
-        while left:
-            if left[0].commit is not None:
-                left[0].commit()
-            left.pop(0)
+        while uncommitted:
+            uncommitted[0].target.commit()
+            uncommitted.pop(0)
     except BaseException as error:
         for job in jobs:
-            job.target.abort()
-        _failed(left, error)
+            job.task_target.abort()
+        _report_failure([job.target for job in uncommitted], error)
         raise
 
 
-def later(jobs: Sequence[Job]) -> Delayed:
-    """Return one Delayed that does all of it."""
+def deferred(jobs: Sequence[WriteJob]) -> Delayed:
+    """Return one Delayed that writes all blocks of all jobs, then commits each job."""
     # All blocks come first: a commit may replace what another array is computed from.
-    return gather([job.receipts for job in jobs], [job.to.commit for job in jobs])
+    return gather([job.receipts for job in jobs], [job.commit for job in jobs])
 
 
-def _failed(destinations: Sequence[Destination], error: BaseException) -> None:
-    for to in destinations:
-        to.failed(error)
+def _report_failure(targets: Sequence[WriteTarget], error: BaseException) -> None:
+    for target in targets:
+        target.report_failure(error)

@@ -113,6 +113,21 @@ def _missing_parents(store: Store, path: str) -> list[str]:
     return missing
 
 
+def create_parents(store: Store, path: str, metadata: Metadata) -> None:
+    """Write the groups above a node that are missing, in the format of the node.
+
+    Raises
+    ------
+    NodeExistsError
+        If an array stands above the node.
+    """
+    missing = _missing_parents(plain(store), path)
+    if missing:
+        with changing(store, missing[0], whole=True) as real:
+            for parent in missing:
+                _put_group(real, parent, metadata)
+
+
 def _put_group(store: Store, path: str, below: Metadata) -> None:
     """Write a group above a new node, unless another writer did so meanwhile."""
     try:

@@ -27,8 +27,7 @@ class Stage:
     def __init__(self, store: LocalStore, path: str) -> None:
         self.store = store
         self.path = path
-        # A root that is a link is replaced where it is; of a node that is one, the link is.
-        self._old = os.path.join(os.path.realpath(store.root), *path.split("/")).rstrip("/")
+        self._old = _directory(store, path)
         #: Where the new node is written, at the root.
         self.inner = StagedStore(beside(self._old))
         self._stamp = ""
@@ -86,12 +85,29 @@ class Stage:
 
 
 def can_stage(store: Store, path: str) -> bool:
-    """Whether a node may be replaced by one that is written beside it: it is a directory."""
+    """Whether a node can be replaced by one that is written beside it.
+
+    Its path must be that of a directory that can be renamed: on a local disk, not behind a
+    symbolic link, no mount point, and in a directory that this process may change.
+    """
     if type(store) is not LocalStore or isinstance(store, DraftStore):
         return False
     try:
         store.check_erasable([path])
     except StoreError:
-        return False  # it lies behind a link, where nothing is replaced
-    place = store.path(path)
-    return os.path.isdir(place) and not os.path.ismount(place)
+        return False  # Nothing is replaced behind a link.
+    directory = _directory(store, path)
+    return (
+        os.path.isdir(directory)
+        and not os.path.ismount(directory)
+        and os.access(os.path.dirname(directory), os.W_OK | os.X_OK)
+    )
+
+
+def _directory(store: LocalStore, path: str) -> str:
+    """Return the path of the directory or link that is replaced.
+
+    That is the target of a root that is a link, but the link of any other node that is one.
+    """
+    root = os.path.realpath(store.root)
+    return os.path.join(root, *path.split("/")).rstrip("/") or root

@@ -1,65 +1,33 @@
-"""Blocks and stored units along one axis: who writes which, and why. By counting, not by loops."""
+"""Blocks and stored units along one axis, compared by vectorised counting. Pure."""
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
-from zarrdask.grids.base import Axis, Index
+from zarrdask.grids.base import Axis
 from zarrdask.indexing.projection import chunk_start
 from zarrdask.plan.align import bounds_of, edges_of
-
-#: How many of the places at which blocks meet are told.
-_FEW = 3
-
-Kind = Literal["whole", "merged", "read-modify-write"]
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A stored unit, as a plan writes it.
-
-    Attributes
-    ----------
-    index : tuple of int
-        Which one.
-    owner : tuple of int
-        The block of the plan that writes it: one task, and nobody else.
-    kind : {"whole", "merged", "read-modify-write"}
-        Whether it comes from one block of the source, from several, or is covered in part, so
-        that its owner reads it, changes it and writes it.
-    sources : tuple of range
-        The blocks of the source that it comes from, along each axis.
-    why : str
-        What makes it so, in words.
-    """
-
-    index: Index
-    owner: Index
-    kind: Kind
-    sources: tuple[range, ...]
-    why: str
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """What blocks of a source are cut into, so that those of the plan can be made of it.
+    """The pieces along an axis that source blocks are split into and planned blocks joined from.
 
     Attributes
     ----------
     count : int
-        The pieces.
+        The number of pieces.
     entire : int
-        Those that are a block of the source as it is.
+        The number of pieces that are an entire source block.
     blocks : int
-        The plan's blocks, without those of length 0.
+        The number of planned blocks, without empty ones.
     single : int
-        Those of one piece.
+        The number of planned blocks that are a single piece.
     kept : int
-        Elements in the longest piece of each block, together: they can stay where they are.
+        The total length of the longest piece of each planned block, which need not move.
     joined : int
-        The length of the longest block of several pieces.
+        The length of the longest planned block that is joined from several pieces.
     """
 
     count: int = 0
@@ -77,17 +45,17 @@ class AxisPlan:
     Attributes
     ----------
     source : tuple of int
-        The lengths of the blocks that there are.
+        The lengths of the source blocks.
     blocks : tuple of int
-        Those of the blocks that are written, one task each.
+        The lengths of the planned blocks, which are written by one task each.
     units : int or ndarray of int
-        The stored units' length, or the boundaries between them.
+        The length of the stored units, or the boundaries between them.
     size : int
         The length of the stored axis.
     start : int
-        Where the blocks begin in it.
+        The position of the first block in the stored axis.
     keeps : bool
-        Whether what the last unit holds beyond the end of the axis is kept.
+        Whether elements that the last unit holds beyond the end of the axis are kept.
     """
 
     source: tuple[int, ...]
@@ -99,59 +67,59 @@ class AxisPlan:
 
     @cached_property
     def stop(self) -> int:
-        """Where the blocks end."""
+        """The end of the last block."""
         return self.start + sum(self.source)
 
     @cached_property
     def source_ends(self) -> np.ndarray:
-        """Where each block of the source begins, and where the last ends."""
+        """The begin of each source block, and the end of the last one."""
         return edges_of(self.source, self.start)
 
     @cached_property
     def block_ends(self) -> np.ndarray:
-        """Where each block of the plan begins, and where the last ends."""
+        """The begin of each planned block, and the end of the last one."""
         return edges_of(self.blocks, self.start)
 
     @cached_property
     def source_edges(self) -> np.ndarray:
-        """The same, without blocks of length 0."""
+        """The boundaries of the source blocks, without empty blocks."""
         return np.unique(self.source_ends)
 
     @cached_property
     def block_edges(self) -> np.ndarray:
-        """The same, without blocks of length 0."""
+        """The boundaries of the planned blocks, without empty blocks."""
         return np.unique(self.block_ends)
 
     @cached_property
     def met(self) -> range:
-        """The units that something is written to."""
+        """The units that are written, as a whole or in part."""
         if self.start == self.stop:
             return range(0)
         return range(self.number(self.start), self.number(self.stop - 1) + 1)
 
     def number(self, position: int) -> int:
-        """Return the unit that an element lies in."""
+        """Return the number of the unit that contains an element."""
         if isinstance(self.units, int):
             return position // self.units
         return int(np.searchsorted(self.units, position, "right")) - 1
 
     @property
     def last(self) -> int:
-        """The last unit of the stored axis; -1 if there is none."""
+        """The number of the last unit of the stored axis; -1 if the axis is empty."""
         return self.number(self.size - 1) if self.size else -1
 
     def span(self, unit: int) -> tuple[int, int]:
-        """Return where a unit begins and ends, as far as the array goes."""
+        """Return the begin and end of a unit, clipped to the array."""
         return chunk_start(unit, self.units), min(chunk_start(unit + 1, self.units), self.size)
 
     def covered(self, unit: int) -> tuple[int, int]:
-        """Return what of a unit is written."""
+        """Return the begin and end of the written part of a unit."""
         begin, end = self.span(unit)
         return max(begin, self.start), min(end, self.stop)
 
     @cached_property
     def partial(self) -> tuple[int, ...]:
-        """The units of which a part is written: none, or those at one end or at both."""
+        """The units that are written in part: at most one at each end."""
         ends = {*self.met[:1], *self.met[-1:]}
         return tuple(
             unit
@@ -160,12 +128,12 @@ class AxisPlan:
         )
 
     def hangs_over(self, unit: int) -> bool:
-        """Whether a unit goes on beyond the end of the axis, and what it holds there is kept."""
+        """Whether a unit extends beyond the end of the axis, and its elements there are kept."""
         return self.keeps and chunk_start(unit + 1, self.units) > self.size
 
     @cached_property
     def merged(self) -> int:
-        """How many units that are written in full are made of several blocks of the source."""
+        """The number of completely written units that several source blocks overlap."""
         inner = self.source_edges[1:-1]
         low, _ = bounds_of(inner, self.units, self.start, self.stop)
         ends = [self.covered(unit)[0] for unit in self.partial]
@@ -173,21 +141,21 @@ class AxisPlan:
 
     @cached_property
     def unit_length(self) -> int:
-        """The length of the longest unit that is written to."""
+        """The length of the longest written unit."""
         if isinstance(self.units, int):
             return self.units if self.met else 0
         return int(np.diff(self.units[self.met.start : self.met.stop + 1]).max(initial=0))
 
     @property
     def unit_lengths(self) -> tuple[int, ...]:
-        """The lengths of the units; of those that are equal, one."""
+        """The lengths of the units; a single one if all are equal."""
         if isinstance(self.units, int):
             return (self.units,)
         return tuple(np.diff(self.units).tolist())
 
     @cached_property
     def pieces(self) -> Pieces:
-        """What the source is cut into."""
+        """The pieces of source blocks that the planned blocks consist of."""
         if self.start == self.stop:
             return Pieces()
         edges = np.union1d(self.source_edges, self.block_edges)
@@ -204,19 +172,19 @@ class AxisPlan:
         )
 
     def owner(self, unit: int) -> int:
-        """Return the block that writes a unit."""
+        """Return the number of the planned block that writes a unit."""
         begin, _ = self.covered(unit)
         return int(np.searchsorted(self.block_ends, begin, "right")) - 1
 
     def sources(self, unit: int) -> range:
-        """Return the blocks of the source that a unit is made of."""
+        """Return the numbers of the source blocks that overlap a unit."""
         begin, end = self.covered(unit)
         first = int(np.searchsorted(self.source_ends, begin, "right")) - 1
         return range(first, int(np.searchsorted(self.source_ends, end)))
 
-    def meeting(self, unit: int) -> str:
-        """Return where in a unit blocks of the source meet, in words; "" if nowhere."""
+    def boundaries_in(self, unit: int) -> list[int]:
+        """Return the positions in the written part of a unit at which source blocks meet."""
         begin, end = self.covered(unit)
         edges = self.source_edges
-        found = edges[(edges > begin) & (edges < end)].tolist()
-        return ", ".join([*map(str, found[:_FEW]), *(["..."] if len(found) > _FEW else [])])
+        within: list[int] = edges[(edges > begin) & (edges < end)].tolist()
+        return within

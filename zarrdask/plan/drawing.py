@@ -1,75 +1,131 @@
-"""From a plan to its picture: which units are drawn, and what is said of them."""
+"""From a plan to its picture: which units are drawn, and the text for each of them. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
 
-from zarrdask.display.picture import Cell, Slot, Strip
+from zarrdask.display.picture import Cell, Picture, Slot, Strip
 from zarrdask.errors import SelectionError
 from zarrdask.grids.base import Index
-from zarrdask.plan.axis import AxisPlan, Unit
+from zarrdask.plan.axis import AxisPlan
+from zarrdask.plan.units import Unit, count_kinds, unit_at
 
-#: Units that are drawn of an axis: at most, and where some are left out.
-_MOST, _SOME = 20, 16
-#: Boundaries that are drawn of an axis.
-_FINEST = 150
+#: The largest number of units that are drawn along an axis, and the number that a selection of
+#: the units of a longer axis may have.
+_MAX_UNITS, _SELECTED_UNITS = 20, 16
+#: The largest number of block boundaries that are drawn along an axis.
+_MAX_BOUNDARIES = 150
 
 
-class Drawn(NamedTuple):
-    """What is drawn of an array of any number of axes.
+class Projection(NamedTuple):
+    """The part of an array with any number of axes that is drawn.
 
     Attributes
     ----------
     axes : tuple of int
-        None, one or two: the last is drawn across, the one before it down.
-    at : tuple of int
-        Which unit along all other axes.
+        No axis, one or two: the last is drawn horizontally, the one before it vertically.
+    position : tuple of int
+        The unit along each axis that is not drawn.
     """
 
     axes: tuple[int, ...]
-    at: Index
+    position: Index
 
 
-def choose(axes: Sequence[AxisPlan], wanted: Sequence[int] | None) -> Drawn:
-    """Return what to draw: the two axes along which most happens, and typical units of others.
+def draw(
+    axes: Sequence[AxisPlan],
+    names: Sequence[str],
+    source_name: str,
+    drawn_axes: Sequence[int] | None = None,
+) -> Picture:
+    """Return a picture of the units of a plan, without a title.
+
+    Parameters
+    ----------
+    axes : sequence of AxisPlan
+        The axes of the plan.
+    names : sequence of str
+        The names of the axes.
+    source_name : str
+        The name of a source block, for texts.
+    drawn_axes : sequence of int, optional
+        One or two axes to draw; by default, the two along which the most happens.
 
     Raises
     ------
     SelectionError
-        If the axes that are wanted aren't one or two of those that there are.
+        If `drawn_axes` are not one or two of the axes.
+    """
+    projection = choose(axes, drawn_axes)
+    strips = [strip(axes[i], names[i]) for i in projection.axes]
+    *above, across = strips or [Strip("", (Slot(0, 1, 0),), (), (0, 1))]
+    look_up = partial(unit_at, axes, names, source_name)
+    return Picture(
+        title="",
+        across=across,
+        down=above[0] if above else None,
+        cells=_cells(projection, strips, axes, look_up),
+        legend=tuple(count_kinds(axes).labels(source_name)),
+        notes=tuple(_notes(projection, axes, names)),
+    )
+
+
+def _notes(projection: Projection, axes: Sequence[AxisPlan], names: Sequence[str]) -> Iterator[str]:
+    for i in projection.axes:
+        omitted = axes[i].last + 1 - len(shown(axes[i]))
+        if omitted:
+            yield f"{omitted} more units along {names[i]}"
+    others = [i for i in range(len(axes)) if i not in projection.axes]
+    if others:
+        yield ", ".join(f"unit {projection.position[i]} along {names[i]}" for i in others)
+
+
+def choose(axes: Sequence[AxisPlan], drawn_axes: Sequence[int] | None) -> Projection:
+    """Return what to draw: the two axes along which the most happens, and a typical unit of others.
+
+    Raises
+    ------
+    SelectionError
+        If `drawn_axes` are not one or two of the axes.
     """
     count = len(axes)
-    if wanted is None:
-        # Of equal ones the last: they are what pictures show.
+    position = tuple(map(_typical_unit, axes))
+    if drawn_axes is None:
+        # Of axes that are equal in this the last ones, as in pictures of images.
         order = sorted(range(count), key=lambda i: (*_interest(axes[i]), i), reverse=True)
-        return Drawn(tuple(sorted(order[:2])), tuple(map(_typical, axes)))
-    chosen = tuple(i % count for i in wanted if -count <= i < count)
-    if len(chosen) != len(wanted) or len({*chosen}) != len(wanted) or not 1 <= len(wanted) <= 2:
+        return Projection(tuple(sorted(order[:2])), position)
+    chosen = tuple(i % count for i in drawn_axes if -count <= i < count)
+    if (
+        len(chosen) != len(drawn_axes)
+        or len({*chosen}) != len(drawn_axes)
+        or not 1 <= len(drawn_axes) <= 2
+    ):
         raise SelectionError(
-            "not axes to draw",
+            "these axes can't be drawn",
             key="axes",
-            found=tuple(wanted),
+            found=tuple(drawn_axes),
             expected=f"one or two of {count} axes",
         )
-    return Drawn(chosen, tuple(map(_typical, axes)))
+    return Projection(chosen, position)
 
 
 def _interest(axis: AxisPlan) -> tuple[bool, bool]:
     return bool(axis.merged or axis.partial), len(axis.met) > 1
 
 
-def _typical(axis: AxisPlan) -> int:
-    """Return a unit that is whole along an axis, if one of the first is; else the first."""
-    for unit in axis.met[:_MOST]:
-        if unit not in axis.partial and not axis.meeting(unit):
+def _typical_unit(axis: AxisPlan) -> int:
+    """Return one of the first units that is whole along an axis; the first if there is none."""
+    for unit in axis.met[:_MAX_UNITS]:
+        if unit not in axis.partial and not axis.boundaries_in(unit):
             return unit
     return axis.met.start
 
 
 def strip(axis: AxisPlan, name: str) -> Strip:
-    """Return an axis as it is drawn."""
+    """Return the drawing of an axis."""
     units = shown(axis)
     slots = [Slot(0, axis.span(units[0])[0], None)] if units and units[0] else []
     for unit in units:
@@ -80,7 +136,7 @@ def strip(axis: AxisPlan, name: str) -> Strip:
     if not slots or slots[-1].end < axis.size:
         slots.append(Slot(slots[-1].end if slots else 0, axis.size, None))
     bare = Strip(name, tuple(slots), (), (axis.start, axis.stop))
-    edges = {int(at) for run in bare.runs for at in _between(axis.block_edges, *run)}
+    edges = {int(edge) for run in bare.runs for edge in _between(axis.block_edges, *run)}
     return Strip(
         name,
         bare.slots,
@@ -90,70 +146,73 @@ def strip(axis: AxisPlan, name: str) -> Strip:
 
 
 def _between(edges: np.ndarray, low: int, high: int) -> list[int]:
-    found = edges[np.searchsorted(edges, low) : np.searchsorted(edges, high, "right")]
-    return [int(at) for at in found[:_FINEST]]
+    within = edges[np.searchsorted(edges, low) : np.searchsorted(edges, high, "right")]
+    return [int(edge) for edge in within[:_MAX_BOUNDARIES]]
 
 
 def _sources(axis: AxisPlan, low: int, high: int) -> Iterator[tuple[int, int]]:
-    """Yield where the blocks of the source begin and end that lie in a stretch."""
+    """Yield the begin and end of the source blocks that overlap an interval."""
     edges = axis.source_edges
     first = max(int(np.searchsorted(edges, low, "right")) - 1, 0)
-    found = edges[first : int(np.searchsorted(edges, high)) + 1]
-    # More than can be drawn: some of them look the same.
-    return pairwise(found[:: max(len(found) // _FINEST, 1)].tolist())
+    within = edges[first : int(np.searchsorted(edges, high)) + 1]
+    # Thinned out, if there are more than can be told apart.
+    return pairwise(within[:: max(len(within) // _MAX_BOUNDARIES, 1)].tolist())
 
 
 def shown(axis: AxisPlan) -> list[int]:
-    """Return the units that are drawn: all, or those around what is written, or some of these."""
-    if axis.last < _MOST:
+    """Return the units that are drawn: all, those around the written ones, or a selection."""
+    if axis.last < _MAX_UNITS:
         return list(range(axis.last + 1))
     first, last = (axis.met[0], axis.met[-1]) if axis.met else (0, 0)
     low, high = max(first - 1, 0), min(last + 1, axis.last)
-    if high - low < _MOST:
+    if high - low < _MAX_UNITS:
         return list(range(low, high + 1))
-    found = {low, first, first + 1, last - 1, last, high}
+    selected = {low, first, first + 1, last - 1, last, high}
     for unit in _candidates(axis, first):
-        if len(found) >= _SOME:
+        if len(selected) >= _SELECTED_UNITS:
             break
         if low <= unit <= high:
-            found.add(unit)
-    # Where one alone is left out, it may as well be drawn.
-    return sorted(found | {unit + 1 for unit in found if unit + 2 in found})
+            selected.add(unit)
+    # A gap of a single unit is filled.
+    return sorted(selected | {unit + 1 for unit in selected if unit + 2 in selected})
 
 
 def _candidates(axis: AxisPlan, first: int) -> Iterator[int]:
-    """Yield units that are worth to be drawn: where blocks meet, and then from the first on."""
-    for edge in axis.block_edges[1 : _MOST + 1].tolist():
+    """Yield the units that are most worth drawing: at block boundaries, then the first ones."""
+    for edge in axis.block_edges[1 : _MAX_UNITS + 1].tolist():
         if edge < axis.stop:
             number = axis.number(edge)
             yield from range(number - 2, number + 2)
-    yield from range(first, first + _MOST)
+    yield from range(first, first + _MAX_UNITS)
 
 
-def cells(
-    drawn: Drawn, strips: Sequence[Strip], axes: Sequence[AxisPlan], look: Callable[[Index], Unit]
+def _cells(
+    projection: Projection,
+    strips: Sequence[Strip],
+    axes: Sequence[AxisPlan],
+    look_up: Callable[[Index], Unit],
 ) -> dict[tuple[int, int], Cell]:
-    """Return the units of a picture that something is written to."""
+    """Return the drawn units that are written."""
     if not all(axis.met for axis in axes):
         return {}
-    found = {}
+    cells = {}
     numbers = [
         [slot.unit for slot in strip.slots if slot.unit is not None and slot.unit in axes[i].met]
-        for strip, i in zip(strips, drawn.axes, strict=True)
+        for strip, i in zip(strips, projection.axes, strict=True)
     ]
     for place in product(*numbers):
-        index = list(drawn.at)
-        for axis, number in zip(drawn.axes, place, strict=True):
+        index = list(projection.position)
+        for axis, number in zip(projection.axes, place, strict=True):
             index[axis] = number
-        unit = look(tuple(index))
-        owner = tuple(unit.owner[axis] for axis in drawn.axes)
+        unit = look_up(tuple(index))
+        owner = tuple(unit.owner[axis] for axis in projection.axes)
         title = f"unit {unit.index}, task {unit.owner}: {unit.kind}, {unit.why}"
         label = ", ".join(map(str, unit.owner))
-        found[_pair(place)] = Cell(_pair(owner), unit.kind, label, title)
-    return found
+        cells[_pair(place)] = Cell(_pair(owner), unit.kind, label, title)
+    return cells
 
 
-def _pair(found: Sequence[int]) -> tuple[int, int]:
-    """Return numbers along the axis down and the axis across; 0 where there is none."""
-    down, across = [0, 0, *found][-2:]
+def _pair(numbers: Sequence[int]) -> tuple[int, int]:
+    """Return the numbers along the vertical and the horizontal axis; 0 for a missing axis."""
+    down, across = [0, 0, *numbers][-2:]
     return down, across

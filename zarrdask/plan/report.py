@@ -1,4 +1,4 @@
-"""What a plan to rewrite an array says of itself: in words, and as drawings."""
+"""The text and the drawings of a plan to rewrite an array."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,28 +14,28 @@ from zarrdask.display.svg import html, svg
 from zarrdask.display.words import byte_size, counted
 from zarrdask.errors import MetadataError
 from zarrdask.plan.axis import AxisPlan
+from zarrdask.plan.drawing import draw
 from zarrdask.plan.regions import edges_within
 from zarrdask.plan.strategies import Costs, Grids, Scheme, Stage
-from zarrdask.plan.write import WritePlan
 
-#: Characters in a line of text.
-_WIDTH = 100
-#: Of longer axes no drawing is made: chunks, or regions.
-_MOST = 200_000
+#: The largest number of characters in a line of text.
+_LINE_WIDTH = 100
+#: The largest number of chunks or regions along an axis of which a drawing is made.
+_MAX_DRAWN = 200_000
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """A plan that prints, and draws itself.
+    """A plan that prints itself as text and displays itself as drawings.
 
     Attributes
     ----------
     grids : Grids
-        What is rewritten into what.
+        The source and the target.
     costs : Costs
-        What it was reckoned with.
+        The resources and costs that the plan was made for.
     schemes : tuple of Scheme
-        The ways that there are, the best first: that is taken.
+        The possible strategies, the chosen one first, the others by their costs.
     """
 
     grids: Grids
@@ -44,50 +44,51 @@ class Report:
 
     @property
     def scheme(self) -> Scheme:
-        """The way that is taken."""
+        """The chosen strategy."""
         return self.schemes[0]
 
-    def by(self, way: str) -> Self:
-        """Return the plan that goes another of the ways that there are.
+    def by(self, strategy: str) -> Self:
+        """Return the same plan with another of the possible strategies.
 
         Parameters
         ----------
-        way : str
-            Its name, as `schemes` has it: such as "two passes".
+        strategy : str
+            The name of one of `schemes`, such as "two passes".
 
         Raises
         ------
         MetadataError
-            If there is none of that name.
+            If no strategy has this name.
         """
         names = [scheme.name for scheme in self.schemes]
-        if way not in names:
-            raise MetadataError("no such way", key="way", found=way, expected=", ".join(names))
-        chosen = self.schemes[names.index(way)]
+        if strategy not in names:
+            raise MetadataError(
+                "this strategy is unknown, or impossible for this plan",
+                key="strategy",
+                found=strategy,
+                expected=", ".join(names),
+            )
+        chosen = self.schemes[names.index(strategy)]
         others = (scheme for scheme in self.schemes if scheme is not chosen)
         return replace(self, schemes=(chosen, *others))
 
     @property
     def peak(self) -> int:
-        """The most bytes that a process holds."""
+        """The largest number of bytes that a process holds at a time."""
         return self.scheme.peak
 
     @property
     def tasks(self) -> int:
-        """How many there are."""
+        """The number of tasks."""
         return self.scheme.tasks
 
     @property
     def units(self) -> int:
-        """How many stored units are written."""
-        return self._count("target")
-
-    def _count(self, grid: str) -> int:
-        axes = zip(getattr(self.grids, grid), self.grids.shape, strict=True)
-        return prod(len(edges_within(axis, n)) - 1 for axis, n in axes)
+        """The number of stored units that are written."""
+        return _count(self.grids, "target")
 
     # ----------------------------------------------------------------------------------------
-    # In words
+    # Text
 
     def __repr__(self) -> str:
         tasks = counted(self.tasks, "task")
@@ -95,72 +96,79 @@ class Report:
 
     def __str__(self) -> str:
         facts = list(self.facts())
-        wide = max(len(name) for name, _ in facts) + 2
+        width = max(len(name) for name, _ in facts) + 2
         return "\n".join(
-            fill(text, _WIDTH, initial_indent=name.ljust(wide), subsequent_indent=" " * wide)
+            fill(text, _LINE_WIDTH, initial_indent=name.ljust(width), subsequent_indent=" " * width)
             for name, text in facts
         )
 
     def facts(self) -> Iterator[tuple[str, str]]:
-        """Yield what there is to know, by name."""
+        """Yield the lines of the text: a name and a description each."""
         grids, scheme = self.grids, self.scheme
         yield "array", f"{grids.shape}, {byte_size(grids.nbytes)}"
-        pieces, units = counted(self._count("source"), "piece"), counted(self.units, "unit")
+        pieces, units = counted(_count(grids, "source"), "piece"), counted(self.units, "unit")
         before, after = _shape(grids.longest("source")), _shape(grids.longest("target"))
         yield "chunks", f"{pieces} of {before} become {units} of {after}"
-        yield "way", f"{scheme.name}: {self._numbers(scheme)}"
-        yield "why", "; ".join(self._why())
+        yield "strategy", f"{scheme.name}; {self._io(scheme)}"
+        if reasons := list(self._reasons()):
+            yield "reason", "; ".join(reasons)
         yield from self._before()
         if scheme.exchange is not None:
-            handed = scheme.exchange
-            boxes = f"{handed.boxes.size} of {_shape(handed.boxes.longest)}"
-            pieces = f"{byte_size(handed.nbytes)} in {counted(handed.pieces, 'piece')}"
-            yield "boxes", f"{boxes}, one after another; workers hand each other {pieces}"
-        for at, stage in enumerate(scheme.stages, 1):
-            yield f"pass {at}", _stage(stage)
+            exchange = scheme.exchange
+            boxes = f"{exchange.boxes.size} of {_shape(exchange.boxes.longest)}"
+            handed = f"{byte_size(exchange.nbytes)} in {counted(exchange.pieces, 'piece')}"
+            yield "boxes", f"{boxes}, one after another; workers exchange {handed}"
+        for number, stage in enumerate(scheme.stages, 1):
+            yield f"pass {number}", "; ".join(_describe(stage))
         at_once = max(stage.at_once for stage in scheme.stages)
-        tasks = "one task" if at_once == 1 else f"{at_once} tasks"
-        memory = (
-            f"at most {byte_size(scheme.peak)} of {byte_size(self.costs.memory)} in each process"
+        peak, limit = byte_size(scheme.peak), byte_size(self.costs.memory)
+        yield (
+            "memory",
+            f"up to {peak} of {limit} per process, for {counted(at_once, 'task')} at a time",
         )
-        yield "memory", f"{memory}, which does {tasks} at a time"
 
     def _before(self) -> Iterator[tuple[str, str]]:
-        """Yield what is to be said of what comes before the first pass."""
+        """Yield further lines, which stand before those of the passes."""
         return iter(())
 
-    def _numbers(self, scheme: Scheme) -> str:
+    def _io(self, scheme: Scheme) -> str:
         times = scheme.moved / max(self.grids.nbytes, 1)
-        return (
-            f"{byte_size(scheme.moved)} read and written, {times:.3g} times the array, "
-            f"by {counted(scheme.requests, 'request')}"
-        )
+        requests = counted(scheme.requests, "request")
+        return f"I/O {byte_size(scheme.moved)} ({times:.1f}x the array), {requests}"
 
-    def _why(self) -> Iterator[str]:
-        best = self.scheme
-        if best.stages[0].moves:
-            yield "the encoded bytes are the same in both"
-        elif best.stages[0].reads == "blocks":
+    def _reasons(self) -> Iterator[str]:
+        chosen = self.scheme
+        if chosen.stages[0].moves:
+            yield "source and target have the same encoded bytes"
+        elif chosen.stages[0].reads == "blocks":
             yield "each unit lies in one block"
-        elif best.moved <= 2 * self.grids.nbytes:
-            yield "every byte is read and written once, nothing can be less"
+        elif chosen.moved <= 2 * self.grids.nbytes:
+            yield "every byte is read once and written once, which is the minimum"
         for other in self.schemes[1:]:
-            times = other.cost / max(best.cost, 1)
-            yield f"{other.name} would cost {times:.3g} times as much ({self._numbers(other)})"
-        if len(self.schemes) == 1 and best.moved > 2 * self.grids.nbytes:
+            times = other.cost / max(chosen.cost, 1)
+            yield f"{other.name} would cost {times:.3g}x as much ({self._io(other)})"
+        if len(self.schemes) == 1 and chosen.moved > 2 * self.grids.nbytes:
             yield (
                 "two passes need more memory"
                 if self.costs.packs
-                else "values of no fixed size can't be packed"
+                else "values of variable size can't be packed for two passes"
             )
 
     # ----------------------------------------------------------------------------------------
-    # As drawings
+    # Drawings
 
     def svg(self, stage: int = -1) -> str:
-        """Return a drawing of a pass, by default the last.
+        """Return a drawing of a pass: what it writes, in the colours of its tasks, and reads.
 
-        It shows what is stored, in the colours of the tasks that do it, and what they read.
+        Parameters
+        ----------
+        stage : int, default -1
+            The number of the pass, from 0; negative numbers count from the last pass.
+
+        Returns
+        -------
+        str
+            An SVG document.
         """
         return svg(self.picture(stage))
 
@@ -170,75 +178,70 @@ class Report:
             f'<td style="text-align: left">{escape(text)}</td></tr>'
             for name, text in self.facts()
         )
-        drawn = "".join(
-            html(self.picture(at)) for at in range(len(self.scheme.stages)) if self._can_draw(at)
-        )
-        return f"<table>{rows}</table>{drawn}"
+        numbers = filter(self._can_draw, range(len(self.scheme.stages)))
+        drawings = "".join(html(self.picture(number)) for number in numbers)
+        return f"<table>{rows}</table>{drawings}"
 
-    def _can_draw(self, stage: int) -> bool:
-        read, written = self._ends(stage)
-        owned = self.scheme.stages[stage].regions.edges
-        return max(map(len, (*read, *written, *owned)), default=0) < _MOST
+    def _can_draw(self, number: int) -> bool:
+        read, written = self._boundaries(number)
+        owned = self.scheme.stages[number].regions.edges
+        return max(map(len, (*read, *written, *owned)), default=0) < _MAX_DRAWN
 
-    def _ends(self, stage: int) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
-        """Return the boundaries of what a pass reads, and of what it writes."""
-        stages, at = self.scheme.stages, range(len(self.scheme.stages))[stage]
-        one, other = (
+    def _boundaries(self, number: int) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+        """Return the boundaries of the values that a pass reads, and of those that it writes."""
+        stages = self.scheme.stages
+        source, target = (
             tuple(map(edges_within, axes, self.grids.shape))
             for axes in (self.grids.source, self.grids.target)
         )
         return (
-            stages[at - 1].regions.edges if at else one,
-            _pieces(*stages[at : at + 2]) if at + 1 < len(stages) else other,
+            stages[number - 1].regions.edges if number else source,
+            _pieces(*stages[number : number + 2]) if number + 1 < len(stages) else target,
         )
 
     def picture(self, stage: int = -1) -> Picture:
-        """Return what `svg` draws."""
-        at = range(len(self.scheme.stages))[stage]
-        what = self.scheme.stages[at]
-        axes = tuple(
-            AxisPlan(_lengths(read), _lengths(owned), written, n, 0)
-            for read, owned, written, n in zip(
-                self._ends(at)[0],
-                what.regions.edges,
-                self._ends(at)[1],
-                self.grids.shape,
-                strict=True,
+        """Return the content of the drawing of a pass; see `svg`."""
+        stages = self.scheme.stages
+        number = range(len(stages))[stage]
+        drawn, (read, written) = stages[number], self._boundaries(number)
+        axes = [
+            AxisPlan(_lengths(blocks), _lengths(owned), units, size, 0)
+            for blocks, owned, units, size in zip(
+                read, drawn.regions.edges, written, self.grids.shape, strict=True
             )
-        )
-        names = tuple(f"axis {i}" for i in range(len(axes)))
-        item = np.dtype(("V", self.grids.itemsize))
-        plan = WritePlan(axes, item, item, names, _read(what))
-        found = plan.picture()
-        kinds = tuple((kind, text) for kind, text in found.legend if kind in ("whole", "merged"))
-        return replace(
-            found,
-            title=f"pass {at + 1} of {len(self.scheme.stages)}: {self.grids.shape}",
-            legend=(
-                *((kind, text.replace("Dask block", _read(what))) for kind, text in kinds),
-                ("block", "regions, one task each"),
-                ("source", f"{_read(what)}s that are read"),
-            ),
-            notes=(*_stage(what).split("; "), *found.notes[3:]),
+        ]
+        names = [f"axis {i}" for i in range(len(axes))]
+        source_name = _SOURCE_NAMES[drawn.reads]
+        picture = draw(axes, names, source_name)
+        legend = ("block", "regions, one task each"), ("source", f"{source_name}s that are read")
+        return picture.with_text(
+            title=f"pass {number + 1} of {len(stages)}: {self.grids.shape}",
+            legend=(*picture.legend, *legend),
+            notes=(*_describe(drawn), *picture.notes),
         )
 
 
-def _pieces(stage: Stage, after: Stage) -> tuple[np.ndarray, ...]:
-    """Return the boundaries of what a pass packs: its regions, cut where the next one's end."""
-    return tuple(map(np.union1d, stage.regions.edges, after.regions.edges))
+#: The names of the blocks that a pass reads.
+_SOURCE_NAMES = {
+    "source": "chunk",
+    "packed": "packed region",
+    "held": "kept region",
+    "blocks": "Dask block",
+}
 
 
-def _read(stage: Stage) -> str:
-    return {
-        "source": "chunk",
-        "packed": "packed region",
-        "held": "kept region",
-        "blocks": "Dask block",
-    }[stage.reads]
+def _count(grids: Grids, name: str) -> int:
+    axes = zip(getattr(grids, name), grids.shape, strict=True)
+    return prod(len(edges_within(axis, size)) - 1 for axis, size in axes)
+
+
+def _pieces(stage: Stage, following: Stage) -> tuple[np.ndarray, ...]:
+    """Return the boundaries of the packed pieces between two passes."""
+    return tuple(map(np.union1d, stage.regions.edges, following.regions.edges))
 
 
 def _lengths(edges: np.ndarray) -> tuple[int, ...]:
-    # An axis without elements has one block, without any, for Dask.
+    # As in Dask, an axis without elements has one block of length 0.
     return tuple(np.diff(edges).tolist()) or (0,)
 
 
@@ -246,21 +249,24 @@ def _shape(lengths: tuple[int, ...]) -> str:
     return " x ".join(map(str, lengths)) or "1"
 
 
-def _stage(stage: Stage) -> str:
-    tasks = f"{counted(stage.tasks, 'task')} of {_shape(stage.regions.longest)}"
+def _describe(stage: Stage) -> tuple[str, str, str]:
+    """Return the tasks of a pass, its reads and writes, and its memory, as text."""
     read, written = f" ({byte_size(stage.bytes_read)})", f" ({byte_size(stage.bytes_written)})"
     source = {
         "source": f"read chunks{read}",
         "packed": f"read packed pieces{read}",
-        "held": "ask workers for pieces",
+        "held": "fetch pieces from other workers",
         "blocks": f"take blocks{read}",
     }[stage.reads]
     target = {
         "packed": f"pack pieces{written}",
-        "held": "keep pieces",
+        "held": "keep pieces in memory",
         "target": f"write units{written}",
     }[stage.writes]
     if stage.moves:
         source, target = f"read encoded bytes{read}", f"write them{written}"
-    requests, peak = counted(stage.requests, "request"), byte_size(stage.peak)
-    return f"{tasks}; {source}, {target} by {requests}; at most {peak} a task"
+    return (
+        f"{counted(stage.tasks, 'task')} of {_shape(stage.regions.longest)}",
+        f"{source}, {target}; {counted(stage.requests, 'request')}",
+        f"up to {byte_size(stage.peak)} per task",
+    )

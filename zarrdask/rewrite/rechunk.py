@@ -14,7 +14,7 @@ from zarrdask.execution.executor import workers
 from zarrdask.graph.dependencies import reads
 from zarrdask.graph.placement import chunk_options, find_region
 from zarrdask.graph.read import stored_type
-from zarrdask.graph.write_job import known
+from zarrdask.graph.write_job import as_dask_array
 from zarrdask.grids.base import Axis, Shape
 from zarrdask.hierarchy.create import check_creation
 from zarrdask.hierarchy.find import find_node
@@ -141,7 +141,7 @@ def rechunk(
     store, path = locate_node(target, None, target_options)
     if isinstance(target, Array | Group):
         target.check_writable()
-    blocks = known(source) if isinstance(source, da.Array) else None
+    blocks = as_dask_array(source) if isinstance(source, da.Array) else None
     if blocks is not None and append is None and source_region is None:
         return _of_blocks(blocks, store, path, wanted)
     if blocks is not None:

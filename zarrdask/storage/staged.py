@@ -3,6 +3,7 @@
 import ctypes
 import os
 import shutil
+import sys
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -64,7 +65,11 @@ def replace_directory(new: str, old: str) -> None:
     elif not _exchanged(new, old):
         aside = beside(new)
         os.rename(old, aside)
-        os.rename(new, old)
+        try:
+            os.rename(new, old)
+        except OSError:
+            os.rename(aside, old)
+            raise
     remove_directory(aside)
 
 
@@ -98,4 +103,6 @@ def _exchanged(new: str, old: str) -> bool:
 
 @cache
 def _renameat2() -> Any:
+    if sys.platform != "linux":
+        return None  # Windows has no library of the process itself either.
     return getattr(ctypes.CDLL(None), "renameat2", None)
