@@ -13,7 +13,7 @@ from distributed import Client
 
 import zarrdask
 from tests.graph.cases import explained, same
-from tests.graph.rewrites import rewrite, smallest
+from tests.rewrite.rewrites import rewrite, smallest
 from zarrdask.plan.rechunk import schemes
 from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.local import LocalStore
@@ -953,6 +953,6 @@ def test_a_dask_array_that_reads_the_target_is_refused(tmp_path):
     array = zarrdask.create_array(tmp_path / "a", shape=(6, 6), dtype="i4", chunks=2)
     array[...] = 7
     x = zarrdask.from_zarr(tmp_path / "a") + 1
-    with pytest.raises(zarrdask.errors.NodeExistsError, match="computed from what is there"):
+    with pytest.raises(zarrdask.errors.NodeExistsError, match="reads the array that would be"):
         zarrdask.rechunk(x, tmp_path / "a", chunks=(3, 3), overwrite=True)
     assert (zarrdask.open_array(tmp_path / "a")[...] == 7).all()

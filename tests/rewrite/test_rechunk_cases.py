@@ -20,7 +20,7 @@ from benchmarks.rechunkers import (
     spaced,
 )
 
-PAGE = Path(__file__).parents[1] / "docs" / "rechunking.md"
+PAGE = Path(__file__).parents[2] / "docs" / "rechunking.md"
 
 
 @pytest.mark.parametrize("printed", [table, clusters])

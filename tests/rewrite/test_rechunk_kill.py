@@ -16,8 +16,8 @@ import pytest
 from distributed import Client, LocalCluster
 
 import zarrdask
-from tests.graph import rechunker
 from tests.graph.test_kill import PATIENCE, Slow, kill_one, stamps, wait_for_files
+from tests.rewrite import rechunker
 from zarrdask.plan.shuffle import exchanges
 
 pytestmark = pytest.mark.stress
@@ -34,7 +34,7 @@ BESIDES = 16
 def processes():
     """Where processes come from, that have everything imported."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.graph.rechunker", "dask.array", "fsspec"])
+    context.set_forkserver_preload(["tests.rewrite.rechunker", "dask.array", "fsspec"])
     return context
 
 
