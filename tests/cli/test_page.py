@@ -41,7 +41,7 @@ def test_what_is_shown_is_printed(tmp_path, monkeypatch, capsys):
     assert {c.split()[1] for c in re.findall(r"^\$ (.*)", PAGE, re.MULTILINE)} == {*app.COMMANDS}
 
 
-@pytest.mark.parametrize("code", [app.FINE, app.FAILED, app.USAGE, app.INTERRUPTED])
+@pytest.mark.parametrize("code", [app.SUCCESS, app.FAILED, app.USAGE, app.INTERRUPTED])
 def test_each_exit_code_is_documented(code):
     assert f"\n| {code} | " in PAGE
 

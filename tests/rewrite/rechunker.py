@@ -59,7 +59,7 @@ def rewrite_on(address, place, target):
         plan(place, target, "in the cluster").execute(client, progress=False)
 
 
-_GIVE = ExchangeMember.give
+_WRITE = ExchangeMember.write
 
 
 def hesitate(seconds=0.5):
@@ -67,9 +67,9 @@ def hesitate(seconds=0.5):
 
     def slow(self, *args):
         time.sleep(seconds)
-        return _GIVE(self, *args)
+        return _WRITE(self, *args)
 
-    ExchangeMember.give = slow
+    ExchangeMember.write = slow
 
 
 def megabytes(what):
