@@ -219,7 +219,7 @@ def test_storage_options_reach_the_store(capsys):
 
 
 def test_lengths():
-    numbers = options.Numbers()
+    numbers = options.Lengths()
     assert numbers.convert("256,64", None, None) == (256, 64)
     assert numbers.convert("(256, 64)", None, None) == (256, 64)
     assert options.one_or_all((4,)) == 4
@@ -229,13 +229,13 @@ def test_lengths():
 
 def test_changes_as_they_are_given():
     found = {"compressors": ("zstd", '{"name": "crc32c"}'), "fill_value": "NaN", "dtype": None}
-    assert options.given(found | {"fill_value": "1.5"}) == {
+    assert options.parse_changes(found | {"fill_value": "1.5"}) == {
         "compressors": ["zstd", {"name": "crc32c"}],
         "fill_value": 1.5,
     }
-    assert options.given({"compressors": ("none",)}) == {"compressors": []}
-    assert options.given({"compressors": ()}) == {}
+    assert options.parse_changes({"compressors": ("none",)}) == {"compressors": []}
+    assert options.parse_changes({"compressors": ()}) == {}
 
 
 def test_a_fill_value_of_null_leaves_it_open():
-    assert options.given({"fill_value": "null"}) == {"fill_value": zarrdask.NO_FILL_VALUE}
+    assert options.parse_changes({"fill_value": "null"}) == {"fill_value": zarrdask.NO_FILL_VALUE}

@@ -41,16 +41,16 @@ def test_what_is_shown_is_printed(tmp_path, monkeypatch, capsys):
     assert {c.split()[1] for c in re.findall(r"^\$ (.*)", PAGE, re.MULTILINE)} == {*app.COMMANDS}
 
 
-@pytest.mark.parametrize("code", [app.FINE, app.FAILED, app.USAGE, app.INTERRUPTED])
+@pytest.mark.parametrize("code", [app.SUCCESS, app.FAILED, app.USAGE, app.INTERRUPTED])
 def test_each_exit_code_is_documented(code):
     assert f"\n| {code} | " in PAGE
 
 
 def test_the_kinds_of_problems_are_documented():
-    from zarrdask.verification.report import FAILING, FAILING_STRICT
+    from zarrdask.verification.report import FAILING_KINDS, STRICT_FAILING_KINDS
 
     page = (ROOT / "docs" / "verifying.md").read_text()
     rows = dict(re.findall(r"^\| (`.*`) \| .* \| (.*) \|$", page, re.MULTILINE))
-    assert {name.strip("`") for name, fails in rows.items() if fails == "yes"} == {*FAILING}
+    assert {name.strip("`") for name, fails in rows.items() if fails == "yes"} == {*FAILING_KINDS}
     strict = {name.strip("`") for name, fails in rows.items() if "strict" in fails}
-    assert strict == {*FAILING_STRICT}
+    assert strict == {*STRICT_FAILING_KINDS}

@@ -12,7 +12,7 @@ from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.losses import group_losses, losses
 from zarrdask.metadata.model import GroupMetadata
 from zarrdask.metadata.options import ArrayOptions
-from zarrdask.rewrite.move import way_between
+from zarrdask.rewrite.move import encoded_transfer
 
 FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")
 
@@ -37,7 +37,7 @@ class TestCodecs:
         before = new(2, compressors=name, separator="/")
         after = convert(before, zarr_format=zarr_format)
         assert names(after) == ["bytes", name]
-        assert way_between(before, after) == "units"
+        assert encoded_transfer(before, after) == "units"
         assert convert(after, zarr_format=2) == before
 
     def test_what_only_numcodecs_has_goes_by_its_name(self):
@@ -69,16 +69,16 @@ class TestCodecs:
         after = convert(before, zarr_format=3)
         assert names(after) == ["numcodecs.delta", "bytes", "zstd"]
         assert document(after)[1]["configuration"] == {"endian": "big"}
-        assert way_between(before, after) == "units"
+        assert encoded_transfer(before, after) == "units"
         back = convert(after, zarr_format=2)
         assert names(back) == ["bytes", "delta", "zstd"]
-        assert way_between(after, back) == "units"
+        assert encoded_transfer(after, back) == "units"
 
     def test_filters_of_bytes_come_after_them(self):
         before = new(2, filters=[{"id": "shuffle", "elementsize": 4}, {"id": "crc32c"}])
         after = convert(before, zarr_format=3)
         assert names(after) == ["bytes", "numcodecs.shuffle", "crc32c", "zstd"]
-        assert way_between(before, after) == "units"
+        assert encoded_transfer(before, after) == "units"
 
     def test_a_filter_of_elements_that_follows_one_of_bytes_has_no_equivalent(self):
         filters = [{"id": "shuffle", "elementsize": 4}, {"id": "delta", "dtype": "|u1"}]
@@ -94,7 +94,7 @@ class TestCodecs:
         before = new(2, filters=[{"id": "delta", "dtype": "<i4"}])
         with pytest.raises(UnsupportedError, match="delta"):
             convert(before, zarr_format="v3-draft")
-        assert way_between(before, convert(before, zarr_format="v3-draft-protocol")) == "units"
+        assert encoded_transfer(before, convert(before, zarr_format="v3-draft-protocol")) == "units"
 
     def test_others_can_be_asked_for(self):
         after = convert(new(dtype="bool", codecs=["packbits"]), zarr_format=2, compressors="gzip")
@@ -144,13 +144,13 @@ class TestElements:
         before = new(dtype="string", fill_value="none")
         after = convert(before, zarr_format=2)
         assert (after.dtype, after.fill_value, names(after)[0]) == (object, "none", "vlen-utf8")
-        assert way_between(before, after) == "units"
+        assert encoded_transfer(before, after) == "units"
 
     def test_fields_of_both_byte_orders_get_one(self):
         before = new(2, dtype=[("a", "<i2"), ("b", ">f4")], compressors=())
         after = convert(before, zarr_format=3)
         assert document(after) == [{"name": "bytes", "configuration": {"endian": "little"}}]
-        assert way_between(before, after) is None
+        assert encoded_transfer(before, after) is None
         assert losses(before, after) == ("the byte order of the fields is the same for all now",)
 
     @pytest.mark.parametrize("dtype", ["i4", object])
@@ -179,7 +179,7 @@ class TestElements:
         before = new(dtype="f4", fill_value=nan)
         after = convert(before, zarr_format=zarr_format)
         assert np.asarray(after.fill_value).tobytes() == nan.tobytes()
-        assert way_between(before, after) == "units"
+        assert encoded_transfer(before, after) == "units"
 
     @pytest.mark.parametrize("zarr_format", [2, "v3-draft-protocol"])
     def test_where_the_format_has_one_nan_only_absent_chunks_are_another_value(self, zarr_format):
@@ -187,7 +187,7 @@ class TestElements:
         before = new(dtype="f4", fill_value=nan)
         after = convert(before, zarr_format=zarr_format)
         assert np.isnan(after.fill_value)
-        assert way_between(before, after) is None
+        assert encoded_transfer(before, after) is None
 
     def test_another_type_is_another_size_for_blosc(self):
         after = convert(new(compressors="blosc"), dtype="f8")
@@ -236,7 +236,7 @@ class TestUnits:
         after = convert(before, zarr_format=2)
         assert after.chunk_shape == (2, 4)
         assert names(after) == ["transpose", "bytes"]
-        assert way_between(before, after) == "inner"
+        assert encoded_transfer(before, after) == "inner"
 
     def test_shards_of_the_draft_have_its_index(self):
         before = new(shards=(4, 8))
@@ -244,8 +244,8 @@ class TestUnits:
         assert after.shard.codec.index_codecs == (after.shard.codec.index_codecs[0],)
         plain = new(shards=(4, 8), codecs=["gzip"])
         draft = convert(plain, zarr_format="v3-draft")
-        assert way_between(plain, draft) == "inner"
-        assert way_between(draft, convert(draft, zarr_format=3)) == "units"
+        assert encoded_transfer(plain, draft) == "inner"
+        assert encoded_transfer(draft, convert(draft, zarr_format=3)) == "units"
 
     def test_shards_come_and_go(self):
         plain, sharded = new(), new(shards=(4, 8))
@@ -273,7 +273,7 @@ class TestUnits:
             return metadata.chunk_shape, shards.chunk_shape, within.chunk_shape
 
         before = convert(nested, zarr_format=zarr_format)
-        assert way_between(nested, before) == "units"
+        assert encoded_transfer(nested, before) == "units"
         assert lengths(convert(before, chunks=(8, 8), shards=(16, 16))) == (
             (16, 16),
             (8, 8),
@@ -374,7 +374,7 @@ def test_bytes_stay_the_same_wherever_the_format_has_the_codec(source, target, d
     before = convert(new(2, dtype=dtype, compressors=codec, order=order), zarr_format=source)
     after = convert(before, zarr_format=target)
     assert after.zarr_format == target
-    assert way_between(before, after) == "units"
+    assert encoded_transfer(before, after) == "units"
     values = np.arange(48).reshape(6, 8).astype("u1").astype(before.dtype.str.replace("V", "S"))
     values = values.astype(before.dtype)
     chunk = np.ascontiguousarray(values[:2, :4])

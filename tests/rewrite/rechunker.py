@@ -13,7 +13,7 @@ import zarrdask
 from zarrdask.hierarchy import journal
 from zarrdask.plan.rechunk import schemes
 from zarrdask.plan.shuffle import exchanges
-from zarrdask.rewrite.exchange import Member
+from zarrdask.rewrite.exchange import ExchangeMember
 from zarrdask.storage.local import LocalStore
 
 SHAPE = (40, 48)
@@ -59,7 +59,7 @@ def rewrite_on(address, place, target):
         plan(place, target, "in the cluster").execute(client, progress=False)
 
 
-_GIVE = Member.give
+_WRITE = ExchangeMember.write
 
 
 def hesitate(seconds=0.5):
@@ -67,9 +67,9 @@ def hesitate(seconds=0.5):
 
     def slow(self, *args):
         time.sleep(seconds)
-        return _GIVE(self, *args)
+        return _WRITE(self, *args)
 
-    Member.give = slow
+    ExchangeMember.write = slow
 
 
 def megabytes(what):

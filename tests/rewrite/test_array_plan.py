@@ -34,11 +34,11 @@ def cut_short(plan, monkeypatch, tasks=3):
     """Execute a plan, but for what comes after some tasks."""
     done, call = [], Pass.__call__
 
-    def some(self, number, *counter):
+    def some(self, number, *count):
         if len(done) == tasks:
             raise CutShort
         done.append(number)
-        return call(self, number, *counter)
+        return call(self, number, *count)
 
     with monkeypatch.context() as patch:
         patch.setattr(Pass, "__call__", some)

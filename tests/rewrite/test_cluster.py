@@ -17,7 +17,7 @@ from tests.rewrite.test_rechunk import quietly, stored
 from zarrdask.execution import progress
 from zarrdask.plan.shuffle import exchanges
 from zarrdask.rewrite import cluster
-from zarrdask.rewrite.cluster import ActingMember
+from zarrdask.rewrite.cluster import MemberActor
 from zarrdask.storage.local import LocalStore
 
 RECORD = np.dtype([("a", "<i2"), ("b", "<f4")])
@@ -55,7 +55,7 @@ def as_task(place):
 
 
 def members():
-    return sum(isinstance(each, ActingMember) for each in gc.get_objects())
+    return sum(isinstance(each, MemberActor) for each in gc.get_objects())
 
 
 def test_rows_become_columns_box_by_box(client, columns, tmp_path):
@@ -124,7 +124,7 @@ def test_without_a_cluster_it_is_refused(columns, scheduler):
 
 
 def test_fewer_workers_than_planned_are_refused(client, columns, monkeypatch):
-    monkeypatch.setattr(cluster, "_COME", 0.1)
+    monkeypatch.setattr(cluster, "_REPLACEMENT_SECONDS", 0.1)
     plan = columns()
     plan = replace(plan, costs=plan.costs._replace(processes=3))
     with pytest.raises(zarrdask.errors.StoreError, match=r"fewer workers.*found 2.*expected 3"):
@@ -226,7 +226,7 @@ def at_full_speed():
 
 def test_nothing_is_stored_after_an_error(client, columns, tmp_path, monkeypatch):
     """Another member may write meanwhile: it has ended when the error comes."""
-    monkeypatch.setattr(cluster, "_LOOK", 0.01)
+    monkeypatch.setattr(cluster, "_POLL_SECONDS", 0.01)
     plan, place = columns(), tmp_path / "b"
     assert plan.scheme.stages[1].tasks > 2 * 3
     (place / "c/0/3").mkdir(parents=True)

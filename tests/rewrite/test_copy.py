@@ -95,7 +95,7 @@ class TestArrays:
         assert (found.zarr_format, dict(found.attrs)) == (target, {"a": 1})
         np.testing.assert_array_equal(found[...], VALUES)
         [copied] = report.arrays
-        assert (copied.way, copied.units) == ("moved", 20)
+        assert (copied.method, copied.units) == ("moved", 20)
         assert copied.bytes_read == copied.bytes_written > 0
 
     def test_it_is_the_same_format_if_nobody_says(self, tmp_path):
@@ -114,9 +114,9 @@ class TestArrays:
     def test_shards_that_come_and_go_are_not_decoded(self, tmp_path):
         z = make(tmp_path / "a", shards=(4, 6))
         report = zarrdask.copy(z, tmp_path / "b", shards=False)
-        assert (report.arrays[0].way, report.arrays[0].units) == ("moved within shards", 20)
+        assert (report.arrays[0].method, report.arrays[0].units) == ("moved within shards", 20)
         report = zarrdask.copy(tmp_path / "b", tmp_path / "c", shards=(10, 3))
-        assert (report.arrays[0].way, report.arrays[0].units) == ("moved within shards", 4)
+        assert (report.arrays[0].method, report.arrays[0].units) == ("moved within shards", 4)
         found = zarrdask.open_array(tmp_path / "c")
         assert (found.chunks, found.shards) == ((2, 3), (10, 3))
         np.testing.assert_array_equal(found[...], VALUES)
@@ -160,7 +160,7 @@ class TestArrays:
         z = make(tmp_path / "a")
         report = zarrdask.copy(z, tmp_path / "b", **changes)
         found = zarrdask.open_array(tmp_path / "b")
-        assert report.arrays[0].way == "recoded"
+        assert report.arrays[0].method == "recoded"
         assert report.units == found.nchunks_stored()
         np.testing.assert_array_equal(found[...], VALUES)
 
@@ -216,11 +216,11 @@ class TestHierarchies:
         with pytest.raises(MetadataError, match="no consolidated"):
             zarrdask.open_group(tmp_path / "d", consolidated=True)
 
-    def test_drafts_have_none_which_is_told(self, tmp_path):
+    def test_a_draft_has_no_consolidated_metadata_and_the_report_says_so(self, tmp_path):
         zarrdask.consolidate_metadata(hierarchy(tmp_path / "a"))
         report = zarrdask.copy(tmp_path / "a", tmp_path / "b", zarr_format="v3-draft")
         assert report.notes == (
-            "consolidated metadata are not there: the format, or the store, has none",
+            "no consolidated metadata: the format has none, or the store can't be listed",
         )
 
     def test_groups_of_groups(self, tmp_path):
@@ -371,7 +371,7 @@ class TestInPlace:
         after = {f: f.stat().st_mtime_ns for f in (tmp_path / "a").rglob("*") if f.is_file()}
         assert {f.name for f in set(after) - set(before)} == {"zarr.json"}
         assert {f: after[f] for f in before} == before
-        assert [array.way for array in report.arrays] == ["metadata only"] * 2
+        assert [array.method for array in report.arrays] == ["metadata only"] * 2
         with pytest.warns(zarrdask.errors.ComplianceWarning, match="metadata of two formats"):
             check(zarrdask.open_group(tmp_path / "a", consolidated=False), 3)
         document = json.loads((tmp_path / "a" / "a" / "zarr.json").read_text())
@@ -485,7 +485,7 @@ def test_any_array_in_any_format(data):
     np.testing.assert_array_equal(found[...], values)
     assert (found.zarr_format, found.dtype) == (target, z.dtype)
     if set(changes) <= {"zarr_format", "shards"}:
-        assert report.arrays[0].way != "recoded"
+        assert report.arrays[0].method != "recoded"
 
 
 class TestFailures:
@@ -568,3 +568,31 @@ def test_a_copy_by_threads_needs_no_cluster_to_see_its_stores(cluster_address):
     with Client(cluster_address):
         report = zarrdask.copy(source, {}, scheduler="threads")
     assert report.units == 1
+
+
+class TestDryRun:
+    def test_it_reports_and_writes_nothing(self, tmp_path):
+        source = hierarchy(tmp_path / "a")
+        planned = zarrdask.copy(source, tmp_path / "b", zarr_format=2, dry_run=True)
+        assert not (tmp_path / "b").exists()
+        done = zarrdask.copy(source, tmp_path / "b", zarr_format=2)
+        assert [(a.path, a.method, a.notes) for a in planned.arrays] == [
+            (a.path, a.method, a.notes) for a in done.arrays
+        ]
+        assert (planned.groups, planned.notes) == (done.groups, done.notes)
+        assert all(array.units is None for array in planned.arrays)
+        assert "0 units" not in str(planned)
+
+    def test_it_finds_the_errors_of_a_copy(self, tmp_path):
+        source = hierarchy(tmp_path / "a")
+        zarrdask.create_group(tmp_path / "b", attributes={"k": 1})
+        with pytest.raises(NodeExistsError):
+            zarrdask.copy(source, tmp_path / "b", dry_run=True)
+        zarrdask.copy(source, tmp_path / "b", dry_run=True, overwrite=True)
+        assert dict(zarrdask.open_group(tmp_path / "b").attrs) == {"k": 1}
+
+    def test_in_place(self, tmp_path):
+        z = zarrdask.create_array(tmp_path / "a", shape=4, dtype="i4", zarr_format=2)
+        report = zarrdask.copy(z, in_place=True, remove_v2=True, dry_run=True)
+        assert [array.method for array in report.arrays] == ["metadata only"]
+        assert sorted(p.name for p in (tmp_path / "a").iterdir()) == [".zarray"]

@@ -10,31 +10,31 @@ from hypothesis import strategies as st
 from tests.rewrite.test_passes import cutting, empty, shapes_and_cuts, stored
 from zarrdask.errors import CodecError, StoreError
 from zarrdask.plan.regions import Cutting
-from zarrdask.rewrite.exchange import Exchange, Member
-from zarrdask.rewrite.passes import Stored
+from zarrdask.rewrite.exchange import Exchange, ExchangeMember
+from zarrdask.rewrite.passes import StoredRegion
 
 VALUES = np.arange(1, 12 * 10 + 1, dtype="i4").reshape(12, 10)
 
 
 def exchange(source, target, boxes, reads, units, processes=2, threads=1, slab=40):
     """Return the exchange of whole arrays."""
-    to, dtype = Stored(target.stored, (0,) * target.ndim), target.dtype
+    to, dtype = StoredRegion(target.stored, (0,) * target.ndim), target.dtype
     return Exchange(boxes, reads, units, source, to, dtype, threads, slab, processes)
 
 
 def rewrite(do):
     """Let members do all boxes; return how many units each box has, and who wrote."""
-    members, units = [Member(do) for _ in range(do.processes)], []
+    members, units = [ExchangeMember(do) for _ in range(do.processes)], []
     for box in range(do.regions.size):
         owners = do.owners(box)
         for number, owner in owners.items():
-            members[owner].take(number)
+            members[owner].read(number)
 
         def ask(reader, writer, owners=owners):
             return partial(members[owners[reader]].piece, reader, writer)
 
         writers = do.writers(box)
-        units.append(sum(members[n % do.processes].give(n, ask) for n in writers))
+        units.append(sum(members[n % do.processes].write(n, ask) for n in writers))
         for member in members:
             member.clear()
     return units
@@ -84,9 +84,9 @@ def test_readers_are_shared_out_in_turns():
 
 def test_a_few_pieces_are_asked_for_at_a_time_and_not_all_of_the_same_worker_first():
     target, do = rows_to_columns()
-    member, asked, first = Member(do), [], []
+    member, asked, first = ExchangeMember(do), [], []
     for number in do.readers(0):
-        member.take(number)
+        member.read(number)
 
     def ask(reader, writer):
         asked.append(reader)
@@ -101,28 +101,28 @@ def test_a_few_pieces_are_asked_for_at_a_time_and_not_all_of_the_same_worker_fir
         return wait
 
     for number in do.writers(0):
-        member.give(number, ask)
+        member.write(number, ask)
     np.testing.assert_array_equal(target[...], VALUES)
     assert first == [0, 1, 2, 3, 0]
 
 
 def test_what_is_no_longer_there_is_an_error():
     _, do = rows_to_columns()
-    member = Member(do)
-    member.take(2)
+    member = ExchangeMember(do)
+    member.read(2)
     assert member.piece(2, 4).tobytes() == VALUES[6:9, 8:].tobytes()
-    with pytest.raises(StoreError, match="no longer has"):
+    with pytest.raises(StoreError, match="no longer holds"):
         member.piece(1, 4)
     member.clear()
-    with pytest.raises(StoreError, match="no longer has"):
+    with pytest.raises(StoreError, match="no longer holds"):
         member.piece(2, 4)
 
 
 def test_what_a_worker_keeps_is_what_it_read():
     """One buffer for each region, of which pieces are parts."""
     _, do = rows_to_columns()
-    member = Member(do)
-    member.take(0)
+    member = ExchangeMember(do)
+    member.read(0)
     pieces = [member.piece(0, writer) for writer in do.writers(0)]
     assert b"".join(piece.tobytes() for piece in pieces) == b"".join(
         VALUES[:3, at : at + 2].tobytes() for at in range(0, 10, 2)

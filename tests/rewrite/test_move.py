@@ -10,7 +10,14 @@ from zarrdask.chunks.inventory import stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import CodecError, StoreError
 from zarrdask.metadata.convert import convert
-from zarrdask.rewrite.move import Moved, blocks_of, how_to_move, move_inner, move_units, recode
+from zarrdask.rewrite.move import (
+    TransferResult,
+    encoded_transfer,
+    move_inner,
+    move_units,
+    recode,
+    recode_grid,
+)
 from zarrdask.storage.copy import copy_values
 from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.local import LocalStore
@@ -43,7 +50,7 @@ def read(chunks):
 
 def move(source, target):
     """Move everything."""
-    how = how_to_move(source, target)
+    how = encoded_transfer(source.metadata, target.metadata)
     if how == "units":
         return move_units(source, target, list(stored_units(source)))
     assert how == "inner"
@@ -92,20 +99,28 @@ class TestUnits:
     )
     def test_other_bytes_or_another_fill_value_are_not_moved(self, changes):
         source = make(MemoryStore(), zarr_format=2)
-        assert how_to_move(source, beside(source, MemoryStore(), **changes)) is None
-        assert how_to_move(source, beside(source, MemoryStore())) == "units"
+        assert (
+            encoded_transfer(source.metadata, beside(source, MemoryStore(), **changes).metadata)
+            is None
+        )
+        assert encoded_transfer(source.metadata, beside(source, MemoryStore()).metadata) == "units"
 
     def test_another_shape_is_not_moved(self):
         source = make(MemoryStore())
         target = StoredChunks(MemoryStore(), "", source.metadata.resized((8, 12)))
-        assert how_to_move(source, target) is None
+        assert encoded_transfer(source.metadata, target.metadata) is None
 
     def test_chunks_of_several_shapes(self):
         source = make(MemoryStore(), chunks=((4, 6), 3))
         target = beside(source, MemoryStore(), attributes={"a": 1})
         assert move(source, target).units == 8
         np.testing.assert_array_equal(read(target), VALUES)
-        assert how_to_move(source, beside(source, MemoryStore(), chunks=((6, 4), 3))) is None
+        assert (
+            encoded_transfer(
+                source.metadata, beside(source, MemoryStore(), chunks=((6, 4), 3)).metadata
+            )
+            is None
+        )
 
 
 class TestInner:
@@ -233,34 +248,36 @@ class TestInner:
 
     def test_nothing_is_nothing(self):
         source = make(MemoryStore(), shards=(4, 6))
-        assert move_inner(source, beside(source, MemoryStore(), shards=False), []) == Moved()
+        assert (
+            move_inner(source, beside(source, MemoryStore(), shards=False), []) == TransferResult()
+        )
 
 
 class TestRecoding:
     def test_blocks_are_whole_units_and_as_long_as_those_of_the_source(self):
         source = make(MemoryStore(), chunks=(4, 3))
         target = beside(source, MemoryStore(), chunks=(3, 5))
-        assert blocks_of(source.metadata, target.metadata).chunk_shape == (6, 5)
+        assert recode_grid(source.metadata, target.metadata).chunk_shape == (6, 5)
 
     def test_blocks_do_not_grow_to_the_whole_array(self):
         options = {"shape": (30_000, 30_000), "dtype": "i4"}
         tall = zarrdask.create_array({}, chunks=(30_000, 1), **options)
         wide = zarrdask.create_array({}, chunks=(1, 30_000), **options)
-        grid = blocks_of(tall.metadata, wide.metadata)
+        grid = recode_grid(tall.metadata, wide.metadata)
         assert 30_000 <= grid.chunk_shape[0] * grid.chunk_shape[1] <= 2**24
 
     def test_values_of_another_type_and_fill_value(self):
         source = make(MemoryStore(), holes=[np.s_[:2]])
         target = beside(source, MemoryStore(), dtype="f8", fill_value=-1, compressors="zstd")
         blocks = [(slice(0, 10, 1), slice(0, 12, 1))]
-        assert recode(source, target, blocks, empty=False) == Moved(20, 480, 960)
+        assert recode(source, target, blocks, empty=False) == TransferResult(20, 480, 960)
         np.testing.assert_array_equal(read(target), read(source))
 
     def test_absent_objects_are_texts(self):
         options = {"dtype": object, "filters": [{"id": "vlen-utf8"}], "fill_value": 0}
         source = zarrdask.create_array({}, shape=4, chunks=2, zarr_format=2, **options).stored
         target = beside(source, MemoryStore(), zarr_format=3)
-        assert how_to_move(source, target) == "units"
+        assert encoded_transfer(source.metadata, target.metadata) == "units"
         recode(source, target, [(slice(0, 4, 1),)], empty=True)
         assert read(target).tolist() == [""] * 4
 
@@ -321,7 +338,7 @@ def test_any_shards_become_any_others(chunk, one, other, plain, seed):
     z = zarrdask.create_array({}, shards=shards[0], **options)
     z[...] = values
     target = beside(z.stored, MemoryStore(), shards=False if plain else shards[1])
-    how = how_to_move(z.stored, target)
+    how = encoded_transfer(z.stored.metadata, target.metadata)
     assert how == ("units" if not plain and shards[0] == shards[1] else "inner")
     move(z.stored, target)
     np.testing.assert_array_equal(read(target), values)

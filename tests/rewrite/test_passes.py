@@ -16,7 +16,7 @@ from zarrdask.errors import CodecError, StoreError
 from zarrdask.indexing.regions import moved, slabs, tiles, within
 from zarrdask.indexing.selection import region_shape
 from zarrdask.plan.regions import Cutting, edges_within
-from zarrdask.rewrite.passes import Moving, Packed, Pass, Stored
+from zarrdask.rewrite.passes import PackedRegions, Pass, StoredRegion, TransferPass
 from zarrdask.runtime.workspace import release
 from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.local import LocalStore
@@ -35,7 +35,7 @@ def stored(values=VALUES, store=None, start=(0, 0), **options):
     options = {"chunks": (3, 4), "compressors": ()} | options
     array = zarrdask.create_array(store, shape=values.shape, dtype=values.dtype, **options)
     array[...] = values
-    return Stored(array.stored, start, beyond="fill")
+    return StoredRegion(array.stored, start, beyond="fill")
 
 
 def empty(shape=VALUES.shape, dtype="i4", **options):
@@ -121,7 +121,7 @@ def test_a_region_as_seen_from_elsewhere():
 def test_a_pass_from_chunks_to_chunks(threads, slab):
     target = empty()
     regions = cutting((8, 12), (6, 10))
-    do = Pass(regions, stored(), Stored(target.stored, (0, 0)), VALUES.dtype, threads, slab)
+    do = Pass(regions, stored(), StoredRegion(target.stored, (0, 0)), VALUES.dtype, threads, slab)
     assert done(do) == [4, 4, 2, 2]
     np.testing.assert_array_equal(target[...], VALUES)
 
@@ -129,7 +129,9 @@ def test_a_pass_from_chunks_to_chunks(threads, slab):
 def test_a_part_goes_to_another_place():
     target = empty((20, 20))
     source = stored(start=(2, 1))
-    do = Pass(cutting((4, 8), (3, 6)), source, Stored(target.stored, (4, 9)), VALUES.dtype, 1, 99)
+    do = Pass(
+        cutting((4, 8), (3, 6)), source, StoredRegion(target.stored, (4, 9)), VALUES.dtype, 1, 99
+    )
     done(do)
     expected = np.zeros((20, 20), "i4")
     expected[4:12, 9:15] = VALUES[2:10, 1:7]
@@ -140,7 +142,12 @@ def test_values_become_those_of_the_target():
     target = empty(dtype="f8")
     done(
         Pass(
-            cutting((12, 12), (10, 10)), stored(), Stored(target.stored, (0, 0)), VALUES.dtype, 1, 9
+            cutting((12, 12), (10, 10)),
+            stored(),
+            StoredRegion(target.stored, (0, 0)),
+            VALUES.dtype,
+            1,
+            9,
         )
     )
     np.testing.assert_array_equal(target[...], VALUES.astype("f8"))
@@ -150,7 +157,7 @@ def test_values_become_those_of_the_target():
 def test_units_of_the_fill_value_are_stored_if_one_asks(stores):
     target = empty()
     source = stored(np.zeros_like(VALUES))
-    to = Stored(target.stored, (0, 0), empty=stores)
+    to = StoredRegion(target.stored, (0, 0), empty=stores)
     count = sum(done(Pass(cutting((12, 12), (10, 10)), source, to, VALUES.dtype, 1, 9)))
     assert count == target.nchunks_stored() == (12 if stores else 0)
 
@@ -158,7 +165,7 @@ def test_units_of_the_fill_value_are_stored_if_one_asks(stores):
 def test_an_array_without_axes():
     target = empty((), chunks=())
     source = stored(np.array(7, "i4"), start=(), chunks=())
-    done(Pass(cutting(), source, Stored(target.stored, ()), np.dtype("i4"), 1, 9))
+    done(Pass(cutting(), source, StoredRegion(target.stored, ()), np.dtype("i4"), 1, 9))
     assert target[...] == 7
 
 
@@ -167,7 +174,7 @@ def test_an_array_without_axes():
 
 
 def packed(owners, readers, store=None):
-    return Packed(MemoryStore() if store is None else store, "temp/", owners, readers)
+    return PackedRegions(MemoryStore() if store is None else store, "temp/", owners, readers)
 
 
 @st.composite
@@ -191,7 +198,7 @@ def test_what_one_pass_packs_the_next_one_reads(drawn, slab, threads):
     source = stored(values, start=zeros, chunks=2)
     target = empty(shape, "i2", chunks=tuple(map(_lengths, readers.edges)))
     assert set(done(Pass(owners, source, between, values.dtype, threads, slab))) == {1}
-    to = Stored(target.stored, zeros)
+    to = StoredRegion(target.stored, zeros)
     done(Pass(readers, between, to, values.dtype, threads, slab))
     np.testing.assert_array_equal(target[...], values)
     sizes = [len(between.store.get(key)) for key in between.store.list_prefix("temp/")]
@@ -226,7 +233,7 @@ def test_an_object_that_is_gone_or_cut_off_is_named(harm, threads):
     key = "temp/1.0"
     data = harm(between.store.get(key))
     between.store.erase(key) if data is None else between.store.set(key, data)
-    target = Stored(empty().stored, (0, 0))
+    target = StoredRegion(empty().stored, (0, 0))
     with pytest.raises(StoreError, match="restart=True") as caught:
         done(Pass(readers, between, target, VALUES.dtype, threads, 100))
     assert caught.value.key == key
@@ -245,7 +252,7 @@ def test_far_away_one_part_is_asked_for_at_a_time():
     )
     done(Pass(between.owners, stored(), between, VALUES.dtype, 1, 1000))
     target = empty()
-    done(Pass(between.readers, between, Stored(target.stored, (0, 0)), VALUES.dtype, 1, 40))
+    done(Pass(between.readers, between, StoredRegion(target.stored, (0, 0)), VALUES.dtype, 1, 40))
     assert len(asked) == 12
     assert all(len(ranges) == 1 and ranges[0][1] <= 40 for ranges in asked)
     np.testing.assert_array_equal(target[...], VALUES)
@@ -271,7 +278,7 @@ def test_encoded_bytes_are_moved(before, after, way, threads):
     regions = (
         cutting((6, 12), (8, 10)) if after.get("shards") != (12, 4) else cutting((12, 12), (4, 10))
     )
-    do = Moving(regions, source.chunks, target.stored, way, threads)
+    do = TransferPass(regions, source.chunks, target.stored, way, threads)
     count = sum(done(do))
     assert count == len([*target.store.list_prefix("c/")])
     np.testing.assert_array_equal(target[...], VALUES)
@@ -311,7 +318,12 @@ def test_an_error_in_a_thread_comes_back():
     source = stored(compressors="gzip")
     source.chunks.store.set("c/1/1", b"rubbish")
     do = Pass(
-        cutting((12, 12), (10, 10)), source, Stored(empty().stored, (0, 0)), VALUES.dtype, 3, 9
+        cutting((12, 12), (10, 10)),
+        source,
+        StoredRegion(empty().stored, (0, 0)),
+        VALUES.dtype,
+        3,
+        9,
     )
     with pytest.raises(CodecError, match="c/1/1"):
         done(do)
@@ -331,7 +343,7 @@ def test_they_pickle(tmp_path):
 def test_memory_is_given_back():
     owners = cutting((1024, 1024), (1024, 1024))
     array = zarrdask.create_array({}, shape=(1024, 1024), dtype="f8", chunks=(64, 1024))
-    source = Stored(array.stored, (0, 0))
+    source = StoredRegion(array.stored, (0, 0))
     do = Pass(owners, source, packed(owners, owners), array.dtype, 1, 100)
     release()
     tracemalloc.start()

@@ -953,6 +953,6 @@ def test_a_dask_array_that_reads_the_target_is_refused(tmp_path):
     array = zarrdask.create_array(tmp_path / "a", shape=(6, 6), dtype="i4", chunks=2)
     array[...] = 7
     x = zarrdask.from_zarr(tmp_path / "a") + 1
-    with pytest.raises(zarrdask.errors.NodeExistsError, match="computed from what is there"):
+    with pytest.raises(zarrdask.errors.NodeExistsError, match="reads the array that would be"):
         zarrdask.rechunk(x, tmp_path / "a", chunks=(3, 3), overwrite=True)
     assert (zarrdask.open_array(tmp_path / "a")[...] == 7).all()

@@ -324,9 +324,10 @@ class TestShards:
         assert report.ok
         assert kinds(report) == ["overlap", "overlap"]
         assert (
-            report.problems[0].message == "inner chunk (3,): bytes 10 to 12 are also of the index"
+            report.problems[0].message
+            == "inner chunk (3,): bytes 10 to 12 also belong to the index"
         )
-        assert "inner chunk (1,): bytes 65 to 67 are also of inner chunk (0,)" in str(report)
+        assert "inner chunk (1,): bytes 65 to 67 also belong to inner chunk (0,)" in str(report)
         assert not zarrdask.verify(store, strict=True).ok
 
     def test_ranges_outside_are_truncated(self):
@@ -626,7 +627,7 @@ class TestRepair:
         same = {"shape": 40, "dtype": "i4", "chunks": 4}
         zarrdask.create_group(tmp_path / "c").create_array("g/a", **(same | options))
         report = zarrdask.verify(a)
-        with pytest.raises(zarrdask.errors.MetadataError, match="can't mend this one"):
+        with pytest.raises(zarrdask.errors.MetadataError, match="can't be repaired from"):
             report.repair(tmp_path / "c")
         assert zarrdask.verify(a) == report
 
@@ -638,10 +639,10 @@ class TestRepair:
             zarrdask.verify(a).repair(tmp_path / "c")
 
     def test_a_report_that_was_made_by_hand_has_no_store(self):
-        from zarrdask.verification.report import Report
+        from zarrdask.verification.report import VerifyReport
 
-        with pytest.raises(zarrdask.errors.MetadataError, match="store"):
-            Report("here", 0, (), ()).repair({})
+        with pytest.raises(zarrdask.errors.MetadataError, match="verify the node again"):
+            VerifyReport("here", 0, (), ()).repair({})
 
 
 class TestReport:

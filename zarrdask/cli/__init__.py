@@ -1,4 +1,4 @@
-"""The command line: ``zarrdask info``, ``tree``, ``verify``, ... One command a module."""
+"""The command line: ``zarrdask info``, ``tree``, ``verify``, ... Each command is one module."""
 
 import sys
 from importlib import import_module
@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 
 def main() -> None:
-    """Run the command that the process was started for, and end the process."""
+    """Run the command that the arguments of the process name, and exit."""
     if find_spec("click") is None:
         sys.stderr.write("zarrdask: the command line needs click: pip install zarrdask[cli]\n")
         sys.exit(1)

@@ -1,11 +1,15 @@
-"""``zarrdask consolidate``: a group's consolidated metadata."""
+"""``zarrdask consolidate``: the consolidated metadata of a group."""
 
 from typing import Any
 
 import click
 
 from zarrdask.cli import options
+from zarrdask.cli.nodes import open_node, suggestions, walk
+from zarrdask.cli.output import print_json
 from zarrdask.display.words import counted
+from zarrdask.hierarchy.path import node_location
+from zarrdask.nodes.array import Array
 from zarrdask.nodes.consolidate import consolidate_metadata
 
 
@@ -16,12 +20,34 @@ from zarrdask.nodes.consolidate import consolidate_metadata
 )
 @click.argument("url")
 @options.component
+@options.as_json
+@options.dry_run
 @options.storage_options
-def command(url: str, component: str | None, storage_options: dict[str, Any] | None) -> None:
-    """Write a group's consolidated metadata: the documents of all nodes below it, in one.
+def command(
+    url: str,
+    component: str | None,
+    *,
+    as_json: bool,
+    dry_run: bool,
+    storage_options: dict[str, Any] | None,
+) -> None:
+    """Write the consolidated metadata of a group: one document with those of all nodes below it.
 
-    Nobody should change nodes meanwhile.
+    No other process should change nodes of the group meanwhile.
     """
-    group = consolidate_metadata(url, component, storage_options)
-    count = sum(1 for _ in group.walk())
-    click.echo(f"{counted(count, 'node')} below {group.path or '/'}")
+    if dry_run:
+        group = open_node(url, component, storage_options)
+        if isinstance(group, Array):
+            raise click.ClickException(f"{url}: expected a group but found an array")
+        if group.zarr_format not in (2, 3):
+            raise click.ClickException(
+                f"{url}: the format {group.zarr_format} has no consolidated metadata"
+            )
+    else:
+        with suggestions((url, component, storage_options)):
+            group = consolidate_metadata(url, component, storage_options)
+    paths = [path for path, _ in walk(group.store, group.path)]
+    if as_json:
+        print_json({"group": node_location(group.store, group.path), "nodes": paths})
+    else:
+        click.echo(f"{counted(len(paths), 'node')} below {group.path or '/'}")

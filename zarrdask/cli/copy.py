@@ -5,6 +5,8 @@ from typing import Any
 import click
 
 from zarrdask.cli import options
+from zarrdask.cli.nodes import suggestions
+from zarrdask.cli.output import print_report
 from zarrdask.rewrite.copy import copy
 
 
@@ -17,20 +19,19 @@ from zarrdask.rewrite.copy import copy
 )
 @click.argument("source")
 @click.argument("target", required=False)
-@click.option("--chunks", type=options.Numbers(), help="Lengths, one an axis, or one for all.")
-@click.option(
-    "--shards", type=options.Numbers(), help="Lengths of shards, multiples of the chunks'."
-)
+@options.chunks_and_shards
 @options.changes
-@click.option("--include", multiple=True, metavar="PATTERN", help="Arrays that are copied.")
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Nodes that are not copied.")
+@click.option("--include", multiple=True, metavar="PATTERN", help="Arrays to copy.")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Nodes to leave out.")
 @click.option(
-    "--skip-unsupported", is_flag=True, help="Leave out what the format can't hold, and go on."
+    "--skip-unsupported", is_flag=True, help="Leave out nodes that the format can't represent."
 )
-@click.option("--overwrite", is_flag=True, help="Replace what is at TARGET.")
+@click.option("--overwrite", is_flag=True, help="Replace the node at TARGET.")
 @click.option(
     "--in-place", is_flag=True, help="Write v3 metadata beside those of v2; touch no chunk."
 )
+@options.dry_run
+@options.as_json
 @options.progress
 @options.scheduler
 @options.options_of_each
@@ -38,14 +39,14 @@ def command(
     source: str,
     target: str | None,
     *,
-    chunks: tuple[int, ...] | None,
-    shards: tuple[int, ...] | None,
     zarr_format: int | str | None,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     skip_unsupported: bool,
     overwrite: bool,
     in_place: bool,
+    dry_run: bool,
+    as_json: bool,
     progress: bool,
     scheduler: str | None,
     storage_options: dict[str, Any] | None,
@@ -53,28 +54,36 @@ def command(
     target_options: dict[str, Any] | None,
     **changes: Any,
 ) -> None:
-    """Copy the array or hierarchy at SOURCE to TARGET, into another format if that is wanted.
+    """Copy the array or hierarchy at SOURCE to TARGET, optionally into another format.
 
-    Encoded bytes are moved without decoding them where they are the same in both. Attributes,
-    names of dimensions, fill values and consolidated metadata go with the arrays.
+    Encoded chunks are copied without decoding where they are the same in both. Attributes,
+    dimension names, fill values and consolidated metadata are copied as well.
     """
     if (target is None) != in_place:
-        raise click.UsageError("give TARGET, or --in-place")
-    changes |= {"chunks": options.one_or_all(chunks), "shards": options.one_or_all(shards)}
-    report = copy(
-        source,
-        target,
-        storage_options=storage_options,
-        source_options=source_options,
-        target_options=target_options,
-        zarr_format=zarr_format,
-        overwrite=overwrite,
-        in_place=in_place,
-        include=include or None,
-        exclude=exclude or None,
-        on_unsupported="skip" if skip_unsupported else "raise",
-        scheduler=scheduler,
-        progress=progress,
-        **options.given(changes),
+        raise click.UsageError("pass either TARGET or --in-place")
+    resume = (
+        "run the same command again to finish"
+        if in_place
+        else "arrays that were not complete can't be seen at TARGET; run the same command with "
+        "--overwrite to begin again"
     )
-    click.echo(str(report))
+    origin = source, None, source_options or storage_options
+    with suggestions(origin), options.interruptible(resume):
+        report = copy(
+            source,
+            target,
+            storage_options=storage_options,
+            source_options=source_options,
+            target_options=target_options,
+            zarr_format=zarr_format,
+            overwrite=overwrite,
+            in_place=in_place,
+            include=include or None,
+            exclude=exclude or None,
+            on_unsupported="skip" if skip_unsupported else "raise",
+            dry_run=dry_run,
+            scheduler=scheduler,
+            progress=progress,
+            **options.parse_changes(changes),
+        )
+    print_report(report, as_json=as_json)

@@ -1,4 +1,4 @@
-"""``zarrdask info``: what an array or a group is."""
+"""``zarrdask info``: the properties of an array or a group."""
 
 import json
 from math import isfinite
@@ -7,14 +7,15 @@ from typing import Any
 import click
 import numpy as np
 
-import zarrdask
 from zarrdask.chunks.inventory import stored_sizes
 from zarrdask.cli import options
+from zarrdask.cli.nodes import open_node
+from zarrdask.cli.output import print_json, print_properties
 from zarrdask.display.words import byte_size
 from zarrdask.hierarchy.path import node_location
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
-from zarrdask.nodes.info import Info, describe
+from zarrdask.nodes.info import describe
 
 
 @click.command(
@@ -26,7 +27,7 @@ from zarrdask.nodes.info import Info, describe
 )
 @click.argument("url")
 @options.component
-@click.option("--stored", is_flag=True, help="Count the chunks that are stored, and their bytes.")
+@click.option("--stored", is_flag=True, help="Count the stored chunks and their bytes.")
 @options.as_json
 @options.storage_options
 def command(
@@ -37,52 +38,53 @@ def command(
     as_json: bool,
     storage_options: dict[str, Any] | None,
 ) -> None:
-    """Show what an array or group is: shape, type, chunks, codecs, attributes."""
-    node = zarrdask.open(url, component, storage_options=storage_options)
-    used = stored_sizes(node.stored) if stored and isinstance(node, Array) else None
+    """Show the properties of an array or a group: shape, data type, chunks, codecs, attributes."""
+    node = open_node(url, component, storage_options)
+    sizes = stored_sizes(node.stored) if stored and isinstance(node, Array) else None
     if as_json:
-        click.echo(json.dumps(as_data(node, used), indent=2))
+        print_json(as_data(node, sizes))
         return
-    info = node.info
-    if used is not None and isinstance(node, Array):
+    rows = list(node.info.rows)
+    if sizes is not None and isinstance(node, Array):
         kind = "shards" if node.shards else "chunks"
-        row = "stored", f"{used[0]} of {node.metadata.grid.size} {kind}, {byte_size(used[1])}"
-        info = Info((*info.rows, row))
-    click.echo(str(info))
+        total = node.metadata.grid.size
+        rows.append(("stored", f"{sizes[0]} of {total} {kind}, {byte_size(sizes[1])}"))
+    print_properties(rows)
     for name, value in node.attrs.items():
         click.echo(f"  {name}: {json.dumps(value, ensure_ascii=False)}")
 
 
-def as_data(found: Array | Group, used: tuple[int, int] | None = None) -> dict[str, Any]:
-    """Return what a node is as JSON has it: numbers, not words.
+def as_data(node: Array | Group, sizes: tuple[int, int] | None = None) -> dict[str, Any]:
+    """Return the properties of a node as JSON values: sizes are numbers of bytes.
 
     Parameters
     ----------
-    used : (int, int), optional
-        Of an array: how many units are stored, and their bytes.
+    node : Array or Group
+    sizes : (int, int), optional
+        For an array: the number of stored units (chunks, or shards) and their bytes.
     """
-    place = node_location(found.store, found.path)
-    both = {"zarr_format": found.zarr_format, "attributes": dict(found.attrs)}
-    if isinstance(found, Group):
-        return {"group": place, **both, "members": list(found)}
+    place = node_location(node.store, node.path)
+    common = {"zarr_format": node.zarr_format, "attributes": dict(node.attrs)}
+    if isinstance(node, Group):
+        return {"group": place, **common, "members": list(node)}
     return {
         "array": place,
-        **both,
-        "shape": found.shape,
-        "dtype": str(found.dtype),
-        "bytes": found.nbytes,
-        "chunks": found.chunks,
-        "shards": found.shards,
-        "units": found.metadata.grid.size,
-        "dimension_names": found.dimension_names,
-        "codecs": [describe(codec) for codec in found.metadata.codecs],
-        "fill_value": _plain(found.fill_value),
-        **({} if used is None else {"stored_units": used[0], "stored_bytes": used[1]}),
+        **common,
+        "shape": node.shape,
+        "dtype": str(node.dtype),
+        "bytes": node.nbytes,
+        "chunks": node.chunks,
+        "shards": node.shards,
+        "units": node.metadata.grid.size,
+        "dimension_names": node.dimension_names,
+        "codecs": [describe(codec) for codec in node.metadata.codecs],
+        "fill_value": _json_fill(node.fill_value),
+        **({} if sizes is None else {"stored_units": sizes[0], "stored_bytes": sizes[1]}),
     }
 
 
-def _plain(fill: Any) -> Any:
-    """Return a fill value as JSON has it, in words if it has it not."""
+def _json_fill(fill: Any) -> Any:
+    """Return a fill value as a JSON value; as text if JSON has no such value."""
     value = fill.item() if isinstance(fill, np.generic) else fill
     finite = not isinstance(value, float) or isfinite(value)
     return value if isinstance(value, bool | int | float | str | None) and finite else str(fill)

@@ -1,8 +1,9 @@
-"""Options that several commands have."""
+"""Arguments and options that several commands have, and how their values are parsed."""
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
@@ -11,13 +12,22 @@ from zarrdask.dtypes.fill_values import NO_FILL_VALUE
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# The types of parameters below name no type argument: ParamType of click 8.1 takes none.
+# The parameter types below have no type argument: ParamType of click 8.1 takes none.
 
 
 class Interrupted(click.ClickException):
-    """Long work was interrupted, and there is something to say of it."""
+    """Long work was interrupted; the message says how to continue."""
 
     exit_code = 130
+
+
+@contextmanager
+def interruptible(message: str) -> Iterator[None]:
+    """Print how to continue if the user interrupts the work."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise Interrupted(f"interrupted; {message}") from error
 
 
 class Format(click.ParamType):  # type: ignore[type-arg]
@@ -28,27 +38,29 @@ class Format(click.ParamType):  # type: ignore[type-arg]
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | str:
-        """Return it."""
+        """Return a number or the name of a dialect."""
         return int(value) if str(value).isdecimal() else str(value)
 
 
 class KeyValue(click.ParamType):  # type: ignore[type-arg]
-    """``key=value``; the value is JSON if it can be (true, 3), else text."""
+    """``key=value``; the value is parsed as JSON (true, 3), or else it is text."""
 
     name = "key=value"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, Any]:
-        """Return the pair."""
+        """Return the key and the value."""
+        if isinstance(value, tuple):
+            return value
         key, equals, text = str(value).partition("=")
         if not equals or not key:
             self.fail(f"{value!r} is not of the form key=value", param, ctx)
         return key, parse_value(text)
 
 
-class Numbers(click.ParamType):  # type: ignore[type-arg]
-    """Lengths, one an axis: ``256,64,64``."""
+class Lengths(click.ParamType):  # type: ignore[type-arg]
+    """Lengths, one for each axis: ``256,64,64``."""
 
     name = "n,n,..."
 
@@ -65,7 +77,7 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
 
 
 def parse_value(text: str) -> Any:
-    """Return a value of JSON, or else the text itself.
+    """Return the JSON value that a text represents, or else the text itself.
 
     >>> parse_value("true"), parse_value("3"), parse_value("eu-west-1")
     (True, 3, 'eu-west-1')
@@ -77,28 +89,26 @@ def parse_value(text: str) -> Any:
 
 
 def component(function: F) -> F:
-    """Give a command the option ``--component``."""
+    """Add the option ``--component`` to a command."""
     return click.option(
         "--component", metavar="PATH", help="The path of the node within the store at URL."
     )(function)
 
 
 def storage_options(function: F) -> F:
-    """Give a command the option ``--storage-option``; its parameter is a dict, or None."""
-    return _pairs("storage", "Passed to fsspec; may be given several times: {} anon=true")(function)
+    """Add the option ``--storage-option`` to a command; its parameter is a dict, or None."""
+    return _pairs("storage", "Passed to fsspec; may be repeated: {} anon=true")(function)
 
 
 def options_of_each(function: F) -> F:
-    """Give a command with two URLs options for both, and for one of them."""
-    function = _pairs("target", "Passed to fsspec for the second URL, instead of those for both.")(
-        function
-    )
-    function = _pairs("source", "Passed to fsspec for the first URL, instead of those for both.")(
-        function
-    )
-    return _pairs("storage", "Passed to fsspec for all URLs; may be repeated: {} anon=true")(
-        function
-    )
+    """Add options of fsspec to a command with two URLs: for both, and for each of them."""
+    for kind, text in (
+        ("target", "Passed to fsspec for the second URL, instead of those for both."),
+        ("source", "Passed to fsspec for the first URL, instead of those for both."),
+        ("storage", "Passed to fsspec for all URLs; may be repeated: {} anon=true"),
+    ):
+        function = _pairs(kind, text)(function)
+    return function
 
 
 def _pairs(kind: str, text: str) -> Callable[[F], F]:
@@ -114,65 +124,92 @@ def _pairs(kind: str, text: str) -> Callable[[F], F]:
 
 
 def scheduler(function: F) -> F:
-    """Give a command the option ``--scheduler``."""
+    """Add the option ``--scheduler`` to a command."""
     return click.option(
         "--scheduler",
         metavar="ADDRESS",
-        help='Of a Dask cluster, such as tcp://host:8786; or "threads" (the default), '
-        '"processes", "sync".',
+        help='The address of a Dask cluster, such as tcp://host:8786; or "threads" (the '
+        'default), "processes", "sync".',
     )(function)
 
 
 def progress(function: F) -> F:
-    """Give a command the option ``--progress``; by default on a terminal."""
+    """Add the option ``--progress`` to a command; the default is True on a terminal."""
     return click.option(
         "--progress/--no-progress",
         default=None,
         callback=lambda ctx, param, value: sys.stderr.isatty() if value is None else value,
-        help="Whether to tell how far it has come, on standard error. By default on a terminal.",
+        help="Show a progress bar on standard error. The default on a terminal.",
     )(function)
 
 
 def as_json(function: F) -> F:
-    """Give a command the option ``--json``."""
+    """Add the option ``--json`` to a command."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
+def dry_run(function: F) -> F:
+    """Add the option ``--dry-run`` to a command."""
+    return click.option(
+        "--dry-run", is_flag=True, help="Check everything, print what would be done, and stop."
+    )(function)
+
+
+def chunks_and_shards(function: F) -> F:
+    """Add the options ``--chunks`` and ``--shards`` to a command; one length is for all axes."""
+    for option in (
+        click.option(
+            "--shards",
+            type=Lengths(),
+            callback=lambda ctx, param, value: one_or_all(value),
+            help="Lengths of shards, multiples of those of chunks.",
+        ),
+        click.option(
+            "--chunks",
+            type=Lengths(),
+            callback=lambda ctx, param, value: one_or_all(value),
+            help="Lengths of chunks, one for each axis, or one for all.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
 def changes(function: F) -> F:
-    """Give a command options for what is to be different in a new array."""
+    """Add the options for the properties of a new array to a command."""
     for option in (
         click.option(
             "--compressor",
             "compressors",
             multiple=True,
             metavar="CODEC",
-            help='By name or JSON; several, in the order of encoding; "none" for none.',
+            help='A name or JSON; several in the order of encoding; "none" for none.',
         ),
         click.option("--dtype", help="The data type."),
-        click.option("--fill-value", help="The fill value, as JSON; null leaves it open (v2)."),
+        click.option("--fill-value", help="The fill value as JSON; null leaves it open (v2)."),
         click.option("--zarr-format", type=Format(), help="2, 3, v3-draft or v3-draft-protocol."),
     ):
         function = option(function)
     return function
 
 
-def given(found: dict[str, Any]) -> dict[str, Any]:
-    """Return which of the options of `changes` were given, as the package has them."""
-    made = {name: value for name, value in found.items() if value not in (None, ())}
-    if "compressors" in made:
-        names = [name for name in made["compressors"] if name != "none"]
-        made["compressors"] = [parse_value(name) for name in names]
-    if "fill_value" in made:
-        fill_value = parse_value(made["fill_value"])
-        made["fill_value"] = NO_FILL_VALUE if fill_value is None else fill_value
-    return made
+def parse_changes(values: dict[str, Any]) -> dict[str, Any]:
+    """Return those options of `changes` that the user passed, as arguments of the package."""
+    passed = {name: value for name, value in values.items() if value not in (None, ())}
+    if "compressors" in passed:
+        names = [name for name in passed["compressors"] if name != "none"]
+        passed["compressors"] = [parse_value(name) for name in names]
+    if "fill_value" in passed:
+        fill_value = parse_value(passed["fill_value"])
+        passed["fill_value"] = NO_FILL_VALUE if fill_value is None else fill_value
+    return passed
 
 
 def one_or_all(lengths: tuple[int, ...] | None) -> int | tuple[int, ...] | None:
-    """Return lengths of chunks: one that stands alone is meant for all axes."""
+    """Return lengths of chunks: a single one is a number, which is meant for all axes."""
     return lengths[0] if lengths is not None and len(lengths) == 1 else lengths
 
 
 def examples(*lines: str) -> str:
-    """Return examples as the end of a command's help, one a line."""
+    """Return the end of the help text of a command: examples, one a line."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

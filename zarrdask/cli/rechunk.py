@@ -5,6 +5,8 @@ from typing import Any
 import click
 
 from zarrdask.cli import options
+from zarrdask.cli.nodes import suggestions
+from zarrdask.cli.output import print_report
 from zarrdask.rewrite.rechunk import rechunk
 
 
@@ -17,16 +19,16 @@ from zarrdask.rewrite.rechunk import rechunk
 )
 @click.argument("source")
 @click.argument("target")
-@click.option("--chunks", type=options.Numbers(), help="Lengths, one an axis, or one for all.")
+@options.chunks_and_shards
 @click.option(
-    "--shards", type=options.Numbers(), help="Lengths of shards, multiples of the chunks'."
+    "--max-mem", default="256MiB", show_default=True, help="The memory that a process may use."
 )
-@click.option("--max-mem", default="256MiB", show_default=True, help="What a process may take.")
-@click.option("--temp", metavar="URL", help="Where passes leave what the next one reads.")
+@click.option("--temp", metavar="URL", help="The place for temporary objects between passes.")
 @options.changes
-@click.option("--overwrite", is_flag=True, help="Replace what is at TARGET.")
-@click.option("--restart", is_flag=True, help="Throw away what an earlier run has done.")
-@click.option("--dry-run", is_flag=True, help="Print the plan, and do nothing.")
+@click.option("--overwrite", is_flag=True, help="Replace the node at TARGET.")
+@click.option("--restart", is_flag=True, help="Discard the work of an interrupted run.")
+@options.dry_run
+@options.as_json
 @options.progress
 @options.scheduler
 @options.options_of_each
@@ -34,13 +36,12 @@ def command(
     source: str,
     target: str,
     *,
-    chunks: tuple[int, ...] | None,
-    shards: tuple[int, ...] | None,
     max_mem: str,
     temp: str | None,
     overwrite: bool,
     restart: bool,
     dry_run: bool,
+    as_json: bool,
     progress: bool,
     scheduler: str | None,
     storage_options: dict[str, Any] | None,
@@ -50,27 +51,24 @@ def command(
 ) -> None:
     """Rewrite the array at SOURCE to TARGET with other chunks, shards, codecs, type or format.
 
-    The plan is printed, then executed. What isn't given stays as it is in SOURCE. A run that was
-    interrupted goes on where it was when the same command is given again.
+    The plan is printed and executed. Properties that are not given stay as in SOURCE. The same
+    command resumes a run that was interrupted.
     """
-    plan = rechunk(
-        source,
-        target,
-        storage_options=storage_options,
-        source_options=source_options,
-        target_options=target_options,
-        chunks=options.one_or_all(chunks),
-        shards=options.one_or_all(shards),
-        max_mem=max_mem,
-        temp=temp,
-        overwrite=overwrite,
-        scheduler=scheduler,
-        **options.given(changes),
-    )
-    click.echo(str(plan))
+    with suggestions((source, None, source_options or storage_options)):
+        plan = rechunk(
+            source,
+            target,
+            storage_options=storage_options,
+            source_options=source_options,
+            target_options=target_options,
+            max_mem=max_mem,
+            temp=temp,
+            overwrite=overwrite,
+            scheduler=scheduler,
+            **options.parse_changes(changes),
+        )
+    print_report(plan, as_json=as_json)
     if dry_run:
         return
-    try:
+    with options.interruptible("run the same command again to resume"):
         plan.execute(scheduler, progress=progress, restart=restart)
-    except KeyboardInterrupt as error:
-        raise options.Interrupted("interrupted; the same command goes on from here") from error

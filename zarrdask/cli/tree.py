@@ -4,8 +4,9 @@ from typing import Any
 
 import click
 
-import zarrdask
 from zarrdask.cli import options
+from zarrdask.cli.nodes import open_node, summary, walk
+from zarrdask.cli.output import print_json, print_tree
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import array_tree
 
@@ -15,12 +16,22 @@ from zarrdask.nodes.group import array_tree
 )
 @click.argument("url")
 @options.component
-@click.option("--depth", type=click.IntRange(1), help="Levels that are shown; all by default.")
+@click.option("--depth", type=click.IntRange(1), help="The levels to show; all by default.")
+@options.as_json
 @options.storage_options
 def command(
-    url: str, component: str | None, depth: int | None, storage_options: dict[str, Any] | None
+    url: str,
+    component: str | None,
+    *,
+    depth: int | None,
+    as_json: bool,
+    storage_options: dict[str, Any] | None,
 ) -> None:
-    """Show the hierarchy below a group: a line for each node, with the shape, type and chunks."""
-    node = zarrdask.open(url, component, storage_options=storage_options)
-    tree = array_tree(node.path or "/", node) if isinstance(node, Array) else node.tree(depth)
-    click.echo(str(tree))
+    """Show the hierarchy below a group: for each array the shape, the data type and the chunks."""
+    node = open_node(url, component, storage_options)
+    if as_json:
+        members = [] if isinstance(node, Array) else walk(node.store, node.path, depth)
+        root = summary("", node.metadata)
+        print_json({"nodes": [root, *(summary(path, member) for path, member in members)]})
+        return
+    print_tree(array_tree(node.path or "/", node) if isinstance(node, Array) else node.tree(depth))

@@ -1,12 +1,12 @@
-"""``zarrdask verify``: whether all that is stored can be read, or two stores hold the same."""
+"""``zarrdask verify``: whether everything stored can be read, or two stores hold the same."""
 
-import json
 from typing import Any
 
 import click
 
-import zarrdask
-from zarrdask.cli import options
+from zarrdask.cli import diff, options
+from zarrdask.cli.nodes import open_node, suggestions
+from zarrdask.cli.output import print_report
 from zarrdask.storage.resolve import options_of_each
 from zarrdask.verification.verify import verify
 
@@ -22,26 +22,25 @@ from zarrdask.verification.verify import verify
 @click.argument("url")
 @click.argument("other", required=False)
 @options.component
+@click.option("--strict", is_flag=True, help="Also fail for metadata that break a rule.")
+@click.option("--every", is_flag=True, help="Also list missing and fill-only units.")
 @click.option(
-    "--strict",
-    is_flag=True,
-    help="Metadata that break a rule fail the check, also if they can be read.",
-)
-@click.option("--every", is_flag=True, help="List missing and fill-only units, too.")
-@click.option(
-    "--values-only", is_flag=True, help="With OTHER: only the elements decide, not the metadata."
+    "--values-only", is_flag=True, help="With OTHER: ignore differences of metadata, as in diff."
 )
 @click.option(
     "--repair-from",
     metavar="OTHER",
-    help="Copy what can't be read from another array or hierarchy, and look at it again.",
+    help="Copy units that can't be read from another array or hierarchy, and check them again.",
 )
-@click.option("--missing", is_flag=True, help="With --repair-from: what is missing is damage, too.")
+@click.option("--missing", is_flag=True, help="With --repair-from: copy missing units as well.")
+@options.dry_run
 @options.as_json
 @options.progress
 @options.scheduler
 @options.options_of_each
+@click.pass_context
 def command(
+    context: click.Context,
     url: str,
     other: str | None,
     component: str | None,
@@ -51,6 +50,7 @@ def command(
     values_only: bool,
     repair_from: str | None,
     missing: bool,
+    dry_run: bool,
     as_json: bool,
     progress: bool,
     scheduler: str | None,
@@ -58,39 +58,47 @@ def command(
     source_options: dict[str, Any] | None,
     target_options: dict[str, Any] | None,
 ) -> int:
-    """Check that all that is stored at URL can be read; or, with OTHER, that both hold the same.
+    """Check that everything stored at URL can be read; or, with OTHER, compare the two.
 
-    Of one store, all metadata are parsed and every stored chunk is decoded. Missing chunks are no
-    fault. Of two, the elements are compared bit by bit, whatever the formats and chunks.
+    All metadata are parsed, and every stored chunk is decoded. Missing chunks are no problem. With
+    OTHER, elements are compared bit by bit, whatever the formats and chunks; see diff.
 
-    Exits with 1 if metadata are not valid or a chunk can't be read; if both are not the same.
+    Exits with 1 if metadata are not valid, if a chunk can't be read, or if the two differ.
     """
     if other and (strict or every or repair_from):
-        raise click.UsageError("--strict, --every and --repair-from are of one store, not of two")
+        raise click.UsageError("--strict, --every and --repair-from can't be used with OTHER")
     if (values_only and not other) or (missing and not repair_from):
         raise click.UsageError("--values-only needs OTHER, and --missing needs --repair-from")
+    if dry_run and not repair_from:
+        raise click.UsageError("--dry-run needs --repair-from: nothing else is written")
     how: dict[str, Any] = {"scheduler": scheduler, "progress": progress}
-    of_url, of_other = options_of_each(
-        storage_options, (url, source_options), (other or repair_from, target_options)
-    )
-    # Opened first: if it is not there, nothing has to be verified.
-    there = zarrdask.open(repair_from, storage_options=of_other) if repair_from else None
     if other:
-        compared = verify(
-            url, other, component=component, source_options=of_url, target_options=of_other, **how
+        code: int = context.invoke(
+            diff.command,
+            first=url,
+            second=other,
+            component=component,
+            values_only=values_only,
+            as_json=as_json,
+            storage_options=storage_options,
+            source_options=source_options,
+            target_options=target_options,
+            **how,
         )
-        _show(compared, as_json=as_json)
-        return int(not (compared.same_elements if values_only else compared.ok))
-    report = verify(
-        url, component=component, source_options=of_url, strict=strict, every=every, **how
+        return code
+    of_url, of_other = options_of_each(
+        storage_options, (url, source_options), (repair_from, target_options)
     )
-    if there is not None and (missing or not report.ok):
+    # Open the intact one first: if it does not exist, the check would be for nothing.
+    intact = open_node(repair_from, None, of_other) if repair_from else None
+    with suggestions((url, component, of_url)):
+        report = verify(
+            url, component=component, source_options=of_url, strict=strict, every=every, **how
+        )
+    if intact is not None and not dry_run and (missing or not report.ok):
         if not as_json:
             click.echo(f"{report}\n")
-        report = report.repair(there, missing=missing, **how)
-    _show(report, as_json=as_json)
+        with options.interruptible("run the same command again to finish the repair"):
+            report = report.repair(intact, missing=missing, **how)
+    print_report(report, as_json=as_json)
     return int(not report.ok)
-
-
-def _show(found: Any, *, as_json: bool) -> None:
-    click.echo(json.dumps(found.to_dict(), indent=2) if as_json else str(found))

@@ -1,6 +1,7 @@
-"""The plan to rewrite one array, as it is executed: resumable, in bounded memory."""
+"""The plan to rewrite one array, and how it is executed: resumable, in bounded memory."""
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, TextIO
@@ -31,75 +32,77 @@ from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
 from zarrdask.plan.report import Report
 from zarrdask.rewrite.cluster import check_workers
-from zarrdask.rewrite.passes import Stored
-from zarrdask.rewrite.run import AnyPass, bytes_of, passes, run_passes
+from zarrdask.rewrite.passes import StoredRegion
+from zarrdask.rewrite.run import AnyPass, build_passes, pass_bytes, run_passes
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 
-#: A store, and the prefix of keys in it.
-Corner = tuple[Store, str]
+#: A store, and a prefix of keys in it: "" or ends with "/".
+KeyPrefix = tuple[Store, str]
 
 
-def clear(corner: Corner) -> None:
-    """Remove what is kept there."""
-    store, prefix = corner
+def clear_prefix(place: KeyPrefix) -> None:
+    """Remove all keys below a prefix."""
+    store, prefix = place
     if store.listable:
         store.erase_prefix(prefix)
 
 
-def resumes(journal: Journal, place: str, *, restart: bool) -> bool:
-    """Whether the same plan was begun before.
+def is_resumed(journal: Journal, place: str, *, restart: bool) -> bool:
+    """Return whether an earlier run of the same plan was interrupted, and goes on now.
 
     Parameters
     ----------
+    journal : Journal
+        The record of this plan.
     place : str
-        Of the node, for people.
+        The location of the node, for errors.
     restart : bool
-        Whether it is to begin anew, whatever was begun.
+        Whether what earlier runs have done is discarded.
 
     Raises
     ------
     StoreError
-        If another plan was begun, and not finished.
+        If a run of another plan was interrupted here.
     """
-    found = None if restart else journal.read()
-    if found in (None, journal.plan):
-        return found is not None
+    recorded = None if restart else journal.read()
+    if recorded in (None, journal.plan):
+        return recorded is not None
     raise StoreError(
-        "another rewrite was begun here and not finished: do that again to finish it, or begin "
-        "anew with restart=True",
+        "a run of another plan was interrupted here: repeat that one to finish it, or begin again "
+        "with restart=True",
         key=place,
     )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RechunkPlan(Report):
-    """How an array is rewritten; made by `zarrdask.rechunk`.
+    """How an array is rewritten. `zarrdask.rechunk` returns it.
 
     Attributes
     ----------
     source : Array
-        What is read.
+        The array that is read.
     region : tuple of slice
-        Which part of it.
+        The part of it that is read.
     store : Store
-        Where the new array is to be.
+        The store of the new array.
     view : Store
-        The same, as its hierarchy will see it.
+        The same store, as the hierarchy of the new array sees it.
     path : str
-        Its path there.
+        The path of the new array in the store.
     metadata : ArrayMetadata
-        The new array's.
+        The metadata of the new array.
     temp : (Store, str)
-        Where passes leave what the next one reads, and the prefix of its keys.
+        The store and the key prefix of the temporary objects between passes.
     overwrite : bool
-        Whether an array that is there goes.
+        Whether a node at the target is removed when the plan is executed.
     start : tuple of int
-        Where what is new begins in the new array: not at its origin, where one grows.
+        The position of the first new element in the target: not the origin if the target grows.
     along : int, optional
-        The axis along which an array that is there grows.
+        The axis along which an existing array grows.
     blocks : dask.array.Array, optional
-        What the source is made of, before it is read: it does not stay.
+        The Dask array that is stored as `source` first, or written directly.
     """
 
     source: Array
@@ -108,7 +111,7 @@ class RechunkPlan(Report):
     view: Store
     path: str
     metadata: ArrayMetadata
-    temp: Corner
+    temp: KeyPrefix
     overwrite: bool
     start: Shape
     along: int | None = None
@@ -116,7 +119,7 @@ class RechunkPlan(Report):
 
     @property
     def fingerprint(self) -> str:
-        """What tells this plan from all others."""
+        """A hash that identifies this plan among all others."""
         parts: list[Any] = [
             self.source.stored.place,
             detect.render(self.source.metadata),
@@ -129,11 +132,26 @@ class RechunkPlan(Report):
             None if self.blocks is None else self.blocks.name,
             self.scheme.name,
         ]
-        found = sha256(repr(parts).encode(errors="surrogateescape"))
+        digest = sha256(repr(parts).encode(errors="surrogateescape"))
         for regions in self.scheme.cuttings:
             for edges in regions.edges:
-                found.update(edges.tobytes() + b"|")
-        return found.hexdigest()
+                digest.update(edges.tobytes() + b"|")
+        return digest.hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as values that JSON can represent: sizes are numbers of bytes."""
+        return {
+            "source": node_location(self.source.store, self.source.path),
+            "target": self.place,
+            "shape": list(self.grids.shape),
+            "strategy": self.scheme.name,
+            "bytes": self.scheme.moved,
+            "requests": self.scheme.requests,
+            "tasks": self.tasks,
+            "units": self.units,
+            "peak_memory": self.peak,
+            "description": dict(self.facts()),
+        }
 
     def execute(
         self,
@@ -142,20 +160,20 @@ class RechunkPlan(Report):
         progress: bool | TextIO = True,
         restart: bool = False,
     ) -> Array:
-        """Do it. The new array is there when it is complete.
+        """Rewrite the array. Readers see the new array when it is complete.
 
-        A run that was killed goes on where it was, if the same is planned and executed again.
+        A run that was interrupted is resumed if the same plan is made and executed again.
 
         Parameters
         ----------
         scheduler : str or distributed.Client, optional
-            "threads", "processes", "sync", a client, or the address of a scheduler; the one that
-            is current, if absent.
-        progress : bool or file
-            Whether to show a progress bar on standard error, which counts the bytes that are read
-            and written; or the file to write it to.
-        restart : bool
-            Whether what an earlier run has done is thrown away, whatever its plan was.
+            What the tasks run on: "threads", "processes", "sync", a client, or the address of a
+            scheduler. The default is the current scheduler of Dask.
+        progress : bool or file, default True
+            Whether to show a progress bar on standard error, or the file to write it to. It counts
+            the bytes that are read and written.
+        restart : bool, default False
+            Whether what earlier runs have done is discarded, whatever their plans were.
 
         Returns
         -------
@@ -165,11 +183,11 @@ class RechunkPlan(Report):
         Raises
         ------
         NodeExistsError
-            If an array was made there meanwhile.
+            If another process has created a node at the target meanwhile.
         StoreError
-            If a store fails; or if another plan was begun here and not finished.
+            If a store fails, or if a run of another plan was interrupted here.
         MetadataError
-            If workers are to hand each other values, and are of no cluster.
+            If the plan needs a cluster, and the scheduler is none.
         """
         return self.run(scheduler, progress=progress, restart=restart)
 
@@ -179,73 +197,73 @@ class RechunkPlan(Report):
         *,
         progress: bool | TextIO,
         restart: bool,
-        finished: Callable[[], None] | None = None,
+        before_commit: Callable[[], None] | None = None,
     ) -> Array:
-        """Do it, as `execute` does.
+        """Rewrite the array, as `execute` does.
 
         Parameters
         ----------
-        finished : callable, optional
-            Called when all is done but the last step.
+        before_commit : callable, optional
+            Called when all chunks are stored, before readers can see the new array.
         """
-        with self._alone(), workers(scheduler) as on, self.store.batch():
+        with self._locked(), workers(scheduler) as on, self.store.batch():
             self.check_workers(on)
             for store in (self.source.store, self.store, self.temp[0]):
                 check_reached(store, on)
             journal = journal_of(self.view, self._prefix, self.fingerprint)
-            begun = resumes(journal, self.place, restart=restart)
-            self._check(begun=begun)
-            if not begun:
-                self._begin()
+            resumed = is_resumed(journal, self.place, restart=restart)
+            self._check_unchanged(resumed=resumed)
+            if not resumed:
+                self._prepare_target()
                 journal.store()
-            todo = self._passes()
-            of_blocks = 0 if self.blocks is None else self.grids.nbytes
-            total = of_blocks + sum(map(bytes_of, todo))
+            passes = self._passes()
+            block_bytes = 0 if self.blocks is None else self.grids.nbytes
+            total = block_bytes + sum(map(pass_bytes, passes))
             with progress_bar(total, "rechunk", progress, unit="byte") as shown:
                 self._store_blocks(journal, on)
-                shown.advance(of_blocks)
-                run_passes(todo, journal, on, shown)
-            clear(self.temp)
-            if finished is not None:
-                finished()
-            # The record goes before the array is there: who finds both was not the one.
-            clear(beside(self.view, self._prefix))
+                shown.advance(block_bytes)
+                run_passes(passes, journal, on, shown)
+            clear_prefix(self.temp)
+            if before_commit is not None:
+                before_commit()
+            # Delete the journal first: finding both the journal and the array means that another
+            # process has created the array.
+            clear_prefix(beside(self.view, self._prefix))
             self._commit()
         return open_array(self.store, self.path, mode="r+", consolidated=False)
 
     def check_workers(self, on: Workers) -> None:
-        """Check that those who are to do it can, before anything is done; see `check_workers`."""
+        """Check that the cluster has the workers that the plan needs, before anything is done."""
         if self.scheme.exchange is not None:
             check_workers(on, self.costs.processes)
 
-    def _check(self, *, begun: bool) -> None:
-        """Check that source and target are as they were when this was planned, or begun.
+    def _check_unchanged(self, *, resumed: bool) -> None:
+        """Check that source and target are as they were when the plan was made.
 
         Raises
         ------
         NodeExistsError
-            If somebody else made a node here meanwhile.
+            If another process has created a node at the target meanwhile.
         StoreError
             If the source was changed, or the shape of the array that grows.
         """
         self._check_source()
         if self.grows:
             metadata = now(self.store, self.path, self.metadata.zarr_format)
-            check_shape(metadata, (self._old,), self.place)
-        elif begun and has_document(plain(self.view), self.path):
+            check_shape(metadata, (self._old_shape,), self.place)
+        elif resumed and has_document(plain(self.view), self.path):
             raise exists_error(self.view, self.path)
 
     def _check_source(self) -> None:
-        """Check that the source still is what the plan was made for."""
         if self.blocks is not None:
             return
         source = self.source
-        found = now(source.store, source.path, source.zarr_format)
-        if found is None or _as_read(found) != _as_read(source.metadata):
+        metadata = now(source.store, source.path, source.zarr_format)
+        if metadata is None or _element_metadata(metadata) != _element_metadata(source.metadata):
             raise StoreError(
-                "the source was changed after this was planned; plan it again",
+                "the source has changed since the plan was made; plan it again",
                 key=node_location(source.store, source.path),
-                found=getattr(found, "shape", None),
+                found=getattr(metadata, "shape", None),
                 expected=f"{source.shape}",
             )
 
@@ -255,86 +273,86 @@ class RechunkPlan(Report):
 
     @property
     def place(self) -> str:
-        """Where the new array is to be, for people."""
+        """The location of the new array, for messages."""
         return node_location(self.store, self.path)
 
     @property
     def grows(self) -> bool:
-        """Whether an array that is there becomes longer."""
+        """Whether an existing array becomes longer."""
         return self.along is not None
 
-    def _alone(self) -> Any:
-        """Keep others from doing this, too, or from giving the array that grows another shape."""
+    def _locked(self) -> AbstractContextManager[Any]:
+        """Lock the target: no other process may rewrite or resize it meanwhile."""
         lock = shape_lock if self.grows else rewrite_lock
         return lock(self.store, self.path)
 
     @property
-    def _old(self) -> Shape:
-        """The shape of the array that grows, as it is before."""
-        both = zip(self.start, self.metadata.shape, strict=True)
-        return tuple(at if axis == self.along else n for axis, (at, n) in enumerate(both))
+    def _old_shape(self) -> Shape:
+        """The shape of the array that grows, before it does."""
+        axes = enumerate(zip(self.start, self.metadata.shape, strict=True))
+        return tuple(start if axis == self.along else n for axis, (start, n) in axes)
 
     @property
-    def _target(self) -> StoredChunks:
+    def _target_chunks(self) -> StoredChunks:
         return StoredChunks(self.view, self._prefix, self.metadata)
 
-    def _begin(self) -> None:
-        """Make the place ready."""
-        clear(self.temp)
-        clear(beside(self.view, self._prefix))
+    def _prepare_target(self) -> None:
+        """Remove what earlier runs have left, and the node that is replaced."""
+        clear_prefix(self.temp)
+        clear_prefix(beside(self.view, self._prefix))
         if self.grows:
             return
         if has_document(plain(self.view), self.path):
             check_creation(self.store, self.path, self.metadata, overwrite=self.overwrite)
             erase_node(self.view, self.path)
-        erase_leftovers(self._target)
+        erase_leftovers(self._target_chunks)
 
     @property
     def _is_direct(self) -> bool:
-        """Whether blocks of a Dask array are the target's, too."""
+        """Whether the blocks of a Dask array are written to the target directly."""
         return self.scheme.stages[0].reads == "blocks"
 
     def _before(self) -> Iterator[tuple[str, str]]:
-        changed = cast_loss(self.source.dtype, self.metadata.dtype)
-        if changed is not None:
-            yield "values", changed
+        loss = cast_loss(self.source.dtype, self.metadata.dtype)
+        if loss is not None:
+            yield "values", loss
         if self.blocks is not None and not self._is_direct:
             yield "blocks", f"{self.blocks.npartitions} Dask blocks are stored first, as they are"
 
     def _store_blocks(self, journal: Journal, on: Workers) -> None:
-        """Compute the blocks of a Dask array."""
-        last = len(self.scheme.stages)
-        if self.blocks is None or journal.done(last):
+        """Compute the blocks of a Dask array, and store them."""
+        stage = len(self.scheme.stages)
+        if self.blocks is None or journal.done(stage):
             return
-        place = self._target if self._is_direct else self.source.stored
-        receipts, _, to = write_blocks(self.blocks, place, whole_region(self.blocks.shape), "fill")
+        place = self._target_chunks if self._is_direct else self.source.stored
+        receipts, _, job = write_blocks(self.blocks, place, whole_region(self.blocks.shape), "fill")
         try:
             dask.compute(receipts, scheduler=on.get)
         except BaseException:
-            to.abort()
+            job.abort()
             raise
-        journal.add(last, 0)
+        journal.add(stage, 0)
         journal.store()
 
     def _passes(self) -> list[AnyPass]:
         if self._is_direct:
             return []
-        source = Stored(self.source.stored, tuple(pick.start for pick in self.region))
+        source = StoredRegion(self.source.stored, tuple(pick.start for pick in self.region))
         empty = config.get("write-empty-chunks")
-        target = Stored(self._target, self.start, empty=empty, beyond="fill")
-        return passes(self.scheme, source, target, self.temp, self.costs.processes)
+        target = StoredRegion(self._target_chunks, self.start, empty=empty, beyond="fill")
+        return build_passes(self.scheme, source, target, self.temp, self.costs.processes)
 
     def _commit(self) -> None:
-        """Let the new array be there."""
+        """Write the document of the new array, or the new shape of the array that grows."""
         if self.grows:
-            grow(self.store, self.path, self.metadata.zarr_format, self._old, self.metadata.shape)
+            zarr_format, shape = self.metadata.zarr_format, self.metadata.shape
+            grow(self.store, self.path, zarr_format, self._old_shape, shape)
         else:
             create_node(self.store, self.path, self.metadata, overwrite=False)
 
 
-def _as_read(metadata: Metadata) -> Any:
-    """Return what of an array's metadata makes its elements what they are."""
+def _element_metadata(metadata: Metadata) -> Any:
+    """Return the part of an array's metadata that determines its elements."""
     if not isinstance(metadata, ArrayMetadata):
         return None
-    plain = replace(metadata, attributes={}, dimension_names=None, extra={})
-    return detect.render(plain)
+    return detect.render(replace(metadata, attributes={}, dimension_names=None, extra={}))

@@ -1,8 +1,8 @@
-"""A rewrite by the workers of a cluster that hand each other what they read.
+"""A pass in which the workers of a cluster send each other what they read.
 
-Each worker has an actor, which others ask for pieces: these go from worker to worker, and neither
-the scheduler nor this process has to do with them. If a worker is lost, what was kept of the box
-is, too: it is done again.
+Each worker has an actor that the others ask for pieces. The pieces go from worker to worker,
+neither through the scheduler nor through this process. If a worker is lost, the pieces that it held
+are lost as well, and the box is rewritten from its beginning.
 """
 
 import threading
@@ -26,135 +26,150 @@ from zarrdask.execution.executor import Workers
 from zarrdask.execution.locks import make_way
 from zarrdask.execution.progress import Progress
 from zarrdask.indexing.selection import Region, region_shape
-from zarrdask.rewrite.exchange import Exchange, Member
+from zarrdask.rewrite.exchange import Exchange, ExchangeMember
 
-#: In seconds: how often one looks whether all workers are there; until the scheduler knows that
-#: one is lost; until another one has come.
-_LOOK, _NOTICED, _COME = 1, 5, 60
-#: What a wait ends with when its time is over: the second, if distributed noticed in two places.
+#: Seconds between two checks whether all workers are still there.
+_POLL_SECONDS = 1
+#: Seconds until the scheduler is certain to know that a worker is lost.
+_DETECTION_SECONDS = 5
+#: Seconds to wait for workers that replace lost ones.
+_REPLACEMENT_SECONDS = 60
+#: How often workers may be lost before a box is given up.
+_MAX_LOSSES = 3
+#: What a wait with a timeout raises. The second is a defect of distributed: it happens if the wait
+#: ends while the connection fails.
 _TIMEOUTS = (TimeoutError, UnboundLocalError)
-#: How often workers may be lost until a box is done.
-_LOSSES = 3
 
 
-class ActingMember:
-    """A member of an exchange, as an actor: asked by others while it works.
+class MemberActor:
+    """A member of an exchange as an actor, which answers the others while it works.
 
     Parameters
     ----------
-    carried : Carried
-        Has the `Exchange`.
+    shared : SharedPass
+        Holds the `Exchange`.
     number : int
-        Which of the members it is.
+        The number of this member.
     name : str
-        By which this process knows it.
+        The name under which other tasks of this process find the member.
     """
 
-    def __init__(self, carried: Any, number: int, name: str) -> None:
-        self._do: Exchange = carried.do
-        self._member = Member(carried.do)
+    def __init__(self, shared: Any, number: int, name: str) -> None:
+        self._exchange: Exchange = shared.work
+        self._member = ExchangeMember(shared.work)
         self._number = number
         self._peers: Sequence[Any] = ()
-        self._left = threading.Event()
+        self._stopped = threading.Event()
         self._owners: tuple[int, dict[int, int]] = (-1, {})
-        _HERE[name] = self
+        _MEMBERS[name] = self
 
     def meet(self, peers: Sequence[Any]) -> None:
-        """Know the actors of all members."""
+        """Receive the actors of all members."""
         self._peers = peers
 
-    def take(self, number: int) -> None:
-        """Read a region, and keep it."""
-        self._member.take(number)
+    def read(self, number: int) -> None:
+        """Read a region, and keep its pieces."""
+        self._member.read(number)
 
     async def piece(self, reader: int, writer: int) -> np.ndarray:
-        """Return a piece, also while this member works: it is answered between its tasks."""
+        """Return a piece. A coroutine is answered by the event loop, while this member works."""
         return self._member.piece(reader, writer)
 
-    def give(self, box: int, number: int) -> int:
-        """Write a region of a box; return how many units there are then."""
+    def write(self, box: int, number: int) -> int:
+        """Write a region of a box; return how many units are stored afterwards."""
         if self._owners[0] != box:
-            self._owners = box, self._do.owners(box)
+            self._owners = box, self._exchange.owners(box)
         owners = self._owners[1]
 
-        def ask(reader: int, writer: int) -> Callable[[], np.ndarray]:
+        def request(reader: int, writer: int) -> Callable[[], np.ndarray]:
             owner = owners[reader]
             if owner == self._number:
                 return lambda: self._member.piece(reader, writer)
-            return partial(_result, self._peers[owner].piece(reader, writer), self._is_over)
+            return partial(_result, self._peers[owner].piece(reader, writer), self._is_abandoned)
 
-        return self._member.give(number, ask)
+        return self._member.write(number, request)
 
-    def _is_over(self) -> bool:
-        """Whether nobody waits for this any more: the worker forgets it if the client is gone."""
+    def _is_abandoned(self) -> bool:
+        """Return whether nobody waits for this member: a worker drops it if the client is gone."""
         from distributed import get_worker
 
         actors = list(get_worker().state.actors.values())
-        return self._left.is_set() or all(actor is not self for actor in actors)
+        return self._stopped.is_set() or all(actor is not self for actor in actors)
 
     def clear(self) -> None:
-        """Forget what was read."""
+        """Free the pieces."""
         self._member.clear()
 
-    async def leave(self) -> None:
-        """Wait for none of the others any more: they may be lost."""
-        self._left.set()
+    async def stop(self) -> None:
+        """Stop waiting for pieces of other members: they may be lost."""
+        self._stopped.set()
 
-    def attend(self) -> bool:
-        """Wait a moment; return whether this is to go on."""
-        return not self._left.wait(_LOOK)
+    def wait_until_stopped(self, seconds: float) -> bool:
+        """Wait for some time at most; return whether the member was stopped."""
+        return self._stopped.wait(seconds)
 
     def end(self) -> None:
-        """Forget all, when what was begun before has ended."""
+        """Free everything, after the calls that came before have ended."""
         self._member.clear()
         self._peers = ()
 
 
-#: The members in this process, as long as their workers have them.
-_HERE: WeakValueDictionary[str, ActingMember] = WeakValueDictionary()
+#: The members in this process, as long as their workers keep them.
+_MEMBERS: WeakValueDictionary[str, MemberActor] = WeakValueDictionary()
 
 
-def attend(name: str) -> None:
-    """Be a task as long as a member works: a worker without tasks may be closed as idle."""
+def keep_worker_busy(name: str) -> None:
+    """Run as a task while a member works: a cluster may close a worker without tasks as idle."""
     make_way()
-    while (member := _HERE.get(name)) is not None and member.attend():
-        del member  # if the worker forgets it, it is gone
+    # The reference must not outlive the check: the member goes when the worker drops it.
+    while (member := _MEMBERS.get(name)) is not None:
+        if member.wait_until_stopped(_POLL_SECONDS):
+            break
+        del member
 
 
 def check_workers(on: Workers, count: int) -> None:
-    """Check that there are as many workers of a cluster as an exchange was planned for.
+    """Check that a cluster has at least the workers that an exchange was planned for.
+
+    Parameters
+    ----------
+    on : Workers
+        What the plan is executed on.
+    count : int
+        The number of workers in the plan.
 
     Raises
     ------
     MetadataError
-        If they are of no cluster.
+        If the scheduler is not that of a cluster.
     StoreError
-        If there are fewer.
+        If the cluster has fewer workers.
     """
     if on.client is None:
         raise MetadataError(
-            "workers of a cluster are to hand each other values; plan it for what executes it",
+            "this plan needs the workers of a cluster, which send each other values; pass the "
+            "scheduler that executes the plan to rechunk as well",
             key="scheduler",
             found=counted(on.processes, "process"),
-            expected="a distributed client, or scheduler= of rechunk",
+            expected="a distributed client",
         )
     if on.processes < count:
-        raise _too_few(on.processes, count)
+        raise _too_few_workers(on.processes, count)
 
 
-def _too_few(found: int, count: int) -> StoreError:
+def _too_few_workers(number: int, count: int) -> StoreError:
     return StoreError(
-        "there are fewer workers than this was planned for; plan it again, and execute it with "
-        "restart=True if it was begun",
+        "the cluster has fewer workers than the plan was made for; plan again, and execute the new "
+        "plan with restart=True if the old one had begun",
         key="scheduler",
-        found=found,
+        found=number,
         expected=count,
     )
 
 
-def exchange(
-    do: Exchange,
-    task: Any,
+def run_exchange(
+    exchange: Exchange,
+    shared: Any,
     boxes: Sequence[int],
     on: Workers,
     shown: Progress,
@@ -164,51 +179,51 @@ def exchange(
 
     Parameters
     ----------
-    do : Exchange
-    task : Carried
-        The same, as workers get it.
+    exchange : Exchange
+    shared : SharedPass
+        The same pass, as it is sent to workers.
     boxes : sequence of int
-        Which.
+        The numbers of the boxes.
     on : Workers
-        Of a cluster.
+        The workers of a cluster.
     shown : Progress
         Counts the bytes that are read and written.
     finished : callable
-        Called with the number of each box, when it is done.
+        Called with the number of each box when it has been written.
 
     Raises
     ------
     StoreError
-        If a store fails, or the cluster does, or there are fewer workers than the plan was made
-        for.
+        If a store or the cluster fails, or if there are fewer workers than in the plan.
     """
-    # If this is a task itself, its worker is one of them.
+    # If this is a task itself, it occupies one of the workers.
     make_way()
-    left, losses = list(boxes), 0
-    while left:
+    remaining, losses = list(boxes), 0
+    while remaining:
         try:
-            with _members(do, task, on.client) as members:
-                while left:
-                    _rewrite(do, left[0], members, shown)
-                    finished(left.pop(0))
+            with _started_members(exchange, shared, on.client) as members:
+                while remaining:
+                    _rewrite_box(exchange, remaining[0], members, shown)
+                    finished(remaining.pop(0))
                     losses = 0
-        except _LostError as error:
+        except _WorkerLostError as error:
             losses += 1
-            if losses > _LOSSES:
+            if losses > _MAX_LOSSES:
                 raise StoreError(
-                    "workers were lost again and again; do they have enough memory?",
+                    "workers of the cluster were lost repeatedly; check that they have enough "
+                    "memory",
                     key="scheduler",
-                    found=f"{losses} times in one box",
+                    found=f"{losses} losses during one box",
                 ) from error
 
 
-class _LostError(Exception):
-    """A worker is gone, and with it what it kept of a box."""
+class _WorkerLostError(Exception):
+    """A worker is lost, and with it the pieces of a box that it held."""
 
 
 @dataclass
 class _Members:
-    """The actors, and the workers that they are on."""
+    """The actors of an exchange, and the addresses of their workers."""
 
     addresses: list[str]
     client: Any
@@ -217,30 +232,30 @@ class _Members:
     ended: threading.Event = field(default_factory=threading.Event)
 
     def all(self, work: Callable[[int], None]) -> None:
-        """Do work for each of them at the same time; look now and then whether they are there.
+        """Call a function for the number of each member, at the same time.
 
         Raises
         ------
-        _LostError
-            If one is gone.
+        _WorkerLostError
+            If a worker is lost meanwhile.
         """
         self.ended, count = threading.Event(), len(self.addresses)
         with ThreadPoolExecutor(count, thread_name_prefix="zarrdask-box") as threads:
-            left = {threads.submit(work, at) for at in range(count)}
+            running = {threads.submit(work, number) for number in range(count)}
             try:
-                while left:
-                    done, left = wait(left, _LOOK, FIRST_EXCEPTION)
+                while running:
+                    done, running = wait(running, _POLL_SECONDS, FIRST_EXCEPTION)
                     for future in done:
                         future.result()
-                    if left and self._are_lost():
-                        raise _LostError
+                    if running and self._are_lost():
+                        raise _WorkerLostError
             except ZarrdaskError:
                 raise
             except Exception as error:
                 self.ended.set()
-                # Who asked a worker that is lost may know it before the scheduler does.
-                if self._are_lost(_NOTICED):
-                    raise _LostError from error
+                # A request to a lost worker may fail before the scheduler knows of the loss.
+                if self._are_lost(_DETECTION_SECONDS):
+                    raise _WorkerLostError from error
                 if isinstance(error, OSError):
                     raise StoreError(f"a worker failed: {error}", key="scheduler") from error
                 raise
@@ -248,11 +263,11 @@ class _Members:
                 self.ended.set()
 
     def result(self, future: Any) -> Any:
-        """Return what there is to come from one, unless another one failed."""
+        """Return the result of a call of one member, unless another member fails first."""
         return _result(future, self.ended.is_set)
 
     def _are_lost(self, seconds: float = 0) -> bool:
-        """Whether workers are gone, or will be within some time."""
+        """Return whether workers are lost, or will be within some seconds."""
         end = monotonic() + seconds
         while not self._is_lost(range(len(self.addresses))):
             if monotonic() >= end:
@@ -261,38 +276,42 @@ class _Members:
         return True
 
     def _is_lost(self, numbers: Iterable[int]) -> bool:
-        there = _workers(self.client)
+        """Return whether any of these members is lost."""
+        addresses = _worker_addresses(self.client)
         return any(
-            self.addresses[at] not in there
-            or self.futures[at].status not in ("pending", "finished")
-            for at in numbers
+            self.addresses[number] not in addresses
+            or self.futures[number].status not in ("pending", "finished")
+            for number in numbers
         )
 
     def dismiss(self) -> None:
-        """Let all that are there end what they do, and leave: nothing is stored afterwards."""
-        for step in ("leave", "end"):
-            begun = []
-            for at, actor in enumerate(self.actors):
-                with suppress(RuntimeError):  # it is lost
-                    begun.append((at, getattr(actor, step)()))
-            for at, future in begun:
-                with suppress(OSError, RuntimeError, _LostError):  # it was, meanwhile
-                    _result(future, partial(self._is_lost, [at]))
+        """Let all members finish their current call and end: nothing is stored afterwards."""
+        for step in ("stop", "end"):
+            calls = []
+            for number, actor in enumerate(self.actors):
+                with suppress(RuntimeError):  # the worker is lost
+                    calls.append((number, getattr(actor, step)()))
+            for number, future in calls:
+                with suppress(OSError, RuntimeError, _WorkerLostError):  # it was lost meanwhile
+                    _result(future, partial(self._is_lost, [number]))
 
 
 def _result(future: Any, is_over: Callable[[], bool]) -> Any:
-    """Return what an actor returns, unless all is over before: one that is lost never returns."""
+    """Return the result of an actor's method, or raise if the exchange ends before.
+
+    A lost actor never returns, so this waits for short times only.
+    """
     while not is_over():
         try:
-            return future.result(timeout=_LOOK)
+            return future.result(timeout=_POLL_SECONDS)
         except _TIMEOUTS:
-            if future.done():  # it may be its own error
+            if future.done():  # the method itself may have raised it
                 return future.result()
-    raise _LostError
+    raise _WorkerLostError
 
 
-def _workers(client: Any) -> set[str]:
-    """Return the addresses of all workers that are there.
+def _worker_addresses(client: Any) -> set[str]:
+    """Return the addresses of all workers of a cluster.
 
     Raises
     ------
@@ -300,7 +319,7 @@ def _workers(client: Any) -> set[str]:
         If the scheduler can't be reached.
     """
     try:
-        # Not `scheduler_info`, which others of this process may change before it is returned.
+        # Other threads may change `scheduler_info` before it is returned.
         return set(client.sync(client.scheduler.identity, n_workers=-1)["workers"])
     except (OSError, RuntimeError, AttributeError) as error:
         raise StoreError(
@@ -309,95 +328,96 @@ def _workers(client: Any) -> set[str]:
 
 
 @contextmanager
-def _members(do: Exchange, task: Any, client: Any) -> Iterator[_Members]:
-    """Have an actor on each worker."""
-    # Bound to this client: those that come as results are to the one that is current.
+def _started_members(exchange: Exchange, shared: Any, client: Any) -> Iterator[_Members]:
+    """Start an actor on each worker, and end them afterwards."""
     from distributed import Actor
 
-    addresses, names = _addresses(do.processes, client), [uuid4().hex for _ in range(do.processes)]
+    addresses = _wait_for_workers(exchange.processes, client)
+    names = [uuid4().hex for _ in range(exchange.processes)]
     futures = [
         client.submit(
-            ActingMember,
-            task,
-            at,
+            MemberActor,
+            shared,
+            number,
             name,
             actor=True,
             workers=[address],
             key=f"rechunk_member-{name}",
         )
-        for at, (address, name) in enumerate(zip(addresses, names, strict=True))
+        for number, (address, name) in enumerate(zip(addresses, names, strict=True))
     ]
     members = _Members(addresses, client, futures)
-    attending = []
+    busy_tasks = []
     try:
-        members.all(lambda at: members.result(futures[at]))
+        members.all(lambda number: members.result(futures[number]))
+        # The actors that are results of futures belong to the current client, not to this one.
         with client.as_current():
-            both = zip(addresses, futures, strict=True)
-            members.actors = [Actor(ActingMember, address, f.key) for address, f in both]
-        members.all(lambda at: members.result(members.actors[at].meet(members.actors)))
-        attending = [
-            client.submit(attend, name, workers=[address], key=f"rechunk_attend-{name}")
+            pairs = zip(addresses, futures, strict=True)
+            members.actors = [Actor(MemberActor, address, f.key) for address, f in pairs]
+        members.all(lambda number: members.result(members.actors[number].meet(members.actors)))
+        busy_tasks = [
+            client.submit(keep_worker_busy, name, workers=[address], key=f"rechunk_attend-{name}")
             for address, name in zip(addresses, names, strict=True)
         ]
         yield members
     finally:
         members.dismiss()
-        client.cancel([*futures, *attending])
+        client.cancel([*futures, *busy_tasks])
 
 
-def _addresses(count: int, client: Any) -> list[str]:
-    """Return the addresses of so many workers."""
-    end = monotonic() + _COME
-    while len(found := sorted(_workers(client))) < count:
+def _wait_for_workers(count: int, client: Any) -> list[str]:
+    """Return the addresses of a number of workers, as soon as the cluster has them."""
+    end = monotonic() + _REPLACEMENT_SECONDS
+    while len(addresses := sorted(_worker_addresses(client))) < count:
         if monotonic() > end:
-            raise _too_few(len(found), count)
+            raise _too_few_workers(len(addresses), count)
         sleep(0.2)
-    return found[:count]
+    return addresses[:count]
 
 
-def _rewrite(do: Exchange, box: int, members: _Members, shown: Progress) -> None:
-    """Rewrite a box: members read all of it, then write all of it."""
-    readers, writers, count = do.readers(box), SimpleQueue[int](), _Count(shown)
-    for number in do.writers(box):
+def _rewrite_box(exchange: Exchange, box: int, members: _Members, shown: Progress) -> None:
+    """Rewrite a box: the members read all of it, then write all of it."""
+    readers, writers, count = exchange.readers(box), SimpleQueue[int](), _BoxProgress(shown)
+    for number in exchange.writers(box):
         writers.put(number)
 
-    def read(at: int) -> None:
-        for number in readers[at :: do.processes]:
-            members.result(members.actors[at].take(number))
-            count.advance(_bytes(do, do.reads.region(number)))
+    def read(member: int) -> None:
+        for number in readers[member :: exchange.processes]:
+            members.result(members.actors[member].read(number))
+            count.advance(_nbytes(exchange, exchange.reads.region(number)))
 
-    def write(at: int) -> None:
+    def write(member: int) -> None:
         with suppress(Empty):
             while True:
                 number = writers.get_nowait()
-                members.result(members.actors[at].give(box, number))
-                count.advance(_bytes(do, do.units.region(number)))
+                members.result(members.actors[member].write(box, number))
+                count.advance(_nbytes(exchange, exchange.units.region(number)))
 
     try:
         members.all(read)
         members.all(write)
-        members.all(lambda at: members.result(members.actors[at].clear()))
+        members.all(lambda member: members.result(members.actors[member].clear()))
     except BaseException:
-        count.take_back()
+        count.roll_back()
         raise
 
 
-def _bytes(do: Exchange, region: Region) -> int:
-    return prod(region_shape(region)) * do.itemsize
+def _nbytes(exchange: Exchange, region: Region) -> int:
+    return prod(region_shape(region)) * exchange.itemsize
 
 
-class _Count:
-    """The bytes of a box that several threads have read and written."""
+class _BoxProgress:
+    """The bytes of a box that several threads have read and written so far."""
 
     def __init__(self, shown: Progress) -> None:
         self._shown, self._mutex, self._done = shown, threading.Lock(), 0
 
     def advance(self, nbytes: int) -> None:
-        """Count bytes."""
+        """Count bytes that were read or written."""
         with self._mutex:
             self._done += nbytes
             self._shown.advance(nbytes)
 
-    def take_back(self) -> None:
-        """Count nothing of the box: it is to be done again."""
+    def roll_back(self) -> None:
+        """Take the bytes of this box off the progress: the box is rewritten from its beginning."""
         self._shown.advance(-self._done)

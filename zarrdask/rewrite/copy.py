@@ -1,48 +1,34 @@
-"""``copy``: arrays and hierarchies to another place, or into another format."""
+"""``copy``: arrays and hierarchies are copied to another place, or into another format."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from zarrdask.compliance import strictness
-from zarrdask.errors import (
-    MetadataError,
-    NodeExistsError,
-    NodeNotFoundError,
-    StoreError,
-    ZarrdaskError,
-)
+from zarrdask.chunks.stored import StoredChunks
+from zarrdask.errors import MetadataError, NodeNotFoundError, StoreError, ZarrdaskError
 from zarrdask.execution.executor import Workers, check_reached, workers
 from zarrdask.hierarchy.change import erase_node, remove_keys
 from zarrdask.hierarchy.create import check_creation, create_node, write_consolidated
 from zarrdask.hierarchy.find import find_node
-from zarrdask.hierarchy.path import (
-    inherited_strictness,
-    join_path,
-    key_prefix,
-    locate_node,
-    node_location,
-)
+from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.metadata.convert import Changes
-from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
-from zarrdask.nodes.array import Array
+from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.options import check_options
-from zarrdask.rewrite.copy_tasks import ArrayJob, copy_arrays
+from zarrdask.rewrite.copy_tasks import ArrayJob, copy_arrays, planned_array
+from zarrdask.rewrite.endpoints import Origin, check_apart, find_origin, locate_target
 from zarrdask.rewrite.node_plan import (
-    CopyReport,
-    Node,
+    NodeCopy,
     Selection,
-    chunks_at,
-    converted,
-    patterns,
-    plan_copy,
+    Skipped,
+    converter,
+    parse_patterns,
+    plan_nodes,
 )
+from zarrdask.rewrite.report import CopiedArray, CopyReport
 from zarrdask.rewrite.upgrade import upgrade
-from zarrdask.runtime.locks import place_of
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import ConsolidatedStore, plain
+from zarrdask.storage.consolidated import plain
 from zarrdask.storage.resolve import options_of_each
 from zarrdask.storage.v3_draft import DraftStore
 
@@ -59,6 +45,7 @@ def copy(
     include: str | Iterable[str] | None = None,
     exclude: str | Iterable[str] | None = None,
     on_unsupported: Literal["raise", "skip"] = "raise",
+    dry_run: bool = False,
     storage_options: dict[str, Any] | None = None,
     source_options: dict[str, Any] | None = None,
     target_options: dict[str, Any] | None = None,
@@ -66,48 +53,53 @@ def copy(
     progress: Any = False,
     **changes: Any,
 ) -> CopyReport:
-    """Copy an array or a whole hierarchy, into another format if that is wanted.
+    """Copy an array or a whole hierarchy, optionally into another format.
 
-    Attributes, names of dimensions, fill values and consolidated metadata go with it. Where the
-    encoded bytes are the same in both, they are moved without being decoded: whole units, or the
-    chunks of shards where an array gets shards or loses them. Everything is checked before
-    anything is written. An array's metadata are written when all of it is there.
+    Attributes, dimension names, fill values and consolidated metadata are copied as well. Where
+    the encoded bytes are the same in both, they are copied without decoding: whole chunks and
+    shards, or the inner chunks of shards where an array gets shards or loses them. Everything is
+    checked before anything is written, and the document of each array is written after all of
+    its chunks.
 
     Parameters
     ----------
     source : Array, Group, str, os.PathLike, MutableMapping or Store
-        What is copied.
-    target : str, os.PathLike, MutableMapping, Store or Group
-        Where to.
+        The array or the group that is copied.
+    target : str, os.PathLike, MutableMapping, Store or Group, optional
+        The place of the copy. Required, except with `in_place`.
     component : str, optional
-        The path there.
+        The path of the copy below `target`.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
-        Of the copy: as the source, if absent, or as the group that is the target.
-    overwrite : bool
-        Whether a node that is there is removed first; it is an error otherwise.
-    in_place : bool
-        Write metadata of v3 beside those of v2, and touch no chunk. There is no target then.
-    remove_v2 : bool
-        Whether the documents of v2 are removed afterwards. For `in_place` only.
+        The format of the copy. The default is that of the group that is the target, or else that
+        of the source.
+    overwrite : bool, default False
+        Whether a node at the target is removed first. Otherwise it is an error.
+    in_place : bool, default False
+        Write v3 metadata beside the v2 metadata of the source, and touch no chunk. There is no
+        target then.
+    remove_v2 : bool, default False
+        Whether the v2 documents are removed afterwards. Only with `in_place`.
     include, exclude : str or iterable of str, optional
-        Patterns of paths from the source, as ``"*/temperature"``: the arrays that are copied, and
-        the arrays and groups that are not.
-    on_unsupported : {"raise", "skip"}
-        What is done with nodes that can't be read, or that the format can't hold.
+        Patterns of paths below the source, such as ``"*/temperature"``: the arrays that are
+        copied, and the arrays and groups that are not. By default everything is copied.
+    on_unsupported : {"raise", "skip"}, default "raise"
+        Whether nodes that can't be read, or that the format can't represent, are an error or are
+        left out.
+    dry_run : bool, default False
+        Check everything and return the report, but write nothing.
     storage_options : dict, optional
-        Options of fsspec for the source and the target; a local path, which takes none, is left
-        out.
+        Options of fsspec for the source and the target. A local path takes none, and is exempt.
     source_options, target_options : dict, optional
         Options of fsspec for one of the two, instead of `storage_options`.
     scheduler : str or distributed.Client, optional
-        What the tasks run on: "threads", "processes", "sync", a client, or an address; what is
-        current for Dask, if absent.
-    progress : bool or file
+        What the tasks run on: "threads", "processes", "sync", a client, or the address of a
+        scheduler. The default is the current scheduler of Dask.
+    progress : bool or file, default False
         Whether to show a progress bar on standard error, or the file to write it to.
     **changes
-        What is to be different in all arrays: ``chunks``, ``shards`` (False for none),
-        ``codecs``, ``compressors``, ``filters``, ``dtype``, ``fill_value``,
-        ``chunk_key_encoding``. See `zarrdask.metadata.convert.Changes`.
+        Properties of all new arrays: ``chunks``, ``shards`` (False for none), ``codecs``,
+        ``compressors``, ``filters``, ``dtype``, ``fill_value``, ``chunk_key_encoding``. See
+        `zarrdask.metadata.convert.Changes`.
 
     Returns
     -------
@@ -119,9 +111,9 @@ def copy(
     UnsupportedError, MetadataError
         If a node can't be converted. Nothing is written then.
     NodeExistsError
-        If there is a node at the target already, or the target is in the source.
+        If there is a node at the target already, or if the target lies in the source.
     NodeNotFoundError
-        If the source is not there.
+        If there is no node at the source.
 
     Examples
     --------
@@ -130,40 +122,44 @@ def copy(
     >>> z[...] = 7
     >>> store = {}
     >>> report = zarrdask.copy(z, store, zarr_format=3)
-    >>> report.arrays[0].way, zarrdask.open_array(store).zarr_format
+    >>> report.arrays[0].method, zarrdask.open_array(store).zarr_format
     ('moved', 3)
     """
     check_options(changes, copy, Changes)
     if on_unsupported not in ("raise", "skip"):
         raise MetadataError(
-            "unknown", key="on_unsupported", found=on_unsupported, expected="'raise' or 'skip'"
+            "unknown value of on_unsupported",
+            key="on_unsupported",
+            found=on_unsupported,
+            expected="'raise' or 'skip'",
         )
-    select = Selection(patterns(include, "include"), patterns(exclude, "exclude") or ())
+    select = Selection(parse_patterns(include, "include"), parse_patterns(exclude, "exclude") or ())
     of_source, of_target = options_of_each(
         storage_options, (source, source_options), (target, target_options)
     )
-    origin, skip = _find(source, of_source), on_unsupported == "skip"
+    origin, skip = find_origin(source, of_source), on_unsupported == "skip"
     if in_place:
         _check_in_place(target, zarr_format, overwrite=overwrite, changes=sorted(changes))
-        return upgrade(*origin[:3], select=select, skip=skip, remove=remove_v2)
+        return upgrade(*origin[:3], select=select, skip=skip, remove_v2=remove_v2, dry_run=dry_run)
     if target is None or remove_v2:
         raise MetadataError(
-            "a copy needs a target, and leaves its source as it is; in_place=True does not",
+            "pass a target; only a copy with in_place=True has none and may remove documents",
             key="target",
             found=target,
         )
-    if isinstance(target, Array | Group):
-        target.check_writable()
-    store, path = locate_node(target, component, of_target)
+    store, path = locate_target(target, component, of_target)
     if zarr_format is None and isinstance(target, Group):
         zarr_format = target.zarr_format
-    job = _Copy(origin, plain(store), path, overwrite)
+    check_apart(origin[:2], (plain(store), path), replaces=overwrite)
+    convert_node = converter(zarr_format=zarr_format, **changes)
+    nodes, skipped = plan_nodes(*origin[:3], convert_node, select=select, skip=skip)
+    job = _Copy(origin, plain(store), path, nodes, skipped, overwrite)
     job.check()
-    become = partial(converted, zarr_format=zarr_format, **changes)
-    found, skipped = plan_copy(*origin[:3], become, select=select, skip=skip)
+    if dry_run:
+        return job.report([planned_array(node) for node in nodes if node.is_array])
     with workers(scheduler) as on, store.batch():
         job.check_visible(on)
-        return job.do(found, skipped, on, progress)
+        return job.run(on, progress)
 
 
 def _check_in_place(
@@ -171,35 +167,11 @@ def _check_in_place(
 ) -> None:
     if target is not None or changes or overwrite or zarr_format not in (None, 3):
         raise MetadataError(
-            "in place only metadata of v3 are written, where the source is",
+            "in_place=True only writes v3 metadata beside those of the source; it takes neither a "
+            "target nor changes",
             key="in_place",
             found=target or changes or zarr_format,
-            expected="no target, and no changes",
         )
-
-
-class Origin(NamedTuple):
-    """What is copied: where it is, and whether it has consolidated metadata."""
-
-    store: Store
-    path: str
-    metadata: Metadata
-    consolidated: bool
-
-
-def _find(source: Any, options: dict[str, Any] | None) -> Origin:
-    """Return what a user wants to have copied."""
-    strict = inherited_strictness(source, None)
-    store, path = locate_node(source, None, options)
-    with strictness(strict):
-        view, metadata = find_node(plain(store), path, consolidated=None)
-    return Origin(view, path, metadata, isinstance(view, ConsolidatedStore))
-
-
-def _group_notes(found: Iterable[Node]) -> list[str]:
-    """Return what could not be kept of groups, each with its path."""
-    groups = (node for node in found if isinstance(node.after, GroupMetadata))
-    return [f"{group.path or '/'}: {note}" for group in groups for note in group.notes]
 
 
 # --------------------------------------------------------------------------------------------
@@ -208,97 +180,109 @@ def _group_notes(found: Iterable[Node]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Copy:
-    """A copy that is being made.
+    """A copy to another place.
 
     Attributes
     ----------
     origin : Origin
-    store, path
-        Where to.
+        The source.
+    store : Store
+        The store of the target.
+    path : str
+        The path of the target in this store.
+    nodes : list of NodeCopy
+        All nodes of the copy, groups before their members.
+    skipped : list of (str, str)
+        The paths of the nodes that are left out, each with the reason.
     overwrite : bool
-        Whether what is there goes.
+        Whether nodes at the target are removed.
     """
 
     origin: Origin
     store: Store
     path: str
+    nodes: list[NodeCopy]
+    skipped: Skipped
     overwrite: bool
 
     def check(self) -> None:
-        """Check that the copy is not in the source, nor the other way round."""
-        there = place_of(plain(self.origin.store), key_prefix(self.origin.path))
-        here = place_of(self.store, key_prefix(self.path))
-        if here.startswith(there) or (self.overwrite and there.startswith(here)):
-            raise NodeExistsError(
-                "nothing can be copied into itself, or replace what it is copied from",
-                key=node_location(self.store, self.path),
-                found=node_location(self.origin.store, self.origin.path),
-            )
+        """Check that the root of the copy can be created."""
+        check_creation(self.store, self.path, self.nodes[0].after, overwrite=self.overwrite)
 
     def check_visible(self, on: Workers) -> None:
-        """Check that whoever does the work can see both stores."""
+        """Check that the processes that run the tasks can access both stores."""
         for store in (plain(self.origin.store), self.store):
             try:
                 check_reached(store, on)
             except StoreError as error:
                 raise StoreError(
-                    "this store is in the memory of one process, others can't see it",
+                    "this store is in the memory of one process, so other processes can't access "
+                    "it",
                     key=store.url,
                     expected='scheduler="threads"',
                 ) from error
 
-    def do(
-        self, found: list[Node], skipped: list[tuple[str, str]], on: Workers, show: Any
-    ) -> CopyReport:
-        """Copy nodes: groups first, then chunks, and the metadata of each array at last."""
-        self._make_room(found[0].after)
-        store, groups = self.store, 0
-        for node in found:
-            path = join_path(self.path, node.path)
-            if isinstance(node.after, GroupMetadata):
+    def run(self, on: Workers, show: Any) -> CopyReport:
+        """Copy all nodes: first groups, then chunks, and the document of each array at last."""
+        if self.overwrite:
+            self._remove_target()
+        store = self.store
+        for node in self.nodes:
+            if not node.is_array:
+                path = join_path(self.path, node.path)
                 store = create_node(store, path, node.after, overwrite=False)
-                groups += 1
-        jobs = [self._job(store, n) for n in found if isinstance(n.after, ArrayMetadata)]
-        copied = copy_arrays(jobs, on, show)
-        notes = _group_notes(found)
-        notes += self._consolidate(store, found[0].after)
-        source = node_location(self.origin.store, self.origin.path)
-        target = node_location(self.store, self.path)
-        return CopyReport(source, target, tuple(copied), groups, tuple(skipped), tuple(notes))
+        arrays = copy_arrays([self._job(store, n) for n in self.nodes if n.is_array], on, show)
+        return self.report(arrays, self._consolidate(store, self.nodes[0].after))
 
-    def _make_room(self, metadata: Metadata) -> None:
-        """Remove what is there, if that is wanted; it is an error otherwise."""
-        check_creation(self.store, self.path, metadata, overwrite=self.overwrite)
-        if not self.overwrite:
-            return
+    def report(self, arrays: Iterable[CopiedArray], notes: Iterable[str] = ()) -> CopyReport:
+        """Return the report of the copy, from those of its arrays."""
+        return CopyReport(
+            node_location(self.origin.store, self.origin.path),
+            node_location(self.store, self.path),
+            tuple(arrays),
+            sum(not node.is_array for node in self.nodes),
+            tuple(self.skipped),
+            (*_group_notes(self.nodes), *notes),
+        )
+
+    def _remove_target(self) -> None:
         store = self.store
         try:
             store, _ = find_node(store, self.path)
         except NodeNotFoundError:
             return
         except ZarrdaskError:
-            pass  # what can't be read goes, too
+            pass  # a node that can't be read is removed as well
         prefix = key_prefix(self.path)
         if isinstance(store, DraftStore) and store.base == prefix:
             remove_keys(store.inner, self.path)
         else:
             erase_node(store, self.path)
 
-    def _job(self, store: Store, node: Node) -> ArrayJob:
+    def _job(self, store: Store, node: NodeCopy) -> ArrayJob:
         path = join_path(self.path, node.path)
         view = check_creation(store, path, node.after, overwrite=False)
-        before = join_path(self.origin.path, node.path)
-        source = chunks_at(self.origin.store, before, node.before)  # type: ignore[arg-type]
-        target = chunks_at(view, path, node.after)  # type: ignore[arg-type]
-        return ArrayJob(node, source, target, store, path)
+        source = _chunks_at(self.origin.store, join_path(self.origin.path, node.path), node.before)
+        return ArrayJob(node, source, _chunks_at(view, path, node.after), store, path)
 
     def _consolidate(self, store: Store, metadata: Metadata) -> list[str]:
+        """Write consolidated metadata if the source has them; return notes on what went wrong."""
         if not self.origin.consolidated or isinstance(metadata, ArrayMetadata):
             return []
         if metadata.zarr_format not in (2, 3) or not store.listable:
-            return ["consolidated metadata are not there: the format, or the store, has none"]
+            return ["no consolidated metadata: the format has none, or the store can't be listed"]
         try:
             write_consolidated(store, self.path, metadata.zarr_format)
         except MetadataError as error:
             return [f"consolidated metadata could not be written: {error}"]
         return []
+
+
+def _chunks_at(store: Store, path: str, metadata: Metadata) -> StoredChunks:
+    return StoredChunks(plain(store), key_prefix(path), metadata)  # type: ignore[arg-type]
+
+
+def _group_notes(nodes: Iterable[NodeCopy]) -> list[str]:
+    """Return what could not be kept of groups, each note with the path."""
+    groups = (node for node in nodes if not node.is_array)
+    return [f"{group.path or '/'}: {note}" for group in groups for note in group.notes]

@@ -1,7 +1,11 @@
-"""The tasks of a copy: batches of units, moved as they are or decoded and encoded again."""
+"""The tasks of a copy: batches of units, copied as they are stored, or decoded and encoded again.
 
-from collections.abc import Iterable, Iterator, Sequence
+A unit is what one key of a store holds: a chunk, or a shard.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice, product
 from math import prod
 from typing import Any, NamedTuple
@@ -15,57 +19,70 @@ from zarrdask.execution.progress import progress
 from zarrdask.grids.base import Index, extent_at
 from zarrdask.hierarchy.create import create_node
 from zarrdask.rewrite.move import (
-    How,
-    Inner,
-    Moved,
-    blocks_of,
-    fills_alike,
-    how_to_move,
+    InnerGrid,
+    Transfer,
+    TransferResult,
+    encoded_transfer,
+    has_equal_fill,
     move_inner,
     move_units,
     recode,
-    total,
+    recode_grid,
+    total_result,
 )
-from zarrdask.rewrite.node_plan import CopiedArray, Node, Way
+from zarrdask.rewrite.node_plan import NodeCopy
+from zarrdask.rewrite.report import CopiedArray, CopyMethod
 from zarrdask.storage.base import Store
 
-#: Bytes, decoded, of the units of one task, and how many there are at most.
-_BATCH, _MOST = 2**26, 256
-_WAYS: dict[How, Way] = {"units": "moved", "inner": "moved within shards", None: "recoded"}
+#: The most decoded bytes, and the most units, of one task.
+_TASK_BYTES, _TASK_UNITS = 2**26, 256
+_METHODS: dict[Transfer, CopyMethod] = {
+    "units": "moved",
+    "inner": "moved within shards",
+    None: "recoded",
+}
+
+
+def planned_array(node: NodeCopy) -> CopiedArray:
+    """Return how an array will be copied: without the numbers that only the copy itself shows."""
+    transfer = encoded_transfer(node.before, node.after)  # type: ignore[arg-type]
+    return CopiedArray(node.path, _METHODS[transfer], notes=node.notes)
 
 
 @dataclass(frozen=True)
 class ArrayJob:
-    """An array that is to be copied.
+    """An array that is copied.
 
     Attributes
     ----------
-    node : Node
-    source, target : Chunks
+    node : NodeCopy
+    source, target : StoredChunks
     store : Store
-        Where the document goes, when all chunks are there.
+        The store of the new document, which is written when all chunks are stored.
     path : str
-        Of the copy there.
+        The path of the new array in this store.
     """
 
-    node: Node
+    node: NodeCopy
     source: StoredChunks
     target: StoredChunks
     store: Store
     path: str
 
-    @property
-    def how(self) -> How:
-        """How its bytes can be moved."""
-        return how_to_move(self.source, self.target)
+    @cached_property
+    def transfer(self) -> Transfer:
+        """How the encoded bytes are copied."""
+        return encoded_transfer(self.source.metadata, self.target.metadata)
 
     def finish(self) -> None:
-        """Write the array's document."""
+        """Write the document of the array."""
         create_node(self.store, self.path, self.target.metadata, overwrite=False)
 
-    def copied(self, done: Iterable[Moved]) -> CopiedArray:
-        """Return what was done."""
-        return CopiedArray(self.node.path, _WAYS[self.how], *total(done), self.node.notes)
+    def report(self, results: Sequence[TransferResult]) -> CopiedArray:
+        """Return the report of the array, from the results of its tasks."""
+        return CopiedArray(
+            self.node.path, _METHODS[self.transfer], *total_result(results), self.node.notes
+        )
 
 
 class _Task(NamedTuple):
@@ -75,16 +92,16 @@ class _Task(NamedTuple):
     ----------
     job : int
         The number of the array.
-    how : {"units", "inner", None}
+    transfer : {"units", "inner", None}
     source, target : Handle
-    indices : sequence of Index
-        Of units, or of the blocks that are recoded.
+    indices : sequence of tuple of int
+        The indices of the units, or of the blocks that are recoded.
     empty : bool
         Whether units that hold only the fill value are stored.
     """
 
     job: int
-    how: How
+    transfer: Transfer
     source: Handle
     target: Handle
     indices: Sequence[Index]
@@ -92,44 +109,52 @@ class _Task(NamedTuple):
 
 
 def copy_arrays(jobs: Sequence[ArrayJob], on: Workers, show: Any) -> list[CopiedArray]:
-    """Copy arrays: the units of all of them at once, and the document of each at last.
+    """Copy arrays: the units of all arrays in parallel, and each document when its units are done.
+
+    Parameters
+    ----------
+    jobs : sequence of ArrayJob
+    on : Workers
+        What the tasks run on.
+    show : bool or file
+        Whether and where to show a progress bar.
 
     Raises
     ------
     ZarrdaskError
-        The first error of a task; arrays that are not complete have no document then.
+        The first error of a task. Arrays that are not complete have no document then.
     """
     for job in jobs:
         erase_leftovers(job.target)
     tasks = [task for number, job in enumerate(jobs) for task in _tasks(number, job)]
-    left, done = [0] * len(jobs), [list[Moved]() for _ in jobs]
+    remaining, results = [0] * len(jobs), [list[TransferResult]() for _ in jobs]
     for task in tasks:
-        left[task.job] += 1
-    for job, count in zip(jobs, left, strict=True):
+        remaining[task.job] += 1
+    for job, count in zip(jobs, remaining, strict=True):
         if not count:
             job.finish()
-    with progress(sum(len(task.indices) for task in tasks), "copy", show) as told:
+    with progress(sum(len(task.indices) for task in tasks), "copy", show) as bar:
 
-        def finished(number: int, result: Moved) -> None:
+        def finished(number: int, result: TransferResult) -> None:
             task = tasks[number]
-            told.advance(len(task.indices))
-            done[task.job].append(result)
-            left[task.job] -= 1
-            if not left[task.job]:
+            bar.advance(len(task.indices))
+            results[task.job].append(result)
+            remaining[task.job] -= 1
+            if not remaining[task.job]:
                 jobs[task.job].finish()
 
         run(copy_chunks, tasks, scheduler=on, finished=finished)
-    return [job.copied(results) for job, results in zip(jobs, done, strict=True)]
+    return [job.report(done) for job, done in zip(jobs, results, strict=True)]
 
 
-def copy_chunks(task: _Task) -> Moved:
-    """Copy some units of an array: the task."""
+def copy_chunks(task: _Task) -> TransferResult:
+    """Copy some units of an array. This is the task: dashboards of clusters show its name."""
     source, target = task.source.chunks, task.target.chunks
-    if task.how == "units":
+    if task.transfer == "units":
         return move_units(source, target, task.indices)
-    if task.how == "inner":
+    if task.transfer == "inner":
         return move_inner(source, target, task.indices)
-    grid = blocks_of(source.metadata, target.metadata)
+    grid = recode_grid(source.metadata, target.metadata)
     blocks = [extent_at(grid, index) for index in task.indices]
     return recode(source, target, blocks, empty=task.empty)
 
@@ -139,40 +164,40 @@ def copy_chunks(task: _Task) -> Moved:
 
 
 def _tasks(number: int, job: ArrayJob) -> Iterator[_Task]:
-    how, empty = job.how, bool(config.get("write-empty-chunks"))
+    transfer, empty = job.transfer, bool(config.get("write-empty-chunks"))
     source, target = Handle(job.source), Handle(job.target)
     before, after = job.source.metadata, job.target.metadata
-    if how is None:
-        grid = blocks_of(before, after)
-        all_of_it = empty or not fills_alike(before, after)
-        wanted = grid.indices() if all_of_it else touched(grid, [job.source])
+    if transfer is None:
+        grid = recode_grid(before, after)
+        writes_all = empty or not has_equal_fill(before, after)
+        indices = grid.indices() if writes_all else touched(grid, [job.source])
         shape = grid.chunk_shape
-    elif how == "units" or after.shard is None:
-        wanted, shape = _there(job.source), before.chunk_shape
+    elif transfer == "units" or after.shard is None:
+        indices, shape = _stored_indices(job.source), before.chunk_shape
     else:
-        wanted, shape = _touched(job.source, job.target), after.chunk_shape
-    size = max(prod(shape) * max(before.dtype.itemsize, after.dtype.itemsize), 1)
-    count = max(min(_BATCH // size, _MOST), 1)
+        indices, shape = _met_shards(job.source, job.target), after.chunk_shape
+    nbytes = max(prod(shape) * max(before.dtype.itemsize, after.dtype.itemsize), 1)
+    count = max(min(_TASK_BYTES // nbytes, _TASK_UNITS), 1)
     if job.target.is_packed:
-        # Several units are one value there: it has one writer.
+        # The store keeps several units in one value: only one task may write it.
         count = max(after.grid.size, 1)
-    while some := list(islice(wanted, count)):
-        yield _Task(number, how, source, target, some, empty)
+    while batch := list(islice(indices, count)):
+        yield _Task(number, transfer, source, target, batch, empty)
 
 
-def _there(chunks: StoredChunks) -> Iterator[Index]:
-    """Yield the units that are stored, or all, if the store can't tell."""
+def _stored_indices(chunks: StoredChunks) -> Iterator[Index]:
+    """Yield the units that are stored; all units, if the store can't be listed."""
     return stored_units(chunks) if chunks.store.listable else chunks.metadata.grid.indices()
 
 
-def _touched(source: StoredChunks, target: StoredChunks) -> Iterator[Index]:
-    """Yield the units of the target in which there are chunks of stored units of the source."""
-    before, after = Inner(source.metadata), Inner(target.metadata)
-    seen = set[Index]()
-    for unit in _there(source):
+def _met_shards(source: StoredChunks, target: StoredChunks) -> Iterator[Index]:
+    """Yield the shards of the target that hold chunks of stored units of the source."""
+    before, after = InnerGrid(source.metadata), InnerGrid(target.metadata)
+    shards = set[Index]()
+    for unit in _stored_indices(source):
         ranges = before.range_of(unit)
         if all(ranges):
-            low = after.unit_of(tuple(r[0] for r in ranges))
-            high = after.unit_of(tuple(r[-1] for r in ranges))
-            seen.update(product(*(range(a, b + 1) for a, b in zip(low, high, strict=True))))
-    yield from sorted(seen)
+            first = after.unit_of(tuple(r[0] for r in ranges))
+            last = after.unit_of(tuple(r[-1] for r in ranges))
+            shards.update(product(*(range(a, b + 1) for a, b in zip(first, last, strict=True))))
+    yield from sorted(shards)

@@ -1,6 +1,6 @@
-"""A rewrite by workers that hand each other what they read: what each of them does.
+"""A pass in which workers send each other pieces: what each worker does.
 
-Nothing here knows how they reach each other.
+The transport between the workers is not part of this module; see `zarrdask.rewrite.cluster`.
 """
 
 from collections import deque
@@ -13,36 +13,41 @@ from typing import Any
 import numpy as np
 
 from zarrdask.errors import StoreError
-from zarrdask.indexing.regions import view, within
 from zarrdask.indexing.selection import Region, region_shape
 from zarrdask.plan.regions import Cutting
-from zarrdask.rewrite.passes import Stored, Work, pack
+from zarrdask.rewrite.passes import (
+    PieceBuffer,
+    RegionBuffer,
+    StoredRegion,
+    TaskContext,
+    rewrite_region,
+)
 from zarrdask.runtime.workspace import Slot
 
-#: Pieces that are asked for before the one that is waited for has come.
-_AHEAD = 2
-#: Asks for a piece, by the numbers of who read it and who writes it; what it returns waits for
-#: its bytes.
-Ask = Callable[[int, int], Callable[[], np.ndarray]]
+#: How many pieces are requested ahead of the one that is being waited for.
+_PREFETCH = 2
+#: Requests a piece, by the numbers of the region that was read and of the region that is written.
+#: It returns a function that waits for the bytes.
+RequestPiece = Callable[[int, int], Callable[[], np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """A pass over an array, box by box, within which workers hand each other pieces.
+    """A pass over an array, box by box, in which workers send each other pieces.
 
     Attributes
     ----------
     regions : Cutting
-        The boxes.
+        The boxes. They are rewritten one after another.
     reads, units : Cutting
-        What is read at a time, and what is written: each lies in one box.
-    source, target : Stored
+        The regions that are read, and those that are written: each lies in one box.
+    source, target : StoredRegion
     dtype : numpy.dtype
-        Of the values on the way.
+        The data type of the values between source and target.
     threads : int
-        How many of a worker read or write at a time.
+        How many threads of a worker read or write at a time.
     slab : int
-        Bytes that each reads at a time, if no piece is larger.
+        The bytes that each thread reads at a time, unless a single piece is larger.
     processes : int
         How many workers there are.
     """
@@ -50,20 +55,20 @@ class Exchange:
     regions: Cutting
     reads: Cutting
     units: Cutting
-    source: Stored
-    target: Stored
+    source: StoredRegion
+    target: StoredRegion
     dtype: np.dtype[Any]
     threads: int
     slab: int
     processes: int
 
     def readers(self, box: int) -> list[int]:
-        """Return the numbers of what is read of a box."""
-        return _numbers(self.reads, self.regions.region(box))
+        """Return the numbers of the regions that are read for a box."""
+        return _numbers_within(self.reads, self.regions.region(box))
 
     def writers(self, box: int) -> list[int]:
-        """Return the numbers of what is written of a box."""
-        return _numbers(self.units, self.regions.region(box))
+        """Return the numbers of the regions that are written in a box."""
+        return _numbers_within(self.units, self.regions.region(box))
 
     @property
     def itemsize(self) -> int:
@@ -71,11 +76,12 @@ class Exchange:
         return self.dtype.itemsize
 
     def owners(self, box: int) -> dict[int, int]:
-        """Return which worker reads what of a box."""
+        """Return the worker that reads each region of a box, both by number."""
         return {number: at % self.processes for at, number in enumerate(self.readers(box))}
 
 
-def _numbers(cutting: Cutting, box: Region) -> list[int]:
+def _numbers_within(cutting: Cutting, box: Region) -> list[int]:
+    """Return the numbers of the regions that lie in a box."""
     axes = []
     for edges, pick in zip(cutting.edges, box, strict=True):
         first, last = np.searchsorted(edges, (pick.start, pick.stop))
@@ -83,79 +89,83 @@ def _numbers(cutting: Cutting, box: Region) -> list[int]:
     return [cutting.number(index) for index in product(*axes)]
 
 
-class Member:
-    """One of the workers: what it read of a box stays here until all is written.
+class ExchangeMember:
+    """One of the workers. It keeps the pieces that it read until the box has been written.
 
     Parameters
     ----------
-    do : Exchange
+    exchange : Exchange
     """
 
-    def __init__(self, do: Exchange) -> None:
-        self._do = do
-        self._work = Work(do.dtype, do.slab, Slot(do.threads))
-        self._held: dict[tuple[int, int], np.ndarray] = {}
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._context = TaskContext(exchange.dtype, exchange.slab, Slot(exchange.threads))
+        self._pieces: dict[tuple[int, int], np.ndarray] = {}
 
-    def take(self, number: int) -> None:
-        """Read a region, and keep it, in pieces for those who write."""
-        do, region = self._do, self._do.reads.region(number)
-        # Not from the slot: it stays when the next region is read.
-        buffer = np.empty(prod(region_shape(region)), do.dtype)
-        for index, piece in pack(region, do.units, do.source, buffer, self._work).items():
-            self._held[number, do.units.number(index)] = piece
+    def read(self, number: int) -> None:
+        """Read a region, and keep it as pieces, one for each region that is written."""
+        units, region = self._exchange.units, self._exchange.reads.region(number)
+        # The memory of the slot is used again for the next region, so it can't hold the pieces.
+        memory = np.empty(prod(region_shape(region)), self._exchange.dtype)
+        buffer = PieceBuffer(region, units, memory)
+        self._exchange.source.read(region, buffer, self._context)
+        for index, piece in buffer.pieces.items():
+            self._pieces[number, units.number(index)] = piece
 
     def piece(self, reader: int, writer: int) -> np.ndarray:
-        """Return the bytes that one region that was read here has for one that is written.
+        """Return the bytes of the piece that a region read here has for a region to be written.
 
         Raises
         ------
         StoreError
-            If it is not here.
+            If this worker does not hold the piece.
         """
-        found = self._held.get((reader, writer))
-        if found is None:
+        piece = self._pieces.get((reader, writer))
+        if piece is None:
             raise StoreError(
-                "a worker no longer has what it read", key=f"{reader}", expected=f"for {writer}"
+                "a worker no longer holds a piece that it read; run the plan again to go on",
+                key=f"{reader}",
+                expected=f"the piece for region {writer}",
             )
-        # Not every way to another process knows all data types.
-        return found.reshape(-1).view(np.uint8)
+        # Not every transport between processes supports all data types, but all support bytes.
+        return piece.reshape(-1).view(np.uint8)
 
-    def give(self, number: int, ask: Ask) -> int:
-        """Write a region, of what all have for it; return how many units there are then."""
-        asked = _Asked(self._do.reads, number, ask)
-        return self._do.target.save(self._do.units, number, asked, self._work)
+    def write(self, number: int, request: RequestPiece) -> int:
+        """Collect the pieces of a region and write it; return how many units are stored then."""
+        units = self._exchange.units
+        source = _RemotePieces(self._exchange.reads, number, request)
+        return rewrite_region(source, self._exchange.target, units, number, self._context)
 
     def clear(self) -> None:
-        """Forget what was read."""
-        self._held.clear()
+        """Free the pieces."""
+        self._pieces.clear()
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
-    """What workers hold of a region that one of them writes."""
+class _RemotePieces:
+    """The pieces of one region that is to be written, held by several workers."""
 
     reads: Cutting
     number: int
-    ask: Ask
+    request: RequestPiece
 
-    def load(self, region: Region, values: np.ndarray, _: Work) -> None:
-        """Ask for all pieces of the region, a few at a time."""
-        waiting: deque[tuple[Region, Callable[[], np.ndarray]]] = deque()
+    def read(self, region: Region, buffer: RegionBuffer, context: TaskContext) -> None:
+        """Request all pieces of the region, a few at a time."""
+        pending: deque[tuple[Region, Callable[[], np.ndarray]]] = deque()
 
-        def put() -> None:
-            part, piece = waiting.popleft()
-            place = view(values, within(part, region))
-            place[...] = piece().view(values.dtype).reshape(place.shape)
+        def receive() -> None:
+            part, wait = pending.popleft()
+            buffer.put(part, wait().view(context.dtype).reshape(region_shape(part)))
 
         for part, number in self._parts(region):
-            waiting.append((part, self.ask(number, self.number)))
-            if len(waiting) > _AHEAD:
-                put()
-        while waiting:
-            put()
+            pending.append((part, self.request(number, self.number)))
+            if len(pending) > _PREFETCH:
+                receive()
+        while pending:
+            receive()
 
     def _parts(self, region: Region) -> Sequence[tuple[Region, int]]:
-        found = [(part, self.reads.number(at)) for at, part in self.reads.meeting(region)]
-        # Not all workers ask the same one first.
-        first = self.number % max(len(found), 1)
-        return found[first:] + found[:first]
+        parts = [(part, self.reads.number(index)) for index, part in self.reads.meeting(region)]
+        # Each writer begins elsewhere, so that not all ask the same worker first.
+        first = self.number % max(len(parts), 1)
+        return parts[first:] + parts[:first]

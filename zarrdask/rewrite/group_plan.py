@@ -5,40 +5,49 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from html import escape
+from textwrap import indent
 from typing import Any, TextIO
 
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import workers
-from zarrdask.hierarchy.create import create_node, write_consolidated
-from zarrdask.hierarchy.find import has_document
-from zarrdask.hierarchy.journal import Journal, beside, journal_of
+from zarrdask.hierarchy.create import check_creation, create_node, write_consolidated
+from zarrdask.hierarchy.find import find_node, has_document
+from zarrdask.hierarchy.journal import Journal, beside, is_begun, journal_of
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.hierarchy.resize import rewrite_lock
-from zarrdask.metadata.model import GroupMetadata
+from zarrdask.indexing.selection import whole_region
+from zarrdask.metadata.convert import convert_group
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group, open_group
-from zarrdask.rewrite.array_plan import RechunkPlan, clear, resumes
+from zarrdask.rewrite.array_plan import RechunkPlan, clear_prefix, is_resumed
+from zarrdask.rewrite.endpoints import check_apart
+from zarrdask.rewrite.node_plan import plan_nodes
+from zarrdask.rewrite.planning import RechunkOptions, Target, new_target, plan_target
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import plain
+from zarrdask.storage.consolidated import ConsolidatedStore, plain
 
 
 @dataclass(frozen=True, eq=False)
 class GroupPlan:
-    """How the arrays of a group are rewritten; made by `zarrdask.rechunk`.
+    """How the arrays of a group are rewritten. `zarrdask.rechunk` returns it.
+
+    It is a mapping: ``plan["path/of/array"]`` is the `RechunkPlan` of one array.
 
     Attributes
     ----------
     groups : mapping of str to GroupMetadata
-        The new groups, by their paths: "" is the root.
+        The metadata of the new groups by path: "" is the root.
     arrays : mapping of str to RechunkPlan
-        How each array is rewritten, by its path.
+        The plan of each array by path.
     store : Store
-        Where the new group is to be.
+        The store of the new group.
     path : str
-        Its path there.
+        The path of the new group in the store.
     overwrite : bool
-        Whether a node that is there goes.
+        Whether nodes at the target are removed when the plan is executed.
     consolidated : bool
-        Whether the new group gets consolidated metadata.
+        Whether consolidated metadata are written for the new group.
     """
 
     groups: Mapping[str, GroupMetadata]
@@ -59,21 +68,31 @@ class GroupPlan:
 
     @property
     def tasks(self) -> int:
-        """How many there are."""
+        """The number of tasks."""
         return sum(plan.tasks for plan in self.arrays.values())
 
     @property
     def peak(self) -> int:
-        """The most bytes that a task holds."""
+        """The most bytes that a process holds."""
         return max((plan.peak for plan in self.arrays.values()), default=0)
 
     @property
     def fingerprint(self) -> str:
-        """What tells this plan from all others."""
+        """A hash that identifies this plan among all others."""
         plans = [(path, plan.fingerprint) for path, plan in self.arrays.items()]
         return sha256(
             repr((sorted(self.groups), plans)).encode(errors="surrogateescape")
         ).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as values that JSON can represent: sizes are numbers of bytes."""
+        return {
+            "target": node_location(self.store, self.path),
+            "groups": list(self.groups),
+            "tasks": self.tasks,
+            "peak_memory": self.peak,
+            "arrays": {path: plan.to_dict() for path, plan in self.arrays.items()},
+        }
 
     def execute(
         self,
@@ -82,9 +101,10 @@ class GroupPlan:
         progress: bool | TextIO = True,
         restart: bool = False,
     ) -> Group:
-        """Do it, array by array. Each is there when it is complete.
+        """Rewrite the arrays one after another. Readers see each array when it is complete.
 
-        Parameters, errors and how a killed run goes on are those of `RechunkPlan.execute`.
+        A run that was interrupted is resumed as by `RechunkPlan.execute`; the parameters and the
+        errors are the same, too.
 
         Returns
         -------
@@ -94,24 +114,24 @@ class GroupPlan:
         prefix = key_prefix(self.path)
         with rewrite_lock(self.store, self.path), self.store.batch():
             journal = journal_of(self.store, prefix, self.fingerprint)
-            where = node_location(self.store, self.path)
-            again = resumes(journal, where, restart=restart)
+            place = node_location(self.store, self.path)
+            resumed = is_resumed(journal, place, restart=restart)
             self._check_workers(scheduler)
-            if not again:
-                self._begin()
+            if not resumed:
+                self._create_groups()
                 journal.store()
             for number, plan in enumerate(self.arrays.values()):
-                there = has_document(plain(plan.view), plan.path)
-                if number not in journal.done(0) or not there:
+                exists = has_document(plain(plan.view), plan.path)
+                if number not in journal.done(0) or not exists:
                     plan.run(
                         scheduler,
                         progress=progress,
-                        restart=not again,
-                        finished=partial(_note, journal, number),
+                        restart=not resumed,
+                        before_commit=partial(_record, journal, number),
                     )
             if self.consolidated:
                 write_consolidated(self.store, self.path, self.groups[""].zarr_format)
-            clear(beside(self.store, prefix))
+            clear_prefix(beside(self.store, prefix))
         return open_group(self.store, self.path, mode="r+", consolidated=False)
 
     def _check_workers(self, scheduler: Any) -> None:
@@ -121,19 +141,17 @@ class GroupPlan:
                 for plan in plans:
                     plan.check_workers(on)
 
-    def _begin(self) -> None:
-        """Make the groups."""
-        clear(beside(self.store, key_prefix(self.path)))
+    def _create_groups(self) -> None:
+        clear_prefix(beside(self.store, key_prefix(self.path)))
         for below, metadata in self.groups.items():
             path = join_path(self.path, below)
             if self.overwrite or not has_document(plain(self.store), path):
                 create_node(self.store, path, metadata, overwrite=self.overwrite)
 
     def __str__(self) -> str:
-        parts = [f"{path}\n{_indented(str(plan))}" for path, plan in self.arrays.items()]
-        return "\n".join(
-            [f"{counted(len(self.groups), 'group')}, {counted(len(self), 'array')}", *parts]
-        )
+        counts = f"{counted(len(self.groups), 'group')}, {counted(len(self), 'array')}"
+        arrays = [f"{path}\n{indent(str(plan), '    ')}" for path, plan in self.arrays.items()]
+        return "\n".join([counts, *arrays])
 
     def __repr__(self) -> str:
         return f"<zarrdask.GroupPlan {counted(len(self), 'array')}, {counted(self.tasks, 'task')}>"
@@ -146,10 +164,38 @@ class GroupPlan:
         )
 
 
-def _note(journal: Journal, number: int) -> None:
+def _record(journal: Journal, number: int) -> None:
     journal.add(0, number)
     journal.store()
 
 
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.splitlines())
+def plan_group(group: Group, store: Store, path: str, options: RechunkOptions) -> GroupPlan:
+    """Return the plan to write all arrays of a group to a new group."""
+    check_apart((group.store, group.path), (store, path), replaces=True)
+    root = convert_group(group.metadata, options.changes.get("zarr_format"))
+    begun = is_begun(store, key_prefix(path))
+    view = check_creation(store, path, root, overwrite=options.overwrite or begun)
+
+    def convert_node(below: str, before: Metadata) -> Metadata:
+        if isinstance(before, ArrayMetadata):
+            return options.of_member(below).converted(before)
+        return convert_group(before, root.zarr_format)
+
+    nodes, _ = plan_nodes(group.store, group.path, group.metadata, convert_node)
+    options.check_members([node.path for node in nodes if node.path])
+    groups, plans = dict[str, GroupMetadata](), dict[str, RechunkPlan]()
+    for node in nodes:
+        if not isinstance(node.after, ArrayMetadata):
+            groups[node.path] = node.after
+            continue
+        array = Array(group.store, join_path(group.path, node.path), node.before)  # type: ignore[arg-type]
+        new_path = join_path(path, node.path)
+        if options.overwrite or begun:
+            # Everything below the target is removed, or is checked when the plan is executed.
+            target = Target(store, view, new_path, node.after)
+        else:
+            target = new_target(store, new_path, node.after, overwrite=False)
+        plans[node.path] = plan_target(array, whole_region(array.shape), target, options)
+    origin = find_node(group.store, group.path, consolidated=None)[0]
+    consolidated = isinstance(origin, ConsolidatedStore) and root.zarr_format in (2, 3)
+    return GroupPlan(groups, plans, store, path, options.overwrite, consolidated)

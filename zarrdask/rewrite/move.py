@@ -1,4 +1,7 @@
-"""Encoded bytes that go from one array to another as they are: whole units, or inner chunks."""
+"""Encoded bytes that are copied from one array to another: whole units, or inner chunks of shards.
+
+A unit is what one key of a store holds: a chunk, or a shard.
+"""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,20 +32,23 @@ from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Range
 from zarrdask.storage.copy import copy_values, local_value
 
-#: "units": whole values as they are; "inner": chunks of shards, to or from shards or plain chunks.
-How = Literal["units", "inner", None]
+#: How encoded bytes get from one array to another: "units" are whole stored values; "inner" are the
+#: chunks of shards, which become chunks of other shards or plain chunks; None means that values
+#: have to be decoded.
+Transfer = Literal["units", "inner", None]
 
-_EMPTY = 2**64 - 1
-#: The end of what an index of a shard may point at.
-_MOST = 2**62
-#: Decoded bytes that are recoded together, if units are not larger.
-_AT_ONCE = 2**26
-#: Values that one of several threads copies, and how many do.
-_TOGETHER, _THREADS = 4, 8
+#: The entry for a missing chunk in the index of a shard.
+_MISSING = 2**64 - 1
+#: No entry of an index may point beyond this byte.
+_MAX_SHARD_BYTES = 2**62
+#: The decoded bytes that are recoded at a time, unless a single unit is larger.
+_RECODE_BYTES = 2**26
+#: How many values one thread copies at a time, and how many threads copy, in remote stores.
+_VALUES_PER_THREAD, _THREADS = 4, 8
 
 
-class Moved(NamedTuple):
-    """What was done: how many units were stored, and bytes read and written."""
+class TransferResult(NamedTuple):
+    """The number of units that were stored, and the bytes that were read and written."""
 
     units: int = 0
     read: int = 0
@@ -50,33 +56,34 @@ class Moved(NamedTuple):
 
 
 # --------------------------------------------------------------------------------------------
-# Whether
+# Which bytes can be copied
 
 
-def how_to_move(source: StoredChunks, target: StoredChunks) -> How:
-    """Return how encoded bytes of an array can become those of another one, or None.
+def encoded_transfer(before: ArrayMetadata, after: ArrayMetadata) -> Transfer:
+    """Return how encoded bytes of one array can become those of another, or None if they can't.
 
-    They can where both have the same elements, fill value, grid and chain of codecs, however
-    these are spelled.
+    They can if both arrays have the same elements, fill value, grid and codecs, in whatever way
+    their formats spell these.
 
     Parameters
     ----------
-    source, target : Chunks
-        Arrays of one shape.
+    before, after : ArrayMetadata
+        The metadata of the source and of the target.
+
+    Returns
+    -------
+    {"units", "inner", None}
+        Whether whole stored values can be copied, or the inner chunks of shards.
     """
-    return way_between(source.metadata, target.metadata)
-
-
-def way_between(before: ArrayMetadata, after: ArrayMetadata) -> How:
-    """Return how encoded bytes can be moved between arrays of such metadata; see `how_to_move`."""
     if before.shape != after.shape or not _same_fill(before, after):
         return None
-    if _same_grid(before.grid, after.grid) and _marks(before) == _marks(after):
+    if _same_grid(before.grid, after.grid) and _codec_marks(before) == _codec_marks(after):
         return "units"
     if before.shard is None and after.shard is None:
         return None
-    grids = before.read_grid, after.read_grid
-    return "inner" if _same_grid(*grids) and _inner(before) == _inner(after) else None
+    if not _same_grid(before.read_grid, after.read_grid):
+        return None
+    return "inner" if _inner_marks(before) == _inner_marks(after) else None
 
 
 def _same_fill(before: ArrayMetadata, after: ArrayMetadata) -> bool:
@@ -89,15 +96,15 @@ def _same_fill(before: ArrayMetadata, after: ArrayMetadata) -> bool:
     return one.dtype == two.dtype and one.tobytes() == two.tobytes()
 
 
-def fills_alike(before: ArrayMetadata, after: ArrayMetadata) -> bool:
-    """Whether what is absent in an array may be absent in a recoded one: it reads as the same."""
+def has_equal_fill(before: ArrayMetadata, after: ArrayMetadata) -> bool:
+    """Return whether missing chunks of an array read the same if they are missing in its copy."""
     try:
         fill = convert_fill(before.fill, before, after.data_type)
     except ZarrdaskError:
         return False
     if after.dtype.hasobject:
         return type(fill) is type(after.fill) and bool(np.all(fill == after.fill))
-    one, other = (np.asarray(each, after.dtype) for each in (fill, after.fill))
+    one, other = (np.asarray(value, after.dtype) for value in (fill, after.fill))
     return one.tobytes() == other.tobytes()
 
 
@@ -107,13 +114,14 @@ def _same_grid(one: ChunkGrid, other: ChunkGrid) -> bool:
     )
 
 
-def _marks(metadata: ArrayMetadata) -> object:
+def _codec_marks(metadata: ArrayMetadata) -> object:
+    """Return a value that is equal for arrays whose units are encoded in the same way."""
     spec = ChunkSpec(metadata.chunk_shape, metadata.dtype, metadata.fill)
     return marks(metadata.codecs, spec)
 
 
-def _inner(metadata: ArrayMetadata) -> object:
-    """Return what tells how the smallest parts that can be read by themselves are encoded."""
+def _inner_marks(metadata: ArrayMetadata) -> object:
+    """Return a value that is equal for arrays whose inner chunks are encoded in the same way."""
     spec = ChunkSpec(metadata.read_grid.chunk_shape, metadata.dtype, metadata.fill)
     codecs: Sequence[Codec] = metadata.codecs
     if metadata.shard is not None and isinstance(codecs[-1], ShardingCodec):
@@ -125,8 +133,10 @@ def _inner(metadata: ArrayMetadata) -> object:
 # Whole units
 
 
-def move_units(source: StoredChunks, target: StoredChunks, indices: Sequence[Index]) -> Moved:
-    """Copy units as they are stored; those that are not there stay away.
+def move_units(
+    source: StoredChunks, target: StoredChunks, indices: Sequence[Index]
+) -> TransferResult:
+    """Copy units as they are stored. Units that are missing stay missing.
 
     Raises
     ------
@@ -137,24 +147,25 @@ def move_units(source: StoredChunks, target: StoredChunks, indices: Sequence[Ind
     if source.units.seekable and target.units.seekable:
         sizes = copy_values(source.units, target.units, keys)
     else:
-        # Far away: several requests at once.
-        parts = [keys[at : at + _TOGETHER] for at in range(0, len(keys), _TOGETHER)]
+        # Requests to remote stores take long: send several at once.
+        step = _VALUES_PER_THREAD
+        batches = [keys[start : start + step] for start in range(0, len(keys), step)]
         copy = partial(copy_values, source.units, target.units)
-        sizes = [size for found in on_each(copy, parts, _THREADS) for size in found]
-    return Moved(len(sizes), sum(sizes), sum(sizes))
+        sizes = [size for copied in on_each(copy, batches, _THREADS) for size in copied]
+    return TransferResult(len(sizes), sum(sizes), sum(sizes))
 
 
 # --------------------------------------------------------------------------------------------
 # Inner chunks
 
 
-class Inner:
-    """Where the inner chunks of an array's shards are.
+class InnerGrid:
+    """The positions of the inner chunks of an array in its shards.
 
     Parameters
     ----------
     metadata : ArrayMetadata
-        Of an array with shards, or of one without: its units are the chunks then.
+        The metadata of an array with shards; or of one without: then each unit holds one chunk.
     """
 
     def __init__(self, metadata: ArrayMetadata) -> None:
@@ -163,38 +174,44 @@ class Inner:
         self._lengths = metadata.read_grid.chunk_shape
 
     def range_of(self, unit: Index) -> list[range]:
-        """Return which chunks, along each axis, a unit holds that lie in the array."""
+        """Return the chunks of a unit along each axis, without those outside the array."""
         grid = self.metadata.grid
-        places = zip(grid.start(unit), grid.shape_of(unit), self._lengths, self.counts, strict=True)
-        return [range(at // n, min((at + size) // n, count)) for at, size, n, count in places]
+        axes = zip(grid.start(unit), grid.shape_of(unit), self._lengths, self.counts, strict=True)
+        return [
+            range(start // n, min((start + size) // n, count)) for start, size, n, count in axes
+        ]
 
     def unit_of(self, chunk: Index) -> Index:
         """Return the unit that holds a chunk."""
         starts = [i * n for i, n in zip(chunk, self._lengths, strict=True)]
         return tuple(
-            at // edges
+            start // edges
             if isinstance(edges, int)
-            else int(np.searchsorted(edges, at, side="right")) - 1
-            for edges, at in zip(self.metadata.grid.axes, starts, strict=True)
+            else int(np.searchsorted(edges, start, side="right")) - 1
+            for edges, start in zip(self.metadata.grid.axes, starts, strict=True)
         )
 
     def place(self, unit: Index, chunk: Index) -> Index:
-        """Return where a chunk stands in the index of its shard."""
+        """Return the position of a chunk in the index of its shard."""
         grid, axes = self.metadata.grid, self.metadata.pipeline.axes
-        places = zip(chunk, grid.start(unit), self._lengths, strict=True)
-        found = tuple(i - at // n for i, at, n in places)
-        return found if axes is None else tuple(found[axis] for axis in axes)
+        starts = zip(chunk, grid.start(unit), self._lengths, strict=True)
+        position = tuple(i - start // n for i, start, n in starts)
+        return position if axes is None else tuple(position[axis] for axis in axes)
 
 
-def move_inner(source: StoredChunks, target: StoredChunks, indices: Sequence[Index]) -> Moved:
-    """Move the inner chunks of units, without decoding them.
+def move_inner(
+    source: StoredChunks, target: StoredChunks, indices: Sequence[Index]
+) -> TransferResult:
+    """Copy the inner chunks of units, without decoding them.
 
-    Chunks that are not there stay away, as do shards without any.
+    Missing chunks stay missing, as do shards without any chunk.
 
     Parameters
     ----------
-    indices : sequence of Index
-        Of units of the target if that has shards, else of the source.
+    source, target : StoredChunks
+        At least one of the two arrays has shards.
+    indices : sequence of tuple of int
+        The units of the target if it has shards, else those of the source.
 
     Raises
     ------
@@ -203,26 +220,26 @@ def move_inner(source: StoredChunks, target: StoredChunks, indices: Sequence[Ind
     StoreError
         If a store fails.
     """
-    work = _unpack if target.metadata.shard is None else _pack
-    return total(work(source, target, index) for index in indices)
+    copy = _unpack_shard if target.metadata.shard is None else _pack_shard
+    return total_result(copy(source, target, index) for index in indices)
 
 
-def total(parts: Iterable[Moved]) -> Moved:
-    """Return what was done altogether."""
-    found = list(parts)
-    return Moved(*map(sum, zip(*found, strict=True))) if found else Moved()
+def total_result(results: Iterable[TransferResult]) -> TransferResult:
+    """Return the sum of several results."""
+    rows = list(results)
+    return TransferResult(*map(sum, zip(*rows, strict=True))) if rows else TransferResult()
 
 
-def _unpack(source: StoredChunks, target: StoredChunks, unit: Index) -> Moved:
-    """Store the chunks of a shard one by one."""
-    wanted = list(product(*Inner(source.metadata).range_of(unit)))
-    found = ((target.key(index), data) for index, data in _encoded(source, unit, wanted))
+def _unpack_shard(source: StoredChunks, target: StoredChunks, unit: Index) -> TransferResult:
+    """Store the chunks of a shard as chunks of their own."""
+    indices = list(product(*InnerGrid(source.metadata).range_of(unit)))
+    chunks = ((target.key(index), data) for index, data in _shard_chunks(source, unit, indices))
     if target.units.seekable:
-        sizes = [_put(target, item) for item in found]
+        sizes = [_put(target, item) for item in chunks]
     else:
-        held = [(key, bytes(data)) for key, data in found]
+        held = [(key, bytes(data)) for key, data in chunks]
         sizes = on_each(partial(_put, target), held, _THREADS)
-    return Moved(len(sizes), sum(sizes), sum(sizes))
+    return TransferResult(len(sizes), sum(sizes), sum(sizes))
 
 
 def _put(target: StoredChunks, item: tuple[str, Buffer]) -> int:
@@ -231,94 +248,98 @@ def _put(target: StoredChunks, item: tuple[str, Buffer]) -> int:
     return len(data)
 
 
-def _pack(source: StoredChunks, target: StoredChunks, unit: Index) -> Moved:
-    """Put chunks together to a shard."""
-    shard, inner = shard_of(target.metadata.pipeline_at(unit)), Inner(target.metadata)
-    found = (
+def _pack_shard(source: StoredChunks, target: StoredChunks, unit: Index) -> TransferResult:
+    """Assemble a shard of encoded chunks."""
+    shard, inner = shard_of(target.metadata.pipeline_at(unit)), InnerGrid(target.metadata)
+    chunks = (
         (inner.place(unit, index), data)
-        for index, data in _gathered(source, list(product(*inner.range_of(unit))))
+        for index, data in _encoded_chunks(source, list(product(*inner.range_of(unit))))
     )
-    first, key = next(found, None), target.key(unit)
+    first, key = next(chunks, None), target.key(unit)
     if first is None or shard is None:
-        return Moved()
+        return TransferResult()
     file = local_value(target.units, key)
     if file is not None:
         sizes = list[int]()
-        file[0].replace(file[1], partial(_write, shard, chain([first], found), sizes))
-        return Moved(1, sum(sizes), sum(sizes) + shard.index_size)
+        file[0].replace(file[1], partial(_write_shard, shard, chain([first], chunks), sizes))
+        return TransferResult(1, sum(sizes), sum(sizes) + shard.index_size)
     held: dict[Index, Buffer] = {}
-    for place, data in chain([first], found):
+    for place, data in chain([first], chunks):
         held[place] = bytes(data)
     value = shard.assemble(held)
     target.units.set(key, value)
-    return Moved(1, sum(map(len, held.values())), len(value))
+    return TransferResult(1, sum(map(len, held.values())), len(value))
 
 
-def _write(shard: Shard, chunks: Iterable[tuple[Index, Buffer]], sizes: list[int], fd: int) -> None:
-    """Write a shard to a file chunk by chunk, so that none but one is in memory."""
-    index = np.full((*shard.grid.counts, 2), _EMPTY, "u8")
-    leading = shard.codec.index_location == "start"
-    at = shard.index_size if leading else 0
+def _write_shard(
+    shard: Shard, chunks: Iterable[tuple[Index, Buffer]], sizes: list[int], fd: int
+) -> None:
+    """Write a shard to a file chunk by chunk, so that only one chunk is in memory."""
+    index = np.full((*shard.grid.counts, 2), _MISSING, "u8")
+    index_first = shard.codec.index_location == "start"
+    offset = shard.index_size if index_first else 0
     for place, data in chunks:
-        index[place] = at, len(data)
-        at += _write_at(fd, data, at)
+        index[place] = offset, len(data)
+        offset += _write_at(fd, data, offset)
         sizes.append(len(data))
-    _write_at(fd, bytes(shard.index.encode(index)), 0 if leading else at)
+    _write_at(fd, bytes(shard.index.encode(index)), 0 if index_first else offset)
 
 
-def _write_at(fd: int, data: Buffer, at: int) -> int:
+def _write_at(fd: int, data: Buffer, offset: int) -> int:
     view, done = memoryview(data), 0
     while done < len(view):
-        done += os.pwrite(fd, view[done:], at + done)
+        done += os.pwrite(fd, view[done:], offset + done)
     return done
 
 
-def _gathered(source: StoredChunks, wanted: list[Index]) -> Iterator[tuple[Index, Buffer]]:
-    """Yield the encoded chunks of an array that are there, out of shards or not."""
+def _encoded_chunks(source: StoredChunks, indices: list[Index]) -> Iterator[tuple[Index, Buffer]]:
+    """Yield those encoded chunks of an array that are stored, inside shards or not."""
     if source.metadata.shard is None:
-        keys = [source.key(index) for index in wanted]
-        for index, data in zip(wanted, source.units.get_many(keys, Scratch()), strict=True):
+        keys = [source.key(index) for index in indices]
+        for index, data in zip(indices, source.units.get_many(keys, Scratch()), strict=True):
             if data is not None:
                 yield index, data
         return
-    inner, units = Inner(source.metadata), dict[Index, list[Index]]()
-    for index in wanted:
+    inner, units = InnerGrid(source.metadata), dict[Index, list[Index]]()
+    for index in indices:
         units.setdefault(inner.unit_of(index), []).append(index)
-    for unit, within in units.items():
-        yield from _encoded(source, unit, within)
+    for unit, members in units.items():
+        yield from _shard_chunks(source, unit, members)
 
 
-def _encoded(
-    source: StoredChunks, unit: Index, wanted: list[Index]
+def _shard_chunks(
+    source: StoredChunks, unit: Index, indices: list[Index]
 ) -> Iterator[tuple[Index, Buffer]]:
-    """Yield the encoded chunks of a shard that are there, each valid until the next."""
-    shard, inner = shard_of(source.metadata.pipeline_at(unit)), Inner(source.metadata)
+    """Yield those encoded chunks of a shard that are stored, each valid until the next."""
+    shard, inner = shard_of(source.metadata.pipeline_at(unit)), InnerGrid(source.metadata)
     key = source.key(unit)
     try:
-        value = _value(source, key, whole=len(wanted) == prod(map(len, inner.range_of(unit))))
+        value = _shard_value(
+            source, key, whole=len(indices) == prod(map(len, inner.range_of(unit)))
+        )
         table = None if shard is None or value is None else shard.read_index(value)
         if table is None or value is None:
             return
-        rows = [(*table[inner.place(unit, index)].tolist(), index) for index in wanted]
-        there = [row for row in rows if row[0] < _EMPTY or row[1] < _EMPTY]
-        there.sort(key=lambda entry: entry[0])
-        ranges = [_checked(start, size, index) for start, size, index in there]
-        names = [index for _, _, index in there]
+        entries = [(*table[inner.place(unit, index)].tolist(), index) for index in indices]
+        stored = [entry for entry in entries if entry[0] < _MISSING or entry[1] < _MISSING]
+        stored.sort(key=lambda entry: entry[0])
+        ranges = [_checked_range(start, size, index) for start, size, index in stored]
+        names = [index for _, _, index in stored]
         yield from zip(names, exact(value.parts(ranges), ranges, names), strict=True)
     except ZarrdaskError as error:
         raise error.within(key) from error.__cause__
 
 
-def _value(source: StoredChunks, key: str, *, whole: bool) -> Value | None:
-    """Return a shard: held where all of it is wanted and a request costs time."""
+def _shard_value(source: StoredChunks, key: str, *, whole: bool) -> Value | None:
+    """Return a shard: fetched at once if all of it is needed from a remote store."""
     if source.units.seekable or not whole:
         return StoredValue(source.units, key, Scratch())
     data = source.units.get(key)
     return None if data is None else HeldValue(data)
 
 
-def _checked(start: int, size: int, index: Index) -> Range:
-    if start + size >= _MOST:
+def _checked_range(start: int, size: int, index: Index) -> Range:
+    if start + size >= _MAX_SHARD_BYTES:
         raise CodecError(
             "an impossible entry in the index of the shard",
             key=f"inner chunk {index}",
@@ -328,42 +349,43 @@ def _checked(start: int, size: int, index: Index) -> Range:
 
 
 # --------------------------------------------------------------------------------------------
-# Decoded and encoded again
+# Values that are decoded and encoded again
 
 
 def recode(
     source: StoredChunks, target: StoredChunks, blocks: Sequence[Region], *, empty: bool
-) -> Moved:
-    """Read regions of an array, and write them to a new one.
+) -> TransferResult:
+    """Read regions of an array, and write their values to a new one.
 
     Parameters
     ----------
+    source, target : StoredChunks
     blocks : sequence of tuple of slice
-        Whole units of the target, as far as the array goes.
+        Regions of whole units of the target, cut off where the array ends.
     empty : bool
         Whether units that hold only the fill value are stored.
 
     Raises
     ------
     CodecError
-        If a unit is damaged, or values can't be encoded.
+        If a unit is damaged, or if values can't be encoded.
     StoreError
         If a store fails.
     """
-    source = _readable(source, target.metadata)
-    size = source.metadata.dtype.itemsize
-    done = []
+    source = _with_storable_fill(source, target.metadata)
+    itemsize = source.metadata.dtype.itemsize
+    results = []
     for block in blocks:
         values = read_region(source, block, threads=1)
-        read = values.size * size
+        nbytes = values.size * itemsize
         values = as_stored(values, target)
         units = write_region(target, block, values, empty=empty, beyond="fill", threads=1)
-        done.append(Moved(units, read, values.nbytes))
-    return total(done)
+        results.append(TransferResult(units, nbytes, values.nbytes))
+    return total_result(results)
 
 
-def _readable(source: StoredChunks, target: ArrayMetadata) -> StoredChunks:
-    """Return an array of objects whose absent chunks read as objects that the target can store."""
+def _with_storable_fill(source: StoredChunks, target: ArrayMetadata) -> StoredChunks:
+    """Return an array of objects whose missing chunks read as objects that the target can store."""
     metadata = source.metadata
     if not (metadata.dtype.hasobject and target.dtype.hasobject):
         return source
@@ -371,18 +393,18 @@ def _readable(source: StoredChunks, target: ArrayMetadata) -> StoredChunks:
     return StoredChunks(source.store, source.prefix, replace(metadata, fill_value=fill))
 
 
-def blocks_of(source: ArrayMetadata, target: ArrayMetadata) -> ChunkGrid:
-    """Return the grid of what is recoded at once: whole units of the target.
+def recode_grid(source: ArrayMetadata, target: ArrayMetadata) -> ChunkGrid:
+    """Return the grid of the blocks that are recoded at a time: whole units of the target.
 
-    They are as long as the source's chunks where that takes no more memory than a few units, so
-    that these are not read several times.
+    Blocks are as long as the chunks of the source where that takes no more memory than a few
+    units, so that these chunks are not read several times.
     """
     if not (source.read_grid.is_regular and target.grid.is_regular):
         return target.grid
     lengths = [max(n, 1) for n in target.chunk_shape]
     chunk = source.read_grid.chunk_shape
     itemsize = max(source.dtype.itemsize, target.dtype.itemsize)
-    limit = max(prod(lengths), prod(source.chunk_shape), _AT_ONCE // itemsize)
+    limit = max(prod(lengths), prod(source.chunk_shape), _RECODE_BYTES // itemsize)
     for axis, (n, size) in enumerate(zip(chunk, target.shape, strict=True)):
         unit = lengths[axis]
         longer = max(-(-min(n, size) // unit), 1) * unit

@@ -1,46 +1,49 @@
-"""What a copy of an array or a hierarchy will be: each node as it is to be, and what is lost."""
+"""The nodes of a copy or a rechunk: their metadata before and after, and what can't be kept."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Any
 
-from zarrdask.chunks.stored import StoredChunks
-from zarrdask.display.words import byte_size as bytes_in_words
-from zarrdask.display.words import counted
 from zarrdask.errors import MetadataError, ZarrdaskError
 from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.members import check_new_path, child_nodes
-from zarrdask.hierarchy.path import join_path, key_prefix, node_location
+from zarrdask.hierarchy.path import join_path, node_location
 from zarrdask.metadata import detect
 from zarrdask.metadata.convert import convert, convert_group
 from zarrdask.metadata.losses import group_losses, losses
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import plain
 
-#: How an array's values came to the copy.
-Way = Literal["moved", "moved within shards", "recoded", "metadata only"]
+#: Returns the metadata of a new node, from the path and the metadata of the old one.
+ConvertNode = Callable[[str, Metadata], Metadata]
+#: The paths of nodes that are left out, each with the reason.
+Skipped = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Node:
-    """An array or a group that is to be copied.
+class NodeCopy:
+    """An array or a group, and its new metadata.
 
     Attributes
     ----------
     path : str
-        From the root of the copy, "" for that itself.
+        The path from the root of the copy: "" is the root itself.
     before, after : ArrayMetadata or GroupMetadata
-        As it is, and as it is to be.
+        The metadata of the source and of the target.
     notes : tuple of str
-        What is not kept.
+        Properties of the source that the target can't keep.
     """
 
     path: str
     before: Metadata
     after: Metadata
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the node is an array."""
+        return isinstance(self.after, ArrayMetadata)
 
 
 @dataclass(frozen=True)
@@ -50,183 +53,119 @@ class Selection:
     Attributes
     ----------
     include : tuple of str, optional
-        Patterns of the paths of arrays (``"*"`` is any text, with slashes too); all, if absent.
+        Patterns of the paths of the arrays to copy (``"*"`` matches any text, also with slashes);
+        by default all arrays.
     exclude : tuple of str
-        Patterns of the paths of arrays and groups that are not copied, nor what is below them.
+        Patterns of the paths of arrays and groups that are left out, with everything below them.
     """
 
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
 
     def has(self, path: str, *, array: bool) -> bool:
-        """Whether a node is copied, if the group above it is."""
+        """Return whether a node is copied, provided that the group above it is."""
         if path and any(fnmatchcase(path, pattern) for pattern in self.exclude):
             return False
         included = self.include is None or any(fnmatchcase(path, p) for p in self.include)
         return not array or not path or included
 
 
-@dataclass(frozen=True)
-class CopiedArray:
-    """What was done for one array.
-
-    Attributes
-    ----------
-    path : str
-        From the root of the copy.
-    way : {"moved", "moved within shards", "recoded", "metadata only"}
-        Encoded bytes were moved, or inner chunks of shards; values were decoded and encoded; or
-        only metadata were written.
-    units : int
-        How many were stored.
-    bytes_read, bytes_written : int
-        As they were stored; of what was recoded, of the decoded values.
-    notes : tuple of str
-        What could not be kept.
-    """
-
-    path: str
-    way: Way
-    units: int = 0
-    bytes_read: int = 0
-    bytes_written: int = 0
-    notes: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        text = f"{self.path or '/'}: {self.way}"
-        if self.way != "metadata only":
-            read, written = map(bytes_in_words, (self.bytes_read, self.bytes_written))
-            text += f", {counted(self.units, 'unit')}, {read} read, {written} written"
-        return "\n".join([text, *(f"  note: {note}" for note in self.notes)])
-
-
-@dataclass(frozen=True)
-class CopyReport:
-    """What `zarrdask.copy` did. It prints.
-
-    Attributes
-    ----------
-    source, target : str
-        Where from and where to.
-    arrays : tuple of CopiedArray
-    groups : int
-        How many groups were written.
-    skipped : tuple of (str, str)
-        The paths of what could not be copied, each with the reason.
-    notes : tuple of str
-        What could not be kept of groups.
-    """
-
-    source: str
-    target: str
-    arrays: tuple[CopiedArray, ...]
-    groups: int = 0
-    skipped: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @property
-    def units(self) -> int:
-        """How many units were stored."""
-        return sum(array.units for array in self.arrays)
-
-    @property
-    def bytes_written(self) -> int:
-        """How many bytes."""
-        return sum(array.bytes_written for array in self.arrays)
-
-    def __str__(self) -> str:
-        counts = f"{counted(len(self.arrays), 'array')}, {counted(self.groups, 'group')}"
-        lines = [f"{self.source} -> {self.target}: {counts}", *map(str, self.arrays)]
-        lines += [f"note: {note}" for note in self.notes]
-        lines += [f"skipped {path or '/'}: {reason}" for path, reason in self.skipped]
-        return "\n".join(lines)
-
-
-# --------------------------------------------------------------------------------------------
-# Planning
-
-
-def plan_copy(
+def plan_nodes(
     store: Store,
     path: str,
     metadata: Metadata,
-    become: Callable[[Metadata], Metadata],
+    convert_node: ConvertNode,
     *,
-    select: Selection,
-    skip: bool,
-) -> tuple[list[Node], list[tuple[str, str]]]:
-    """Return the nodes of a copy, groups before what is in them, and what can't be copied.
+    select: Selection = Selection(),
+    skip: bool = False,
+) -> tuple[list[NodeCopy], Skipped]:
+    """Return the nodes at and below a path with their new metadata. Nothing is written.
 
     Parameters
     ----------
-    store, path, metadata
-        Of the source.
-    become : callable
-        Gives the metadata of a node as they are to be; see `converted`.
+    store : Store
+    path : str
+        The path of the source in the store.
+    metadata : ArrayMetadata or GroupMetadata
+        The metadata of the source.
+    convert_node : callable
+        Returns the new metadata of a node, from its path below the source and its metadata.
     select : Selection
+        Which nodes are included; by default all.
     skip : bool
-        Whether what can't be copied is passed over; it is an error otherwise.
+        Whether nodes that can't be read or converted are left out; by default they are errors.
+
+    Returns
+    -------
+    nodes : list of NodeCopy
+        Each group comes before its members.
+    skipped : list of (str, str)
+        The paths of the nodes that were left out, each with the reason.
 
     Raises
     ------
     ZarrdaskError
-        If a node can't be read, or can't be written in the other format. It names the node.
+        If a node can't be read, or can't be converted. The error names the node.
     """
-    nodes, skipped = [], []
-    for below, found in _walk(store, path, metadata, select):
+    nodes, skipped = [], Skipped()
+    for below, before in _walk(store, path, metadata, select):
         try:
-            if isinstance(found, ZarrdaskError):
-                raise found
-            nodes.append(_node(below, found, become(found)))
+            if isinstance(before, ZarrdaskError):
+                raise before
+            nodes.append(_node(below, before, convert_node(below, before)))
         except ZarrdaskError as error:
             if not skip or not below:
                 where = node_location(store, join_path(path, below))
-                raise error if error is found else error.within(where) from error.__cause__
+                raise error if error is before else error.within(where) from error.__cause__
             skipped.append((below, str(error)))
-    return _rooted(nodes, skipped), skipped
+    return _without_orphans(nodes, skipped), skipped
 
 
-def _rooted(nodes: list[Node], skipped: list[tuple[str, str]]) -> list[Node]:
-    """Return the nodes that are not below one that is skipped."""
-    gone = tuple(f"{path}/" for path, _ in skipped)
-    return [node for node in nodes if not node.path.startswith(gone)] if gone else nodes
+def _without_orphans(nodes: list[NodeCopy], skipped: Skipped) -> list[NodeCopy]:
+    """Return the nodes that are not below a node that is left out."""
+    prefixes = tuple(f"{path}/" for path, _ in skipped)
+    return [node for node in nodes if not node.path.startswith(prefixes)] if prefixes else nodes
 
 
 def _walk(
     store: Store, path: str, metadata: Metadata, select: Selection
 ) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
-    """Yield every node that is copied, by its path from the root, or why it can't be read."""
-    left: list[tuple[str, Metadata | ZarrdaskError]] = [("", metadata)]
-    while left:
-        below, found = left.pop(0)
-        if not select.has(below, array=isinstance(found, ArrayMetadata)):
+    """Yield each selected node by its path below the root, or the error of reading it."""
+    pending: list[tuple[str, Metadata | ZarrdaskError]] = [("", metadata)]
+    while pending:
+        below, node = pending.pop(0)
+        if not select.has(below, array=isinstance(node, ArrayMetadata)):
             continue
-        yield below, found
-        if isinstance(found, GroupMetadata):
+        yield below, node
+        if isinstance(node, GroupMetadata):
             members = child_nodes(store, join_path(path, below))
-            left += [(join_path(below, name), member) for name, member in members]
+            pending[:0] = [(join_path(below, name), member) for name, member in members]
 
 
-def converted(found: Metadata, **changes: Any) -> Metadata:
-    """Return the metadata of a node with changes, of which groups take the format.
+def converter(**changes: Any) -> ConvertNode:
+    """Return a function that converts the metadata of any node; groups only change their format.
 
-    Raises
-    ------
-    ZarrdaskError
+    Parameters
+    ----------
+    **changes
         As `zarrdask.metadata.convert.convert`.
     """
-    if isinstance(found, ArrayMetadata):
-        return convert(found, **changes)
-    return convert_group(found, changes.get("zarr_format"))
+
+    def convert_node(_: str, before: Metadata) -> Metadata:
+        if isinstance(before, ArrayMetadata):
+            return convert(before, **changes)
+        return convert_group(before, changes.get("zarr_format"))
+
+    return convert_node
 
 
-def _node(path: str, before: Metadata, after: Metadata) -> Node:
+def _node(path: str, before: Metadata, after: Metadata) -> NodeCopy:
     _check_path(path, after.zarr_format)
-    detect.render(after)  # what can't be written must fail before anything is erased
+    detect.render(after)  # metadata that can't be written must fail before anything is erased
     if isinstance(before, ArrayMetadata) and isinstance(after, ArrayMetadata):
-        return Node(path, before, after, losses(before, after))
+        return NodeCopy(path, before, after, losses(before, after))
     notes = group_losses(before, after)  # type: ignore[arg-type]
-    return Node(path, before, after, notes)
+    return NodeCopy(path, before, after, notes)
 
 
 def _check_path(path: str, zarr_format: ZarrFormat) -> None:
@@ -236,22 +175,28 @@ def _check_path(path: str, zarr_format: ZarrFormat) -> None:
         check_new_path(path, zarr_format)
 
 
-def patterns(found: str | Iterable[str] | None, key: str) -> tuple[str, ...] | None:
-    """Return what a user gives as patterns of paths.
+def parse_patterns(value: str | Iterable[str] | None, key: str) -> tuple[str, ...] | None:
+    """Return the patterns of paths that a user passes: one text, or several.
+
+    Parameters
+    ----------
+    value : str or iterable of str, optional
+    key : str
+        The name of the argument, for errors.
 
     Raises
     ------
     MetadataError
-        If it is none.
+        If a pattern is not a text.
     """
-    if found is None:
+    if value is None:
         return None
-    items = (found,) if isinstance(found, str) else tuple(found)
+    items = (value,) if isinstance(value, str) else tuple(value)
     if not all(isinstance(item, str) for item in items):
-        raise MetadataError("not patterns", key=key, found=found, expected="texts")
+        raise MetadataError(
+            "patterns of paths are texts, such as '*/temperature'",
+            key=key,
+            found=value,
+            expected="a text or a list of texts",
+        )
     return tuple(item.strip("/") for item in items)
-
-
-def chunks_at(store: Store, path: str, metadata: ArrayMetadata) -> StoredChunks:
-    """Return the units of an array at a path."""
-    return StoredChunks(plain(store), key_prefix(path), metadata)

@@ -1,7 +1,10 @@
-"""The tasks of a rewrite: each reads a region, and stores it as units, or packed for the next pass.
+"""The tasks of a pass: each reads a region, and stores it as chunks, shards or packed pieces.
 
-A process does as many at a time as the plan says, so that it holds no more than that allows;
-several of its threads may read and write within a task.
+A process runs as many tasks at a time as the plan says, so that it stays within the memory limit.
+Within a task several threads may read and write.
+
+A pass connects a source to a target. Both only know a buffer between them: the target allocates
+it in the layout in which it writes, and the source fills it, tile by tile.
 """
 
 import threading
@@ -31,30 +34,154 @@ from zarrdask.storage.byte_ranges import Buffer, Range
 
 T = TypeVar("T")
 R = TypeVar("R")
-#: What is done with a part of a region.
-Put = Callable[[Region, np.ndarray], None]
 #: Called with the number of bytes that were read or written.
-Count = Callable[[int], None]
-#: Encoded units that are moved between two reports.
-_MOVED = 64
+CountBytes = Callable[[int], None]
+#: The most encoded units that one thread moves between two reports of progress.
+_MAX_UNITS_PER_REPORT = 64
 
 
-def ignore(nbytes: int) -> None:
-    """Count nothing."""
+def count_nothing(nbytes: int) -> None:
+    """Ignore the number of bytes: nobody watches the progress."""
 
 
-@dataclass(frozen=True, eq=False)
-class Stored:
-    """A region of a stored array, from or to which all is rewritten.
+class TaskContext(NamedTuple):
+    """The memory, the threads and the counter that a task works with.
 
     Attributes
     ----------
-    chunks : Chunks
+    dtype : numpy.dtype
+        The data type of the values between source and target.
+    slab : int
+        The bytes that each thread reads at a time, unless a single piece is larger.
+    slot : Slot
+        Memory and threads, kept from one task to the next.
+    counter : callable
+        Called with the bytes of each part that was read or written.
+    """
+
+    dtype: np.dtype[Any]
+    slab: int
+    slot: Slot
+    counter: CountBytes = count_nothing
+
+    def add(self, region: Region) -> None:
+        """Count the bytes of a region that was read or written."""
+        self.counter(prod(region_shape(region)) * self.dtype.itemsize)
+
+    def array(self, user: str | int, shape: Shape) -> np.ndarray:
+        """Return an uninitialised array of the values; see `Slot.array`."""
+        return self.slot.array(user, shape, self.dtype)
+
+    def scratch(self, shape: Shape) -> np.ndarray:
+        """Return an array for this thread alone, valid until the thread asks for the next."""
+        # A task with one thread may run in another thread than the task before.
+        user = 0 if self.slot.threads == 1 else threading.get_ident()
+        return self.slot.array(user, shape, self.dtype)
+
+    def each(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Call a function with each item, in the threads of the task; see `Slot.each`."""
+        return self.slot.each(work, items)
+
+
+# --------------------------------------------------------------------------------------------
+# Buffers between source and target
+
+
+class RegionBuffer(Protocol):
+    """The memory that holds a region between reading and writing."""
+
+    def view(self, tile: Region) -> np.ndarray | None:
+        """Return the memory of a tile as one array, or None if the tile lies in several pieces."""
+
+    def put(self, tile: Region, values: np.ndarray) -> None:
+        """Copy the values of a tile into the buffer."""
+
+
+@dataclass(frozen=True, eq=False)
+class WholeBuffer:
+    """A region as one array.
+
+    Attributes
+    ----------
+    region : tuple of slice
+    values : ndarray
+        The elements of the region.
+    """
+
+    region: Region
+    values: np.ndarray
+
+    def view(self, tile: Region) -> np.ndarray:
+        """Return the memory of a tile."""
+        return view(self.values, within(tile, self.region))
+
+    def put(self, tile: Region, values: np.ndarray) -> None:
+        """Copy the values of a tile into the buffer."""
+        self.view(tile)[...] = values
+
+
+class PieceBuffer:
+    """A region as pieces, one after another in memory: one for each region of the next pass.
+
+    Parameters
+    ----------
+    region : tuple of slice
+    readers : Cutting
+        The regions of the next pass.
+    memory : ndarray
+        One-dimensional, of the size of the region.
+
+    Attributes
+    ----------
+    memory : ndarray
+    pieces : dict
+        The pieces by the index of their reader, each as an array of its shape.
+    """
+
+    def __init__(self, region: Region, readers: Cutting, memory: np.ndarray) -> None:
+        self.memory, self._readers = memory, readers
+        self.pieces: dict[Shape, np.ndarray] = {}
+        self._regions: dict[Shape, Region] = {}
+        start = 0
+        for index, piece in readers.meeting(region):
+            shape = region_shape(piece)
+            self._regions[index] = piece
+            self.pieces[index] = memory[start : start + prod(shape)].reshape(shape)
+            start += prod(shape)
+
+    def view(self, tile: Region) -> None:
+        """Return None: a tile may lie in several pieces."""
+
+    def put(self, tile: Region, values: np.ndarray) -> None:
+        """Copy the values of a tile into the pieces that it meets."""
+        for index, part in self._readers.meeting(tile):
+            place = within(part, self._regions[index])
+            self.pieces[index][place] = values[within(part, tile)]
+
+
+class RegionReader(Protocol):
+    """The source of a pass."""
+
+    def read(self, region: Region, buffer: RegionBuffer, context: TaskContext) -> None:
+        """Read a region into a buffer."""
+
+
+# --------------------------------------------------------------------------------------------
+# Sources and targets
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRegion:
+    """A region of a stored array: the source of the first pass, or the target of the last.
+
+    Attributes
+    ----------
+    chunks : StoredChunks
         The array.
     start : tuple of int
-        Where the region begins in it.
+        The position of the region's first element in the array.
     empty : bool
-        Whether units that hold only the fill value are stored.
+        Whether stored units that hold only the fill value are written.
     beyond : {"keep", "fill"}
         As in `write_region`.
     """
@@ -64,65 +191,64 @@ class Stored:
     empty: bool = False
     beyond: Beyond = "keep"
 
-    def load(self, region: Region, values: np.ndarray, do: "Work") -> None:
-        """Read a region into an array."""
+    def read(self, region: Region, buffer: RegionBuffer, context: TaskContext) -> None:
+        """Read a region into a buffer."""
 
-        def read(tile: Region) -> None:
-            out = view(values, within(tile, region))
-            read_region(self.chunks, moved(tile, self.start), out=out)
-            do.add(tile)
+        def read_tile(tile: Region) -> None:
+            memory = buffer.view(tile)
+            out = context.scratch(region_shape(tile)) if memory is None else memory
+            values = read_region(self.chunks, moved(tile, self.start), out=out)
+            if memory is None:
+                buffer.put(tile, values)
+            context.add(tile)
 
-        do.each(read, self._tiles(region, do))
+        context.each(read_tile, self._tiles(region, context))
 
-    def each(self, region: Region, put: Put, do: "Work") -> None:
-        """Read a region in parts, and hand them on."""
-
-        def read(tile: Region) -> None:
-            values = do.scratch(region_shape(tile))
-            put(tile, read_region(self.chunks, moved(tile, self.start), out=values))
-            do.add(tile)
-
-        do.each(read, self._tiles(region, do))
-
-    def _tiles(self, region: Region, do: "Work") -> Iterator[Region]:
-        """Return a region in parts: whole pieces, of about as many bytes as a thread may read."""
-        grid, limit = self.chunks.metadata.read_grid, do.slab // max(do.dtype.itemsize, 1)
-        # Chunks that are asked for together are in memory together, however little of them is met.
+    def _tiles(self, region: Region, context: TaskContext) -> Iterator[Region]:
+        """Cut a region into tiles of whole chunks, of about the bytes that a thread may read."""
+        grid, limit = self.chunks.metadata.read_grid, context.slab // max(context.dtype.itemsize, 1)
+        # A remote store returns whole chunks, and several at once: so even a tile that meets only
+        # a small part of a chunk costs the memory of all of it.
         least = 1 if self.chunks.units.seekable else prod(grid.chunk_shape)
         return tiles(region, grid.axes, self.start, limit, least)
 
-    def save(self, regions: Cutting, number: int, source: "Loads", do: "Work") -> int:
-        """Read a region, and store its units; return how many there are then."""
-        metadata, region = self.chunks.metadata, regions.region(number)
-        values = do.array("region", region_shape(region))
-        source.load(region, values, do)
+    def new_buffer(self, region: Region, context: TaskContext) -> WholeBuffer:
+        """Return memory for a region that is to be written."""
+        return WholeBuffer(region, context.array("region", region_shape(region)))
 
-        def write(unit: Region) -> int:
-            part = as_stored(view(values, within(unit, region)), self.chunks)
+    def write(
+        self, regions: Cutting, number: int, buffer: WholeBuffer, context: TaskContext
+    ) -> int:
+        """Write a region to its chunks or shards; return how many of them are stored afterwards."""
+
+        def write_unit(unit: Region) -> int:
+            values = as_stored(buffer.view(unit), self.chunks)
             place = moved(unit, self.start)
-            stored = write_region(self.chunks, place, part, empty=self.empty, beyond=self.beyond)
-            do.add(unit)
+            stored = write_region(self.chunks, place, values, empty=self.empty, beyond=self.beyond)
+            context.add(unit)
             return stored
 
-        return sum(do.each(write, tiles(region, metadata.write_axes, self.start, 1)))
+        axes = self.chunks.metadata.write_axes
+        return sum(context.each(write_unit, tiles(regions.region(number), axes, self.start, 1)))
 
 
 @dataclass(frozen=True, eq=False)
-class Packed:
-    """What one pass leaves to the next: an object for each region, with pieces one after another.
+class PackedRegions:
+    """Temporary objects between two passes: one for each region of the pass that writes them.
 
-    The pieces are what the regions of the next pass have of it, each in C order, in the order of
-    these regions. So where a piece lies follows from the boundaries alone.
+    An object holds its region as pieces, one after another: the intersections with the regions of
+    the next pass, each in C order, in the order of these regions. So the boundaries of the regions
+    alone say where each piece lies, and the next pass reads byte ranges.
 
     Attributes
     ----------
     store : Store
     prefix : str
-        Of the keys: "" or ends with "/".
+        The prefix of all keys: "" or ends with "/".
     owners : Cutting
         The regions of the pass that writes.
     readers : Cutting
-        Those of the pass that reads.
+        The regions of the pass that reads.
     """
 
     store: Store
@@ -134,135 +260,108 @@ class Packed:
         """Return the key of a region's object."""
         return f"{self.prefix}{'.'.join(map(str, index)) or '0'}"
 
-    def load(self, region: Region, values: np.ndarray, do: "Work") -> None:
-        """Read a region of the next pass into an array."""
-
-        def put(part: Region, found: np.ndarray) -> None:
-            values[within(part, region)] = found
-
-        self.each(region, put, do)
-
-    def each(self, region: Region, put: Put, do: "Work") -> None:
-        """Read a region of the next pass in parts, and hand them on.
+    def read(self, region: Region, buffer: RegionBuffer, context: TaskContext) -> None:
+        """Read a region of the next pass into a buffer.
 
         Raises
         ------
         StoreError
-            If an object is absent, or too short: the error names its key.
+            If an object is missing or too short: the error names its key.
         """
 
-        def read(found: tuple[Shape, Region]) -> None:
-            index, piece = found
-            key, itemsize = self.key(index), do.dtype.itemsize
-            axis_parts = list(slabs(region_shape(piece), do.slab // itemsize))
-            ranges = _ranges(self._offset(index, piece), axis_parts, itemsize)
+        def read_piece(owner: tuple[Shape, Region]) -> None:
+            index, piece = owner
+            key, itemsize = self.key(index), context.dtype.itemsize
+            rows = list(slabs(region_shape(piece), context.slab // itemsize))
+            ranges = _slab_ranges(self._offset(index, piece), rows, itemsize)
             start = tuple(pick.start for pick in piece)
-            values = self._parts(key, ranges)
-            for part, wanted, data in zip(axis_parts, ranges, values, strict=True):
-                if data is None or len(data) != wanted[1]:
-                    raise _gone(key, data, wanted)
-                put(moved(part, start), np.frombuffer(data, do.dtype).reshape(region_shape(part)))
-                do.add(part)
+            for row, byte_range, data in zip(rows, ranges, self._data(key, ranges), strict=True):
+                if data is None or len(data) != byte_range[1]:
+                    raise _missing_piece(key, data, byte_range)
+                part = moved(row, start)
+                buffer.put(part, np.frombuffer(data, context.dtype).reshape(region_shape(row)))
+                context.add(part)
 
-        do.each(read, self.owners.meeting(region))
+        context.each(read_piece, self.owners.meeting(region))
 
-    def _parts(self, key: str, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
-        """Yield parts of an object, one at a time in memory."""
+    def _data(self, key: str, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
+        """Yield byte ranges of an object, one at a time in memory."""
         if self.store.seekable:
             yield from self.store.get_ranges(key, ranges, Scratch())
             return
-        # What is asked for together far away comes together.
-        for each in ranges:
-            yield from self.store.get_ranges(key, [each], Scratch())
+        # A remote store returns all ranges at once; fetch one at a time to bound memory.
+        for byte_range in ranges:
+            yield from self.store.get_ranges(key, [byte_range], Scratch())
 
-    def _offset(self, index: Shape, part: Region) -> int:
+    def _offset(self, index: Shape, piece: Region) -> int:
         """Return how many elements of a region's object come before a piece."""
-        owner, found = self.owners.at(index), 0
-        for at, (pick, whole) in enumerate(zip(part, owner, strict=True)):
-            before = region_shape(part[:at])
-            after = region_shape(owner[at + 1 :])
-            found += prod(before) * (pick.start - whole.start) * prod(after)
-        return found
+        owner, offset = self.owners.at(index), 0
+        for axis, (pick, whole) in enumerate(zip(piece, owner, strict=True)):
+            before = region_shape(piece[:axis])
+            after = region_shape(owner[axis + 1 :])
+            offset += prod(before) * (pick.start - whole.start) * prod(after)
+        return offset
 
-    def save(self, regions: Cutting, number: int, source: "Source", do: "Work") -> int:
-        """Read a region, and store it in pieces."""
-        region = regions.region(number)
-        buffer = do.array("region", (prod(region_shape(region)),))
-        pack(region, self.readers, source, buffer, do)
-        self.store.set(self.key(regions.index(number)), buffer.view(np.uint8).data)
-        do.add(region)
+    def new_buffer(self, region: Region, context: TaskContext) -> PieceBuffer:
+        """Return memory for a region that is to be written."""
+        memory = context.array("region", (prod(region_shape(region)),))
+        return PieceBuffer(region, self.readers, memory)
+
+    def write(
+        self, regions: Cutting, number: int, buffer: PieceBuffer, context: TaskContext
+    ) -> int:
+        """Store a region as one object."""
+        self.store.set(self.key(regions.index(number)), buffer.memory.view(np.uint8).data)
+        context.add(regions.region(number))
         return 1
 
 
-def pack(
-    region: Region, readers: Cutting, source: "Source", buffer: np.ndarray, do: "Work"
-) -> dict[Shape, np.ndarray]:
-    """Read a region into a buffer, as pieces one after another; return these by their readers."""
-    pieces, at = {}, 0
-    for index, piece in readers.meeting(region):
-        shape = region_shape(piece)
-        pieces[index] = piece, buffer[at : at + prod(shape)].reshape(shape)
-        at += prod(shape)
-
-    def put(tile: Region, values: np.ndarray) -> None:
-        for index, part in readers.meeting(tile):
-            piece, place = pieces[index]
-            place[within(part, piece)] = values[within(part, tile)]
-
-    source.each(region, put, do)
-    return {index: place for index, (_, place) in pieces.items()}
-
-
-def _ranges(start: int, rows: Sequence[Region], itemsize: int) -> list[Range]:
-    """Return where slabs lie in an object, one after another, in bytes."""
-    found, at = [], start * itemsize
+def _slab_ranges(start: int, rows: Sequence[Region], itemsize: int) -> list[Range]:
+    """Return the byte ranges of slabs that lie one after another from an element on."""
+    ranges, offset = [], start * itemsize
     for row in rows:
         size = prod(region_shape(row)) * itemsize
-        found.append((at, size))
-        at += size
-    return found
+        ranges.append((offset, size))
+        offset += size
+    return ranges
 
 
-def _gone(key: str, data: Any, wanted: Range) -> StoreError:
+def _missing_piece(key: str, data: Any, byte_range: Range) -> StoreError:
     return StoreError(
-        "what an earlier pass left here is gone, or cut off; begin anew with restart=True",
+        "a temporary object of an earlier pass is missing or cut off; begin again with "
+        "restart=True",
         key=key,
         found=None if data is None else f"{len(data)} bytes",
-        expected=f"{wanted[1]} bytes from {wanted[0]}",
+        expected=f"{byte_range[1]} bytes from byte {byte_range[0]} on",
     )
 
 
-class Loads(Protocol):
-    """What a region can be read from into an array."""
-
-    def load(self, region: Region, values: np.ndarray, do: "Work") -> None:
-        """Read a region into an array."""
-
-
-Source = Stored | Packed
+# --------------------------------------------------------------------------------------------
+# Passes
 
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """One pass over an array: called with the number of a region, it does that.
+    """One pass over an array. Called with the number of a region, it rewrites that region.
 
     Attributes
     ----------
     regions : Cutting
-    source, target : Stored or Packed
+        The regions, one for each task.
+    source, target : StoredRegion or PackedRegions
     dtype : numpy.dtype
-        Of the values on the way.
+        The data type of the values between source and target.
     threads : int
-        How many read or write at a time.
+        How many threads of a task read or write at a time.
     slab : int
-        Bytes that each reads at a time, if no piece is larger.
+        The bytes that each thread reads at a time, unless a single piece is larger.
     at_once : int
-        How many tasks a process does at a time.
+        How many tasks a process runs at a time.
     """
 
     regions: Cutting
-    source: Source
-    target: Source
+    source: RegionReader
+    target: StoredRegion | PackedRegions
     dtype: np.dtype[Any]
     threads: int
     slab: int
@@ -273,7 +372,7 @@ class Pass:
         """The size of an element in bytes."""
         return self.dtype.itemsize
 
-    def __call__(self, number: int, count: Count = ignore) -> int:
+    def __call__(self, number: int, count: CountBytes = count_nothing) -> int:
         """Rewrite a region, and return how many objects were stored.
 
         Parameters
@@ -281,71 +380,52 @@ class Pass:
         number : int
             The number of the region.
         count : callable
-            Called with bytes that were read, and bytes that were written: twice all of the region.
+            Called with bytes that were read and bytes that were written: together twice the size
+            of the region.
         """
         free = slots(self.at_once, self.threads)
         slot = free.get()
         try:
-            work = Work(self.dtype, self.slab, slot, count)
-            return self.target.save(self.regions, number, self.source, work)
+            context = TaskContext(self.dtype, self.slab, slot, count)
+            return rewrite_region(self.source, self.target, self.regions, number, context)
         finally:
             free.put(slot)
 
 
-class Work(NamedTuple):
-    """A task of a pass.
-
-    Attributes
-    ----------
-    dtype, slab
-        As in `Pass`.
-    slot : Slot
-    counter : callable
-        As in `Pass.__call__`.
-    """
-
-    dtype: np.dtype[Any]
-    slab: int
-    slot: Slot
-    counter: Count = ignore
-
-    def add(self, region: Region) -> None:
-        """Count a region that was read or written."""
-        self.counter(prod(region_shape(region)) * self.dtype.itemsize)
-
-    def array(self, user: str | int, shape: Shape) -> np.ndarray:
-        """Return an array of the values; see `Slot.array`."""
-        return self.slot.array(user, shape, self.dtype)
-
-    def scratch(self, shape: Shape) -> np.ndarray:
-        """Return an array of the values that this thread alone uses, for a moment."""
-        # A task with one thread may have another one than the task before.
-        user = 0 if self.slot.threads == 1 else threading.get_ident()
-        return self.slot.array(user, shape, self.dtype)
-
-    def each(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Do the work on each item; see `Slot.each`."""
-        return self.slot.each(work, items)
+def rewrite_region(
+    source: RegionReader,
+    target: StoredRegion | PackedRegions,
+    regions: Cutting,
+    number: int,
+    context: TaskContext,
+) -> int:
+    """Read a region from a source and write it to a target; return how many objects are stored."""
+    region = regions.region(number)
+    buffer: Any = target.new_buffer(region, context)
+    source.read(region, buffer, context)
+    return target.write(regions, number, buffer, context)
 
 
 @dataclass(frozen=True, eq=False)
-class Moving:
-    """A pass that moves encoded bytes: called with the number of a region, it does that.
+class TransferPass:
+    """A pass that copies encoded bytes. Called with the number of a region, it copies that region.
 
     Attributes
     ----------
     regions : Cutting
-        Of whole units of the target, or whole shards of the source that are opened.
-    source, target : Chunks
-    way : {"units", "inner"}
-        As in `zarrdask.rewrite.move.way_between`.
+        Regions of whole units of the target, or of whole shards of the source if its inner chunks
+        become chunks of their own.
+    source, target : StoredChunks
+    transfer : {"units", "inner"}
+        As in `zarrdask.rewrite.move.encoded_transfer`.
     threads : int
+        How many threads of a task copy at a time.
     """
 
     regions: Cutting
     source: StoredChunks
     target: StoredChunks
-    way: Literal["units", "inner"]
+    transfer: Literal["units", "inner"]
     threads: int
     at_once: ClassVar[int] = 1
 
@@ -354,24 +434,24 @@ class Moving:
         """The size of an element in bytes."""
         return self.target.metadata.dtype.itemsize
 
-    def __call__(self, number: int, count: Count = ignore) -> int:
-        """Copy the units of a region, and return how many there are then.
+    def __call__(self, number: int, count: CountBytes = count_nothing) -> int:
+        """Copy the units of a region, and return how many are stored afterwards.
 
-        Parameters are those of `Pass.__call__`.
+        The parameters are those of `Pass.__call__`.
         """
-        move = move_units if self.way == "units" else move_inner
-        picks = self.regions.region(number)
-        opens = self.way == "inner" and self.target.metadata.shard is None
-        owner = self.source if opens else self.target
-        axes = zip(owner.metadata.grid.axes, picks, strict=True)
+        move = move_units if self.transfer == "units" else move_inner
+        region = self.regions.region(number)
+        unpacks_shards = self.transfer == "inner" and self.target.metadata.shard is None
+        owner = self.source if unpacks_shards else self.target
+        axes = zip(owner.metadata.grid.axes, region, strict=True)
         indices = list(product(*([p.chunk for p in axis_parts(pick, axis)] for axis, pick in axes)))
-        nbytes = 2 * prod(region_shape(picks)) * self.itemsize
-        size = max(1, min(_MOVED, -(-len(indices) // self.threads)))
+        nbytes = 2 * prod(region_shape(region)) * self.itemsize
+        size = max(1, min(_MAX_UNITS_PER_REPORT, -(-len(indices) // self.threads)))
 
-        def some(start: int) -> int:
+        def move_batch(start: int) -> int:
             units = move(self.source, self.target, indices[start : start + size]).units
-            end = min(start + size, len(indices))
-            count(nbytes * end // len(indices) - nbytes * start // len(indices))
+            stop = min(start + size, len(indices))
+            count(nbytes * stop // len(indices) - nbytes * start // len(indices))
             return units
 
-        return sum(on_each(some, range(0, len(indices), size), self.threads))
+        return sum(on_each(move_batch, range(0, len(indices), size), self.threads))

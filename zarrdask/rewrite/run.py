@@ -1,4 +1,4 @@
-"""The passes of a rewrite, run on a scheduler, and remembered, so that a killed run can go on."""
+"""Run the passes of a plan on a scheduler, and record what is done, so that a run can resume."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, partial
@@ -17,66 +17,85 @@ from zarrdask.execution.progress import Progress
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.indexing.selection import region_shape
 from zarrdask.plan.strategies import Scheme
-from zarrdask.rewrite.cluster import exchange
+from zarrdask.rewrite.cluster import run_exchange
 from zarrdask.rewrite.exchange import Exchange
-from zarrdask.rewrite.passes import Moving, Packed, Pass, Source, Stored, ignore
+from zarrdask.rewrite.passes import (
+    PackedRegions,
+    Pass,
+    RegionReader,
+    StoredRegion,
+    TransferPass,
+    count_nothing,
+)
 from zarrdask.runtime.workspace import release
 from zarrdask.storage.base import Store
 
-AnyPass = Pass | Moving | Exchange
+AnyPass = Pass | TransferPass | Exchange
 
 
-class Carried:
-    """A pass as workers get it: made of its pickle once a process, not once a task."""
+class SharedPass:
+    """A pass as it is sent to workers: unpickled once per process, not once per task.
 
-    def __init__(self, do: Any) -> None:
-        self.do = do
+    Parameters
+    ----------
+    work : Pass, TransferPass or Exchange
+    """
+
+    def __init__(self, work: Any) -> None:
+        self.work = work
 
     @cached_property
-    def _packed(self) -> bytes:
+    def _pickled(self) -> bytes:
         file = BytesIO()
-        _Pickler(file, 5).dump(self.do)
+        _Pickler(file, 5).dump(self.work)
         return file.getvalue()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpack, (self._packed,)
+        return _unpickle, (self._pickled,)
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """Packs stored arrays as read and write tasks carry them: without what tasks don't need."""
+    """Pickles stored arrays as handles, which leave out what tasks don't need."""
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, StoredChunks):
-            return _chunks, (Handle(obj),)
+            return _chunks_of, (Handle(obj),)
         return super().reducer_override(obj)
 
 
-def _chunks(handle: Handle) -> StoredChunks:
+def _chunks_of(handle: Handle) -> StoredChunks:
     return handle.chunks
 
 
 @lru_cache(maxsize=4)
-def _unpack(packed: bytes) -> Carried:
-    return Carried(cloudpickle.loads(packed))
+def _unpickle(data: bytes) -> SharedPass:
+    return SharedPass(cloudpickle.loads(data))
 
 
-def passes(
-    scheme: Scheme, source: Stored, target: Stored, temp: tuple[Store, str], processes: int
+def build_passes(
+    scheme: Scheme,
+    source: StoredRegion,
+    target: StoredRegion,
+    temp: tuple[Store, str],
+    processes: int,
 ) -> list[AnyPass]:
-    """Return the passes of a scheme.
+    """Return the passes that a strategy consists of.
 
     Parameters
     ----------
     scheme : Scheme
-    source, target : Stored
+        The strategy.
+    source, target : StoredRegion
     temp : (Store, str)
-        Where a pass leaves what the next one reads: a store, and a prefix.
+        The store and the key prefix of the temporary objects between passes.
     processes : int
-        How many there are to be.
+        The number of processes in the plan.
     """
     stages, first, dtype = scheme.stages, scheme.stages[0], source.chunks.metadata.dtype
     if first.moves:
-        return [Moving(first.regions, source.chunks, target.chunks, first.moves, first.threads)]
+        return [
+            TransferPass(first.regions, source.chunks, target.chunks, first.moves, first.threads)
+        ]
     if scheme.exchange is not None:
         boxes, read, written = scheme.cuttings
         return [
@@ -85,80 +104,74 @@ def passes(
             )
         ]
     store, prefix = temp
-    between = [
-        Packed(store, f"{prefix}{at}/", one.regions, next_.regions)
-        for at, (one, next_) in enumerate(pairwise(stages))
+    packed = [
+        PackedRegions(store, f"{prefix}{number}/", one.regions, following.regions)
+        for number, (one, following) in enumerate(pairwise(stages))
     ]
-    ends: list[Source] = [source, *between, target]
+    readers: list[RegionReader] = [source, *packed]
+    writers: list[StoredRegion | PackedRegions] = [*packed, target]
     return [
-        Pass(
-            stage.regions,
-            ends[at],
-            ends[at + 1],
-            dtype,
-            stage.threads,
-            stage.slab,
-            stage.at_once,
-        )
-        for at, stage in enumerate(stages)
+        Pass(stage.regions, reader, writer, dtype, stage.threads, stage.slab, stage.at_once)
+        for stage, reader, writer in zip(stages, readers, writers, strict=True)
     ]
 
 
-def bytes_of(do: AnyPass) -> int:
+def pass_bytes(work: AnyPass) -> int:
     """Return how many bytes a pass reads and writes."""
-    return 2 * do.itemsize * prod(int(edges[-1] - edges[0]) for edges in do.regions.edges)
+    return 2 * work.itemsize * prod(int(edges[-1] - edges[0]) for edges in work.regions.edges)
 
 
-def bytes_of_region(do: AnyPass, number: int) -> int:
-    """Return how many bytes a pass reads and writes of one of its regions."""
-    return 2 * do.itemsize * prod(region_shape(do.regions.region(number)))
+def region_bytes(work: AnyPass, number: int) -> int:
+    """Return how many bytes a pass reads and writes for one of its regions."""
+    return 2 * work.itemsize * prod(region_shape(work.regions.region(number)))
 
 
-def run_passes(todo: Sequence[AnyPass], journal: Journal, on: Workers, shown: Progress) -> None:
-    """Run passes one after another, without the regions that are done according to the journal."""
-    for stage, do in enumerate(todo):
+def run_passes(passes: Sequence[AnyPass], journal: Journal, on: Workers, shown: Progress) -> None:
+    """Run passes one after another, without the regions that the journal records as done."""
+    for stage, work in enumerate(passes):
         done = journal.done(stage)
-        left = [n for n in range(do.regions.size) if n not in done]
+        remaining = [number for number in range(work.regions.size) if number not in done]
         finished = partial(journal.add, stage)
-        shown.advance(sum(bytes_of_region(do, number) for number in done))
+        shown.advance(sum(region_bytes(work, number) for number in done))
         try:
-            if isinstance(do, Exchange):
-                exchange(do, Carried(do), left, on, shown, finished)
+            if isinstance(work, Exchange):
+                run_exchange(work, SharedPass(work), remaining, on, shown, finished)
             else:
-                _run_pass(do, left, on, shown, finished)
+                _run_pass(work, remaining, on, shown, finished)
         finally:
             journal.store()
-            _release(on)
+            _free_memory(on)
 
 
 def _run_pass(
-    do: Pass | Moving,
-    left: Sequence[int],
+    work: Pass | TransferPass,
+    numbers: Sequence[int],
     on: Workers,
     shown: Progress,
     finished: Callable[[int], None],
 ) -> None:
     tasks = Tasks(shown)
 
-    def end(at: int, _: int) -> None:
-        finished(left[at])
-        tasks.end(left[at], bytes_of_region(do, left[at]))
+    def end(position: int, _: int) -> None:
+        number = numbers[position]
+        finished(number)
+        tasks.end(number, region_bytes(work, number))
 
-    # A process does no more at a time, but has the next tasks at hand.
-    on = on._replace(threads=do.at_once)
+    # The executor keeps the next tasks ready; a process still runs only this many at a time.
+    on = on._replace(threads=work.at_once)
     with reports(tasks, on) as report:
-        run(partial(rechunk_region, Carried(do), report), left, scheduler=on, finished=end)
+        run(partial(rechunk_region, SharedPass(work), report), numbers, scheduler=on, finished=end)
 
 
-def rechunk_region(carried: Carried, report: Callable[[], Report] | None, number: int) -> int:
-    """Rewrite a region: the task. Its name is seen on the dashboard of a cluster."""
-    count = ignore if report is None else Counter(number, report())
-    stored: int = carried.do(number, count)
+def rechunk_region(shared: SharedPass, report: Callable[[], Report] | None, number: int) -> int:
+    """Rewrite a region. This is the task: dashboards of clusters show its name."""
+    count = count_nothing if report is None else Counter(number, report())
+    stored: int = shared.work(number, count)
     return stored
 
 
-def _release(on: Workers) -> None:
-    """Let all processes give back the memory that tasks kept."""
+def _free_memory(on: Workers) -> None:
+    """Let all processes free the memory that they keep from task to task."""
     _clear()
     if on.client is not None:
         on.client.run(_clear)
@@ -166,4 +179,4 @@ def _release(on: Workers) -> None:
 
 def _clear() -> None:
     release()
-    _unpack.cache_clear()
+    _unpickle.cache_clear()

@@ -1,4 +1,4 @@
-"""Metadata of v3 beside those of v2: the same chunks are an array of both formats then."""
+"""v3 metadata beside those of v2: the same chunks are then an array of both formats."""
 
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.hierarchy.create import put_documents, write_consolidated
@@ -6,78 +6,101 @@ from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.metadata import consolidated, detect, v2
 from zarrdask.metadata.convert import convert, convert_group
 from zarrdask.metadata.model import ArrayMetadata, Metadata
-from zarrdask.rewrite.move import way_between
-from zarrdask.rewrite.node_plan import CopiedArray, CopyReport, Selection, plan_copy
+from zarrdask.rewrite.move import encoded_transfer
+from zarrdask.rewrite.node_plan import NodeCopy, Selection, plan_nodes
+from zarrdask.rewrite.report import CopiedArray, CopyReport
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
 
 
 def upgrade(
-    store: Store, path: str, metadata: Metadata, *, select: Selection, skip: bool, remove: bool
+    store: Store,
+    path: str,
+    metadata: Metadata,
+    *,
+    select: Selection,
+    skip: bool,
+    remove_v2: bool,
+    dry_run: bool,
 ) -> CopyReport:
-    """Write metadata of v3 beside those of v2, and touch no chunk (conformance C-38).
+    """Write v3 metadata beside those of v2, and touch no chunk (conformance C-38).
 
-    What is of v3 already stays as it is, so this can be done again when it was cut short. Groups
-    are written after what is in them, the first at last.
+    Nodes that are v3 already are left as they are, so an interrupted upgrade can be repeated. Each
+    group is written after its members, so that the root is written last.
 
     Parameters
     ----------
-    store, path, metadata
-        Of an array or a group.
+    store : Store
+    path : str
+        The path of an array or a group.
+    metadata : ArrayMetadata or GroupMetadata
+        The metadata of this node.
     select : Selection
+        Which nodes are upgraded.
     skip : bool
-        Whether what can't be described in v3 is passed over; it is an error otherwise.
-    remove : bool
-        Whether the documents of v2 are removed then.
+        Whether nodes that v3 can't describe are left out; otherwise they are an error.
+    remove_v2 : bool
+        Whether the v2 documents are removed afterwards.
+    dry_run : bool
+        Whether only the report is returned, and nothing is written.
 
     Raises
     ------
     UnsupportedError
         If v3 can't describe the chunks as they are. Nothing is written then.
     """
-    found, skipped = plan_copy(store, path, metadata, _beside, select=select, skip=skip)
-    real = plain(store)
-    arrays = [node for node in found if isinstance(node.after, ArrayMetadata)]
-    with real.batch():
-        for node in reversed(found):
+    nodes, skipped = plan_nodes(store, path, metadata, _upgraded, select=select, skip=skip)
+    if not dry_run:
+        _write(store, path, nodes, remove_v2=remove_v2)
+    place = node_location(plain(store), path)
+    arrays = [node for node in nodes if node.is_array]
+    notes = [note for node in nodes if not node.is_array for note in node.notes]
+    return CopyReport(
+        place,
+        place,
+        tuple(CopiedArray(node.path, "metadata only", 0, notes=node.notes) for node in arrays),
+        len(nodes) - len(arrays),
+        tuple(skipped),
+        tuple(notes),
+    )
+
+
+def _write(store: Store, path: str, nodes: list[NodeCopy], *, remove_v2: bool) -> None:
+    base = plain(store)
+    with base.batch():
+        for node in reversed(nodes):
             if node.before.zarr_format == 2:
-                below = join_path(path, node.path)
-                put_documents(real, below, detect.render(node.after))
-        if isinstance(store, ConsolidatedStore) and not isinstance(metadata, ArrayMetadata):
-            write_consolidated(real, path, 3)
-        if remove:
-            for node in found:
-                _remove(real, join_path(path, node.path))
-    place = node_location(real, path)
-    notes = [note for node in found if node not in arrays for note in node.notes]
-    copied = tuple(CopiedArray(n.path, "metadata only", notes=n.notes) for n in arrays)
-    groups = len(found) - len(arrays)
-    return CopyReport(place, place, copied, groups, tuple(skipped), tuple(notes))
+                put_documents(base, join_path(path, node.path), detect.render(node.after))
+        if isinstance(store, ConsolidatedStore) and not nodes[0].is_array:
+            write_consolidated(base, path, 3)
+        if remove_v2:
+            for node in nodes:
+                _remove_v2(base, join_path(path, node.path))
 
 
-def _beside(found: Metadata) -> Metadata:
-    """Return the metadata of v3 for a node of v2."""
-    if found.zarr_format == 3:
-        return found
-    if found.zarr_format != 2:
+def _upgraded(_: str, before: Metadata) -> Metadata:
+    """Return the v3 metadata of a v2 node."""
+    if before.zarr_format == 3:
+        return before
+    if before.zarr_format != 2:
         raise MetadataError(
-            "only nodes of v2 can become v3 where they are",
+            "only nodes of v2 can be upgraded in place; copy this one to another place",
             key="in_place",
-            found=found.zarr_format,
-            expected="a copy at another place",
+            found=before.zarr_format,
+            expected=2,
         )
-    if not isinstance(found, ArrayMetadata):
-        return convert_group(found, 3)
-    # The encoding of v2 is one of v3's, of the same name.
-    after = convert(found, zarr_format=3, chunk_key_encoding=found.keys)
-    if way_between(found, after) != "units":
+    if not isinstance(before, ArrayMetadata):
+        return convert_group(before, 3)
+    # The chunk key encoding of v2 also exists in v3, under the same name.
+    after = convert(before, zarr_format=3, chunk_key_encoding=before.keys)
+    if encoded_transfer(before, after) != "units":
         raise UnsupportedError(
             "v3 can't describe these chunks as they are; they have to be copied",
             key="in_place",
-            found=[codec.name for codec in found.codecs],
+            found=[codec.name for codec in before.codecs],
         )
     return after
 
 
-def _remove(store: Store, path: str) -> None:
+def _remove_v2(store: Store, path: str) -> None:
     store.erase_values([key_prefix(path) + n for n in (*v2.NAMES, consolidated.KEY)])

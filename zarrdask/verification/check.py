@@ -1,4 +1,7 @@
-"""Check stored units: whether each decodes as a whole, and what is wrong with it if not."""
+"""Check stored units: whether each can be read and decoded, and what is wrong with it if not.
+
+A unit is what one key of a store holds: a chunk, or a shard.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,30 +21,32 @@ from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.retry import is_transient
 from zarrdask.storage.v3_draft import real_key
 
-#: What makes a stored unit bad: it can't be read, ends early, or does not decode.
-BAD = ("unreadable", "truncated", "corrupt")
-#: How many units in a row fail for a transient reason where a store can't be reached.
-_UNREACHABLE = 4
-#: What an entry in a shard's index is for a chunk that is not there, and what no value reaches.
-_EMPTY, _END = 2**64 - 1, 2**62
+#: The kinds of problems that make a unit bad: it can't be read, ends early, or does not decode.
+BAD_KINDS = ("unreadable", "truncated", "corrupt")
+#: How many units in a row may fail with transient errors before the store counts as unreachable.
+_MAX_TRANSIENT_FAILURES = 4
+#: The entry for a missing chunk in the index of a shard.
+_MISSING = 2**64 - 1
+#: No entry of an index may point beyond this byte.
+_MAX_SHARD_BYTES = 2**62
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something about one key of a store.
+    """A problem, or a remark, about one key of a store.
 
     Attributes
     ----------
     kind : str
-        What sort of problem it is, in a word; see `zarrdask.verify`.
+        The kind of problem, such as "corrupt"; see `zarrdask.verification.report.VerifyReport`.
     path : str
-        Of the node that it belongs to, in the store.
+        The path of the node that the key belongs to.
     key : str
-        As the store has it.
+        The key in the store.
     message : str
-        What is wrong, in words.
+        A description of the problem.
     index : tuple of int, optional
-        Of the stored unit, if it is one.
+        The index of the chunk or shard, if the key holds one.
     """
 
     kind: str
@@ -56,7 +61,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a stored unit, or with one of the chunks in a shard."""
+    """A problem of a unit, or of one chunk in a shard, without the place where it is."""
 
     kind: str
     message: str
@@ -64,19 +69,20 @@ class Fault:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a look at one stored unit showed.
+    """The result of checking one unit.
 
     Attributes
     ----------
     size : int or None
-        Of what was read, in bytes; None if nothing is stored.
+        The bytes that were read; None if the unit is not stored.
     chunks : int
-        How many chunks are stored in it: one, but in a shard.
+        The number of chunks that are stored in the unit: one, unless it is a shard.
     empty : bool
-        Whether it holds nothing but the fill value.
+        Whether the unit holds only the fill value.
     faults : tuple of Fault
+        The problems of the unit.
     failure : StoreError, optional
-        The transient failure of the store because of which nothing is known of the unit.
+        The transient error of the store because of which the unit could not be checked.
     """
 
     size: int | None
@@ -87,22 +93,22 @@ class Verdict:
 
     @property
     def is_bad(self) -> bool:
-        """Whether the unit, or a part of it, can't be read as what was written."""
-        return any(fault.kind in BAD for fault in self.faults)
+        """Whether the unit, or a part of it, can't be read."""
+        return any(fault.kind in BAD_KINDS for fault in self.faults)
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What was found of some units of an array.
+    """The counts and the problems of some units of an array.
 
     Attributes
     ----------
     stored, missing, fill_only : int
-        How many units are stored, are not, and hold only the fill value.
+        The number of units that are stored, that are not, and that hold only the fill value.
     chunks : int
-        How many chunks are stored: in shards, those that their indices name.
+        The number of stored chunks: in shards, those that are in the index.
     size : int
-        In bytes, encoded.
+        The encoded size of the units in bytes.
     problems : tuple of Problem
     """
 
@@ -125,34 +131,35 @@ class Tally:
 
 
 def check_units(chunks: StoredChunks, indices: Sequence[Index], *, every: bool = False) -> Tally:
-    """Look at some units of an array.
+    """Check some units of an array.
 
-    A bad unit is read once more: it may have been about to be written. A unit that the store fails
-    to give, also after retries, is reported as unreadable, and the others are looked at.
+    A bad unit is read a second time, as a writer may have been replacing it. If the store fails to
+    return a unit, even after retries, the unit is unreadable, and the check goes on.
 
     Parameters
     ----------
-    chunks : Chunks
+    chunks : StoredChunks
+        The array.
     indices : sequence of tuple of int
-        Of the units.
-    every : bool
-        Whether units that are missing, or hold only the fill value, are listed, too.
+        The indices of the units.
+    every : bool, default False
+        Whether units that are missing or hold only the fill value are listed as well.
 
     Raises
     ------
     StoreError
-        If the store can't be reached: several units in a row fail for a transient reason.
+        If the store can't be reached: several units in a row fail with transient errors.
     """
     total, problems, failures = Tally(), list[Problem](), 0
-    for index, seen in zip(indices, _verdicts(chunks, indices), strict=True):
-        # What failed for a transient reason was retried already.
-        verdict = _look(chunks, index) if seen.is_bad and seen.failure is None else seen
+    for index, first in zip(indices, _verdicts(chunks, indices), strict=True):
+        # The store has already retried requests that failed with transient errors.
+        verdict = _verdict(chunks, index) if first.is_bad and first.failure is None else first
         failures = 0 if verdict.failure is None else failures + 1
-        if verdict.failure is not None and failures == _UNREACHABLE:
+        if verdict.failure is not None and failures == _MAX_TRANSIENT_FAILURES:
             raise verdict.failure
         total += _tally(verdict)
-        faults = [*verdict.faults, *(_ordinary(verdict) if every else ())]
-        problems += [problem(chunks, index, fault) for fault in faults]
+        faults = [*verdict.faults, *(_remarks(verdict) if every else ())]
+        problems += [make_problem(chunks, index, fault) for fault in faults]
     return total + Tally(problems=tuple(problems))
 
 
@@ -162,35 +169,35 @@ def _tally(verdict: Verdict) -> Tally:
     return Tally(1, 0, int(verdict.empty), verdict.chunks, verdict.size or 0)
 
 
-def _ordinary(verdict: Verdict) -> Iterator[Fault]:
-    """Yield what is no fault of a unit, but may be of interest."""
+def _remarks(verdict: Verdict) -> Iterator[Fault]:
+    """Yield remarks on a unit that is not damaged."""
     if verdict.size is None and not verdict.faults:
         yield Fault("missing", "not stored: it reads as the fill value")
     elif verdict.empty:
         yield Fault("fill-only", "it holds only the fill value")
 
 
-def problem(chunks: StoredChunks, index: Index, fault: Fault) -> Problem:
-    """Return what is wrong with a unit, with the place where it is."""
+def make_problem(chunks: StoredChunks, index: Index, fault: Fault) -> Problem:
+    """Return a fault with the place where it is."""
     path, key = chunks.prefix.rstrip("/"), real_key(chunks.store, chunks.key(index))
     return Problem(fault.kind, path, key, fault.message, tuple(index))
 
 
 def check_unit(chunks: StoredChunks, index: Index) -> Verdict:
-    """Look at one unit.
+    """Check one unit.
 
     Raises
     ------
     StoreError
-        If the store fails for a transient reason: nothing is known of the unit then.
+        If the store fails with a transient error, so that the unit can't be checked.
     """
-    verdict = _look(chunks, index)
+    verdict = _verdict(chunks, index)
     if verdict.failure is not None:
         raise verdict.failure
     return verdict
 
 
-def _look(chunks: StoredChunks, index: Index) -> Verdict:
+def _verdict(chunks: StoredChunks, index: Index) -> Verdict:
     pipeline, key = chunks.metadata.pipeline_at(index), chunks.key(index)
     shard = shard_of(pipeline)
     try:
@@ -204,7 +211,7 @@ def _look(chunks: StoredChunks, index: Index) -> Verdict:
 
 def _verdicts(chunks: StoredChunks, indices: Sequence[Index]) -> Iterator[Verdict]:
     if chunks.metadata.shard is not None:
-        yield from (_look(chunks, index) for index in indices)
+        yield from (_verdict(chunks, index) for index in indices)
         return
     keys = [chunks.key(index) for index in indices]
     for index, value in zip(indices, _values(chunks.units, keys), strict=True):
@@ -217,16 +224,16 @@ def _verdicts(chunks: StoredChunks, indices: Sequence[Index]) -> Iterator[Verdic
 
 
 def _values(store: Store, keys: list[str]) -> Iterator[Buffer | StoreError | None]:
-    """Yield each key's value, or the error for it; one is valid until the next is asked for."""
-    at, scratch = 0, Scratch()
-    while at < len(keys):
-        values = iter(store.get_many(keys[at:], scratch))
-        while at < len(keys):
+    """Yield the value of each key, or the error of reading it; each is valid until the next."""
+    done, scratch = 0, Scratch()
+    while done < len(keys):
+        values = iter(store.get_many(keys[done:], scratch))
+        while done < len(keys):
             try:
                 value: Buffer | StoreError | None = next(values)
             except StoreError as error:
                 value = error
-            at += 1
+            done += 1
             yield value
             if isinstance(value, StoreError):
                 break
@@ -238,18 +245,17 @@ def _unreadable(error: StoreError) -> Verdict:
 
 
 def _check_chunk(pipeline: Pipeline, data: Buffer) -> Verdict:
-    """Decode a chunk, and see what it holds."""
-    size = len(data)
-    wanted = pipeline.encoded_size
-    if size < (1 if wanted is None else wanted):
-        least = "more" if wanted is None else f"{wanted} bytes"
-        text = f"the value is cut off; found {size} bytes; expected {least}"
+    """Decode a chunk, and check whether it holds only the fill value."""
+    size, expected_size = len(data), pipeline.encoded_size
+    if size < (1 if expected_size is None else expected_size):
+        expected = "more" if expected_size is None else f"{expected_size} bytes"
+        text = f"the value is cut off; found {size} bytes; expected {expected}"
         return Verdict(size, faults=(Fault("truncated", text),))
     try:
         chunk = pipeline.decode(data)
     except MemoryError:
         raise
-    except Exception as error:  # noqa: BLE001 - a codec of somebody's own may raise anything
+    except Exception as error:  # noqa: BLE001 - codecs that users register may raise anything
         return Verdict(size, faults=(_fault(error),))
     return Verdict(size, empty=only_fill(chunk, pipeline.spec.fill_value))
 
@@ -264,53 +270,55 @@ def _fault(error: Exception) -> Fault:
 
 
 def _check_shard(shard: Shard, value: Value) -> Verdict:
-    """Decode every chunk of a shard, one after another: it may be larger than the memory."""
+    """Decode the chunks of a shard one after another: the shard may be larger than the memory."""
     try:
         index = shard.read_index(value)
     except CodecError as error:
         return Verdict(0, 0, faults=(_fault(error),))
     if index is None:
         return Verdict(None)
-    places, faults = _placed(shard, index)
+    places, faults = _chunk_places(shard, index)
     faults += _overlaps(shard, places)
     ranges = [(start, size) for start, size, _ in places]
     nested = shard_of(shard.chunks)
     if nested is None:
-        looks: Iterable[Verdict] = map(
-            _check_part, [shard] * len(places), value.parts(ranges), ranges
+        verdicts: Iterable[Verdict] = map(
+            _check_inner_chunk, [shard] * len(places), value.parts(ranges), ranges
         )
     else:
         parts = starmap(PartOfValue, ((value, start, size) for start, size in ranges))
-        looks = (_check_shard(nested, part) for part in parts)
+        verdicts = (_check_shard(nested, part) for part in parts)
     size, chunks, empty = shard.index_size, 0, not faults
-    for look, (_, _, name) in zip(looks, places, strict=True):
-        size, chunks, empty = size + (look.size or 0), chunks + look.chunks, empty and look.empty
-        faults += [Fault(f.kind, f"inner chunk {name}: {f.message}") for f in look.faults]
+    for verdict, (_, _, name) in zip(verdicts, places, strict=True):
+        size, chunks = size + (verdict.size or 0), chunks + verdict.chunks
+        empty = empty and verdict.empty
+        faults += [Fault(f.kind, f"inner chunk {name}: {f.message}") for f in verdict.faults]
     return Verdict(size, chunks, empty, tuple(faults))
 
 
-def _check_part(shard: Shard, data: Buffer | None, place: tuple[int, int]) -> Verdict:
-    found, (start, size) = 0 if data is None else len(data), place
-    if data is None or found != size:
+def _check_inner_chunk(shard: Shard, data: Buffer | None, place: tuple[int, int]) -> Verdict:
+    length, (start, size) = 0 if data is None else len(data), place
+    if data is None or length != size:
         text = (
             f"the index of the shard points outside it, to bytes {start} to {start + size}; "
-            f"found {found} bytes; expected {size} bytes"
+            f"found {length} bytes; expected {size} bytes"
         )
-        return Verdict(found, faults=(Fault("truncated", text),))
+        return Verdict(length, faults=(Fault("truncated", text),))
     return _check_chunk(shard.chunks, data)
 
 
+#: The start, the size and the index of an inner chunk.
 Place = tuple[int, int, Index]
 
 
-def _placed(shard: Shard, index: np.ndarray) -> tuple[list[Place], list[Fault]]:
-    """Return where chunks are in a shard, by rising start, and entries that can't be."""
+def _chunk_places(shard: Shard, index: np.ndarray) -> tuple[list[Place], list[Fault]]:
+    """Return the places of the chunks in a shard, sorted by start, and impossible entries."""
     places, faults = list[Place](), list[Fault]()
     names = shard.grid.indices()
     for (start, size), name in zip(index.reshape(-1, 2).tolist(), names, strict=True):
-        if start == size == _EMPTY:
+        if start == size == _MISSING:
             continue
-        if start + size < _END:
+        if start + size < _MAX_SHARD_BYTES:
             places.append((start, size, name))
         else:
             text = f"inner chunk {name}: an impossible entry in the index; found {(start, size)}"
@@ -319,12 +327,12 @@ def _placed(shard: Shard, index: np.ndarray) -> tuple[list[Place], list[Fault]]:
 
 
 def _overlaps(shard: Shard, places: list[Place]) -> list[Fault]:
-    """Return which chunks share bytes, with others or with an index before them (S-8)."""
+    """Return the chunks that share bytes with other chunks or with the index (S-8)."""
     faults, last = list[Fault](), "the index"
     end = shard.index_size if shard.codec.index_location == "start" else 0
     for start, size, name in places:
         if start < end and size:
-            text = f"inner chunk {name}: bytes {start} to {start + size} are also of {last}"
+            text = f"inner chunk {name}: bytes {start} to {start + size} also belong to {last}"
             faults.append(Fault("overlap", text))
         if start + size > end:
             end, last = start + size, f"inner chunk {name}"

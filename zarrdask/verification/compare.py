@@ -1,16 +1,16 @@
-"""Compare two arrays: what their metadata say, and their elements, block by block."""
+"""Compare the metadata and the elements of two arrays, block by block."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from html import escape
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from zarrdask.chunks.inventory import touched
 from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
+from zarrdask.display.report import Report
 from zarrdask.display.words import counted, first_of
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.grids.base import Index, Shape, extent_at
@@ -20,22 +20,23 @@ from zarrdask.metadata.json import render_json
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.storage.retry import is_transient
 
-#: Kinds of dtypes whose values are told without their type.
-_PLAIN = "biufcmM"
+#: The kinds of data types whose values are shown without their type.
+_PLAIN_KINDS = "biufcmM"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that the metadata of two nodes tell differently.
+    """A difference between the metadata of two nodes.
 
     Attributes
     ----------
     path : str
-        Of the node, below what is compared.
+        The path of the node below the nodes that are compared.
     what : str
-        "node", "shape", "data type", "fill value", "dimension names" or "attributes".
+        The property that differs: "node", "shape", "data type", "fill value", "dimension names"
+        or "attributes".
     a, b : str
-        How it is in each.
+        The property of each node.
     """
 
     path: str
@@ -49,22 +50,22 @@ class Difference:
 
 @dataclass(frozen=True)
 class ArrayComparison:
-    """What was found of the elements of two arrays.
+    """The comparison of the elements of two arrays.
 
     Attributes
     ----------
     path : str
-        Below what is compared.
+        The path of the arrays below the nodes that are compared.
     size : int
-        How many elements each has.
+        The number of elements of each array.
     differing : int
-        How many are not the same.
+        The number of elements that differ.
     first : tuple of int, optional
-        The index of the first of these, in C order.
+        The index of the first element that differs, in C order.
     values : tuple of str, optional
-        What stands there in each.
+        The values of this element in both arrays.
     errors : tuple of str
-        What could not be read.
+        The errors of regions that could not be read.
     """
 
     path: str
@@ -75,8 +76,8 @@ class ArrayComparison:
     errors: tuple[str, ...] = ()
 
     def __add__(self, other: "ArrayComparison") -> "ArrayComparison":
-        found = [each for each in (self, other) if each.first is not None]
-        least = min(found, key=lambda each: each.first or (), default=self)
+        unequal = [part for part in (self, other) if part.first is not None]
+        least = min(unequal, key=lambda part: part.first or (), default=self)
         return replace(
             self,
             differing=self.differing + other.differing,
@@ -93,60 +94,48 @@ class ArrayComparison:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """What `verify` found of two arrays or hierarchies. It prints itself.
+class Comparison(Report):
+    """The comparison of two arrays or hierarchies by `zarrdask.verify`.
+
+    It prints, shows itself in notebooks, and `to_dict` returns it as JSON values.
 
     Attributes
     ----------
     a, b : str
-        What was compared.
+        The locations of both nodes.
     arrays : tuple of ArrayComparison
-        Those that are in both, with the same shape.
+        The arrays that are in both, with the same shape.
     differences : tuple of Difference
-        Of metadata: of nodes that are in one only, or of another kind, too. Formats, chunks and
-        codecs are not compared.
+        The differences of metadata; also nodes that are in one hierarchy only, or are an array in
+        one and a group in the other. Formats, chunks and codecs are not compared.
     """
 
     a: str
     b: str
     arrays: tuple[ArrayComparison, ...]
     differences: tuple[Difference, ...]
+    derived: ClassVar[tuple[str, ...]] = ("ok", "same_elements")
 
     @property
     def ok(self) -> bool:
-        """Whether both hold the same elements, and tell the same of them."""
+        """Whether elements and metadata are the same."""
         return self.same_elements and not self.differences
 
     @property
     def same_elements(self) -> bool:
         """Whether both have the same arrays, of the same shapes, with the same elements."""
-        named = {"node", "shape"}
         return not (
-            any(each.differing or each.errors for each in self.arrays)
-            or any(difference.what in named for difference in self.differences)
+            any(array.differing or array.errors for array in self.arrays)
+            or any(difference.what in ("node", "shape") for difference in self.differences)
         )
 
     def __str__(self) -> str:
-        size = sum(each.size for each in self.arrays)
+        size = sum(array.size for array in self.arrays)
         arrays = counted(len(self.arrays), "array")
         lines = [f"{self.a} and {self.b}: {counted(size, 'element')} in {arrays}"]
-        lines += first_of([str(each) for each in self.arrays if each.differing or each.errors])
-        lines += first_of([f"metadata  {each}" for each in self.differences])
+        lines += first_of([str(array) for array in self.arrays if array.differing or array.errors])
+        lines += first_of([f"metadata  {difference}" for difference in self.differences])
         return "\n".join([*lines, "the same" if self.ok else "NOT THE SAME"])
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as JSON has it."""
-        return {
-            "a": self.a,
-            "b": self.b,
-            "ok": self.ok,
-            "same_elements": self.same_elements,
-            "arrays": [dict(vars(each)) for each in self.arrays],
-            "differences": [dict(vars(each)) for each in self.differences],
-        }
 
 
 # --------------------------------------------------------------------------------------------
@@ -154,19 +143,19 @@ class Comparison:
 
 
 def differences(path: str, a: Metadata, b: Metadata) -> Iterator[Difference]:
-    """Yield what the metadata of two nodes tell differently."""
+    """Yield the differences between the metadata of two nodes."""
     if isinstance(a, ArrayMetadata) != isinstance(b, ArrayMetadata):
-        kinds = ["array" if isinstance(each, ArrayMetadata) else "group" for each in (a, b)]
+        kinds = ["array" if isinstance(node, ArrayMetadata) else "group" for node in (a, b)]
         yield Difference(path, "node", *kinds)
         return
-    ours, theirs = _told(a), _told(b)
-    for what, found in ours.items():
-        if found != theirs[what]:
-            yield Difference(path, what, found, theirs[what])
+    properties_a, properties_b = _properties(a), _properties(b)
+    for name, value in properties_a.items():
+        if value != properties_b[name]:
+            yield Difference(path, name, value, properties_b[name])
 
 
-def _told(metadata: Metadata) -> dict[str, str]:
-    """Return what is compared of a node's metadata, as text."""
+def _properties(metadata: Metadata) -> dict[str, str]:
+    """Return the properties of a node that are compared, as text."""
     attributes = dict(metadata.attributes)
     if not isinstance(metadata, ArrayMetadata):
         return {"attributes": _as_text(attributes)}
@@ -174,7 +163,7 @@ def _told(metadata: Metadata) -> dict[str, str]:
     fill = metadata.fill if dtype.hasobject else np.array(metadata.fill, dtype)
     names = metadata.dimension_names
     if names is not None and not any(names):
-        names = None  # no name at all, in another spelling
+        names = None  # a list without any name is another spelling of no names
     return {
         "shape": str(metadata.shape),
         "data type": str(dtype),
@@ -189,27 +178,29 @@ def _as_text(attributes: dict[str, Any]) -> str:
         ordered = dict(sorted(attributes.items()))
         return render_json(ordered, "attributes", indent=None).decode()
     except ZarrdaskError:
-        return repr(attributes)  # NaN, as old writers have it
+        return repr(attributes)  # old writers stored NaN, which is no JSON
 
 
 # --------------------------------------------------------------------------------------------
 # Elements
 
 
-def blocks(a: StoredChunks, b: StoredChunks, most: int) -> Iterator[Region]:
-    """Yield regions of two arrays of one shape in which they may differ, each of a bounded size.
+def blocks(a: StoredChunks, b: StoredChunks, max_bytes: int) -> Iterator[Region]:
+    """Yield the regions in which two arrays of one shape may differ, each of a bounded size.
 
-    They are chunks of both where these fit in; else what is halved until they do is what makes
-    the fewest chunks be read again and again. Where neither stores anything, they are the same if
-    their fill values are.
+    A region covers whole chunks of both arrays where these fit into the limit. Otherwise it is
+    halved along the axes where that makes the fewest chunks be read several times. Regions where
+    neither array stores anything are left out if the fill values are equal.
 
     Parameters
     ----------
-    most : int
-        The bytes of a region, in either array.
+    a, b : StoredChunks
+    max_bytes : int
+        The most bytes of a region, in either array.
     """
     one, other = a.metadata, b.metadata
-    lengths = block_shape(one.shape, (_unit(one), _unit(other)), most // _itemsize(one, other))
+    chunks = one.read_grid.chunk_shape, other.read_grid.chunk_shape
+    lengths = block_shape(one.shape, chunks, max_bytes // _itemsize(one, other))
     grid = RegularGrid(one.shape, lengths)
     for index in touched(grid, [a, b]) if _same_fill(one, other) else grid.indices():
         yield extent_at(grid, index)
@@ -226,43 +217,49 @@ def _itemsize(a: ArrayMetadata, b: ArrayMetadata) -> int:
     return max(a.dtype.itemsize, b.dtype.itemsize, 1)
 
 
-def _unit(metadata: ArrayMetadata) -> Shape:
-    """Return the shape of what is read at once: in shards of the chunks within."""
-    return metadata.read_grid.chunk_shape
-
-
-def block_shape(shape: Shape, units: tuple[Shape, Shape], most: int) -> Shape:
+def block_shape(shape: Shape, chunks: tuple[Shape, Shape], max_size: int) -> Shape:
     """Return the shape of the blocks by which two arrays are compared.
 
+    Parameters
+    ----------
+    shape : tuple of int
+        The shape of both arrays.
+    chunks : (tuple of int, tuple of int)
+        The shapes of their chunks: of those inside shards, where there are shards.
+    max_size : int
+        The most elements of a block.
+
+    Examples
+    --------
     >>> block_shape((256, 1024, 1024), ((1, 1024, 1024), (256, 64, 64)), 2**22)
     (32, 256, 512)
     >>> block_shape((1000,), ((10,), (15,)), 64)
     (60,)
     """
-    lengths = [max(1, min(max(pair), n)) for *pair, n in zip(*units, shape, strict=True)]
-    while prod(lengths) > most and max(lengths) > 1:
+    lengths = [max(1, min(max(pair), n)) for *pair, n in zip(*chunks, shape, strict=True)]
+    while prod(lengths) > max_size and max(lengths) > 1:
         halved = [
             [-(-n // 2) if i == axis else n for i, n in enumerate(lengths)]
             for axis, length in enumerate(lengths)
             if length > 1
         ]
-        lengths = min(halved, key=lambda found: _read_again(found, units))
+        lengths = min(halved, key=lambda candidate: _read_cost(candidate, chunks))
     for axis in reversed(range(len(lengths))):
-        # What room is left is for whole multiples, of the last axes first.
-        room = most // max(prod(lengths), 1)
+        # If there is room, a block covers several times as much, along the last axes first.
+        room = max_size // max(prod(lengths), 1)
         times = min(room, -(-shape[axis] // lengths[axis]))
         lengths[axis] *= max(times, 1)
     return tuple(lengths)
 
 
-def _read_again(lengths: list[int], units: tuple[Shape, Shape]) -> tuple[float, int]:
-    """Return how often chunks of both are read by blocks of a shape; then the longest axis."""
-    often = [prod(max(m / n, 1) for n, m in zip(lengths, unit, strict=True)) for unit in units]
-    return sum(often), max(lengths)
+def _read_cost(lengths: list[int], chunks: tuple[Shape, Shape]) -> tuple[float, int]:
+    """Return how often blocks of a shape read each chunk, for both arrays; and the longest axis."""
+    times = [prod(max(m / n, 1) for n, m in zip(lengths, chunk, strict=True)) for chunk in chunks]
+    return sum(times), max(lengths)
 
 
 def compare_region(a: StoredChunks, b: StoredChunks, path: str, region: Region) -> ArrayComparison:
-    """Compare what two arrays hold in a region.
+    """Compare the elements of two arrays in a region. Errors of codecs are part of the result.
 
     Raises
     ------
@@ -280,37 +277,38 @@ def compare_region(a: StoredChunks, b: StoredChunks, path: str, region: Region) 
     size = prod(a.metadata.shape)
     if errors:
         return ArrayComparison(path, size, errors=tuple(errors))
-    differ = differing(*values)
-    count = int(np.count_nonzero(differ))
+    mask = differing(*values)
+    count = int(np.count_nonzero(mask))
     if not count:
         return ArrayComparison(path, size)
-    at = np.unravel_index(int(np.argmax(differ)), differ.shape) if differ.ndim else ()
-    first = tuple(int(i) + part.start for i, part in zip(at, region, strict=True))
-    return ArrayComparison(path, size, count, first, _shown(values[0][at], values[1][at]))
+    index = np.unravel_index(int(np.argmax(mask)), mask.shape) if mask.ndim else ()
+    first = tuple(int(i) + part.start for i, part in zip(index, region, strict=True))
+    return ArrayComparison(path, size, count, first, _texts(values[0][index], values[1][index]))
 
 
-def _shown(a: Any, b: Any) -> tuple[str, str]:
-    """Return two elements that differ as texts that do, too."""
+def _texts(a: Any, b: Any) -> tuple[str, str]:
+    """Return two elements that differ as texts that differ, too."""
     texts = [
-        str(each)
-        if getattr(each, "dtype", None) is not None and each.dtype.kind in _PLAIN
-        else repr(each)
-        for each in (a, b)
+        str(value)
+        if getattr(value, "dtype", None) is not None and value.dtype.kind in _PLAIN_KINDS
+        else repr(value)
+        for value in (a, b)
     ]
     if texts[0] == texts[1] and isinstance(a, np.generic) and isinstance(b, np.generic):
-        # NaNs of other bits, or values of other types.
+        # NaNs with different bits, or equal values of different types.
         texts = [
-            f"{text} ({each.dtype} 0x{each.tobytes()[::-1].hex()})"
-            for text, each in zip(texts, (a, b), strict=True)
+            f"{text} ({value.dtype} 0x{value.tobytes()[::-1].hex()})"
+            for text, value in zip(texts, (a, b), strict=True)
         ]
     return texts[0], texts[1]
 
 
 def differing(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return where two arrays differ: in any bit, or by value where their types do.
+    """Return a mask of the elements that differ.
 
-    So -0.0 is not 0.0, and a NaN is the same as one of the same bits only. By value, NaN is NaN.
-    The byte order makes no difference.
+    Elements of the same data type differ if any bit does: -0.0 is not 0.0, and a NaN equals only a
+    NaN with the same bits. The byte order makes no difference. Elements of different types are
+    compared by value: all NaNs are equal then.
 
     >>> differing(np.array([0.0, 1.0, np.nan]), np.array([-0.0, 1.0, np.nan])).tolist()
     [True, False, False]
@@ -321,18 +319,18 @@ def differing(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if not dtype.itemsize:
         return np.zeros(a.shape, bool)
     rows = [
-        np.ascontiguousarray(each.astype(dtype, copy=False)).reshape(-1).view(np.uint8)
-        for each in (a, b)
+        np.ascontiguousarray(values.astype(dtype, copy=False)).reshape(-1).view(np.uint8)
+        for values in (a, b)
     ]
     width = dtype.itemsize
     if width in (2, 4, 8):
-        rows = [each.view(f"u{width}") for each in rows]
+        rows = [row.view(f"u{width}") for row in rows]
         unequal = rows[0] != rows[1]
     else:
-        table = [each.reshape(-1, width) for each in rows]
+        table = [row.reshape(-1, width) for row in rows]
         unequal = (table[0] != table[1]).any(axis=1)
-    found: np.ndarray = unequal.reshape(a.shape)
-    return found
+    mask: np.ndarray = unequal.reshape(a.shape)
+    return mask
 
 
 def _unequal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -343,14 +341,14 @@ def _unequal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     try:
         unequal = np.asarray(a != b) & ~(_is_nan(a) & _is_nan(b))
     except (TypeError, np.exceptions.DTypePromotionError):
-        return np.ones(a.shape, bool)  # of types that have nothing in common
+        return np.ones(a.shape, bool)  # types that can't be compared
     return unequal if unequal.shape == a.shape else np.ones(a.shape, bool)
 
 
 def _is_nan(value: Any) -> Any:
-    # The one value that is not itself; not all dtypes have NumPy's function for it.
-    itself = value
-    return value != itself
+    # NaN is the only value that differs from itself; np.isnan does not support all data types.
+    same = value
+    return value != same
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -21,16 +21,17 @@ from zarrdask.verification.compare import (
     compare_region,
     differences,
 )
-from zarrdask.verification.scan import Census, find_nodes
+from zarrdask.verification.scan import Scan, find_nodes
 
+#: Nodes by path; None if the metadata are not valid.
 Nodes = Mapping[str, Metadata | None]
 
-#: Bytes that a task holds of each of both.
-_BYTES = 2**25
+#: The bytes that a task holds of each array.
+_TASK_BYTES = 2**25
 
 
-class Pair(NamedTuple):
-    """A region of two arrays that a task compares."""
+class ComparedRegion(NamedTuple):
+    """A region of two arrays that one task compares."""
 
     a: Handle
     b: Handle
@@ -39,50 +40,56 @@ class Pair(NamedTuple):
 
 
 def compare(
-    here: tuple[Store, str], there: tuple[Store, str], *, scheduler: Any, progress: bool
+    a: tuple[Store, str], b: tuple[Store, str], *, scheduler: Any, progress: bool
 ) -> Comparison:
-    """Compare two nodes, each given by store and path, and all below: see `zarrdask.verify`."""
-    a, b = (find_nodes(plain(store), path) for store, path in (here, there))
-    ours, theirs = a.below(), b.below()
-    told = list(_only_in_one(ours, theirs))
-    works, arrays = list[Pair](), dict[str, ArrayComparison]()
-    for path in sorted(ours.keys() & theirs.keys()):
-        one, other = ours[path], theirs[path]
+    """Compare two nodes, and everything below them; see `zarrdask.verify`.
+
+    Parameters
+    ----------
+    a, b : (Store, str)
+        The store and the path of each node.
+    scheduler, progress
+        As in `zarrdask.verify`.
+    """
+    scan_a, scan_b = (find_nodes(plain(store), path) for store, path in (a, b))
+    nodes_a, nodes_b = scan_a.below(), scan_b.below()
+    unequal = list(_only_in_one(nodes_a, nodes_b))
+    tasks, arrays = list[ComparedRegion](), dict[str, ArrayComparison]()
+    for path in sorted(nodes_a.keys() & nodes_b.keys()):
+        one, other = nodes_a[path], nodes_b[path]
         if one is None or other is None:
-            valid = ["not valid" if each is None else "valid" for each in (one, other)]
-            told.append(Difference(path, "node", *valid))
+            valid = ["not valid" if node is None else "valid" for node in (one, other)]
+            unequal.append(Difference(path, "node", *valid))
             continue
-        told += differences(path, one, other)
+        unequal += differences(path, one, other)
         if not isinstance(one, ArrayMetadata) or not isinstance(other, ArrayMetadata):
             continue
         if one.shape == other.shape:
-            handles = _handle(a, path, one), _handle(b, path, other)
-            regions = blocks(handles[0].chunks, handles[1].chunks, _BYTES)
-            works += [Pair(*handles, path, region) for region in regions]
+            handles = _handle(scan_a, path, one), _handle(scan_b, path, other)
+            regions = blocks(handles[0].chunks, handles[1].chunks, _TASK_BYTES)
+            tasks += [ComparedRegion(*handles, path, region) for region in regions]
             arrays[path] = ArrayComparison(path, prod(one.shape))
-    bar = show_progress(len(works), "compare", progress, unit="region")
+    bar = show_progress(len(tasks), "compare", progress, unit="region")
     with workers(scheduler) as on, bar as shown:
-        for census in (a, b):
-            check_reached(plain(census.store), on)
-        found = run(compare_regions, works, scheduler=on, finished=lambda *_: shown.advance())
-    for each in found:
-        arrays[each.path] += each
-    return Comparison(
-        node_location(*here), node_location(*there), tuple(arrays.values()), tuple(told)
-    )
+        for scan in (scan_a, scan_b):
+            check_reached(plain(scan.store), on)
+        results = run(compare_regions, tasks, scheduler=on, finished=lambda *_: shown.advance())
+    for result in results:
+        arrays[result.path] += result
+    return Comparison(node_location(*a), node_location(*b), tuple(arrays.values()), tuple(unequal))
 
 
-def _only_in_one(ours: Nodes, theirs: Nodes) -> Iterator[Difference]:
-    for path in sorted(ours.keys() ^ theirs.keys()):
-        there, missing = "there", "missing"
-        yield Difference(path, "node", *((there, missing) if path in ours else (missing, there)))
+def _only_in_one(nodes_a: Nodes, nodes_b: Nodes) -> Iterator[Difference]:
+    for path in sorted(nodes_a.keys() ^ nodes_b.keys()):
+        a, b = ("there", "missing") if path in nodes_a else ("missing", "there")
+        yield Difference(path, "node", a, b)
 
 
-def _handle(census: Census, below: str, metadata: ArrayMetadata) -> Handle:
-    prefix = key_prefix(join_path(census.path, below))
-    return Handle(StoredChunks(plain(census.store), prefix, metadata))
+def _handle(scan: Scan, below: str, metadata: ArrayMetadata) -> Handle:
+    prefix = key_prefix(join_path(scan.path, below))
+    return Handle(StoredChunks(plain(scan.store), prefix, metadata))
 
 
-def compare_regions(pair: Pair) -> ArrayComparison:
-    """Compare a region: the task."""
-    return compare_region(pair.a.chunks, pair.b.chunks, pair.path, pair.region)
+def compare_regions(task: ComparedRegion) -> ArrayComparison:
+    """Compare a region. This is the task: dashboards of clusters show its name."""
+    return compare_region(task.a.chunks, task.b.chunks, task.path, task.region)

@@ -1,4 +1,4 @@
-"""Copy stored units that can't be read from another array that holds the same."""
+"""Repair stored units: copy those that can't be read from another array with the same elements."""
 
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from zarrdask.hierarchy.find import find_node
 from zarrdask.hierarchy.path import key_prefix, node_location
 from zarrdask.indexing.projection import project
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.rewrite.move import how_to_move
+from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.runtime.locks import UnitLocks
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
@@ -22,127 +22,135 @@ from zarrdask.storage.consolidated import plain
 from zarrdask.verification.check import Tally, check_unit, check_units
 
 
-class Mended(NamedTuple):
-    """What was found of some units before and after they were mended."""
+class RepairTally(NamedTuple):
+    """The counts and the problems of some units, before and after their repair."""
 
     before: Tally
     after: Tally
 
 
-def check_there(store: Store, path: str) -> None:
-    """Check that there is something to mend from.
+def check_exists(store: Store, path: str) -> None:
+    """Check that there is a node to repair from.
 
     Raises
     ------
     NodeNotFoundError
-        If there is nothing.
+        If there is none.
     """
     with strictness(strict=False, quiet=True):
         find_node(store, path)
 
 
 def find_array(store: Store, path: str) -> StoredChunks:
-    """Return the units of an array.
+    """Return the units of the array at a path.
 
     Raises
     ------
     NodeNotFoundError, NodeTypeError
-        If there is none.
+        If there is no array.
     """
     with strictness(strict=False, quiet=True):
-        store, found = find_node(store, path, group=False)
-    if not isinstance(found, ArrayMetadata):
+        store, metadata = find_node(store, path, group=False)
+    if not isinstance(metadata, ArrayMetadata):
         place = node_location(store, path)
-        raise NodeTypeError("a group is here", key=place, found="group", expected="array")
-    return StoredChunks(plain(store), key_prefix(path), found)
+        raise NodeTypeError(
+            "expected an array but found a group; repair from a hierarchy of the same structure",
+            key=place,
+            found="group",
+            expected="array",
+        )
+    return StoredChunks(plain(store), key_prefix(path), metadata)
 
 
 def check_same(chunks: StoredChunks, other: StoredChunks) -> None:
-    """Check that units of one array can come from another.
+    """Check that units of one array can be repaired from another.
 
     Raises
     ------
     MetadataError
-        If it has another shape, data type or fill value.
+        If the other array has another shape, data type or fill value.
     """
-    ours, theirs = _essence(chunks.metadata), _essence(other.metadata)
-    for name, found in theirs.items():
-        if found != ours[name]:
+    properties = _element_properties(chunks.metadata)
+    for name, value in _element_properties(other.metadata).items():
+        if value != properties[name]:
             raise MetadataError(
-                f"an array of another {name} can't mend this one",
+                f"the array can't be repaired from one with another {name}",
                 key=f"{other.store.url}/{other.prefix}".rstrip("/"),
-                found=found,
-                expected=ours[name],
+                found=value,
+                expected=properties[name],
             )
 
 
-def _essence(metadata: ArrayMetadata) -> dict[str, str]:
+def _element_properties(metadata: ArrayMetadata) -> dict[str, str]:
     dtype = metadata.dtype.newbyteorder("=")
     fill = metadata.fill if dtype.hasobject else np.array(metadata.fill, dtype).tobytes()
     return {"shape": str(metadata.shape), "data type": str(dtype), "fill value": repr(fill)}
 
 
-def is_alike(chunks: StoredChunks, other: StoredChunks) -> bool:
-    """Whether both arrays store the same values of a unit as the same bytes."""
-    # A transformer may keep more in a value than one unit.
-    layers = chunks.metadata.transformers or other.metadata.transformers
-    return not layers and how_to_move(chunks, other) == "units"
+def stores_equal_bytes(chunks: StoredChunks, other: StoredChunks) -> bool:
+    """Return whether both arrays store the same elements of a unit as the same bytes."""
+    # A storage transformer may keep more than one unit in a value.
+    transformers = chunks.metadata.transformers or other.metadata.transformers
+    return not transformers and encoded_transfer(chunks.metadata, other.metadata) == "units"
 
 
-def mend_units(
+def repair_units(
     chunks: StoredChunks, other: StoredChunks, indices: list[Index], *, missing: bool
-) -> Mended:
-    """Copy those of some units that can't be read, and look at them again.
+) -> RepairTally:
+    """Copy those of some units that can't be read from another array, and check them again.
 
     Parameters
     ----------
-    chunks, other : Chunks
-        What is mended, and what it is mended from.
+    chunks : StoredChunks
+        The array that is repaired.
+    other : StoredChunks
+        The array that is read.
     indices : list of tuple of int
-        Of the units.
+        The indices of the units.
     missing : bool
-        Whether what is not stored in one is the truth of it: what is missing here is copied, and
-        what is bad here and not stored there is erased.
+        Whether the other array also decides which units are stored: units that are missing here
+        are copied, and bad units that are missing there are erased.
     """
     before = check_units(chunks, indices)
-    locks, alike = UnitLocks(chunks.store), is_alike(chunks, other)
+    locks, equal_bytes = UnitLocks(chunks.store), stores_equal_bytes(chunks, other)
     for index in indices:
         with locks.changing(chunks.lock_name(index)):
-            _mend(chunks, other, index, missing=missing, alike=alike)
-    return Mended(before, check_units(chunks, indices))
+            _repair_unit(chunks, other, index, missing=missing, equal_bytes=equal_bytes)
+    return RepairTally(before, check_units(chunks, indices))
 
 
-def _mend(
-    chunks: StoredChunks, other: StoredChunks, index: Index, *, missing: bool, alike: bool
+def _repair_unit(
+    chunks: StoredChunks, other: StoredChunks, index: Index, *, missing: bool, equal_bytes: bool
 ) -> None:
-    # Once more, now that no one else changes it.
-    here = check_unit(chunks, index)
-    if not here.is_bad and not (missing and here.size is None):
+    # Check again: another writer may have replaced the unit before it was locked.
+    verdict = check_unit(chunks, index)
+    if not verdict.is_bad and not (missing and verdict.size is None):
         return
-    key, found = chunks.key(index), _value(chunks, other, index, alike=alike)
-    if found is not None:
-        chunks.units.set(key, found)
-    elif missing and here.is_bad and _is_absent(other, chunks, index):
+    key, value = chunks.key(index), _intact_value(chunks, other, index, equal_bytes=equal_bytes)
+    if value is not None:
+        chunks.units.set(key, value)
+    elif missing and verdict.is_bad and _is_missing(other, chunks, index):
         chunks.units.erase(key)
 
 
-def _value(
-    chunks: StoredChunks, other: StoredChunks, index: Index, *, alike: bool
+def _intact_value(
+    chunks: StoredChunks, other: StoredChunks, index: Index, *, equal_bytes: bool
 ) -> Buffer | None:
-    """Return what a unit is to be, or None if the other array has it not, or bad."""
-    if alike:
+    """Return the encoded unit, or None if it is missing or bad in the other array."""
+    if equal_bytes:
         verdict = check_unit(other, index)
-        bad = verdict.is_bad or verdict.size is None
-        return None if bad else other.units.get(other.key(index))
-    if _is_absent(other, chunks, index):
+        usable = not verdict.is_bad and verdict.size is not None
+        return other.units.get(other.key(index)) if usable else None
+    if _is_missing(other, chunks, index):
         return None
     try:
         return _encoded(chunks, other, index)
     except ZarrdaskError:
-        return None  # it can't be read there either
+        return None  # it can't be read in the other array either
 
 
 def _encoded(chunks: StoredChunks, other: StoredChunks, index: Index) -> Buffer:
+    """Read the elements of a unit from another array, and encode them."""
     pipeline = chunks.metadata.pipeline_at(index)
     region = extent_at(chunks.metadata.grid, index)
     unit = filled(pipeline)
@@ -151,7 +159,7 @@ def _encoded(chunks: StoredChunks, other: StoredChunks, index: Index) -> Buffer:
     return pipeline.encode(unit)
 
 
-def _is_absent(other: StoredChunks, chunks: StoredChunks, index: Index) -> bool:
-    """Whether another array stores nothing of where a unit is."""
+def _is_missing(other: StoredChunks, chunks: StoredChunks, index: Index) -> bool:
+    """Return whether another array stores no element of a unit."""
     cuts = project(extent_at(chunks.metadata.grid, index), other.metadata.grid.axes)
     return all(other.units.get_range(other.key(each), 0, 1) is None for each in cuts.indices)

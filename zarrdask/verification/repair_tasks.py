@@ -1,4 +1,4 @@
-"""Mend stored units in parallel: what is to be copied, and the tasks that do it."""
+"""Repair stored units in parallel: plan the tasks, and run them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -12,14 +12,14 @@ from zarrdask.execution.progress import progress as show_progress
 from zarrdask.grids.base import Index
 from zarrdask.hierarchy.path import join_path
 from zarrdask.storage.base import Store
-from zarrdask.verification.repair import Mended, check_same, find_array, mend_units
+from zarrdask.verification.repair import RepairTally, check_same, find_array, repair_units
 
-#: Units that a task mends: there are few, and each is read and stored by itself.
-_UNITS = 16
+#: The units of one task: few, as each is read and stored by itself.
+_TASK_UNITS = 16
 
 
-class MendingWork(NamedTuple):
-    """Some units of an array that a task mends: see `zarrdask.verification.repair.mend_units`."""
+class RepairTask(NamedTuple):
+    """Some units of an array that one task repairs; see `repair_units`."""
 
     handle: Handle
     other: Handle
@@ -28,71 +28,71 @@ class MendingWork(NamedTuple):
     missing: bool
 
 
-def plan_mending(
-    here: tuple[Store, str],
-    there: tuple[Store, str],
+def plan_repair(
+    damaged: tuple[Store, str],
+    intact: tuple[Store, str],
     paths: Iterable[str],
     bad: Mapping[str, Sequence[Index]],
     *,
     missing: bool,
-) -> list[MendingWork]:
-    """Return what there is to mend; all arrays are looked at before anything is changed.
+) -> list[RepairTask]:
+    """Return the tasks of a repair. All arrays are checked before anything is changed.
 
     Parameters
     ----------
-    here, there : (Store, str)
-        What is mended, and what it is mended from.
+    damaged, intact : (Store, str)
+        The store and the path of the node that is repaired, and of the one that is read.
     paths : iterable of str
-        Of the arrays, in the store that is mended.
-    bad : mapping
-        By path: the units that can't be read.
+        The paths of the arrays in the damaged store.
+    bad : mapping of str to sequence of tuple of int
+        The units of each array that can't be read.
     missing : bool
-        As in `zarrdask.verification.repair.mend_units`.
+        As in `zarrdask.verification.repair.repair_units`.
 
     Raises
     ------
     NodeNotFoundError, NodeTypeError, MetadataError
-        If an array is not there, or another one.
+        If there is no such array in one of the stores, or if the two do not match.
     """
-    works = list[MendingWork]()
+    tasks = list[RepairTask]()
     for path in paths:
-        chunks = find_array(here[0], path)
-        below = path[len(here[1]) :].strip("/")
-        other = find_array(there[0], join_path(there[1], below))
+        chunks = find_array(damaged[0], path)
+        below = path[len(damaged[1]) :].strip("/")
+        other = find_array(intact[0], join_path(intact[1], below))
         check_same(chunks, other)
         indices = [*bad.get(path, ()), *(_missing(chunks, other) if missing else ())]
         handles = Handle(chunks), Handle(other)
-        works += [
-            MendingWork(*handles, path, indices[at : at + _UNITS], missing)
-            for at in range(0, len(indices), _UNITS)
+        tasks += [
+            RepairTask(*handles, path, indices[start : start + _TASK_UNITS], missing)
+            for start in range(0, len(indices), _TASK_UNITS)
         ]
-    return works
+    return tasks
 
 
 def _missing(chunks: StoredChunks, other: StoredChunks) -> list[Index]:
-    """Return the units that are not stored, but something of them may be in the other array."""
-    here, there = set(stored_units(chunks)), set(stored_units(other))
+    """Return the units that are not stored, but that the other array may have elements of."""
+    stored, stored_there = set(stored_units(chunks)), set(stored_units(other))
     if chunks.metadata.grid == other.metadata.grid:
-        return sorted(there - here)
-    return [index for index in chunks.metadata.grid.indices() if index not in here]
+        return sorted(stored_there - stored)
+    return [index for index in chunks.metadata.grid.indices() if index not in stored]
 
 
-def mend(works: Sequence[MendingWork], *, scheduler: Any, progress: bool) -> list[Mended]:
-    """Mend what was planned, as a task for each work."""
-    total = sum(len(work.indices) for work in works)
-    batch = works[0].handle.chunks.store.batch() if works else nullcontext()
-    with batch, workers(scheduler) as on, show_progress(total, "repair", progress) as told:
-        for handle in [handle for work in works[:1] for handle in (work.handle, work.other)]:
+def run_repair(tasks: Sequence[RepairTask], *, scheduler: Any, progress: bool) -> list[RepairTally]:
+    """Run the tasks of a repair, and return their results in the same order."""
+    total = sum(len(task.indices) for task in tasks)
+    batch = tasks[0].handle.chunks.store.batch() if tasks else nullcontext()
+    with batch, workers(scheduler) as on, show_progress(total, "repair", progress) as bar:
+        for handle in [handle for task in tasks[:1] for handle in (task.handle, task.other)]:
             check_reached(handle.chunks.store, on)
         return run(
             repair_chunks,
-            works,
+            tasks,
             scheduler=on,
-            finished=lambda number, _: told.advance(len(works[number].indices)),
+            finished=lambda number, _: bar.advance(len(tasks[number].indices)),
         )
 
 
-def repair_chunks(work: MendingWork) -> Mended:
-    """Mend some units: the task."""
-    chunks, other = work.handle.chunks, work.other.chunks
-    return mend_units(chunks, other, work.indices, missing=work.missing)
+def repair_chunks(task: RepairTask) -> RepairTally:
+    """Repair some units. This is the task: dashboards of clusters show its name."""
+    chunks, other = task.handle.chunks, task.other.chunks
+    return repair_units(chunks, other, task.indices, missing=task.missing)

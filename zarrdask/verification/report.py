@@ -1,45 +1,44 @@
-"""What `zarrdask.verify` found of an array or a hierarchy, and how it is mended."""
+"""The report of `zarrdask.verify` for one array or hierarchy, and the repair from there."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
-from typing import Any
+from typing import Any, ClassVar
 
-from zarrdask.display.words import byte_size as bytes_in_words
-from zarrdask.display.words import counted, first_of
+from zarrdask.display.report import Report
+from zarrdask.display.words import byte_size, counted, first_of
 from zarrdask.errors import MetadataError
 from zarrdask.grids.base import Index
 from zarrdask.hierarchy.path import locate_node
 from zarrdask.storage.base import Store
-from zarrdask.verification.check import BAD, Problem
-from zarrdask.verification.repair import Mended, check_there
-from zarrdask.verification.repair_tasks import MendingWork, mend, plan_mending
+from zarrdask.verification.check import BAD_KINDS, Problem
+from zarrdask.verification.repair import RepairTally, check_exists
+from zarrdask.verification.repair_tasks import RepairTask, plan_repair, run_repair
 
-#: What makes a check fail.
-FAILING = ("invalid", "unsupported", "stale", *BAD)
-#: What makes it fail in strict mode, too.
-FAILING_STRICT = ("note", "overlap")
+#: The kinds of problems that make a check fail.
+FAILING_KINDS = ("invalid", "unsupported", "stale", *BAD_KINDS)
+#: The kinds that make it fail in strict mode only.
+STRICT_FAILING_KINDS = ("note", "overlap")
 
 
 @dataclass(frozen=True)
 class ArrayReport:
-    """What was found of one array.
+    """The counts of one array.
 
     Attributes
     ----------
     path : str
-        In the store.
+        The path of the array in the store.
     shape : tuple of int
     dtype : str
     units : int
-        How many stored units (chunks, or shards) it can have.
+        The number of units (chunks, or shards) of the grid.
     stored, missing, fill_only : int
-        How many are there, are not, and hold only the fill value.
+        The number of units that are stored, that are not, and that hold only the fill value.
     chunks : int
-        How many chunks are stored: more than units, in shards.
+        The number of stored chunks: in shards, those that are in the index.
     size : int
-        Of the stored units, in bytes.
+        The encoded size of the stored units in bytes.
     """
 
     path: str
@@ -54,35 +53,39 @@ class ArrayReport:
 
     def __str__(self) -> str:
         text = f"{self.path or '/'} {self.shape} {self.dtype}: "
-        text += f"{self.stored} of {self.units} units stored, {bytes_in_words(self.size)}"
+        text += f"{self.stored} of {self.units} units stored, {byte_size(self.size)}"
         if self.chunks != self.stored:
             text += f", {self.chunks} chunks in them"
         return text + (f", {self.fill_only} of fill values only" if self.fill_only else "")
 
 
 @dataclass(frozen=True)
-class Report:
-    """What `verify` found of an array or a hierarchy. It prints itself.
+class VerifyReport(Report):
+    """What `zarrdask.verify` found in an array or a hierarchy.
+
+    It prints, shows itself in notebooks, and `to_dict` returns it as JSON values.
 
     Attributes
     ----------
     place : str
-        What was checked.
+        The location of the node that was checked.
     groups : int
-        How many there are.
+        The number of groups.
     arrays : tuple of ArrayReport
-        Those that could be checked.
+        The arrays that could be checked.
     problems : tuple of Problem
-        Each with its kind, the path of its node, its key, and a message. Kinds that make the
+        Each with its kind, the path of its node, its key, and a message. These kinds make the
         check fail: ``invalid`` and ``unsupported`` (metadata), ``stale`` (consolidated metadata),
-        ``unreadable``, ``truncated`` and ``corrupt`` (stored units). Others: ``note`` (metadata
-        that were read though a rule forbids them) and ``overlap`` (chunks of a shard that share
-        bytes), which fail in strict mode; ``extra`` and ``partial`` (what belongs to no node, and
-        what a writer left); on request ``missing`` and ``fill-only``.
+        ``unreadable``, ``truncated`` and ``corrupt`` (chunks and shards). In strict mode these
+        do, too: ``note`` (metadata that were read although they break a rule) and ``overlap``
+        (chunks of a shard that share bytes). Others do not: ``extra`` (a key that belongs to no
+        node), ``partial`` (left by an interrupted writer), and on request ``missing`` and
+        ``fill-only``.
     strict : bool
+        Whether the check was strict.
     listed : bool
-        Whether the store could tell its keys. If not, each unit was asked for, and nothing is
-        known of others.
+        Whether the store could be listed. If not, each unit was requested by its key, and keys
+        that belong to no node were not looked for.
     """
 
     place: str
@@ -93,6 +96,7 @@ class Report:
     listed: bool = True
     _store: Store | None = field(default=None, repr=False, compare=False)
     _path: str = field(default="", repr=False, compare=False)
+    derived: ClassVar[tuple[str, ...]] = ("ok",)
 
     @property
     def ok(self) -> bool:
@@ -102,16 +106,16 @@ class Report:
     @property
     def failures(self) -> tuple[Problem, ...]:
         """The problems that make the check fail."""
-        kinds = (*FAILING, *FAILING_STRICT) if self.strict else FAILING
+        kinds = (*FAILING_KINDS, *STRICT_FAILING_KINDS) if self.strict else FAILING_KINDS
         return tuple(problem for problem in self.problems if problem.kind in kinds)
 
     @property
     def bad(self) -> dict[str, tuple[Index, ...]]:
-        """The units that can't be read: by the path of their array, their indices."""
-        return _by_array(self.problems, BAD)
+        """The indices of the units that can't be read, by the path of their array."""
+        return _indices_by_array(self.problems, BAD_KINDS)
 
     def count(self, kind: str) -> int:
-        """Return how many problems there are of a kind."""
+        """Return the number of problems of a kind."""
         return sum(problem.kind == kind for problem in self.problems)
 
     def __str__(self) -> str:
@@ -123,26 +127,10 @@ class Report:
             alike = [str(problem) for problem in self.problems if problem.kind == kind]
             lines += first_of(alike, kind)
         if not self.listed:
-            lines.append(
-                "the store can't be listed: keys that belong to nothing were not looked for"
-            )
-        told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        return "\n".join([*lines, ("ok" if self.ok else "NOT OK") + (f": {told}" if told else "")])
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON has it."""
-        return {
-            "place": self.place,
-            "ok": self.ok,
-            "strict": self.strict,
-            "listed": self.listed,
-            "groups": self.groups,
-            "arrays": [dict(vars(each), shape=list(each.shape)) for each in self.arrays],
-            "problems": [dict(vars(each)) for each in self.problems],
-        }
+            lines.append("the store can't be listed: keys that belong to no node were not checked")
+        numbers = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        verdict = "ok" if self.ok else "NOT OK"
+        return "\n".join([*lines, f"{verdict}: {numbers}" if numbers else verdict])
 
     def repair(
         self,
@@ -152,64 +140,75 @@ class Report:
         storage_options: dict[str, Any] | None = None,
         scheduler: Any = None,
         progress: bool = False,
-    ) -> "Report":
-        """Copy what can't be read from another array or hierarchy, and look at it again.
+    ) -> "VerifyReport":
+        """Copy the units that can't be read from another array or hierarchy, and check them again.
 
-        Bytes are copied if both arrays store units in the same way, else values. What is bad in
-        the other one, too, is not copied, and stays as it is. Metadata are not repaired.
+        Encoded bytes are copied if both arrays store their units in the same way; otherwise the
+        values are read and encoded. Units that are bad in the other array as well stay as they
+        are. Metadata are not repaired.
 
         Parameters
         ----------
         from_ : str, os.PathLike, MutableMapping, Store, Array or Group
-            The other one: of the same kind; its arrays have the same paths below it.
-        missing : bool
-            Whether what is not stored in one of both is taken for the truth of it, too: units
-            that are missing here and stored there are copied, and those that are bad here and
-            not stored there erased.
+            The array or hierarchy to copy from. Its arrays have the same paths below it.
+        missing : bool, default False
+            Whether the other one also decides which units are stored: units that are missing here
+            and stored there are copied, and units that are bad here and missing there are erased.
         storage_options : dict, optional
-            For `from_`.
+            Options of fsspec for `from_`.
         scheduler, progress
-            As in `verify`.
+            As in `zarrdask.verify`.
 
         Returns
         -------
-        Report
-            This one, with what is left.
+        VerifyReport
+            This report, with the problems that are left.
 
         Raises
         ------
         NodeNotFoundError
-            If nothing is there.
+            If there is no node at `from_`.
         MetadataError
             If an array there has another shape, data type or fill value. Nothing is changed then.
         """
         if self._store is None:
-            raise MetadataError("this report does not know its store", key="verify")
-        there = locate_node(from_, None, storage_options)
-        check_there(*there)
-        paths = [each.path for each in self.arrays] if missing else list(self.bad)
-        works = plan_mending((self._store, self._path), there, paths, self.bad, missing=missing)
-        return _after(self, works, mend(works, scheduler=scheduler, progress=progress))
+            raise MetadataError(
+                "only a report that zarrdask.verify has returned can repair; verify the node again",
+                key="verify",
+            )
+        intact = locate_node(from_, None, storage_options)
+        check_exists(*intact)
+        paths = [array.path for array in self.arrays] if missing else list(self.bad)
+        tasks = plan_repair((self._store, self._path), intact, paths, self.bad, missing=missing)
+        return _after(self, tasks, run_repair(tasks, scheduler=scheduler, progress=progress))
 
 
-def _by_array(problems: Iterable[Problem], kinds: Sequence[str]) -> dict[str, tuple[Index, ...]]:
-    """Return which units have problems of some kinds: by array, each once."""
-    found: dict[str, dict[Index, None]] = {}
+def _indices_by_array(
+    problems: Iterable[Problem], kinds: Sequence[str]
+) -> dict[str, tuple[Index, ...]]:
+    """Return the indices of the units with problems of some kinds, each once, by array."""
+    by_array: dict[str, dict[Index, None]] = {}
     for problem in problems:
         if problem.kind in kinds and problem.index is not None:
-            found.setdefault(problem.path, {})[problem.index] = None
-    return {path: tuple(indices) for path, indices in found.items()}
+            by_array.setdefault(problem.path, {})[problem.index] = None
+    return {path: tuple(indices) for path, indices in by_array.items()}
 
 
-def _after(report: Report, works: Sequence[MendingWork], mended: Sequence[Mended]) -> Report:
-    """Return a report as it is after some units were mended."""
-    seen = {(work.path, index) for work in works for index in work.indices}
-    kinds = (*BAD, "overlap", "missing", "fill-only")
-    problems = [p for p in report.problems if (p.path, p.index) not in seen or p.kind not in kinds]
-    arrays = {each.path: each for each in report.arrays}
-    for work, (before, after) in zip(works, mended, strict=True):
-        old = arrays[work.path]
-        arrays[work.path] = replace(
+def _after(
+    report: VerifyReport, tasks: Sequence[RepairTask], results: Sequence[RepairTally]
+) -> VerifyReport:
+    """Return a report as it is after the repair of some units."""
+    repaired = {(task.path, index) for task in tasks for index in task.indices}
+    kinds = (*BAD_KINDS, "overlap", "missing", "fill-only")
+    problems = [
+        problem
+        for problem in report.problems
+        if (problem.path, problem.index) not in repaired or problem.kind not in kinds
+    ]
+    arrays = {array.path: array for array in report.arrays}
+    for task, (before, after) in zip(tasks, results, strict=True):
+        old = arrays[task.path]
+        arrays[task.path] = replace(
             old,
             stored=old.stored + after.stored - before.stored,
             missing=old.missing + after.missing - before.missing,

@@ -1,4 +1,4 @@
-"""What there is in a hierarchy: nodes, their stored units, and what belongs to none of them."""
+"""Scan a hierarchy: its nodes, their stored units, and keys that belong to no node."""
 
 import json
 import os
@@ -25,32 +25,39 @@ from zarrdask.storage.local import LocalStore
 from zarrdask.storage.v3_draft import ARRAY, GROUP, DraftStore, real_key
 from zarrdask.verification.check import Problem
 
-#: What a node may have beside its documents; netCDF has its own.
-_BESIDE = (consolidated.KEY, ".nczarr", ".nczarray", ".nczattrs", ".nczgroup")
-_DOCUMENTS = frozenset((*detect.NAMES, ARRAY, GROUP, *_BESIDE))
-#: How names begin of what the package itself keeps beside nodes.
-_OWN = "/.zarrdask-"
-_LEFT = "a write that was cut short left it, or it is still going on"
-#: Names that are told of a document that differs.
-_FEW = 3
+#: The names that may stand in the directory of a node: documents of all formats and of netCDF-C.
+_DOCUMENTS = frozenset(
+    (
+        *(*detect.NAMES, ARRAY, GROUP, consolidated.KEY),
+        *(".nczarr", ".nczarray", ".nczattrs", ".nczgroup"),
+    )
+)
+#: The beginning of the names of files that this package itself keeps beside nodes.
+_OWN_FILES = "/.zarrdask-"
+_LEFT_BY_WRITER = "a write that was interrupted left it, or is still going on"
+_NO_OWNER = "it belongs to no array or group"
+#: How many nodes a message about consolidated metadata names.
+_MAX_NAMES = 3
 
 
 @dataclass
-class Census:
-    """What there is at and below a path.
+class Scan:
+    """The nodes, the stored units and the problems at and below a path.
 
     Attributes
     ----------
     store : Store
-        As the hierarchy sees it.
+        The store, as the hierarchy sees it.
     path : str
-        Of the node that was asked for.
-    nodes : dict
-        By path: the metadata, or None if it is not valid.
-    units : dict
-        Of each array by path: the indices of its stored units, a row each; None if the store
-        can't tell.
+        The path of the node that is scanned.
+    nodes : dict of str to ArrayMetadata, GroupMetadata or None
+        The metadata of all nodes by path; None if they are not valid.
+    units : dict of str to ndarray or None
+        The indices of the stored units of each array, a row each; None if the store can't be
+        listed.
     problems : list of Problem
+    own_files : dict of str to str
+        For each directory that this package keeps beside nodes while it writes them: one key.
     """
 
     store: Store
@@ -58,98 +65,95 @@ class Census:
     nodes: dict[str, Metadata | None] = field(default_factory=dict)
     units: dict[str, np.ndarray | None] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
-
-    #: What the package keeps beside nodes while they are written: one key of each.
-    left: dict[str, str] = field(default_factory=dict)
+    own_files: dict[str, str] = field(default_factory=dict)
 
     def arrays(self) -> Iterator[tuple[str, StoredChunks]]:
-        """Yield path and units of each array that can be read."""
-        for path, found in self.nodes.items():
-            if isinstance(found, ArrayMetadata):
-                yield path, StoredChunks(plain(self.store), key_prefix(path), found)
+        """Yield the path and the units of each array with valid metadata."""
+        for path, metadata in self.nodes.items():
+            if isinstance(metadata, ArrayMetadata):
+                yield path, StoredChunks(plain(self.store), key_prefix(path), metadata)
 
     def below(self) -> dict[str, Metadata | None]:
-        """Return the nodes by their paths from the one that was asked for."""
+        """Return the nodes by their paths below the node that is scanned."""
         start = len(key_prefix(self.path))
-        return {path[start:]: found for path, found in self.nodes.items()}
+        return {path[start:]: metadata for path, metadata in self.nodes.items()}
 
-    def tell(self, kind: str, path: str, key: str, message: str) -> None:
-        """Note a problem."""
+    def add_problem(self, kind: str, path: str, key: str, message: str) -> None:
+        """Add a problem of a key of the hierarchy."""
         self.problems.append(Problem(kind, path, real_key(plain(self.store), key), message))
 
 
-def take_census(store: Store, path: str) -> Census:
-    """Return what there is at and below a path.
+def scan_hierarchy(store: Store, path: str) -> Scan:
+    """Return the nodes, the stored units and the problems at and below a path.
 
     Raises
     ------
     NodeNotFoundError
-        If nothing is there.
+        If there is no node.
     UnsupportedError
-        If a group is, and the store can't be listed.
+        If the node is a group, and the store can't be listed.
     StoreError
         If the store fails.
     """
-    census = find_nodes(store, path)
-    _check_consolidated(census)
-    _sort_keys(census)
-    _find_partial(census)
-    return census
+    scan = find_nodes(store, path)
+    _check_consolidated(scan)
+    _assign_keys(scan)
+    _find_partial_writes(scan)
+    return scan
 
 
 # --------------------------------------------------------------------------------------------
 # Nodes
 
 
-def find_nodes(store: Store, path: str) -> Census:
-    """Return the nodes at and below a path, and what is wrong with their documents.
+def find_nodes(store: Store, path: str) -> Scan:
+    """Return the nodes at and below a path, and the problems of their documents.
 
     Raises
     ------
     NodeNotFoundError, UnsupportedError, StoreError
-        As `take_census`.
+        As `scan_hierarchy`.
     """
     store, metadata, problems = _root(store, path)
-    census = Census(store, path, {path: metadata}, problems=problems)
+    scan = Scan(store, path, {path: metadata}, problems=problems)
     groups = [] if isinstance(metadata, ArrayMetadata) else [path]
     while groups:
-        names = [(group, name) for group in groups for name in _names(census, group)]
-        paths = [join_path(group, name) for group, name in names]
+        paths = [join_path(group, name) for group in groups for name in _names(scan, group)]
         groups = []
-        for below, (found, told) in zip(
-            paths, on_each(lambda each: _read(store, each), paths, None), strict=True
-        ):
-            census.nodes[below] = found
-            census.problems += told
-            if not isinstance(found, ArrayMetadata):
+        members = on_each(lambda below: _read(store, below), paths, None)
+        for below, (metadata, problems) in zip(paths, members, strict=True):
+            scan.nodes[below] = metadata
+            scan.problems += problems
+            if not isinstance(metadata, ArrayMetadata):
                 groups.append(below)
-    census.nodes = dict(sorted(census.nodes.items()))
-    return census
+    scan.nodes = dict(sorted(scan.nodes.items()))
+    return scan
 
 
 def _root(store: Store, path: str) -> tuple[Store, Metadata | None, list[Problem]]:
-    """Return the node that was asked for, and the store as its hierarchy sees it."""
+    """Return the node that is scanned, and the store as its hierarchy sees it."""
     with collect_deviations() as notes:
         try:
-            view, found = find_node(store, path, consolidated=False)
-            if not (isinstance(found, ArrayMetadata) or view.listable):
-                view, found = find_node(store, path, consolidated=None)
+            view, metadata = find_node(store, path, consolidated=False)
+            if not (isinstance(metadata, ArrayMetadata) or view.listable):
+                view, metadata = find_node(store, path, consolidated=None)
         except ZarrdaskError as error:
-            if _kind(error) is None or isinstance(error, StoreError):
+            if _document_kind(error) is None or isinstance(error, StoreError):
                 raise
-            return plain(store), None, [_invalid(path, error)]
-    return view, found, [Problem("note", path, path, text) for text in notes]
+            return plain(store), None, [_document_problem(path, error)]
+    return view, metadata, [Problem("note", path, path, text) for text in notes]
 
 
-def _names(census: Census, group: str) -> list[str]:
-    if census.nodes[group] is None and not census.store.listable:
+def _names(scan: Scan, group: str) -> list[str]:
+    if scan.nodes[group] is None and not scan.store.listable:
         return []
     try:
-        return member_names(census.store, group)
+        return member_names(scan.store, group)
     except StoreError:
-        # The documents of all members are asked for together: one that fails is to be reported.
-        _, names = census.store.list_dir(key_prefix(group))
-        return [name for name in names if _may_be_member(census.store, group, name)]
+        # The documents of all members are requested at once. Request them one by one, so that the
+        # ones that fail are reported.
+        _, names = scan.store.list_dir(key_prefix(group))
+        return [name for name in names if _may_be_member(scan.store, group, name)]
 
 
 def _may_be_member(store: Store, group: str, name: str) -> bool:
@@ -160,19 +164,19 @@ def _may_be_member(store: Store, group: str, name: str) -> bool:
 
 
 def _read(store: Store, path: str) -> tuple[Metadata | None, list[Problem]]:
-    """Return a node, or None, and what is to be said of its documents."""
+    """Return the metadata of a node, or None, and the problems of its documents."""
     with collect_deviations() as notes:
         try:
-            found = read_node(store, path)
+            metadata = read_node(store, path)
         except ZarrdaskError as error:
-            if _kind(error) is None:
+            if _document_kind(error) is None:
                 raise
-            return None, [_invalid(path, error)]
-    return found, [Problem("note", path, path, text) for text in notes]
+            return None, [_document_problem(path, error)]
+    return metadata, [Problem("note", path, path, text) for text in notes]
 
 
-def _kind(error: ZarrdaskError) -> str | None:
-    """Return what sort of problem an error tells of, if it tells of the documents."""
+def _document_kind(error: ZarrdaskError) -> str | None:
+    """Return the kind of problem that an error of a document is; None for other errors."""
     if isinstance(error, UnsupportedError):
         return "unsupported"
     if isinstance(error, StoreError):
@@ -180,77 +184,80 @@ def _kind(error: ZarrdaskError) -> str | None:
     return "invalid" if isinstance(error, ValueError) else None
 
 
-def _invalid(path: str, error: ZarrdaskError) -> Problem:
-    return Problem(_kind(error) or "invalid", path, path, str(error))
+def _document_problem(path: str, error: ZarrdaskError) -> Problem:
+    return Problem(_document_kind(error) or "invalid", path, path, str(error))
 
 
-def _check_consolidated(census: Census) -> None:
-    """Note groups whose consolidated metadata are not what the nodes' own documents tell."""
-    store = plain(census.store)
+def _check_consolidated(scan: Scan) -> None:
+    """Report groups whose consolidated metadata differ from the documents of the nodes."""
+    store = plain(scan.store)
     if isinstance(store, DraftStore) or not store.listable:
         return
-    for path, found in census.nodes.items():
-        if not isinstance(found, ArrayMetadata):
-            try:
-                names = _stale(store, path)
-            except ZarrdaskError as error:
-                if _kind(error) is None:
-                    raise
-                kind = "unreadable" if isinstance(error, StoreError) else "stale"
-                census.tell(kind, path, path, str(error))
-                continue
-            if names:
-                more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
-                text = ", ".join(name or "/" for name in names[:_FEW]) + more
-                census.tell("stale", path, path, f"the consolidated metadata differ of {text}")
+    for path, metadata in scan.nodes.items():
+        if isinstance(metadata, ArrayMetadata):
+            continue
+        try:
+            names = _stale_nodes(store, path)
+        except ZarrdaskError as error:
+            if _document_kind(error) is None:
+                raise
+            kind = "unreadable" if isinstance(error, StoreError) else "stale"
+            scan.add_problem(kind, path, path, str(error))
+            continue
+        if names:
+            text = ", ".join(name or "/" for name in names[:_MAX_NAMES])
+            if len(names) > _MAX_NAMES:
+                text += f" and {len(names) - _MAX_NAMES} more"
+            message = f"the consolidated metadata differ from the documents of {text}"
+            scan.add_problem("stale", path, path, message)
 
 
-def _stale(store: Store, path: str) -> list[str]:
-    """Return the paths of which consolidated metadata tell something else."""
+def _stale_nodes(store: Store, path: str) -> list[str]:
+    """Return the paths below a group whose consolidated metadata differ from their documents."""
     prefix = key_prefix(path)
-    own = {name: store.get(prefix + name) for name in (*detect.NAMES, consolidated.KEY)}
-    _, held = consolidated.split_documents(own)
+    documents = {name: store.get(prefix + name) for name in (*detect.NAMES, consolidated.KEY)}
+    _, held = consolidated.split_documents(documents)
     if held is None:
         return []
-    # Documents of another format may stand beside those that are told of.
-    names = {name for documents in held.documents.values() for name in documents}
-    beside = set(detect.NAMES) - ({"zarr.json"} if "zarr.json" in names else {*v2.NAMES})
-    there = {
-        below: {name: found for name, found in documents.items() if name not in beside}
-        for below, documents in documents_below(store, path).items()
+    # Consolidated metadata describe one format; documents of another one may stand beside.
+    names = {name for members in held.documents.values() for name in members}
+    other_format = set(detect.NAMES) - ({"zarr.json"} if "zarr.json" in names else {*v2.NAMES})
+    stored = {
+        below: {name: text for name, text in members.items() if name not in other_format}
+        for below, members in documents_below(store, path).items()
     }
     return [
         below
-        for below in sorted({*held.documents, *there})
-        if _plain(held.documents.get(below, {})) != _plain(there.get(below, {}))
+        for below in sorted({*held.documents, *stored})
+        if _canonical(held.documents.get(below, {})) != _canonical(stored.get(below, {}))
     ]
 
 
-def _plain(documents: object) -> str:
-    """Return documents as a text that is the same for the same documents."""
-    found = json.loads(json.dumps(documents, default=dict))
-    for document in found.values():
+def _canonical(documents: object) -> str:
+    """Return documents as a text that is equal for equal documents."""
+    copied = json.loads(json.dumps(documents, default=dict))
+    for document in copied.values():
         document.pop(consolidated.MEMBER, None)
-    return json.dumps(found, sort_keys=True)
+    return json.dumps(copied, sort_keys=True)
 
 
 # --------------------------------------------------------------------------------------------
 # Keys
 
 
-def _sort_keys(census: Census) -> None:
-    """Find out which units are stored, and which keys belong to nothing."""
-    store, arrays = plain(census.store), dict(census.arrays())
-    found = {path: array("q") for path in arrays}
+def _assign_keys(scan: Scan) -> None:
+    """Assign each key to the node that it belongs to; report the keys that belong to none."""
+    store, arrays = plain(scan.store), dict(scan.arrays())
+    indices = {path: array("q") for path in arrays}
     owners: dict[str, str | None] = {}
     is_local = local_store(store) is not None
-    for key, is_directory in _keys(census):
-        if _OWN in f"/{key}":
-            census.left.setdefault(_begin(key), key)
+    for key, is_directory in _keys(scan):
+        if _OWN_FILES in f"/{key}":
+            scan.own_files.setdefault(_own_directory(key), key)
             continue
         folder = key.rpartition("/")[0]
         if folder not in owners:
-            owners[folder] = _owner(census, folder)
+            owners[folder] = _owner(scan, folder)
         owner = owners[folder]
         if owner is None:
             continue
@@ -261,65 +268,65 @@ def _sort_keys(census: Census) -> None:
             continue
         if chunks is not None and index is not None:
             if _is_inside(chunks, index):
-                found[owner].extend(index if not chunks.metadata.transformers else ())
+                indices[owner].extend(index if not chunks.metadata.transformers else ())
             else:
-                census.tell("extra", owner, key, "a chunk outside the array")
+                scan.add_problem("extra", owner, key, "a chunk outside the array")
         elif chunks is not None and is_local and is_in_the_way(chunks.metadata, rest):
-            census.tell("unreadable", owner, key, IN_THE_WAY)
-        elif rest not in _DOCUMENTS and not _is_document(store, rest):
-            census.tell("extra", owner, key, "it belongs to no array or group")
+            scan.add_problem("unreadable", owner, key, IN_THE_WAY)
+        elif rest not in _DOCUMENTS and not _is_draft_document(store, rest):
+            scan.add_problem("extra", owner, key, _NO_OWNER)
     for path, chunks in arrays.items():
-        census.units[path] = _rows(chunks, found[path]) if store.listable else None
-    _find_strays(census)
+        scan.units[path] = _rows(chunks, indices[path]) if store.listable else None
+    _find_keys_outside_draft(scan)
 
 
-def _begin(key: str) -> str:
-    """Return a key up to the directory that the package keeps something in."""
+def _own_directory(key: str) -> str:
+    """Return a key up to the directory that this package keeps beside a node."""
     names = key.split("/")
-    at = next(at for at, name in enumerate(names) if name.startswith(_OWN[1:]))
+    at = next(at for at, name in enumerate(names) if name.startswith(_OWN_FILES[1:]))
     return "/".join(names[: at + 1])
 
 
-def _keys(census: Census) -> Iterator[tuple[str, bool]]:
-    """Yield each key, and in a local directory also the directories; whether it is one."""
-    store, prefix = plain(census.store), key_prefix(census.path)
+def _keys(scan: Scan) -> Iterator[tuple[str, bool]]:
+    """Yield each key, and in local stores each directory; and whether it is a directory."""
+    store, prefix = plain(scan.store), key_prefix(scan.path)
     if type(store) is LocalStore:
-        yield from _entries(census, store, prefix)
+        yield from _local_entries(scan, store, prefix)
     elif store.listable:
         yield from ((key, False) for key in store.list_prefix(prefix))
         if isinstance(store, DraftStore) and type(store.inner) is LocalStore:
             start = store.real(f"{prefix}x").removesuffix("x")
-            for key, is_directory in _entries(census, store.inner, start):
+            for key, is_directory in _local_entries(scan, store.inner, start):
                 if is_directory:
                     yield prefix + key.removeprefix(start), True
 
 
-def _entries(census: Census, store: LocalStore, prefix: str) -> Iterator[tuple[str, bool]]:
-    """Yield the keys and directories below a prefix; what can't be listed is a problem."""
+def _local_entries(scan: Scan, store: LocalStore, prefix: str) -> Iterator[tuple[str, bool]]:
+    """Yield the keys and directories below a prefix; report directories that can't be listed."""
     try:
         keys, prefixes = store.list_dir(prefix)
     except StoreError as error:
-        census.problems.append(Problem("unreadable", census.path, prefix, str(error)))
+        scan.problems.append(Problem("unreadable", scan.path, prefix, str(error)))
         return
     yield from ((prefix + name, False) for name in keys)
     for name in prefixes:
         yield prefix + name, True
         if not store.is_loop(prefix + name):
-            yield from _entries(census, store, f"{prefix}{name}/")
+            yield from _local_entries(scan, store, f"{prefix}{name}/")
 
 
-def _owner(census: Census, folder: str) -> str | None:
-    """Return the deepest node that a key in a folder may belong to; None if that is not valid."""
+def _owner(scan: Scan, folder: str) -> str | None:
+    """Return the deepest node that contains a folder; None if its metadata are not valid."""
     names = folder.split("/") if folder else []
     for count in range(len(names), -1, -1):
         path = "/".join(names[:count])
-        if path in census.nodes:
-            return None if census.nodes[path] is None else path
+        if path in scan.nodes:
+            return None if scan.nodes[path] is None else path
     return None
 
 
-def _is_document(store: Store, rest: str) -> bool:
-    # Of the draft, where documents have a place of their own: see `_find_strays`.
+def _is_draft_document(store: Store, rest: str) -> bool:
+    # Hierarchies of the draft keep documents apart from chunks: see `_find_keys_outside_draft`.
     return isinstance(store, DraftStore) and rest.rpartition("/")[2] in (ARRAY, GROUP)
 
 
@@ -328,67 +335,64 @@ def _index(chunks: StoredChunks, rest: str) -> tuple[int, ...] | None:
 
 
 def _is_inside(chunks: StoredChunks, index: tuple[int, ...]) -> bool:
-    # A storage transformer may keep several units in one value: another number is no error.
+    # With a storage transformer a key may hold several units, so its numbers mean something else.
     counts = chunks.metadata.grid.counts
     return bool(chunks.metadata.transformers) or all(map(int.__lt__, index, counts))
 
 
-def _rows(chunks: StoredChunks, found: "array[int]") -> np.ndarray:
+def _rows(chunks: StoredChunks, indices: "array[int]") -> np.ndarray:
     """Return the indices of stored units, a row each."""
     ndim = len(chunks.metadata.shape)
     if chunks.metadata.transformers:
         return np.array([*stored_units(chunks)], np.int64).reshape(-1, ndim)
     if not ndim:
-        there = chunks.units.get_range(chunks.key(()), 0, 1) is not None
-        return np.empty((int(there), 0), np.int64)
-    return np.frombuffer(found, np.int64).reshape(-1, ndim) if found else np.empty((0, ndim), "i8")
+        is_stored = chunks.units.get_range(chunks.key(()), 0, 1) is not None
+        return np.empty((int(is_stored), 0), np.int64)
+    return (
+        np.frombuffer(indices, np.int64).reshape(-1, ndim) if indices else np.empty((0, ndim), "i8")
+    )
 
 
-def _find_strays(census: Census) -> None:
-    """Note what is in a hierarchy of the draft beside its documents and chunks."""
-    view = plain(census.store)
-    if (
-        not isinstance(view, DraftStore)
-        or key_prefix(census.path) != view.base
-        or not view.listable
-    ):
+def _find_keys_outside_draft(scan: Scan) -> None:
+    """Report the keys of a draft hierarchy that are neither documents nor chunks."""
+    view = plain(scan.store)
+    if not isinstance(view, DraftStore) or key_prefix(scan.path) != view.base or not view.listable:
         return
     data = view.real(f"{view.base}x").removesuffix("x")
-    known = {view.real(key_prefix(p) + name) for p in census.nodes for name in (ARRAY, GROUP)}
-    # All documents in one, as zarr-python keeps them, stand in what looks like a group.
-    known |= {f"{view.base}zarr.json", view.real(f"{view.base}consolidated/{GROUP}")}
+    documents = {view.real(key_prefix(p) + name) for p in scan.nodes for name in (ARRAY, GROUP)}
+    # zarr-python stores consolidated metadata of a draft hierarchy as the document of a group.
+    documents |= {f"{view.base}zarr.json", view.real(f"{view.base}consolidated/{GROUP}")}
     for key in view.inner.list_prefix(view.base):
-        told = key in known or key.endswith(consolidated.KEY) or _OWN in f"/{key}"
-        if not told and not key.startswith(data):
-            text = "it belongs to no array or group"
-            census.problems.append(Problem("extra", census.path, key, text))
+        is_known = key in documents or key.endswith(consolidated.KEY) or _OWN_FILES in f"/{key}"
+        if not is_known and not key.startswith(data):
+            scan.problems.append(Problem("extra", scan.path, key, _NO_OWNER))
 
 
 # --------------------------------------------------------------------------------------------
-# What writers left
+# Interrupted writers
 
 
-def _find_partial(census: Census) -> None:
-    """Note files and directories that were being written in a local directory, or are."""
-    for key in census.left:
-        census.tell("partial", census.path, key, _LEFT)
-    store = local_store(census.store)
+def _find_partial_writes(scan: Scan) -> None:
+    """Report files and directories that a writer left, or is still writing."""
+    for key in scan.own_files:
+        scan.add_problem("partial", scan.path, key, _LEFT_BY_WRITER)
+    store = local_store(scan.store)
     if store is None:
         return
-    root = store.path("" if isinstance(plain(census.store), DraftStore) else census.path)
-    root = root.rstrip("/")
-    for found in sorted(_partial(root)):
-        key = os.path.relpath(found, store.root).replace(os.sep, "/")
-        census.problems.append(Problem("partial", census.path, key, _LEFT))
+    root = store.path("" if isinstance(plain(scan.store), DraftStore) else scan.path)
+    for path in sorted(_temporary_paths(root.rstrip("/"))):
+        key = os.path.relpath(path, store.root).replace(os.sep, "/")
+        scan.problems.append(Problem("partial", scan.path, key, _LEFT_BY_WRITER))
 
 
-def _partial(root: str) -> Iterator[str]:
+def _temporary_paths(root: str) -> Iterator[str]:
+    """Yield the temporary files and directories in a directory, and directories beside it."""
     parent = os.path.dirname(root)
     try:
-        beside = os.listdir(parent)
+        names = os.listdir(parent)
     except OSError:
-        beside = []  # who may see the store need not see what is around it
-    places = (os.path.join(parent, name) for name in beside if is_temporary(name))
+        names = []  # the directory above the store may be private
+    places = (os.path.join(parent, name) for name in names if is_temporary(name))
     yield from filter(os.path.isdir, places)
     for folder, folders, files in os.walk(root):
         yield from (os.path.join(folder, n) for n in (*folders, *files) if is_temporary(n))

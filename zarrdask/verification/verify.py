@@ -1,4 +1,4 @@
-"""Check that what is stored can be read, and that two stores hold the same."""
+"""``verify``: check that everything stored can be read, or that two nodes hold the same."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
@@ -17,15 +17,11 @@ from zarrdask.storage.resolve import options_of_each
 from zarrdask.verification.check import Tally, check_units
 from zarrdask.verification.compare import Comparison
 from zarrdask.verification.compare_tasks import compare
-from zarrdask.verification.report import ArrayReport, Report
-from zarrdask.verification.scan import Census, take_census
+from zarrdask.verification.report import ArrayReport, VerifyReport
+from zarrdask.verification.scan import Scan, scan_hierarchy
 
-#: A task looks at so many bytes, decoded, or so many units at most.
-_BYTES, _UNITS = 2**26, 512
-
-
-# --------------------------------------------------------------------------------------------
-# Checking
+#: The most decoded bytes, and the most units, that one task checks.
+_TASK_BYTES, _TASK_UNITS = 2**26, 512
 
 
 @overload
@@ -41,7 +37,7 @@ def verify(
     every: bool = ...,
     scheduler: Any = ...,
     progress: bool = ...,
-) -> Report: ...
+) -> VerifyReport: ...
 
 
 @overload
@@ -71,49 +67,52 @@ def verify(
     every: bool = False,
     scheduler: Any = None,
     progress: bool = False,
-) -> Report | Comparison:
-    """Check that all that is stored can be read; or, with `other`, that both hold the same.
+) -> VerifyReport | Comparison:
+    """Check that everything that is stored can be read; or, with `other`, compare two nodes.
 
-    Of one array or hierarchy, all metadata are parsed, and every stored unit is read and decoded
-    as a whole: with its checksums; of shards, the index and every chunk within. Missing units are
-    no fault: they read as the fill value.
+    Of one array or hierarchy, all metadata are parsed, and every stored unit (chunk, or shard) is
+    read and decoded as a whole, with its checksums; of a shard, the index and every chunk. Missing
+    units are no problem: they read as the fill value.
 
-    Of two, the elements are compared bit by bit, whatever the formats, chunks and codecs of both.
+    Of two arrays or hierarchies, the elements are compared bit by bit, whatever the formats,
+    chunks and codecs of both.
 
     Parameters
     ----------
-    url, component
-        As in `zarrdask.open`.
+    url : str, os.PathLike, MutableMapping, Store, Array or Group
+        The node to check, as in `zarrdask.open`.
     other : str, os.PathLike, MutableMapping, Store, Array or Group, optional
-        What it is compared with.
+        The node to compare it with.
+    component : str, optional
+        The path of the node below `url`.
     storage_options : dict, optional
-        Options of fsspec for `url` and `other`; a local path, which takes none, is left out.
+        Options of fsspec for `url` and `other`. A local path takes none, and is exempt.
     source_options, target_options : dict, optional
         Options of fsspec for `url`, or for `other`, instead of `storage_options`.
-    strict : bool
-        Whether metadata that are read though a rule forbids them, and chunks of a shard that
-        share bytes, make the check fail.
-    every : bool
-        Whether units that are missing, or hold only the fill value, are listed, too.
+    strict : bool, default False
+        Whether the check also fails for metadata that are read although they break a rule, and
+        for chunks of a shard that share bytes.
+    every : bool, default False
+        Whether units that are missing or hold only the fill value are listed as well.
     scheduler : str or distributed.Client, optional
-        "threads", "processes", "sync", a client, or the address of a scheduler; the one that is
-        current, if absent.
-    progress : bool
+        What the tasks run on: "threads", "processes", "sync", a client, or the address of a
+        scheduler. The default is the current scheduler of Dask.
+    progress : bool, default False
         Whether to show a progress bar on standard error.
 
     Returns
     -------
-    Report or Comparison
-        It prints itself; its `ok` says whether all is well.
+    VerifyReport or Comparison
+        It prints, and its attribute `ok` is the result of the check.
 
     Raises
     ------
     NodeNotFoundError
-        If nothing is there.
+        If there is no node.
     StoreError
         If a store can't be reached.
     UnsupportedError
-        If a group is to be checked in a store that can't be listed.
+        If the node is a group, and its store can't be listed.
 
     Examples
     --------
@@ -130,110 +129,106 @@ def verify(
     )
     store, path = locate_node(url, component, of_url)
     if other is not None:
-        there = locate_node(other, None, of_other)
-        return compare((store, path), there, scheduler=scheduler, progress=progress)
-    census = take_census(plain(store), path)
-    works = _plan(census, every=every)
-    total = sum(work.number for work in works)
-    with workers(scheduler) as on, show_progress(total, "verify", progress) as told:
-        check_reached(plain(census.store), on)
+        second = locate_node(other, None, of_other)
+        return compare((store, path), second, scheduler=scheduler, progress=progress)
+    scan = scan_hierarchy(plain(store), path)
+    tasks = _plan(scan, every=every)
+    total = sum(task.units for task in tasks)
+    with workers(scheduler) as on, show_progress(total, "verify", progress) as bar:
+        check_reached(plain(scan.store), on)
         tallies = run(
             verify_chunks,
-            works,
+            tasks,
             scheduler=on,
-            finished=lambda at, _: told.advance(works[at].number),
+            finished=lambda number, _: bar.advance(tasks[number].units),
         )
-    return _report(census, works, tallies, strict=strict)
+    return _report(scan, tasks, tallies, strict=strict)
 
 
-class Work(NamedTuple):
-    """Some units of an array that a task looks at.
+class VerifyTask(NamedTuple):
+    """Some units of an array that one task checks.
 
     Attributes
     ----------
     handle : Handle
         The array.
     path : str
-        Its path.
-    number : int
-        How many units.
+        The path of the array.
+    units : int
+        The number of units.
     start : int
-        The number of the first, if they follow each other in C order.
+        The number of the first unit, if the units follow each other in C order.
     indices : ndarray or None
-        Theirs, a row each; None if they follow each other.
+        The indices of the units, a row each; None if the units follow each other.
     every : bool
         As in `verify`.
     """
 
     handle: Handle
     path: str
-    number: int
+    units: int
     start: int
     indices: np.ndarray | None
     every: bool
 
 
-def _plan(census: Census, *, every: bool) -> list[Work]:
-    """Return what there is to look at, in pieces of bounded size."""
-    works = []
-    for path, chunks in census.arrays():
-        rows = None if every else census.units[path]
+def _plan(scan: Scan, *, every: bool) -> list[VerifyTask]:
+    """Return the tasks of a check: with every unit of the grids, or with the stored ones only."""
+    tasks = []
+    for path, chunks in scan.arrays():
+        rows = None if every else scan.units[path]
         count = chunks.metadata.grid.size if rows is None else len(rows)
-        step, handle = _step(chunks), Handle(chunks)
-        for at in range(0, count, step):
-            part = None if rows is None else rows[at : at + step]
-            works.append(Work(handle, path, min(step, count - at), at, part, every))
-    return works
+        step, handle = _units_per_task(chunks), Handle(chunks)
+        for start in range(0, count, step):
+            part = None if rows is None else rows[start : start + step]
+            tasks.append(VerifyTask(handle, path, min(step, count - start), start, part, every))
+    return tasks
 
 
-def _step(chunks: StoredChunks) -> int:
-    return max(1, min(_UNITS, _BYTES // max(chunks.metadata.pipeline.spec.nbytes, 1)))
+def _units_per_task(chunks: StoredChunks) -> int:
+    return max(1, min(_TASK_UNITS, _TASK_BYTES // max(chunks.metadata.pipeline.spec.nbytes, 1)))
 
 
-def verify_chunks(work: Work) -> Tally:
-    """Look at some units: the task."""
-    chunks, rows = work.handle.chunks, work.indices
+def verify_chunks(task: VerifyTask) -> Tally:
+    """Check some units. This is the task: dashboards of clusters show its name."""
+    chunks, rows = task.handle.chunks, task.indices
     if rows is None:
-        numbers = np.arange(work.start, work.start + work.number)
+        numbers = np.arange(task.start, task.start + task.units)
         counts = chunks.metadata.grid.counts
         rows = np.stack(np.unravel_index(numbers, counts), axis=1) if counts else np.empty((1, 0))
-    return check_units(chunks, list(map(tuple, rows.tolist())), every=work.every)
+    return check_units(chunks, list(map(tuple, rows.tolist())), every=task.every)
 
 
 def _report(
-    census: Census, works: Sequence[Work], tallies: Sequence[Tally], *, strict: bool
-) -> Report:
-    """Return what was found, in the order of the nodes."""
+    scan: Scan, tasks: Sequence[VerifyTask], tallies: Sequence[Tally], *, strict: bool
+) -> VerifyReport:
+    """Return the report, in the order of the nodes."""
     totals: dict[str, Tally] = {}
-    for work, tally in zip(works, tallies, strict=True):
-        totals[work.path] = totals.get(work.path, Tally()) + tally
-    arrays = dict(census.arrays())
-    reports = [_of_array(path, c.metadata, totals.get(path, Tally())) for path, c in arrays.items()]
-    problems = [
-        *census.problems,
-        *(p for path in arrays for p in totals.get(path, Tally()).problems),
-    ]
-    return Report(
-        node_location(census.store, census.path),
-        sum(not isinstance(found, ArrayMetadata | None) for found in census.nodes.values()),
-        tuple(reports),
-        tuple(problems),
+    for task, tally in zip(tasks, tallies, strict=True):
+        totals[task.path] = totals.get(task.path, Tally()) + tally
+    metadata = {path: chunks.metadata for path, chunks in scan.arrays()}
+    by_array = {path: totals.get(path, Tally()) for path in metadata}
+    return VerifyReport(
+        node_location(scan.store, scan.path),
+        sum(not isinstance(node, ArrayMetadata | None) for node in scan.nodes.values()),
+        tuple(_array_report(path, metadata[path], tally) for path, tally in by_array.items()),
+        (*scan.problems, *(p for tally in by_array.values() for p in tally.problems)),
         strict,
-        plain(census.store).listable,
-        plain(census.store),
-        census.path,
+        plain(scan.store).listable,
+        plain(scan.store),
+        scan.path,
     )
 
 
-def _of_array(path: str, metadata: ArrayMetadata, total: Tally) -> ArrayReport:
+def _array_report(path: str, metadata: ArrayMetadata, tally: Tally) -> ArrayReport:
     return ArrayReport(
         path,
         metadata.shape,
         str(metadata.dtype),
         metadata.grid.size,
-        total.stored,
-        metadata.grid.size - total.stored,
-        total.fill_only,
-        total.chunks,
-        total.size,
+        tally.stored,
+        metadata.grid.size - tally.stored,
+        tally.fill_only,
+        tally.chunks,
+        tally.size,
     )

@@ -1,0 +1,54 @@
+"""``zarrdask ls``: the members of a group."""
+
+from typing import Any
+
+import click
+
+from zarrdask.cli import options
+from zarrdask.cli.nodes import open_node, summary, walk
+from zarrdask.cli.output import print_json, print_table
+from zarrdask.hierarchy.path import node_location
+from zarrdask.nodes.array import Array
+
+
+@click.command(
+    epilog=options.examples("zarrdask ls data.zarr", "zarrdask ls s3://bucket/data --long")
+)
+@click.argument("url")
+@options.component
+@click.option("--long", "-l", "long", is_flag=True, help="Show shapes, data types and chunks.")
+@options.as_json
+@options.storage_options
+def command(
+    url: str,
+    component: str | None,
+    *,
+    long: bool,
+    as_json: bool,
+    storage_options: dict[str, Any] | None,
+) -> None:
+    """List the members of a group, one a line. The names of groups end with a slash."""
+    node = open_node(url, component, storage_options)
+    if isinstance(node, Array):
+        members = [summary(node_location(node.store, node.path), node.metadata)]
+    else:
+        members = [summary(name, member) for name, member in walk(node.store, node.path, 1)]
+    if as_json:
+        print_json(members)
+    elif long:
+        rows = [_row(member) for member in members]
+        print_table(("name", "kind", "shape", "dtype", "chunks", "shards"), rows)
+    else:
+        for member in members:
+            click.echo(_name(member))
+
+
+def _name(member: dict[str, Any]) -> str:
+    return f"{member['path']}/" if member["kind"] == "group" else str(member["path"])
+
+
+def _row(member: dict[str, Any]) -> tuple[str, ...]:
+    if member["kind"] == "invalid":
+        return _name(member), "invalid", member["error"], "", "", ""
+    values = (member.get(name) for name in ("shape", "dtype", "chunks", "shards"))
+    return _name(member), member["kind"], *("" if v is None else str(v) for v in values)

@@ -1,0 +1,125 @@
+"""What commands print: plain lines or JSON; on a terminal, tables and trees drawn by rich.
+
+Nothing is coloured if standard output is not a terminal, or if the variable NO_COLOR is set.
+"""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import click
+
+from zarrdask.display.tree import Tree
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error as one line, in which arguments of functions are options of commands."""
+    text = " ".join(str(error).split())
+    text = re.sub(r"\b(\w+)=True\b", lambda match: f"--{match[1].replace('_', '-')}", text)
+    return text or type(error).__name__
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON."""
+    click.echo(json.dumps(value, indent=2))
+
+
+def print_report(report: Any, *, as_json: bool) -> None:
+    """Print a report or a plan: as text, or as JSON by its method `to_dict`."""
+    if as_json:
+        print_json(report.to_dict())
+        return
+    *lines, last = str(report).splitlines()
+    for line in lines:
+        click.echo(line)
+    ok = getattr(report, "ok", None)
+    click.echo(last if ok is None or not _is_coloured() else _styled(last, ok=ok))
+
+
+def _styled(text: str, *, ok: bool) -> str:
+    return click.style(text, fg="green" if ok else "red", bold=True)
+
+
+def print_tree(tree: Tree) -> None:
+    """Print the drawing of a hierarchy."""
+    console = _console()
+    if console is None:
+        click.echo(str(tree))
+    else:
+        console.print(_rich_tree(tree), soft_wrap=True)
+
+
+def _rich_tree(tree: Tree) -> Any:
+    from rich.text import Text
+    from rich.tree import Tree as RichTree
+
+    def label(node: Tree) -> Text:
+        name, space, details = node.label.partition(" ")
+        style = "bold blue" if not details else "bold"
+        return Text.assemble((name, style), (space + details, "dim"))
+
+    def add(branch: RichTree, node: Tree) -> None:
+        for member in node.branches:
+            add(branch.add(label(member)), member)
+
+    root = RichTree(label(tree), guide_style="dim")
+    add(root, tree)
+    return root
+
+
+def print_properties(rows: Sequence[tuple[str, str]]) -> None:
+    """Print the names and the values of properties."""
+    console = _console()
+    if console is None:
+        print_columns(rows)
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    for name, value in rows:
+        table.add_row(Text(name, "bold"), Text(value))
+    console.print(table)
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table: without its header and its lines if this is not a terminal."""
+    console = _console()
+    if console is None:
+        print_columns(rows)
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in header:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
+
+
+def print_columns(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows as plain lines with aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+def _is_coloured() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _console() -> Any:
+    """Return a console of rich, or None where lines are plain."""
+    if not _is_coloured() or find_spec("rich") is None:
+        return None
+    from rich.console import Console
+
+    return Console(highlight=False)

@@ -1,0 +1,105 @@
+"""The source and the target of a copy or a rechunk."""
+
+from typing import Any, NamedTuple
+
+from zarrdask.compliance import strictness
+from zarrdask.errors import NodeExistsError
+from zarrdask.hierarchy.find import find_node
+from zarrdask.hierarchy.path import (
+    inherited_strictness,
+    key_prefix,
+    locate_node,
+    node_location,
+)
+from zarrdask.metadata.model import Metadata
+from zarrdask.nodes.array import Array
+from zarrdask.nodes.group import Group
+from zarrdask.runtime.locks import place_of
+from zarrdask.storage.base import Store
+from zarrdask.storage.consolidated import ConsolidatedStore, plain
+
+
+class Origin(NamedTuple):
+    """The node that is read.
+
+    Attributes
+    ----------
+    store : Store
+        The store, as the hierarchy of the node sees it.
+    path : str
+        The path of the node in the store.
+    metadata : ArrayMetadata or GroupMetadata
+    consolidated : bool
+        Whether the node has consolidated metadata.
+    """
+
+    store: Store
+    path: str
+    metadata: Metadata
+    consolidated: bool
+
+
+def find_origin(source: Any, storage_options: dict[str, Any] | None) -> Origin:
+    """Return the node that a user passes as the source.
+
+    Parameters
+    ----------
+    source : str, os.PathLike, MutableMapping, Store, Array or Group
+    storage_options : dict, optional
+        Options of fsspec.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is no node.
+    """
+    strict = inherited_strictness(source, None)
+    store, path = locate_node(source, None, storage_options)
+    with strictness(strict):
+        view, metadata = find_node(plain(store), path, consolidated=None)
+    return Origin(view, path, metadata, isinstance(view, ConsolidatedStore))
+
+
+def locate_target(
+    target: Any, component: str | None, storage_options: dict[str, Any] | None
+) -> tuple[Store, str]:
+    """Return the store and the path that a user passes as the target.
+
+    Raises
+    ------
+    ReadOnlyError
+        If the target is a node that was opened for reading only.
+    """
+    if isinstance(target, Array | Group):
+        target.check_writable()
+    return locate_node(target, component, storage_options)
+
+
+def check_apart(source: tuple[Store, str], target: tuple[Store, str], *, replaces: bool) -> None:
+    """Check that the target does not lie in the source, nor replaces what lies around it.
+
+    Parameters
+    ----------
+    source, target : (Store, str)
+        The store and the path of each.
+    replaces : bool
+        Whether everything at the target is removed: then it must not lie around the source.
+
+    Raises
+    ------
+    NodeExistsError
+        If source and target are not apart.
+    """
+    read, written = place_of_node(*source), place_of_node(*target)
+    if written.startswith(read) or (replaces and read.startswith(written)):
+        raise NodeExistsError(
+            "the target can't be the source itself, nor lie in it or around it; write to another "
+            "place",
+            key=node_location(*target),
+            found=node_location(*source),
+        )
+
+
+def place_of_node(store: Store, path: str) -> str:
+    """Return a text that begins with the same characters for all nodes that lie in a node."""
+    return place_of(plain(store), key_prefix(path))

@@ -1,0 +1,318 @@
+"""Plans to rewrite one array: from a stored array, from a Dask array, or onto an existing array."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from zarrdask import config
+from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
+from zarrdask.execution.executor import workers
+from zarrdask.graph.dependencies import reads
+from zarrdask.graph.placement import chunk_options, find_region
+from zarrdask.graph.read import stored_type
+from zarrdask.grids.base import Axis, Shape
+from zarrdask.hierarchy.create import check_creation
+from zarrdask.hierarchy.journal import beside, is_begun
+from zarrdask.hierarchy.path import key_prefix, node_location
+from zarrdask.hierarchy.resize import resized
+from zarrdask.indexing.regions import cut_axis
+from zarrdask.indexing.selection import Region, is_integer, region_shape, whole_region
+from zarrdask.metadata import detect
+from zarrdask.metadata.convert import convert
+from zarrdask.metadata.create import plan_array
+from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.metadata.options import ArrayOptions
+from zarrdask.nodes.array import Array
+from zarrdask.nodes.open import open_array
+from zarrdask.plan.rechunk import as_blocks, schemes
+from zarrdask.plan.strategies import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, Grids
+from zarrdask.plan.write import plan_writes
+from zarrdask.rewrite.array_plan import KeyPrefix, RechunkPlan
+from zarrdask.rewrite.endpoints import check_apart, place_of_node
+from zarrdask.rewrite.move import encoded_transfer
+from zarrdask.storage.base import Store
+
+
+@dataclass(frozen=True)
+class RechunkOptions:
+    """The options of a plan that hold whatever its source is.
+
+    Attributes
+    ----------
+    chunks, shards : optional
+        As in `zarrdask.rechunk`.
+    memory : int
+        The bytes by which each process may grow.
+    temp : (Store, str), optional
+        The store and the path for temporary objects; beside the target by default.
+    overwrite : bool
+        Whether a node at the target is removed when the plan is executed.
+    scheduler : optional
+        What the plan will be executed on.
+    changes : mapping
+        The other options of the new array.
+    """
+
+    chunks: Any
+    shards: Any
+    memory: int
+    temp: tuple[Store, str] | None
+    overwrite: bool
+    scheduler: Any
+    changes: Mapping[str, Any]
+
+    def of_member(self, path: str) -> "RechunkOptions":
+        """Return the options of one array of a group."""
+        chunks, shards = (_of_member(value, path) for value in (self.chunks, self.shards))
+        return replace(self, chunks=chunks, shards=shards)
+
+    def check_members(self, paths: Collection[str]) -> None:
+        """Check that chunks and shards given by path name members of the group.
+
+        Raises
+        ------
+        MetadataError
+            If there is no member of that path.
+        """
+        for key, value in (("chunks", self.chunks), ("shards", self.shards)):
+            names = value if isinstance(value, Mapping) else ()
+            unknown = [name for name in names if name not in paths and name is not None]
+            if unknown:
+                raise MetadataError(
+                    "the group has no such array", key=key, found=unknown, expected=f"{[*paths]}"
+                )
+
+    def converted(self, metadata: ArrayMetadata) -> ArrayMetadata:
+        """Return the metadata of the new array from those of the source."""
+        shards = self.shards
+        if self.chunks is not None and shards is None and metadata.shard is not None:
+            shards = False  # the old shards need not fit the new chunks
+        return convert(metadata, chunks=self.chunks, shards=shards, **self.changes)
+
+    def temp_of(self, store: Store, path: str) -> KeyPrefix:
+        """Return the store and the key prefix for the temporary objects of an array."""
+        if self.temp is None:
+            parent, prefix = beside(store, key_prefix(path))
+            return parent.beside(f"{prefix}packed/")
+        temp_store, temp_path = self.temp
+        # Several plans may use the same place at a time.
+        place = place_of_node(store, path).encode(errors="surrogateescape")
+        name = sha256(place).hexdigest()[:16]
+        return temp_store, f"{key_prefix(temp_path)}.zarrdask-rewrite-{name}/"
+
+
+def _of_member(value: Any, path: str) -> Any:
+    """Return a value for one array of a group: one for all, or by path (None is the default)."""
+    return value.get(path, value.get(None)) if isinstance(value, Mapping) else value
+
+
+@dataclass(frozen=True)
+class Target:
+    """The new array.
+
+    Attributes
+    ----------
+    store : Store
+    view : Store
+        The store, as the hierarchy of the new array sees it.
+    path : str
+    metadata : ArrayMetadata
+    start : tuple of int, optional
+        The position of the first new element: not the origin if an array grows.
+    """
+
+    store: Store
+    view: Store
+    path: str
+    metadata: ArrayMetadata
+    start: Shape = ()
+
+
+def new_target(store: Store, path: str, metadata: ArrayMetadata, *, overwrite: bool) -> Target:
+    """Return the target of a plan if it can be created.
+
+    If an earlier run was interrupted, a node at the target may be its own: it is checked when the
+    plan is executed.
+    """
+    begun = is_begun(store, key_prefix(path))
+    view = check_creation(store, path, metadata, overwrite=overwrite or begun)
+    return Target(store, view, path, metadata)
+
+
+def plan_new_array(
+    array: Array, source_region: Any, store: Store, path: str, options: RechunkOptions
+) -> RechunkPlan:
+    """Return the plan to write a region of a stored array to a new array."""
+    region = find_region(source_region, array.metadata)
+    metadata = options.converted(array.metadata.resized(region_shape(region)))
+    detect.render(metadata)  # metadata that can't be written must fail before anything is erased
+    check_apart((array.store, array.path), (store, path), replaces=True)
+    target = new_target(store, path, metadata, overwrite=options.overwrite)
+    return plan_target(array, region, target, options)
+
+
+def plan_from_dask(x: da.Array, store: Store, path: str, options: RechunkOptions) -> RechunkPlan:
+    """Return the plan to write a Dask array to a new array."""
+    names = {**options.changes, "shards": options.shards, "chunks": options.chunks}
+    changes = {name: value for name, value in names.items() if value is not None}
+    changes = {**chunk_options(x.chunks, "regular", changes), "dtype": stored_type(x)} | changes
+    metadata = plan_array(ArrayOptions(shape=x.shape, **changes))
+    if any(read.is_below(place_of_node(store, path)) for read in reads([x])):
+        raise NodeExistsError(
+            "the source reads the array that would be overwritten; write to another place",
+            key=node_location(store, path),
+        )
+    target = new_target(store, path, metadata, overwrite=options.overwrite)
+    temp_store, prefix = options.temp_of(target.view, path)
+    blocks = plan_array(
+        ArrayOptions(
+            shape=x.shape,
+            dtype=stored_type(x),
+            chunks=tuple(map(_block_lengths, x.chunks)),
+            compressors=None,
+        )
+    )
+    array = Array(temp_store, f"{prefix}blocks", blocks, "r+")
+    plan = plan_target(array, whole_region(x.shape), target, options)
+    size = config.get("block-size")
+    direct = plan_writes(x.chunks, x.dtype, metadata, plan.region, block_size=size).extra_tasks == 0
+    strategies = (as_blocks(plan.grids, plan.costs),) if direct else plan.schemes
+    return replace(plan, schemes=strategies, blocks=x)
+
+
+def _block_lengths(lengths: tuple[int, ...]) -> int | tuple[int, ...]:
+    """Return the lengths of blocks along an axis: one number if the blocks are alike."""
+    lengths = tuple(n for n in lengths if n) or (1,)
+    alike = all(n == lengths[0] for n in lengths[:-1]) and lengths[-1] <= lengths[0]
+    return lengths[0] if alike else lengths
+
+
+def plan_append(
+    array: Array,
+    source_region: Any,
+    store: Store,
+    path: str,
+    axis: int | str,
+    options: RechunkOptions,
+) -> RechunkPlan:
+    """Return the plan to append elements of a stored array to an existing array.
+
+    Parameters
+    ----------
+    array : Array
+        The source.
+    source_region : tuple of slice, or dict, optional
+        The part that is appended: by default, what lies beyond the end of the target.
+    store : Store
+    path : str
+        The path of the existing array.
+    axis : int or str
+        The axis along which it grows, by number or dimension name.
+    options : RechunkOptions
+    """
+    target = open_array(store, path, mode="r+", consolidated=False)
+    if options.chunks is not None or options.shards is not None or options.changes:
+        raise MetadataError(
+            "append= extends an existing array, whose chunks, codecs and type can't change; leave "
+            "these options out",
+            key="append",
+            found=sorted(options.changes) or ["chunks" if options.shards is None else "shards"],
+        )
+    check_apart((array.store, array.path), (store, path), replaces=True)
+    along, old_shape = _axis_number(axis, target.metadata), target.shape
+    if source_region is None:
+        length = array.shape[along] if along < array.ndim else 0
+        beyond = slice(min(old_shape[along], length), length)
+        source_region = (*(slice(None),) * along, beyond)
+    region = find_region(source_region, array.metadata)
+    added = region_shape(region)
+    if len(added) != len(old_shape) or any(
+        n != size
+        for number, (n, size) in enumerate(zip(added, old_shape, strict=True))
+        if number != along
+    ):
+        raise SelectionError(
+            "the appended region must have the shape of the array, except along the axis",
+            key="append",
+            found=added,
+            expected=f"{old_shape}",
+        )
+    shape = (*old_shape[:along], old_shape[along] + added[along], *old_shape[along + 1 :])
+    start = tuple(old_shape[along] if i == along else 0 for i in range(len(old_shape)))
+    metadata = resized(target.stored, shape).metadata
+    grown = Target(target.store, target.store, path, metadata, start)
+    return replace(plan_target(array, region, grown, options), along=along)
+
+
+def _axis_number(axis: int | str, metadata: ArrayMetadata) -> int:
+    names = metadata.dimension_names or ()
+    if isinstance(axis, str) and names.count(axis) == 1:
+        return names.index(axis)
+    if is_integer(axis) and 0 <= int(axis) < len(metadata.shape):
+        return int(axis)
+    raise SelectionError(
+        "the array has no such axis",
+        key="append",
+        found=axis,
+        expected=f"one of {list(names)} or a number below {len(metadata.shape)}",
+    )
+
+
+def plan_target(
+    array: Array, region: Region, target: Target, options: RechunkOptions
+) -> RechunkPlan:
+    """Return the plan to write a region of a stored array to a target, with its strategies."""
+    metadata, shape = target.metadata, region_shape(region)
+    start = target.start or (0,) * len(region)
+    is_part = any(start) or region != whole_region(array.shape)
+    added = tuple(slice(n, s, 1) for n, s in zip(start, metadata.shape, strict=True))
+    transfer = None if is_part else encoded_transfer(array.metadata, metadata)
+    unpacks_shards = transfer == "inner" and metadata.shard is None
+    grids = Grids(
+        shape,
+        max(array.dtype.itemsize, metadata.dtype.itemsize),
+        _axes_within(array.metadata.read_grid.axes, region),
+        _axes_within(metadata.write_axes, added),
+        transfer,
+        array.metadata.grid.axes if unpacks_shards else None,
+    )
+    near = array.store.seekable and target.store.seekable
+    with workers(options.scheduler) as on:
+        costs = Costs(
+            options.memory,
+            on.threads,
+            on.processes,
+            NEAR if near else FAR,
+            packs=not array.dtype.hasobject,
+            copies=1 if near else 2,
+            exchanges=on.client is not None,
+            network=HANDED_NEAR if near else HANDED_FAR,
+        )
+    return RechunkPlan(
+        grids=grids,
+        costs=costs,
+        schemes=tuple(schemes(grids, costs)),
+        source=array,
+        region=region,
+        store=target.store,
+        view=target.view,
+        path=target.path,
+        metadata=metadata,
+        temp=options.temp_of(target.view, target.path),
+        overwrite=options.overwrite,
+        start=start,
+    )
+
+
+def _axes_within(axes: tuple[Axis, ...], region: Region) -> tuple[Axis, ...]:
+    """Return the chunks of a region along each axis, counted from where the region begins."""
+    return tuple(
+        axis
+        if isinstance(axis, int) and pick.start % max(axis, 1) == 0
+        else np.array(cut_axis(axis, pick)) - pick.start
+        for axis, pick in zip(axes, region, strict=True)
+    )

@@ -1,0 +1,91 @@
+"""The report of a copy: how each array was copied, and what could not be kept."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from zarrdask.display.report import Report
+from zarrdask.display.words import byte_size, counted
+
+#: How the values of an array are copied.
+CopyMethod = Literal["moved", "moved within shards", "recoded", "metadata only"]
+
+
+@dataclass(frozen=True)
+class CopiedArray:
+    """One array of a copy.
+
+    Attributes
+    ----------
+    path : str
+        The path from the root of the copy.
+    method : {"moved", "moved within shards", "recoded", "metadata only"}
+        "moved": whole encoded chunks or shards are copied. "moved within shards": encoded inner
+        chunks of shards are copied. "recoded": values are decoded and encoded. "metadata only":
+        no chunk is touched.
+    units : int, optional
+        How many units (chunks, or shards) were stored. None before the copy has run.
+    bytes_read, bytes_written : int
+        The bytes that were copied: encoded, or decoded if the method is "recoded".
+    notes : tuple of str
+        Properties of the source that the copy could not keep.
+    """
+
+    path: str
+    method: CopyMethod
+    units: int | None = None
+    bytes_read: int = 0
+    bytes_written: int = 0
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        text = f"{self.path or '/'}: {self.method}"
+        if self.units is not None and self.method != "metadata only":
+            read, written = byte_size(self.bytes_read), byte_size(self.bytes_written)
+            text += f", {counted(self.units, 'unit')}, {read} read, {written} written"
+        return "\n".join([text, *(f"  note: {note}" for note in self.notes)])
+
+
+@dataclass(frozen=True)
+class CopyReport(Report):
+    """What `zarrdask.copy` did.
+
+    It prints, shows itself in notebooks, and `to_dict` returns it as JSON values.
+
+    Attributes
+    ----------
+    source, target : str
+        The locations of both nodes.
+    arrays : tuple of CopiedArray
+        The arrays that were copied.
+    groups : int
+        The number of groups that were written.
+    skipped : tuple of (str, str)
+        The paths of the nodes that were left out, each with the reason.
+    notes : tuple of str
+        Properties of groups that the copy could not keep.
+    """
+
+    source: str
+    target: str
+    arrays: tuple[CopiedArray, ...]
+    groups: int = 0
+    skipped: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    derived: ClassVar[tuple[str, ...]] = ("units", "bytes_written")
+
+    @property
+    def units(self) -> int:
+        """The number of units (chunks, or shards) that were stored."""
+        return sum(array.units or 0 for array in self.arrays)
+
+    @property
+    def bytes_written(self) -> int:
+        """The bytes that were written."""
+        return sum(array.bytes_written for array in self.arrays)
+
+    def __str__(self) -> str:
+        counts = f"{counted(len(self.arrays), 'array')}, {counted(self.groups, 'group')}"
+        lines = [f"{self.source} -> {self.target}: {counts}", *map(str, self.arrays)]
+        lines += [f"note: {note}" for note in self.notes]
+        lines += [f"skipped {path or '/'}: {reason}" for path, reason in self.skipped]
+        return "\n".join(lines)
