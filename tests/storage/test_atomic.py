@@ -109,7 +109,7 @@ def test_a_node_that_is_replaced_has_none_beside_it(tmp_path, dead):
 def test_a_process_that_is_killed_while_it_writes_leaves_what_the_next_one_removes(tmp_path):
     code = (
         "import os, sys; from zarrdask.storage import local\n"
-        "os.rename = lambda *_: os._exit(9)\n"
+        "os.replace = lambda *_: os._exit(9)\n"
         "local.LocalStore(sys.argv[1]).set('a/k', b'1')\n"
     )
     assert subprocess.run([sys.executable, "-c", code, tmp_path], check=False).returncode == 9

@@ -182,7 +182,7 @@ def test_an_array_behind_a_link_can_be_written_with_the_fill_value(root, outside
     z = root["linked"]
     z[...] = 0
     assert not zarrdask.open_array(outside)[...].any()
-    assert zarrdask.open_array(outside).nchunks_stored == 6
+    assert zarrdask.open_array(outside).nchunks_stored() == 6
 
 
 def test_consolidated_metadata_behind_a_link_stay(tmp_path):

@@ -67,13 +67,6 @@ class TestZipStoreInABatch(StoreContract):
             yield store
 
 
-class TestZipStoreWithoutPositionedReads(StoreContract):
-    @pytest.fixture
-    def store(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(source, "_POSITIONED", False)
-        return ZipStore(tmp_path / "a.zip")
-
-
 class TestRemoteZipStore(ReadOnlyStoreContract):
     @pytest.fixture
     def store(self, tmp_path):

@@ -14,7 +14,8 @@ class Part(NamedTuple):
     Attributes
     ----------
     place : str
-        Where the chunks of the array are stored, as returned by `zarrdask.runtime.locks.place_of`.
+        Where the chunks of the array are stored, as returned by
+        `zarrdask.runtime.locks.location_of`.
     location : str
         The location of the array, for error messages.
     region : tuple of slice

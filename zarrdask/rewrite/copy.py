@@ -40,7 +40,7 @@ from zarrdask.rewrite.node_plan import (
     plan_copy,
 )
 from zarrdask.rewrite.upgrade import upgrade
-from zarrdask.runtime.locks import place_of
+from zarrdask.runtime.locks import location_of
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
 from zarrdask.storage.resolve import options_of_each
@@ -226,8 +226,8 @@ class _Copy:
 
     def check(self) -> None:
         """Check that the copy is not in the source, nor the other way round."""
-        there = place_of(plain(self.origin.store), key_prefix(self.origin.path))
-        here = place_of(self.store, key_prefix(self.path))
+        there = location_of(plain(self.origin.store), key_prefix(self.origin.path))
+        here = location_of(self.store, key_prefix(self.path))
         if here.startswith(there) or (self.overwrite and there.startswith(here)):
             raise NodeExistsError(
                 "nothing can be copied into itself, or replace what it is copied from",

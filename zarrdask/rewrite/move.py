@@ -1,6 +1,5 @@
 """Encoded bytes that go from one array to another as they are: whole units, or inner chunks."""
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -28,6 +27,7 @@ from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Range
 from zarrdask.storage.copy import copy_values, local_value
+from zarrdask.storage.system import pwrite
 
 #: "units": whole values as they are; "inner": chunks of shards, to or from shards or plain chunks.
 How = Literal["units", "inner", None]
@@ -269,7 +269,7 @@ def _write(shard: Shard, chunks: Iterable[tuple[Index, Buffer]], sizes: list[int
 def _write_at(fd: int, data: Buffer, at: int) -> int:
     view, done = memoryview(data), 0
     while done < len(view):
-        done += os.pwrite(fd, view[done:], at + done)
+        done += pwrite(fd, view[done:], at + done)
     return done
 
 

@@ -38,7 +38,7 @@ from zarrdask.plan.write import plan_writes
 from zarrdask.rewrite.array_plan import Corner, RechunkPlan
 from zarrdask.rewrite.group_plan import GroupPlan
 from zarrdask.rewrite.move import way_between
-from zarrdask.runtime.locks import place_of
+from zarrdask.runtime.locks import location_of
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
 from zarrdask.storage.resolve import options_of_each
@@ -368,7 +368,7 @@ def _check_apart(node: Array | Group, store: Store, path: str) -> None:
 
 
 def _place(store: Store, path: str) -> str:
-    return place_of(plain(store), key_prefix(path))
+    return location_of(plain(store), key_prefix(path))
 
 
 def _prepared(store: Store, path: str, metadata: ArrayMetadata, *, overwrite: bool) -> Store:

@@ -73,13 +73,11 @@ def _is_left(entry: "os.DirEntry[str]") -> bool:
 
 
 def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        pass  # it is another user's
-    return True
+    # Not ``os.kill(process, 0)``, which interrupts processes on Windows. Loaded on demand, as files
+    # of other processes are rare.
+    import psutil
+
+    return bool(psutil.pid_exists(process))
 
 
 def _is_quiet(path: str) -> bool:

@@ -7,6 +7,7 @@ from functools import partial
 
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.system import pread, pwrite
 from zarrdask.storage.v3_draft import DraftStore
 
 #: Why the kernel may be unable to copy between two files: then the bytes pass through here.
@@ -69,7 +70,8 @@ def _copy(source: int, size: int, target: int) -> None:
     """Copy a file's bytes; file systems that can share them do that."""
     done = 0
     try:
-        while done < size:
+        # macOS and Windows lack this call.
+        while done < size and hasattr(os, "copy_file_range"):
             found = os.copy_file_range(source, target, size - done)
             if not found:
                 break
@@ -77,5 +79,5 @@ def _copy(source: int, size: int, target: int) -> None:
     except OSError as error:
         if error.errno not in _UNABLE:
             raise
-    while data := os.pread(source, _BLOCK, done):
-        done += os.pwrite(target, data, done)
+    while data := pread(source, _BLOCK, done):
+        done += pwrite(target, data, done)

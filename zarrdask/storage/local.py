@@ -5,7 +5,6 @@ the store is told to follow none; nothing is ever erased through a link below th
 """
 
 import os
-import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,11 +21,13 @@ from zarrdask.storage.atomic import is_temporary, temporary, tidy
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range, coalesce
 from zarrdask.storage.keys import Names, check_prefix
-from zarrdask.storage.links import is_directory, is_link, names_in, open_unlinked, opened_directory
+from zarrdask.storage.links import names_in, open_unlinked, opened_directory
+from zarrdask.storage.system import flags, open_file, preadv, replace
 
 # A FIFO in the place of a value must neither block nor, being a terminal, take over the process.
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | getattr(os, "O_CLOEXEC", 0)
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+_READ = flags("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_BINARY")
+_READ_BLOCKING = flags("O_RDONLY", "O_NOCTTY", "O_BINARY")
+_CREATE = flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_BINARY")
 _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 _NOT_REGULAR = "this is not a regular file, and only regular files are values; remove or move it"
 #: What errors of the system mean for a value: those of a FIFO, a socket or a device come first.
@@ -112,10 +113,10 @@ class LocalStore(Store):
         if self.follow_links is None and not self.holds_chunks:
             # Looking up the setting imports Dask, and looking into a store must not cost that.
             return self._open_document
-        return os.open if self._follows else self._open_unlinked
+        return open_file if self._follows else self._open_unlinked
 
     def _open_document(self, path: str, flags: int) -> int:
-        fd = os.open(path, flags)
+        fd = open_file(path, flags)
         if not self._is_linked(path) or self._follows:
             return fd
         os.close(fd)
@@ -142,7 +143,7 @@ class LocalStore(Store):
         space = len(view)
         for key in keys:
             try:
-                fd = open_(start + key, _FLAGS)
+                fd = open_(start + key, _READ)
             except absent:
                 yield None
                 continue
@@ -152,7 +153,7 @@ class LocalStore(Store):
                     continue
                 fd = _reopened(open_, start + key, error)
             try:
-                size = os.preadv(fd, (view,), 0)
+                size = preadv(fd, (view,), 0)
                 if size == space or not size:
                     # Some devices give as much as is asked for, or nothing.
                     size = _size(fd)
@@ -197,7 +198,7 @@ class LocalStore(Store):
         return type(self).set is LocalStore.set
 
     def set(self, key: str, value: Buffer) -> None:
-        self._put(key, lambda fd: _write(fd, value), os.rename)
+        self._put(key, lambda fd: _write(fd, value), replace)
 
     @contextmanager
     def opened(self, key: str) -> Iterator[tuple[int, int]]:
@@ -215,7 +216,7 @@ class LocalStore(Store):
         fd = -1
         try:
             try:
-                fd = self._open(path, _FLAGS)
+                fd = self._open(path, _READ)
             except OSError as error:
                 if isinstance(error, self._absent) or error.errno == ENAMETOOLONG:
                     return -1, 0
@@ -236,7 +237,7 @@ class LocalStore(Store):
         StoreError
             If that fails; what was there stays.
         """
-        self._put(key, write, os.rename)
+        self._put(key, write, replace)
 
     def create(self, key: str, value: Buffer) -> bool:
         if not self.conditional:
@@ -293,8 +294,8 @@ class LocalStore(Store):
         try:
             os.lstat(path)
             *above, name = names_in(key)
-            with opened_directory(self.root, above) as fd:
-                os.unlink(name, dir_fd=fd)
+            with opened_directory(self.root, above) as directory:
+                directory.unlink(name)
         except _ABSENT:
             return
         except OSError as error:
@@ -345,21 +346,21 @@ class LocalStore(Store):
             self._empty_root()
             return
         *above, name = names
-        with opened_directory(self.root, above) as fd:
-            if not is_link(fd, name):
-                shutil.rmtree(name, dir_fd=fd)
+        with opened_directory(self.root, above) as directory:
+            if not directory.is_link(name):
+                directory.rmtree(name)
             elif os.path.isdir(self.path("/".join(names))):  # a link to a file is a key
-                os.unlink(name, dir_fd=fd)
+                directory.unlink(name)
 
     def _empty_root(self) -> None:
         """Remove all that is in the root, and the root if it is a directory of its own."""
         root = self.root.rstrip("/")
-        with opened_directory(root, []) as fd:
+        with opened_directory(root, []) as directory:
             for name in os.listdir(root):
-                if is_directory(fd, name):
-                    shutil.rmtree(name, dir_fd=fd)
+                if directory.is_directory(name):
+                    directory.rmtree(name)
                 else:
-                    os.unlink(name, dir_fd=fd)
+                    directory.unlink(name)
         # It stays if it is a link or a mount point, or if the directory around it is read-only.
         with suppress(OSError):
             os.rmdir(root)
@@ -425,7 +426,7 @@ def _link(partial: str, path: str) -> None:
 def _reopened(open_: Callable[[str, int], int], path: str, error: OSError) -> int:
     """Open a file of which another process has to give up a lease first, or raise the error."""
     if isinstance(error, BlockingIOError) and os.path.isfile(path):
-        return open_(path, _FLAGS & ~os.O_NONBLOCK)
+        return open_(path, _READ_BLOCKING)
     _fail(path, error)
 
 
@@ -450,7 +451,7 @@ def _fill(fd: int, view: memoryview, start: int) -> int:
     found = 0
     # A call may give less: Linux hands out 2 GiB at most.
     while found < len(view):
-        size = os.preadv(fd, (view[found:],), start + found)
+        size = preadv(fd, (view[found:],), start + found)
         if not size:
             break
         found += size

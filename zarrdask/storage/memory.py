@@ -11,6 +11,7 @@ from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.keys import Names, check_prefix, right_below
+from zarrdask.storage.system import after_fork
 
 #: One creates a value at a time; who does may be asked to do so again by what it calls.
 _CREATING = threading.RLock()
@@ -143,4 +144,4 @@ def _after_fork() -> None:
     _CREATING = threading.RLock()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+after_fork(_after_fork)

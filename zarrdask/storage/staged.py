@@ -11,6 +11,7 @@ from zarrdask.errors import StoreError
 from zarrdask.storage.atomic import temporary
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.system import IS_WINDOWS, replace
 
 _HERE = -100  # AT_FDCWD
 _EXCHANGE = 2  # RENAME_EXCHANGE
@@ -60,11 +61,11 @@ def replace_directory(new: str, old: str) -> None:
     """
     aside = new
     if not os.path.isdir(old):
-        os.rename(new, old)
+        replace(new, old)
     elif not _exchanged(new, old):
         aside = beside(new)
-        os.rename(old, aside)
-        os.rename(new, old)
+        replace(old, aside)
+        replace(new, old)
     remove_directory(aside)
 
 
@@ -77,7 +78,7 @@ def remove_directory(path: str) -> None:
     """Remove a directory, if there is one, also while others write to it; of a link, the link."""
     gone = beside(path)
     try:
-        os.rename(path, gone)
+        replace(path, gone)
     except FileNotFoundError:
         return
     if os.path.islink(gone):
@@ -98,4 +99,4 @@ def _exchanged(new: str, old: str) -> bool:
 
 @cache
 def _renameat2() -> Any:
-    return getattr(ctypes.CDLL(None), "renameat2", None)
+    return None if IS_WINDOWS else getattr(ctypes.CDLL(None), "renameat2", None)

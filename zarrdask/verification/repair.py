@@ -15,7 +15,7 @@ from zarrdask.hierarchy.path import key_prefix, node_location
 from zarrdask.indexing.projection import cut
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.rewrite.move import how_to_move
-from zarrdask.runtime.locks import UnitLocks
+from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.consolidated import plain
@@ -105,9 +105,9 @@ def mend_units(
         what is bad here and not stored there is erased.
     """
     before = check_units(chunks, indices)
-    locks, alike = UnitLocks(chunks.store), is_alike(chunks, other)
+    locks, alike = ChunkLocks(chunks.store), is_alike(chunks, other)
     for index in indices:
-        with locks.changing(chunks.lock_name(index)):
+        with locks.hold(chunks.lock_name(index)):
             _mend(chunks, other, index, missing=missing, alike=alike)
     return Mended(before, check_units(chunks, indices))
 
