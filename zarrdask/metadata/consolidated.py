@@ -20,7 +20,7 @@ from zarrdask.metadata.json import (
     render_json,
 )
 from zarrdask.metadata.model import ZarrFormat
-from zarrdask.storage.consolidated import Held
+from zarrdask.storage.consolidated import ConsolidatedMetadata
 
 #: The document of v2.
 KEY = ".zmetadata"
@@ -39,7 +39,7 @@ _V3 = v3.NAMES[0]
 # Document -> entries
 
 
-def take(documents: Documents) -> tuple[Documents, Held | None]:
+def take(documents: Documents) -> tuple[Documents, ConsolidatedMetadata | None]:
     """Return a group's documents without the consolidated ones, and what these tell.
 
     Parameters
@@ -51,7 +51,7 @@ def take(documents: Documents) -> tuple[Documents, Held | None]:
     -------
     documents : mapping
         The group's own. A v2 group that has only ``.zmetadata`` is found there.
-    held : Held or None
+    held : ConsolidatedMetadata or None
         None if there are no consolidated metadata, or v3's are of a kind that is not known, which
         are to be ignored (C-78).
 
@@ -72,7 +72,7 @@ def take(documents: Documents) -> tuple[Documents, Held | None]:
     return own, hold(entries)
 
 
-def _take_v3(own: dict[str, bytes | None]) -> tuple[Documents, Held | None]:
+def _take_v3(own: dict[str, bytes | None]) -> tuple[Documents, ConsolidatedMetadata | None]:
     document = group_with_member(own[_V3])
     if document is None or not _is_inline(document[MEMBER]):
         return own, None
@@ -205,7 +205,7 @@ def _check_path(path: str, key: str, *, slash: bool) -> None:
 # Entries -> what is held
 
 
-def hold(entries: Entries) -> Held:
+def hold(entries: Entries) -> ConsolidatedMetadata:
     """Return what a store holds of a group: its documents, and who is whose member."""
     groups = {path for path, documents in entries.items() if is_group(documents)} | {""}
     members: dict[str, set[str]] = {path: set() for path in groups}
@@ -214,7 +214,7 @@ def hold(entries: Entries) -> Held:
         if path and above in groups and not documents.keys().isdisjoint(detect.CHILD_NAMES):
             members[above].add(name)
     ordered = {path: sorted(names) for path, names in members.items()}
-    return Held(entries, ordered, frozenset((*detect.NAMES, KEY)))
+    return ConsolidatedMetadata(entries, ordered, frozenset((*detect.NAMES, KEY)))
 
 
 def is_group(documents: Mapping[str, Json]) -> bool:
