@@ -88,7 +88,9 @@ def refuse_open(*paths):
         if os.path.lexists(path) and is_open(path):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
-calls = {name: getattr(os, name) for name in ("open", "unlink", "stat", "replace", "rename", "kill")}
+calls = {
+    name: getattr(os, name) for name in ("open", "unlink", "stat", "replace", "rename", "kill")
+}
 
 def open_(path, flags, mode=0o777, *, dir_fd=None):
     if dir_fd is not None:

@@ -21,7 +21,6 @@ import zarrdask
 from zarrdask.errors import MetadataError, ReadOnlyError, StoreError
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.resolve import resolve
-from zarrdask.storage.zip import source
 from zarrdask.storage.zip import store as zip_store
 from zarrdask.storage.zip.store import RemoteZipStore, ZipStore
 from zarrdask.testing import VALUES, ReadOnlyStoreContract, StoreContract

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from math import prod
 
 from zarrdask.chunks.stored import StoredChunks, StoredValue
 from zarrdask.chunks.write import filled
@@ -199,5 +198,5 @@ def count_stored(chunks: StoredChunks) -> int:
         value = StoredValue(chunks.units, chunks.key(unit), Scratch())
         index = None if shard is None else shard.read_index(value)
         if index is not None:
-            total += prod(index.shape[:-1]) - int((index == 2**64 - 1).all(axis=-1).sum())
+            total += index.stored_count
     return total

@@ -17,7 +17,7 @@ from zarrdask.codecs.array_to_bytes.sharding import Shard, ShardingCodec, shard_
 from zarrdask.codecs.base import Buffer, ChunkSpec, Codec
 from zarrdask.codecs.byte_source import HeldValue, Value, exact
 from zarrdask.codecs.translate import marks
-from zarrdask.errors import CodecError, ZarrdaskError
+from zarrdask.errors import ZarrdaskError
 from zarrdask.grids.base import ChunkGrid, Index
 from zarrdask.grids.regular import RegularGrid
 from zarrdask.indexing.selection import Region
@@ -25,16 +25,12 @@ from zarrdask.metadata.convert import convert_fill
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Scratch
-from zarrdask.storage.byte_ranges import Range
 from zarrdask.storage.copy import copy_values, local_value
 from zarrdask.storage.system import pwrite
 
 #: "units": whole values as they are; "inner": chunks of shards, to or from shards or plain chunks.
 How = Literal["units", "inner", None]
 
-_EMPTY = 2**64 - 1
-#: The end of what an index of a shard may point at.
-_MOST = 2**62
 #: Decoded bytes that are recoded together, if units are not larger.
 _AT_ONCE = 2**26
 #: Values that one of several threads copies, and how many do.
@@ -256,14 +252,14 @@ def _pack(source: StoredChunks, target: StoredChunks, unit: Index) -> Moved:
 
 def _write(shard: Shard, chunks: Iterable[tuple[Index, Buffer]], sizes: list[int], fd: int) -> None:
     """Write a shard to a file chunk by chunk, so that none but one is in memory."""
-    index = np.full((*shard.grid.counts, 2), _EMPTY, "u8")
+    lengths = dict[Index, int]()
     leading = shard.codec.index_location == "start"
     at = shard.index_size if leading else 0
     for place, data in chunks:
-        index[place] = at, len(data)
+        lengths[place] = len(data)
         at += _write_at(fd, data, at)
-        sizes.append(len(data))
-    _write_at(fd, bytes(shard.index.encode(index)), 0 if leading else at)
+    sizes += lengths.values()
+    _write_at(fd, bytes(shard.encode_index(lengths)), 0 if leading else at)
 
 
 def _write_at(fd: int, data: Buffer, at: int) -> int:
@@ -299,11 +295,8 @@ def _encoded(
         table = None if shard is None or value is None else shard.read_index(value)
         if table is None or value is None:
             return
-        rows = [(*table[inner.place(unit, index)].tolist(), index) for index in wanted]
-        there = [row for row in rows if row[0] < _EMPTY or row[1] < _EMPTY]
-        there.sort(key=lambda entry: entry[0])
-        ranges = [_checked(start, size, index) for start, size, index in there]
-        names = [index for _, _, index in there]
+        _, stored, ranges = table.locate([inner.place(unit, index) for index in wanted])
+        names = [wanted[position] for position in stored]
         yield from zip(names, exact(value.parts(ranges), ranges, names), strict=True)
     except ZarrdaskError as error:
         raise error.within(key) from error.__cause__
@@ -315,16 +308,6 @@ def _value(source: StoredChunks, key: str, *, whole: bool) -> Value | None:
         return StoredValue(source.units, key, Scratch())
     data = source.units.get(key)
     return None if data is None else HeldValue(data)
-
-
-def _checked(start: int, size: int, index: Index) -> Range:
-    if start + size >= _MOST:
-        raise CodecError(
-            "an impossible entry in the index of the shard",
-            key=f"inner chunk {index}",
-            found=(start, size),
-        )
-    return start, size
 
 
 # --------------------------------------------------------------------------------------------

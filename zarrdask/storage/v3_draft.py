@@ -103,7 +103,7 @@ class DraftStore(WrappedStore):
         )
 
     def _scalars(self, key: str) -> tuple[str, str]:
-        """Return the key of the chunk of an array without dimensions, and its other possible key."""
+        """Return the two possible keys of the chunk of an array without dimensions."""
         plain = self._data + key[len(self.base) :]
         counted = f"{plain}0"
         return (plain, counted) if self.zarr_format == DRAFT else (counted, plain)
@@ -220,7 +220,7 @@ class DraftStore(WrappedStore):
             self.erase(key)
 
     def erase_prefix(self, prefix: str) -> None:
-        """Remove the node at a prefix: its documents and chunks, and those of nodes below (B-74)."""
+        """Remove the documents and chunks of a node and of the nodes below it (B-74)."""
         below = self._below(prefix)
         own = [self._document(below.rstrip("/"), kind) for kind in _KINDS.values()]
         if self.inner.listable:

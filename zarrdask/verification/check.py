@@ -4,8 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import starmap
 
-import numpy as np
-
 from zarrdask.chunks.stored import StoredChunks, StoredValue
 from zarrdask.codecs.array_to_bytes.sharding import Shard, shard_of
 from zarrdask.codecs.base import Buffer
@@ -16,14 +14,13 @@ from zarrdask.errors import CodecError, StoreError, TruncatedError, ZarrdaskErro
 from zarrdask.grids.base import Index
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.retry import is_transient
+from zarrdask.storage.shard_index import ShardIndex, is_possible
 from zarrdask.storage.v3_draft import real_key
 
 #: What makes a stored unit bad: it can't be read, ends early, or does not decode.
 BAD = ("unreadable", "truncated", "corrupt")
 #: How many units in a row fail for a transient reason where a store can't be reached.
 _UNREACHABLE = 4
-#: What an entry in a shard's index is for a chunk that is not there, and what no value reaches.
-_EMPTY, _END = 2**64 - 1, 2**62
 
 
 @dataclass(frozen=True)
@@ -271,7 +268,7 @@ def _check_shard(shard: Shard, value: Value) -> Verdict:
         return Verdict(0, 0, faults=(_fault(error),))
     if index is None:
         return Verdict(None)
-    places, faults = _placed(shard, index)
+    places, faults = _placed(index)
     faults += _overlaps(shard, places)
     ranges = [(start, size) for start, size, _ in places]
     nested = shard_of(shard.chunks)
@@ -303,14 +300,11 @@ def _check_part(shard: Shard, data: Buffer | None, place: tuple[int, int]) -> Ve
 Place = tuple[int, int, Index]
 
 
-def _placed(shard: Shard, index: np.ndarray) -> tuple[list[Place], list[Fault]]:
+def _placed(index: ShardIndex) -> tuple[list[Place], list[Fault]]:
     """Return where chunks are in a shard, by rising start, and entries that can't be."""
     places, faults = list[Place](), list[Fault]()
-    names = shard.grid.indices()
-    for (start, size), name in zip(index.reshape(-1, 2).tolist(), names, strict=True):
-        if start == size == _EMPTY:
-            continue
-        if start + size < _END:
+    for name, (start, size) in index.unchecked():
+        if is_possible((start, size)):
             places.append((start, size, name))
         else:
             text = f"inner chunk {name}: an impossible entry in the index; found {(start, size)}"
