@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zarrdask.codecs.array_to_array.cast import bit_length, floats
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, configuration, integer
+from zarrdask.codecs.base import ChunkSpec, Json, Kind, integer, parse_configuration
 from zarrdask.codecs.numeric import native, part_of
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.ml import kind_of, name_of
@@ -32,8 +32,8 @@ class BitroundCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_ARRAY
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        keepbits = configuration(found, cls.name, {"keepbits": ...})["keepbits"]
+    def from_configuration(cls, configuration: Any) -> Self:
+        keepbits = parse_configuration(configuration, cls.name, {"keepbits": ...})["keepbits"]
         key = f"{cls.name}.keepbits"
         if integer(keepbits, key, 0, _MOST) == 0:
             report_deviation("X-C9", "no bit is kept", key=key, found=0, expected="1 or more")
@@ -86,8 +86,8 @@ class BitroundCodec:
             np.where(bits <= most >> one, most >> one, most) if values.dtype.kind != "u" else most
         )
         up = (rounded >= bits) & (rounded <= limit)
-        found: np.ndarray = np.where(up, rounded, bits) & ~low
-        return found.astype(width).view(values.dtype)
+        kept: np.ndarray = np.where(up, rounded, bits) & ~low
+        return kept.astype(width).view(values.dtype)
 
     def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:
         return chunk
@@ -100,8 +100,8 @@ class NumcodecsBitroundCodec(BitroundCodec):
     name: ClassVar[str] = "numcodecs.bitround"
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        keepbits = configuration(found, cls.name, {"keepbits": ...})["keepbits"]
+    def from_configuration(cls, configuration: Any) -> Self:
+        keepbits = parse_configuration(configuration, cls.name, {"keepbits": ...})["keepbits"]
         return cls(integer(keepbits, f"{cls.name}.keepbits", 0, _MOST))
 
     def resolve(self, spec: ChunkSpec) -> ChunkSpec:

@@ -93,12 +93,12 @@ def cast(
     # Arrays without axes would become scalars on the way.
     wide = _wide(values).reshape(-1)
     if kind_of(dtype) == "f":
-        found = _to_floats(wide, dtype, rounding, out_of_range)
+        result = _to_floats(wide, dtype, rounding, out_of_range)
     elif wide.dtype.kind == "f":
-        found = _to_integers(wide, dtype, rounding, out_of_range)
+        result = _to_integers(wide, dtype, rounding, out_of_range)
     else:
-        found = _between_integers(wide, dtype, out_of_range)
-    return found.reshape(values.shape)
+        result = _between_integers(wide, dtype, out_of_range)
+    return result.reshape(values.shape)
 
 
 def _wide(values: np.ndarray) -> np.ndarray:
@@ -128,8 +128,8 @@ def _away(values: np.ndarray) -> np.ndarray:
     # The difference is exact; adding a half to the value is not.
     half = values.dtype.type(0.5)
     step = np.copysign(values.dtype.type(1), values)
-    found: np.ndarray = np.where(np.abs(values - whole) >= half, whole + step, whole)
-    return found
+    rounded: np.ndarray = np.where(np.abs(values - whole) >= half, whole + step, whole)
+    return rounded
 
 
 _WHOLE: dict[Rounding, Callable[[np.ndarray], np.ndarray]] = {
@@ -146,21 +146,21 @@ def _to_integers(
 ) -> np.ndarray:
     if np.isnan(values).any():
         raise CodecError(f"{name_of(dtype) or dtype} has no NaN", key="codec cast_value")
-    whole = _WHOLE[rounding](values)
+    rounded = _WHOLE[rounding](values)
     low, high = limits(dtype)
     # Powers of two, which all floats that come here have, unlike the greatest integer.
-    below, above = whole < float(low), whole >= float(high + 1)
+    below, above = rounded < float(low), rounded >= float(high + 1)
     outside = below | above
     if not outside.any():
-        return _integers(whole, dtype)
+        return _integers(rounded, dtype)
     if out_of_range == "clamp":
-        found = _integers(np.where(outside, 0, whole), dtype)
-        found[below], found[above] = low, high
-        return found
-    endless = np.isinf(values)
-    if out_of_range is None or endless.any():
-        raise _out_of_range(values, outside if out_of_range is None else endless, dtype)
-    rest = np.fmod(whole, float(high - low + 1))
+        integers = _integers(np.where(outside, 0, rounded), dtype)
+        integers[below], integers[above] = low, high
+        return integers
+    is_infinite = np.isinf(values)
+    if out_of_range is None or is_infinite.any():
+        raise _out_of_range(values, outside if out_of_range is None else is_infinite, dtype)
+    rest = np.fmod(rounded, float(high - low + 1))
     size = np.abs(rest).astype("u8")
     return _wrapped(np.where(rest < 0, np.uint64(0) - size, size), dtype)
 
@@ -169,8 +169,8 @@ def _between_integers(
     values: np.ndarray, dtype: np.dtype[Any], out_of_range: OutOfRange
 ) -> np.ndarray:
     low, high = limits(dtype)
-    least, most = limits(values.dtype)
-    if low <= least and most <= high:
+    lowest, highest = limits(values.dtype)
+    if low <= lowest and highest <= high:
         return _integers(values, dtype)
     if out_of_range == "wrap":
         return _wrapped(values.astype("u8"), dtype)
@@ -178,9 +178,9 @@ def _between_integers(
     outside = below | above
     if out_of_range is None and outside.any():
         raise _out_of_range(values, outside, dtype)
-    found = _integers(np.where(outside, 0, values), dtype)
-    found[below], found[above] = low, high
-    return found
+    integers = _integers(np.where(outside, 0, values), dtype)
+    integers[below], integers[above] = low, high
+    return integers
 
 
 def _integers(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
@@ -208,24 +208,24 @@ def _to_floats(
     values: np.ndarray, dtype: np.dtype[Any], rounding: Rounding, out_of_range: OutOfRange
 ) -> np.ndarray:
     target = floats(dtype)
-    nan, endless = np.isnan(values), np.isinf(values)
-    if not target.nan and nan.any():
+    is_nan, is_infinite = np.isnan(values), np.isinf(values)
+    if not target.nan and is_nan.any():
         raise CodecError(f"{name_of(dtype) or dtype} has no NaN", key="codec cast_value")
     if rounding == "nearest-even" and dtype.kind == "f" and dtype.itemsize >= 4:
-        found = values.astype(dtype.newbyteorder("="))
+        rounded = values.astype(dtype.newbyteorder("="))
     else:
-        found = _rounded(np.where(nan | endless, 0, values), target, rounding)
-        found = np.where(nan | endless, values, found)
-    outside = (found < target.least) | (found > target.most)
+        rounded = _rounded(np.where(is_nan | is_infinite, 0, values), target, rounding)
+        rounded = np.where(is_nan | is_infinite, values, rounded)
+    outside = (rounded < target.least) | (rounded > target.most)
     if target.infinite:
-        outside &= ~endless
+        outside &= ~is_infinite
     if outside.any():
         if out_of_range != "clamp":
             raise _out_of_range(values, outside, dtype)
         most = inf if target.infinite else target.most
         least = -inf if target.infinite else target.least
-        found = np.where(outside, np.where(found > target.most, most, least), found)
-    return found.astype(dtype)
+        rounded = np.where(outside, np.where(rounded > target.most, most, least), rounded)
+    return rounded.astype(dtype)
 
 
 def _rounded(values: np.ndarray, target: Floats, rounding: Rounding) -> np.ndarray:
@@ -248,9 +248,11 @@ def _rounded(values: np.ndarray, target: Floats, rounding: Rounding) -> np.ndarr
         up = (rest > half) | ((rest == half) & (shift > 0) & (kept & one).astype(bool))
     else:
         up = np.zeros(values.shape, bool)
-    found: np.ndarray = np.ldexp((kept + up).astype("f8"), np.maximum(quantum, scale).astype("i4"))
-    np.negative(found, where=negative, out=found)
-    return found
+    rounded: np.ndarray = np.ldexp(
+        (kept + up).astype("f8"), np.maximum(quantum, scale).astype("i4")
+    )
+    np.negative(rounded, where=negative, out=rounded)
+    return rounded
 
 
 def _parts(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -272,5 +274,5 @@ def bit_length(values: np.ndarray) -> np.ndarray:
     # In halves, because float64 would round up what has more than 53 bits.
     high, low = values >> np.uint64(32), values & np.uint64(2**32 - 1)
     upper, lower = (np.frexp(half.astype("f8"))[1].astype("i8") for half in (high, low))
-    found: np.ndarray = np.where(high > 0, upper + 32, lower)
-    return found
+    lengths: np.ndarray = np.where(high > 0, upper + 32, lower)
+    return lengths

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, check_dimensions, configuration
+from zarrdask.codecs.base import ChunkSpec, Json, Kind, check_dimensions, parse_configuration
 from zarrdask.errors import MetadataError
 
 Shape = tuple[int, ...]
@@ -48,8 +48,8 @@ class ReshapeCodec:
         return [list(item) if isinstance(item, tuple) else item for item in self.shape]
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        shape = configuration(found, cls.name, {"shape": ...})["shape"]
+    def from_configuration(cls, configuration: Any) -> Self:
+        shape = parse_configuration(configuration, cls.name, {"shape": ...})["shape"]
         if not isinstance(shape, list | tuple):
             raise MetadataError(
                 "not a shape", key="reshape.shape", found=shape, expected="a list such as [-1]"

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zarrdask.codecs.array_to_array.cast import cast
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, configuration
+from zarrdask.codecs.base import ChunkSpec, Json, Kind, parse_configuration
 from zarrdask.codecs.numeric import check_number, parse_scalar
 from zarrdask.dtypes.ml import kind_of, limits, name_of
 from zarrdask.errors import CodecError, MetadataError
@@ -38,8 +38,8 @@ class ScaleOffsetCodec:
                 )
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        return cls(**configuration(found, cls.name, {"offset": None, "scale": None}))
+    def from_configuration(cls, configuration: Any) -> Self:
+        return cls(**parse_configuration(configuration, cls.name, {"offset": None, "scale": None}))
 
     def to_json(self) -> Json:
         given = {"offset": self.offset, "scale": self.scale}

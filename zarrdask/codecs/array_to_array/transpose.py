@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, configuration
+from zarrdask.codecs.base import ChunkSpec, Json, Kind, parse_configuration
 from zarrdask.errors import MetadataError
 
 
@@ -25,8 +25,8 @@ class TransposeCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_ARRAY
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        order = configuration(found, cls.name, {"order": ...})["order"]
+    def from_configuration(cls, configuration: Any) -> Self:
+        order = parse_configuration(configuration, cls.name, {"order": ...})["order"]
         if not isinstance(order, list | tuple) or sorted(map(repr, order)) != sorted(
             map(repr, range(len(order)))
         ):

@@ -17,8 +17,8 @@ from zarrdask.codecs.base import (
     Json,
     Kind,
     Serializer,
-    configuration,
     one_of,
+    parse_configuration,
 )
 from zarrdask.dtypes.ml import BITS, kind_of, name_of
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
@@ -48,8 +48,8 @@ class BytesCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        members = configuration(found, cls.name, {"endian": None})
+    def from_configuration(cls, configuration: Any) -> Self:
+        members = parse_configuration(configuration, cls.name, {"endian": None})
         return cls(one_of(members["endian"], "bytes.endian", (None, "little", "big")))
 
     def to_json(self) -> Json:
@@ -213,10 +213,10 @@ def _room(size: int) -> np.ndarray:
     """Return memory of this thread: a chunk's worth that is used again stays in the cache."""
     if size > _KEPT:
         return np.empty(size, np.uint8)
-    found: np.ndarray | None = getattr(_LOCAL, "room", None)
-    if found is None or len(found) < size:
-        found = _LOCAL.room = np.empty(size, np.uint8)
-    return found[:size]
+    memory: np.ndarray | None = getattr(_LOCAL, "room", None)
+    if memory is None or len(memory) < size:
+        memory = _LOCAL.room = np.empty(size, np.uint8)
+    return memory[:size]
 
 
 def has_byte_order(dtype: np.dtype[Any]) -> bool:

@@ -17,7 +17,7 @@ from zarrdask.codecs.base import (
     Json,
     Kind,
     complete,
-    configuration,
+    parse_configuration,
 )
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.registry import parse_codecs
@@ -50,8 +50,10 @@ class N5DefaultCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        return cls(parse_codecs(configuration(found, cls.name, {"codecs": ...})["codecs"]))
+    def from_configuration(cls, configuration: Any) -> Self:
+        return cls(
+            parse_codecs(parse_configuration(configuration, cls.name, {"codecs": ...})["codecs"])
+        )
 
     def to_json(self) -> Json:
         codecs = [codec.to_json() for codec in self.codecs]

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, configuration, integer, one_of
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, integer, one_of, parse_configuration
 from zarrdask.codecs.numeric import part_of
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.ml import BITS, kind_of, name_of
@@ -47,9 +47,9 @@ class PackbitsCodec:
                 integer(getattr(self, member), f"packbits.{member}", 0, 127)
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        known = {"padding_encoding": "none", "first_bit": None, "last_bit": None}
-        return cls(**configuration(_renamed(found or {}), cls.name, known))
+    def from_configuration(cls, configuration: Any) -> Self:
+        defaults = {"padding_encoding": "none", "first_bit": None, "last_bit": None}
+        return cls(**parse_configuration(_renamed(configuration or {}), cls.name, defaults))
 
     def to_json(self) -> Json:
         members: Json = {"padding_encoding": self.padding_encoding}
@@ -75,17 +75,21 @@ class PackbitsCodec:
         return PackedBits(self.padding_encoding, spec, first, last)
 
 
-def _renamed(found: Json) -> Json:
+def _renamed(configuration: Json) -> Json:
     """Return the configuration with the names of the specification instead of the schema's."""
-    members = {_OTHERS.get(member, member): value for member, value in found.items()}
+    members = {_OTHERS.get(member, member): value for member, value in configuration.items()}
     padding = members.get("padding_encoding")
     if isinstance(padding, str) and padding in _OTHER_PADDINGS:
         members["padding_encoding"] = _OTHER_PADDINGS[padding]
-    if len(members) != len(found):
-        raise MetadataError("a member under two names", key="packbits", found=dict(found))
-    if members != found:
+    if len(members) != len(configuration):
+        raise MetadataError("a member under two names", key="packbits", found=dict(configuration))
+    if members != configuration:
         report_deviation(
-            "X-C8", "names of the schema only", key="packbits", found=dict(found), expected=members
+            "X-C8",
+            "names of the schema only",
+            key="packbits",
+            found=dict(configuration),
+            expected=members,
         )
     return members
 
@@ -130,9 +134,9 @@ class PackedBits:
         part = part_of(self.spec.dtype)
         size, width = self.last - self.first + 1, part.itemsize * 8
         count = prod(self.spec.shape) * (self.spec.dtype.itemsize // part.itemsize)
-        found = np.unpackbits(packed, count=count * size, bitorder="little")
+        flat_bits = np.unpackbits(packed, count=count * size, bitorder="little")
         bits = np.zeros((count, width), np.uint8)
-        bits[:, self.first : self.last + 1] = found.reshape(count, size)
+        bits[:, self.first : self.last + 1] = flat_bits.reshape(count, size)
         if kind_of(part) in "imM":
             bits[:, self.last + 1 : _width(part)] = bits[:, self.last : self.last + 1]
         rows = np.packbits(bits, axis=1, bitorder="little")
@@ -140,18 +144,18 @@ class PackedBits:
         return little.reshape(self.spec.shape)
 
     def _payload(self, data: Buffer) -> np.ndarray:
-        found = np.frombuffer(data, np.uint8)
-        if len(found) != self.encoded_size:
+        stored = np.frombuffer(data, np.uint8)
+        if len(stored) != self.encoded_size:
             raise CodecError(
                 "the chunk has the wrong size",
                 key=_KEY,
-                found=f"{len(found)} bytes",
+                found=f"{len(stored)} bytes",
                 expected=f"{self.encoded_size} bytes",
             )
         if self.padding == "none":
-            return found
+            return stored
         first = self.padding == "first_byte"
-        count, packed = (found[0], found[1:]) if first else (found[-1], found[:-1])
+        count, packed = (stored[0], stored[1:]) if first else (stored[-1], stored[:-1])
         if count != self.unused:
             raise CodecError(
                 "another number of padding bits", key=_KEY, found=int(count), expected=self.unused

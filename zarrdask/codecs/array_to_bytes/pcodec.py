@@ -13,9 +13,9 @@ from zarrdask.codecs.base import (
     ChunkSpec,
     Json,
     Kind,
-    configuration,
     integer,
     one_of,
+    parse_configuration,
 )
 from zarrdask.codecs.numeric import native
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
@@ -68,8 +68,8 @@ class PcodecCodec:
             raise MetadataError("missing", key="pcodec.delta_encoding_order", expected="0 to 7")
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        known = {
+    def from_configuration(cls, configuration: Any) -> Self:
+        defaults = {
             "level": 8,
             "mode_spec": "auto",
             "delta_spec": "auto",
@@ -77,7 +77,7 @@ class PcodecCodec:
             "delta_encoding_order": None,
             "equal_pages_up_to": 262144,
         }
-        return cls(**configuration(found, cls.name, known))
+        return cls(**parse_configuration(configuration, cls.name, defaults))
 
     def to_json(self) -> Json:
         members: Json = {
@@ -157,9 +157,9 @@ class Numbers:
 
     def decode(self, data: Buffer) -> np.ndarray:
         count = prod(self.spec.shape)
-        found = np.empty(count, self.spec.dtype.newbyteorder("="))
+        values = np.empty(count, self.spec.dtype.newbyteorder("="))
         try:
-            progress = _load(_STANDALONE).simple_decompress_into(bytes(data), found)
+            progress = _load(_STANDALONE).simple_decompress_into(bytes(data), values)
         except (RuntimeError, ValueError, TypeError) as error:
             raise CodecError(f"can't decode: {error}", key=_KEY) from error
         if not progress.finished or progress.n_processed != count:
@@ -169,4 +169,4 @@ class Numbers:
                 found=progress.n_processed if progress.finished else "more",
                 expected=str(count),
             )
-        return found.reshape(self.spec.shape)
+        return values.reshape(self.spec.shape)

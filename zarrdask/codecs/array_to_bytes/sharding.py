@@ -14,8 +14,8 @@ from zarrdask.codecs.base import (
     Json,
     Kind,
     complete,
-    configuration,
     one_of,
+    parse_configuration,
 )
 from zarrdask.codecs.byte_source import HeldValue, PartOfValue, Value, exact
 from zarrdask.codecs.bytes_to_bytes.crc32c import Crc32cCodec
@@ -57,9 +57,9 @@ class ShardingCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        known = {"chunk_shape": ..., "codecs": ..., "index_codecs": ..., "index_location": "end"}
-        old = isinstance(found, Mapping) and "index_codecs" not in found
+    def from_configuration(cls, configuration: Any) -> Self:
+        defaults = {"chunk_shape": ..., "codecs": ..., "index_codecs": ..., "index_location": "end"}
+        old = isinstance(configuration, Mapping) and "index_codecs" not in configuration
         if old:
             report_deviation(
                 "S-27",
@@ -67,8 +67,8 @@ class ShardingCodec:
                 key="sharding_indexed.index_codecs",
                 expected="a list of codecs",
             )
-            known |= {"codecs": [], "index_codecs": None}
-        members = configuration(found, cls.name, known)
+            defaults |= {"codecs": [], "index_codecs": None}
+        members = parse_configuration(configuration, cls.name, defaults)
         shape = members["chunk_shape"]
         if not isinstance(shape, list) or any(type(n) is not int or n < 1 for n in shape):
             raise MetadataError(

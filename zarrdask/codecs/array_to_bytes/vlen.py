@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zarrdask.codecs.base import Buffer, ChunkSpec, Json, configuration
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, parse_configuration
 from zarrdask.codecs.numcodecs.adapter import ObjectCodec, Objects, python_objects
 from zarrdask.errors import CodecError, MetadataError, quoted
 
@@ -25,8 +25,8 @@ class VlenUtf8Codec(ObjectCodec):
     item: ClassVar[type] = str
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        configuration(found, cls.name, {})
+    def from_configuration(cls, configuration: Any) -> Self:
+        parse_configuration(configuration, cls.name, {})
         return cls()
 
     def to_json(self) -> Json:

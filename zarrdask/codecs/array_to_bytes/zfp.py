@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zarrdask.codecs.array_to_bytes import zfp_header as stream
-from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, configuration, integer, one_of
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, integer, one_of, parse_configuration
 from zarrdask.codecs.numeric import native
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.ml import name_of
@@ -49,9 +49,11 @@ class ZfpCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        mode = one_of((found or {}).get("mode"), "zfp.mode", tuple(_MODES))
-        members = configuration(found, cls.name, dict.fromkeys(("mode", *_MODES[mode]), ...))
+    def from_configuration(cls, configuration: Any) -> Self:
+        mode = one_of((configuration or {}).get("mode"), "zfp.mode", tuple(_MODES))
+        members = parse_configuration(
+            configuration, cls.name, dict.fromkeys(("mode", *_MODES[mode]), ...)
+        )
         for member in _MODES[mode]:
             _check(members[member], member)
         return cls(mode, tuple((member, members[member]) for member in _MODES[mode]))
@@ -130,8 +132,8 @@ class ZfpStream:
             )
         values = stream.promote(chunk, self.stored).reshape(self.shape)
         options = {"write_header": False, **options}
-        found: bytes = _call("zfp", "encode", "compress_numpy", values, **options)
-        return found
+        encoded: bytes = _call("zfp", "encode", "compress_numpy", values, **options)
+        return encoded
 
     def decode(self, data: Buffer) -> np.ndarray:
         rest = stream.padded(data, self.most, self.shape)
@@ -140,16 +142,16 @@ class ZfpStream:
             zfpy = stream.load("zfp")
             kind = zfpy.dtype_to_ztype(self.stored)
             options = dict(self.codec.options)
-            found = _call("zfp", "decode", "_decompress", rest, kind, self.shape, **options)
+            values = _call("zfp", "decode", "_decompress", rest, kind, self.shape, **options)
         else:
             whole = stream.with_header(rest, self.shape, self.stored, rules)
-            found = _call("zfp", "decode", "decompress_numpy", whole)
-        return stream.demote(found, self.spec.dtype).reshape(self.spec.shape)
+            values = _call("zfp", "decode", "decompress_numpy", whole)
+        return stream.demote(values, self.spec.dtype).reshape(self.spec.shape)
 
 
-def _call(codec: str, verb: str, function: str, *given: Any, **options: Any) -> Any:
+def _call(codec: str, verb: str, function: str, *arguments: Any, **options: Any) -> Any:
     try:
-        return getattr(stream.load(codec), function)(*given, **options)
+        return getattr(stream.load(codec), function)(*arguments, **options)
     except (RuntimeError, ValueError, TypeError, MemoryError) as error:
         raise CodecError(f"can't {verb}: {error}", key=f"codec {codec}") from error
 
@@ -170,9 +172,9 @@ class ZfpyCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        known = {"mode": 4, **dict.fromkeys(_NUMBERS.values(), -1), "compression_kwargs": None}
-        members = configuration(found, cls.name, known)
+    def from_configuration(cls, configuration: Any) -> Self:
+        defaults = {"mode": 4, **dict.fromkeys(_NUMBERS.values(), -1), "compression_kwargs": None}
+        members = parse_configuration(configuration, cls.name, defaults)
         one_of(members["mode"], f"{cls.name}.mode", tuple(_NUMBERS))
         member = _NUMBERS[members["mode"]]
         if members[member] != -1:
@@ -217,8 +219,8 @@ class ZfpyStream:
     def encode(self, chunk: np.ndarray) -> Buffer:
         values = native(chunk).reshape(self.shape)
         options = {"write_header": True, **self.options}
-        found: bytes = _call("zfpy", "encode", "compress_numpy", values, **options)
-        return found
+        encoded: bytes = _call("zfpy", "encode", "compress_numpy", values, **options)
+        return encoded
 
     def decode(self, data: Buffer) -> np.ndarray:
         shape, kind = stream.read_header(data)
@@ -230,5 +232,5 @@ class ZfpyStream:
                 expected=f"{self.shape} of {self.spec.dtype}",
             )
         rest = stream.padded(data, self.most, shape)
-        found: np.ndarray = _call("zfpy", "decode", "decompress_numpy", rest)
-        return found.reshape(self.spec.shape)
+        values: np.ndarray = _call("zfpy", "decode", "decompress_numpy", rest)
+        return values.reshape(self.spec.shape)

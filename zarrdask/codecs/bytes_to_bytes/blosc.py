@@ -6,7 +6,7 @@ from importlib import import_module
 from struct import Struct, pack, unpack_from
 from typing import Any, ClassVar, Self
 
-from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, configuration, integer, one_of
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, integer, one_of, parse_configuration
 from zarrdask.codecs.bytes_to_bytes.blosc_snappy import decode_frame
 from zarrdask.errors import CodecError, MetadataError, TruncatedError
 
@@ -61,15 +61,15 @@ class BloscCodec:
             integer(self.typesize, "blosc.typesize", 1, 2**31 - 1)
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        known = {
+    def from_configuration(cls, configuration: Any) -> Self:
+        defaults = {
             "cname": "lz4",
             "clevel": 5,
             "shuffle": "shuffle",
             "blocksize": 0,
             "typesize": None,
         }
-        members = configuration(found, cls.name, known)
+        members = parse_configuration(configuration, cls.name, defaults)
         shuffle = members["shuffle"]
         if shuffle not in _NAMES:
             raise MetadataError(
@@ -78,7 +78,12 @@ class BloscCodec:
                 found=shuffle,
                 expected=", ".join(_NAMES),
             )
-        if members["typesize"] is None and found and "shuffle" in found and shuffle != "noshuffle":
+        if (
+            members["typesize"] is None
+            and configuration
+            and "shuffle" in configuration
+            and shuffle != "noshuffle"
+        ):
             raise MetadataError("typesize is required with a shuffle", key="blosc.typesize")
         members["shuffle"] = _NAMES.index(shuffle)
         return cls(**members)
@@ -181,18 +186,18 @@ class BloscCodec:
             return 0, self.decode(data, whole)
         # A frame of its own, with just these blocks.
         shift = _HEADER.size + 4 * (last + 1 - first) - begin
-        held = min((last + 1) * block, size) - first * block
-        if held < block:
+        size_here = min((last + 1) * block, size) - first * block
+        if size_here < block:
             # The last block, which is shorter and never split, as the only one.
             kind[2] |= _WHOLE
         frame = b"".join(
             (
-                _HEADER.pack(*kind, held, min(block, held), end + shift),
+                _HEADER.pack(*kind, size_here, min(block, size_here), end + shift),
                 pack(f"<{last + 1 - first}i", *(s + shift for s in starts[first : last + 1])),
                 memoryview(data)[begin:end],
             )
         )
-        return first * block, self.decode(frame, held)
+        return first * block, self.decode(frame, size_here)
 
     def encoded_size(self, size: int) -> int | None:
         return None

@@ -130,15 +130,15 @@ def _block(data: memoryview, blocks: _Blocks, size: int, decompress: Decompress)
     wide = blocks.typesize
     split = wide <= _WIDEST and blocks.size // wide >= _FEWEST and size == blocks.size
     count = wide if split and not blocks.flags & _WHOLE else 1
-    found = b"".join(_streams(data, count, size // count, decompress))
-    elements = np.frombuffer(found, np.uint8, size // wide * wide)
+    shuffled = b"".join(_streams(data, count, size // count, decompress))
+    elements = np.frombuffer(shuffled, np.uint8, size // wide * wide)
     if blocks.flags & _BYTES and wide > 1:
-        return elements.reshape(wide, -1).T.tobytes() + found[len(elements) :]
+        return elements.reshape(wide, -1).T.tobytes() + shuffled[len(elements) :]
     if blocks.flags & _BITS and len(elements) and not size // wide % 8:
         bits = np.unpackbits(elements.reshape(wide * 8, -1), axis=1, bitorder="little")
         whole = np.packbits(bits.T, axis=1, bitorder="little").tobytes()
-        return whole + found[len(elements) :]
-    return found
+        return whole + shuffled[len(elements) :]
+    return shuffled
 
 
 def _streams(data: memoryview, count: int, size: int, decompress: Decompress) -> Iterator[Buffer]:

@@ -14,8 +14,8 @@ from zarrdask.codecs.base import (
     Json,
     Kind,
     complete,
-    configuration,
     integer,
+    parse_configuration,
 )
 from zarrdask.codecs.registry import parse_codecs
 from zarrdask.errors import CodecError, MetadataError
@@ -63,8 +63,8 @@ class ConditionalCodec:
                 )
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        members = configuration(found, cls.name, {"codecs": ..., "header_bits": None})
+    def from_configuration(cls, configuration: Any) -> Self:
+        members = parse_configuration(configuration, cls.name, {"codecs": ..., "header_bits": None})
         return cls(parse_codecs(members["codecs"]), members["header_bits"])
 
     def to_json(self) -> Json:
@@ -113,17 +113,17 @@ class ConditionalCodec:
                 size = codec.encoded_size(limit)
                 limit = limit * getattr(codec, "growth", 2) + SLACK if size is None else size
                 limit = min(limit, MOST)
-        found: Buffer = view[self._size :]
+        decoded: Buffer = view[self._size :]
         for codec, most in reversed(steps):
-            found = codec.decode(found, most)
-        if not steps and len(found) > limit:
+            decoded = codec.decode(decoded, most)
+        if not steps and len(decoded) > limit:
             raise CodecError(
                 "the value holds too many bytes",
                 key=_KEY,
-                found=len(found),
+                found=len(decoded),
                 expected=f"at most {limit}",
             )
-        return found
+        return decoded
 
     def encoded_size(self, size: int) -> int | None:
         total: int | None = size

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 import google_crc32c
 
-from zarrdask.codecs.base import Buffer, Json, Kind, configuration
+from zarrdask.codecs.base import Buffer, Json, Kind, parse_configuration
 from zarrdask.errors import ChecksumError
 
 _SIZE = 4
@@ -19,8 +19,8 @@ class Crc32cCodec:
     kind: ClassVar[Kind] = Kind.BYTES_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        configuration(found, cls.name, {})
+    def from_configuration(cls, configuration: Any) -> Self:
+        parse_configuration(configuration, cls.name, {})
         return cls()
 
     def to_json(self) -> Json:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
-from zarrdask.codecs.base import Buffer, Json, Kind, configuration, integer
+from zarrdask.codecs.base import Buffer, Json, Kind, integer, parse_configuration
 from zarrdask.errors import CodecError, TruncatedError
 
 try:
@@ -40,8 +40,8 @@ class GzipCodec:
         integer(self.level, f"{self.name}.level", -1, 9)
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        level = configuration(found, cls.name, {"level": 5})["level"]
+    def from_configuration(cls, configuration: Any) -> Self:
+        level = parse_configuration(configuration, cls.name, {"level": 5})["level"]
         return cls(integer(level, f"{cls.name}.level", 0, 9))
 
     def to_json(self) -> Json:

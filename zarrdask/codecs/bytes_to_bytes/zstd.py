@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from zarrdask.codecs.base import Buffer, Json, Kind, configuration, integer, one_of
+from zarrdask.codecs.base import Buffer, Json, Kind, integer, one_of, parse_configuration
 from zarrdask.errors import CodecError, TruncatedError
 
 _MAGIC = 0xFD2FB528
@@ -46,8 +46,8 @@ class ZstdCodec:
         one_of(self.checksum, "zstd.checksum", (False, True))
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        return cls(**configuration(found, cls.name, {"level": 0, "checksum": False}))
+    def from_configuration(cls, configuration: Any) -> Self:
+        return cls(**parse_configuration(configuration, cls.name, {"level": 0, "checksum": False}))
 
     def to_json(self) -> Json:
         members: Json = {"level": self.level}
@@ -60,12 +60,12 @@ class ZstdCodec:
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         try:
-            found = list(frames(data))
-            if len(found) == 1:
-                return _decode_frame(data, found[0], limit, out)
+            all_frames = list(frames(data))
+            if len(all_frames) == 1:
+                return _decode_frame(data, all_frames[0], limit, out)
             view = memoryview(data)
             whole = bytearray()
-            for frame in found:
+            for frame in all_frames:
                 part = view[frame.start : frame.stop]
                 whole += _decode_frame(part, frame, limit - len(whole), None)
         except (RuntimeError, ValueError) as error:
@@ -166,21 +166,21 @@ def _decode_frame(data: Buffer, frame: Frame, limit: int, out: Any) -> Buffer:
     # try whether it is just what may come, if its blocks can hold as much: of many small frames
     # each would ask for that memory otherwise.
     if limit <= min(_ROOM, frame.most):
-        room = np.empty(limit, np.uint8)
+        target = np.empty(limit, np.uint8)
         with suppress(RuntimeError):
-            _library().decompress(data, room)
-            return room.data
+            _library().decompress(data, target)
+            return target.data
     if frame.most > max(4 * limit, _FREE):
         raise _too_long(frame.most, limit)
-    found: bytes = _library().decompress(data)
-    if len(found) > limit:
-        raise _too_long(len(found), limit)
-    return found
+    decoded: bytes = _library().decompress(data)
+    if len(decoded) > limit:
+        raise _too_long(len(decoded), limit)
+    return decoded
 
 
-def _too_long(found: int, limit: int) -> CodecError:
+def _too_long(size: int, limit: int) -> CodecError:
     return CodecError(
-        "the frame holds too many bytes", key="codec zstd", found=found, expected=f"at most {limit}"
+        "the frame holds too many bytes", key="codec zstd", found=size, expected=f"at most {limit}"
     )
 
 
