@@ -1,4 +1,4 @@
-"""Numbers from one data type to another, exactly: what `cast_value` does to a chunk (C-57)."""
+"""Convert numbers to another data type with exact rounding, for the codec `cast_value` (C-57)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,18 +27,18 @@ OutOfRange = Literal["clamp", "wrap"] | None
 
 @dataclass(frozen=True)
 class Floats:
-    """What a type of floating-point numbers can hold.
+    """The properties of a floating-point type.
 
     Attributes
     ----------
     digits : int
-        Of the significand, in bits.
+        The number of bits of the significand.
     quantum : int
-        All its numbers are multiples of 2 to the power of this.
+        All numbers of the type are multiples of 2 to the power of this.
     least, most : float
-        The finite range.
+        The lowest and the highest finite number.
     infinite, nan : bool
-        Whether it has infinities, and NaN.
+        Whether the type has infinities, and NaN.
     """
 
     digits: int
@@ -51,7 +51,7 @@ class Floats:
 
 @lru_cache
 def floats(dtype: np.dtype[Any]) -> Floats:
-    """Return what a floating-point dtype can hold."""
+    """Return the properties of a floating-point dtype."""
     info = (import_module("ml_dtypes") if name_of(dtype) else np).finfo(dtype)
     special = np.array([np.inf, np.nan]).astype(dtype).astype("f8")
     return Floats(
@@ -64,33 +64,34 @@ def floats(dtype: np.dtype[Any]) -> Floats:
     )
 
 
-# What a signalling NaN and infinity make NumPy say is not news here; the checks are ours.
+# NumPy would warn of signalling NaNs and of infinities, which this module checks itself.
 @np.errstate(invalid="ignore", over="ignore", under="ignore")
 def cast(
     values: np.ndarray, dtype: np.dtype[Any], rounding: Rounding, out_of_range: OutOfRange
 ) -> np.ndarray:
-    """Return the same numbers as another data type.
+    """Convert numbers to another data type.
 
-    Each is rounded first, as if the range had no end, and only then brought into the range.
+    Each number is first rounded, as if the range of the type had no end, and then brought into the
+    range.
 
     Parameters
     ----------
     values : ndarray
-        Of integers or floats.
+        Integers or floats.
     dtype : numpy.dtype
         An integer or floating-point type.
     rounding : str
-        Where numbers go that the type has not.
+        How numbers are rounded that the type can't represent.
     out_of_range : {"clamp", "wrap"} or None
-        What becomes of numbers beyond its range: its nearest, which is infinity if it has that;
-        or the number modulo 2**bits, for integers only. None makes them an error.
+        How numbers outside the range of the type are converted: to the nearest number of the type,
+        or to infinity if it has one; or modulo 2**bits, for integers only. None makes them errors.
 
     Raises
     ------
     CodecError
-        If a number is out of range, or NaN where the type has none.
+        If a number is out of range, or is NaN and the type has no NaN.
     """
-    # Arrays without axes would become scalars on the way.
+    # NumPy would convert arrays without axes to scalars.
     wide = _wide(values).reshape(-1)
     if kind_of(dtype) == "f":
         result = _to_floats(wide, dtype, rounding, out_of_range)
@@ -102,7 +103,7 @@ def cast(
 
 
 def _wide(values: np.ndarray) -> np.ndarray:
-    """Return the numbers, exactly, as a type in native order that NumPy computes with."""
+    """Return the same numbers in a type of native byte order that NumPy can compute with."""
     kind = kind_of(values.dtype)
     if kind == "f" and (values.dtype.itemsize < 4 or name_of(values.dtype)):
         return values.astype("f4")
@@ -148,7 +149,8 @@ def _to_integers(
         raise CodecError(f"{name_of(dtype) or dtype} has no NaN", key="codec cast_value")
     rounded = _WHOLE[rounding](values)
     low, high = limits(dtype)
-    # Powers of two, which all floats that come here have, unlike the greatest integer.
+    # These bounds are powers of two, which all floating-point types have, unlike the highest
+    # integer.
     below, above = rounded < float(low), rounded >= float(high + 1)
     outside = below | above
     if not outside.any():
@@ -184,7 +186,7 @@ def _between_integers(
 
 
 def _integers(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """Return whole numbers within the range of a type as that type."""
+    """Return integers within the range of a type as that type."""
     if name_of(dtype):
         values = values.astype("i1" if kind_of(dtype) == "i" else "u1")
     return values.astype(dtype)
@@ -229,10 +231,10 @@ def _to_floats(
 
 
 def _rounded(values: np.ndarray, target: Floats, rounding: Rounding) -> np.ndarray:
-    """Return finite numbers as float64, rounded to the digits of a type but not to its range."""
+    """Return finite numbers as float64, rounded to the digits, but not the range, of a type."""
     size, scale, length = _parts(values)
     quantum = np.maximum(scale + length - target.digits, target.quantum)
-    # Beyond 63 everything is less than half of the quantum, as it is at 63.
+    # With a shift of 63, each number is less than half of the quantum, as with a larger shift.
     shift = np.clip(quantum - scale, 0, 63).astype("u8")
     one = np.uint64(1)
     kept, rest = size >> shift, size & ((one << shift) - one)
@@ -256,7 +258,7 @@ def _rounded(values: np.ndarray, target: Floats, rounding: Rounding) -> np.ndarr
 
 
 def _parts(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return each number as size * 2**scale without its sign, and the bits that its size takes."""
+    """Return the size and scale of each absolute value, size * 2**scale, and the bits of size."""
     if values.dtype.kind == "f":
         fraction, exponent = np.frexp(np.abs(values.astype("f8")))
         return np.ldexp(fraction, 53).astype("u8"), exponent - 53, np.full(values.shape, 53)
@@ -266,12 +268,12 @@ def _parts(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def bit_length(values: np.ndarray) -> np.ndarray:
-    """Return how many bits each uint64 takes.
+    """Return the number of bits of each uint64, without leading zeros.
 
     >>> bit_length(np.array([0, 1, 255, 2**64 - 1], "u8")).tolist()
     [0, 1, 8, 64]
     """
-    # In halves, because float64 would round up what has more than 53 bits.
+    # In halves, because float64 would round numbers of more than 53 bits.
     high, low = values >> np.uint64(32), values & np.uint64(2**32 - 1)
     upper, lower = (np.frexp(half.astype("f8"))[1].astype("i8") for half in (high, low))
     lengths: np.ndarray = np.where(high > 0, upper + 32, lower)

@@ -1,4 +1,4 @@
-"""``cast_value``: the same numbers as another data type (C-57, C-58)."""
+"""``cast_value``: convert numbers to another data type (C-57, C-58)."""
 
 from dataclasses import dataclass
 from math import isnan
@@ -14,7 +14,7 @@ from zarrdask.dtypes.ml import kind_of
 from zarrdask.dtypes.registry import parse_data_type
 from zarrdask.errors import CodecError, MetadataError
 
-#: JSON scalars in pairs: what is found, and what stands for it.
+#: Pairs of JSON scalars: a number, and the number that replaces it.
 Pairs = tuple[tuple[Any, Any], ...]
 
 
@@ -25,14 +25,15 @@ class CastValueCodec:
     Parameters
     ----------
     data_type : DataType
-        Of what is stored.
+        The stored data type.
     rounding : str
-        Where numbers go that it has not: "nearest-even", "nearest-away", "towards-zero",
-        "towards-positive" or "towards-negative".
+        How numbers are rounded that the data type can't represent: "nearest-even" (the default),
+        "nearest-away", "towards-zero", "towards-positive" or "towards-negative".
     out_of_range : {"clamp", "wrap"}, optional
-        What becomes of numbers beyond its range; an error if absent.
+        How numbers outside the range of the data type are converted; by default, they are errors.
     encode_map, decode_map : tuple of pairs
-        Numbers that are replaced as they are, as JSON fill values; the first pair that fits wins.
+        Numbers, as JSON fill values, and their replacements, which are used instead of a
+        conversion. The first pair that matches is used.
     """
 
     data_type: DataType
@@ -131,7 +132,7 @@ class CastValueCodec:
 
 def _bad(member: str, value: Any, expected: str) -> MetadataError:
     return MetadataError(
-        "not a permitted value", key=f"cast_value.{member}", found=value, expected=expected
+        "this value is not permitted", key=f"cast_value.{member}", found=value, expected=expected
     )
 
 

@@ -1,4 +1,4 @@
-"""``transpose``: the axes in another order (C-48)."""
+"""``transpose``: a permutation of the axes (C-48)."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -31,7 +31,7 @@ class TransposeCodec:
             map(repr, range(len(order)))
         ):
             raise MetadataError(
-                "not a permutation",
+                "the order is not a permutation of the axes",
                 key="transpose.order",
                 found=order,
                 expected="a list such as [1, 0]",
@@ -44,7 +44,7 @@ class TransposeCodec:
     def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         if len(self.order) != len(spec.shape):
             raise MetadataError(
-                "the permutation has another length than the shape",
+                "the length of the permutation is not the number of axes",
                 key="transpose.order",
                 found=list(self.order),
                 expected=f"a permutation of {len(spec.shape)} axes",

@@ -14,9 +14,9 @@ from zarrdask.errors import CodecError, MetadataError
 
 Padding = Literal["none", "first_byte", "last_byte"]
 _PADDINGS = ("none", "first_byte", "last_byte")
-#: What the members are called in the schema, and that value of the first (X-C8).
-_OTHERS = {"start_bit": "first_bit", "end_bit": "last_bit"}
-_OTHER_PADDINGS = {"start_byte": "first_byte", "end_byte": "last_byte"}
+#: Names of members, and values of ``padding_encoding``, that only the schema uses (X-C8).
+_SCHEMA_MEMBERS = {"start_bit": "first_bit", "end_bit": "last_bit"}
+_SCHEMA_PADDINGS = {"start_byte": "first_byte", "end_byte": "last_byte"}
 _KEY = "codec packbits"
 
 
@@ -27,10 +27,10 @@ class PackbitsCodec:
     Parameters
     ----------
     padding_encoding : {"none", "first_byte", "last_byte"}
-        Where the number of bits stands that were added to fill the last byte.
+        The position of the byte with the number of bits that were added to fill the last byte.
     first_bit, last_bit : int, optional
-        Which bits of each element are stored, counted from the least significant one; of both
-        parts of complex numbers. All of them, if absent.
+        The bits of each element (or of each part of a complex number) that are stored, counted
+        from the least significant bit; by default all.
     """
 
     padding_encoding: Padding = "none"
@@ -61,13 +61,18 @@ class PackbitsCodec:
     def bind(self, spec: ChunkSpec) -> "PackedBits":
         part = part_of(spec.dtype)
         if kind_of(part) not in "biufmM":
-            raise MetadataError("can't pack such elements", key=_KEY, found=str(spec.dtype))
+            raise MetadataError(
+                "this codec can't encode elements of this data type",
+                key=_KEY,
+                found=str(spec.dtype),
+                expected="booleans, integers, floats, complex numbers or times",
+            )
         width = _width(part)
         first = 0 if self.first_bit is None else self.first_bit
         last = width - 1 if self.last_bit is None else self.last_bit
         if not first <= last < width:
             raise MetadataError(
-                "not bits of an element",
+                "an element has no such bits",
                 key="packbits.last_bit",
                 found=(first, last),
                 expected=f"first_bit <= last_bit < {width} for {spec.dtype}",
@@ -76,13 +81,19 @@ class PackbitsCodec:
 
 
 def _renamed(configuration: Json) -> Json:
-    """Return the configuration with the names of the specification instead of the schema's."""
-    members = {_OTHERS.get(member, member): value for member, value in configuration.items()}
+    """Return the configuration with the names of the specification instead of the schema."""
+    members = {
+        _SCHEMA_MEMBERS.get(member, member): value for member, value in configuration.items()
+    }
     padding = members.get("padding_encoding")
-    if isinstance(padding, str) and padding in _OTHER_PADDINGS:
-        members["padding_encoding"] = _OTHER_PADDINGS[padding]
+    if isinstance(padding, str) and padding in _SCHEMA_PADDINGS:
+        members["padding_encoding"] = _SCHEMA_PADDINGS[padding]
     if len(members) != len(configuration):
-        raise MetadataError("a member under two names", key="packbits", found=dict(configuration))
+        raise MetadataError(
+            "a member of the configuration occurs under two names",
+            key="packbits",
+            found=dict(configuration),
+        )
     if members != configuration:
         report_deviation(
             "X-C8",
@@ -95,7 +106,7 @@ def _renamed(configuration: Json) -> Json:
 
 
 def _width(part: np.dtype[Any]) -> int:
-    """Return how many bits of an element mean something."""
+    """Return the number of significant bits of an element."""
     if part.kind == "b":
         return 1
     return BITS.get(name_of(part) or "", part.itemsize * 8)
@@ -158,6 +169,9 @@ class PackedBits:
         count, packed = (stored[0], stored[1:]) if first else (stored[-1], stored[:-1])
         if count != self.unused:
             raise CodecError(
-                "another number of padding bits", key=_KEY, found=int(count), expected=self.unused
+                "the number of padding bits is wrong",
+                key=_KEY,
+                found=int(count),
+                expected=self.unused,
             )
         return cast(np.ndarray, packed)

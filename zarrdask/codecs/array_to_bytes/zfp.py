@@ -14,7 +14,7 @@ from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.ml import name_of
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
 
-#: The members beside `mode`, in each of them.
+#: The members of the configuration for each mode, without `mode` itself.
 _MODES: dict[str, tuple[str, ...]] = {
     "reversible": (),
     "expert": ("minbits", "maxbits", "maxprec", "minexp"),
@@ -23,10 +23,10 @@ _MODES: dict[str, tuple[str, ...]] = {
     "fixed_precision": ("precision",),
 }
 _REALS = ("tolerance", "rate")
-#: numcodecs' numbers for the modes.
+#: The numbers of the modes in numcodecs, and their parameters.
 _NUMBERS = {2: "rate", 3: "precision", 4: "tolerance"}
 _MOST = 2**31 - 1
-#: The elements that every implementation reads; it may read narrower ones.
+#: The data types that every implementation must read; it may read narrower ones, too.
 _LISTED = frozenset({"i4", "u4", "i8", "u8", "f4", "f8"})
 
 
@@ -37,9 +37,10 @@ class ZfpCodec:
     Parameters
     ----------
     mode : {"reversible", "expert", "fixed_accuracy", "fixed_rate", "fixed_precision"}
+        The mode of compression.
     options : tuple of (str, number)
-        What the mode needs: of "expert" `minbits`, `maxbits`, `maxprec` and `minexp`; of the
-        others `tolerance`, `rate` or `precision`.
+        The parameters of the mode: `minbits`, `maxbits`, `maxprec` and `minexp` of "expert";
+        `tolerance`, `rate` or `precision` of the "fixed" modes.
     """
 
     mode: str = "reversible"
@@ -62,12 +63,12 @@ class ZfpCodec:
         return {"name": self.name, "configuration": {"mode": self.mode, **dict(self.options)}}
 
     def complete(self, spec: ChunkSpec) -> Self:
-        """Return the codec of a new array; warn of elements that other software need not read.
+        """Return the codec of a new array; warn if other software may be unable to read it.
 
         Raises
         ------
         MetadataError
-            If there are such elements, in strict mode.
+            In strict mode, if other software need not support the data type.
         """
         if spec.dtype.newbyteorder("=").str[1:] not in _LISTED:
             report_deviation(
@@ -95,7 +96,10 @@ def _check(value: Any, member: str) -> None:
         integer(value, f"zfp.{member}", -_MOST if member == "minexp" else 0, _MOST)
     elif isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
         raise MetadataError(
-            "not a permitted value", key=f"zfp.{member}", found=value, expected="a number from 0"
+            "this value is not permitted",
+            key=f"zfp.{member}",
+            found=value,
+            expected="a number that is not negative",
         )
 
 
@@ -126,7 +130,7 @@ class ZfpStream:
             options = stream.simple(rules, len(self.shape))
         if options is None:
             raise UnsupportedError(
-                "zfpy can't encode with these parameters of the mode 'expert', only decode",
+                "zfpy can decode, but not encode, with these parameters of the mode 'expert'",
                 key="codec zfp",
                 found=tuple(rules or ()),
             )
@@ -158,12 +162,12 @@ def _call(codec: str, verb: str, function: str, *arguments: Any, **options: Any)
 
 @dataclass(frozen=True)
 class ZfpyCodec:
-    """Array -> bytes, with zfp's own header, as numcodecs has it.
+    """Array -> bytes, with a header of zfp, as in numcodecs.
 
     Parameters
     ----------
     config : str
-        Its configuration, as JSON.
+        The configuration as JSON.
     """
 
     config: str = "{}"
@@ -198,7 +202,7 @@ class ZfpyStream:
         stored = stream.stored_type(spec.dtype, codec.name)
         if stored != spec.dtype.newbyteorder("="):
             raise MetadataError(
-                "this codec has four types of elements",
+                "this codec can't encode elements of this data type",
                 key=f"codec {codec.name}",
                 found=str(spec.dtype),
                 expected="int32, int64, float32 or float64",
@@ -226,7 +230,7 @@ class ZfpyStream:
         shape, kind = stream.read_header(data)
         if prod(shape) != prod(self.shape) or kind != self.spec.dtype.str[1:]:
             raise CodecError(
-                "a zfp stream of another shape or type",
+                "the shape or data type in the zfp stream is not that of the chunk",
                 key="codec zfpy",
                 found=(shape, kind),
                 expected=f"{self.shape} of {self.spec.dtype}",

@@ -34,8 +34,13 @@ class Crc32cCodec:
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         view = memoryview(data)
         if len(view) < _SIZE:
-            raise ChecksumError("too short for a checksum", key="codec crc32c", found=len(view))
-        # The library takes read-only memory only: bytes.
+            raise ChecksumError(
+                "the value is shorter than its checksum",
+                key="codec crc32c",
+                found=f"{len(view)} bytes",
+                expected=f"at least {_SIZE} bytes",
+            )
+        # The library accepts read-only memory only.
         body = bytes(view[:-_SIZE])
         stored, computed = int.from_bytes(view[-_SIZE:], "little"), google_crc32c.value(body)
         if stored != computed:
