@@ -199,7 +199,7 @@ def test_an_empty_argument_is_no_place(capsys, stored, monkeypatch, command):
     more = ["", "--overwrite"] if command in ("copy", "rechunk") else []
     done = call(capsys, command, stored / "a" if more else "", *more)
     assert (done.code, done.out) == (1, "")
-    assert "an empty text is no place" in done.err
+    assert "the path is empty" in done.err
     assert (stored / "zarr.json").exists()
 
 

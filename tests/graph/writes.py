@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 import zarrdask
-from zarrdask.runtime.locks import UnitLocks
+from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.wrapper import WrappedStore
@@ -73,5 +73,5 @@ class SlowStore(WrappedStore):
 
 def append_elsewhere(values, *place):
     """Append as another machine does: it knows nothing of the locks that are held here."""
-    with mock.patch.object(UnitLocks, "changing", return_value=nullcontext()):
+    with mock.patch.object(ChunkLocks, "hold", return_value=nullcontext()):
         zarrdask.open_array(*place, mode="r+").append(values)

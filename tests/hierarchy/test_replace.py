@@ -152,7 +152,7 @@ def test_a_swap_that_fails_leaves_the_old_one(array, monkeypatch):
         def busy(*_):
             raise OSError(16, "busy")
 
-        patch.setattr(os, "rename", busy)
+        patch.setattr(os, "replace", busy)
         with pytest.raises(StoreError, match="busy"):
             stage.finish()
     assert values(array) == list(range(8))

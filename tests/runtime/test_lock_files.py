@@ -11,7 +11,7 @@ import pytest
 
 import zarrdask
 from zarrdask.runtime.lock_files import UnsafeDirectoryError, lock_directory, open_lock_file
-from zarrdask.runtime.locks import UnitLocks
+from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.storage.local import LocalStore
 
 #: A user without rights.
@@ -91,11 +91,11 @@ def test_the_directory_of_another_user_is_refused(shared, as_another, victim, ar
 
 def test_a_lock_that_another_user_pretends_to_hold_delays_nobody(shared, as_another, array):
     uid = os.geteuid() if os.geteuid() == 0 else os.geteuid() + 1
-    locks = UnitLocks(LocalStore("/"))
-    lock = Path(locks.mark("unit").lock).name
+    locks = ChunkLocks(LocalStore("/"))
+    lock = Path(locks.version("unit").lock).name
     shutil.rmtree(shared / f"zarrdask-{os.geteuid()}")
     as_another('mkdir "$1"; touch "$1/$2"', shared / f"zarrdask-{uid}", lock)
-    assert not UnitLocks(LocalStore("/")).is_changing("unit")
+    assert not ChunkLocks(LocalStore("/")).is_held("unit")
 
 
 def test_what_is_made_is_the_users_alone(shared, array):

@@ -18,7 +18,7 @@ import pytest
 import zarrdask
 from tests.graph.writes import SlowStore
 from zarrdask.runtime import locks
-from zarrdask.runtime.locks import UnitLocks, place_of
+from zarrdask.runtime.locks import ChunkLocks, location_of
 from zarrdask.storage.fsspec import FsspecStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
@@ -70,19 +70,19 @@ def test_a_place_is_the_same_by_any_store_and_prefix(tmp_path):
         (FsspecStore.from_url(f"local://{real}"), "g/a/"),
         (DraftStore(LocalStore(real)), "g/a/"),
     ):
-        assert place_of(store, prefix) == expected
-    assert place_of(LocalStore(f"{tmp_path}/a b"), "").endswith("/a b/")
-    assert place_of(LocalStore("/"), "") == "//"
+        assert location_of(store, prefix) == expected
+    assert location_of(LocalStore(f"{tmp_path}/a b"), "").endswith("/a b/")
+    assert location_of(LocalStore("/"), "") == "//"
     memory = FsspecStore.from_url("memory://b")
-    assert place_of(memory, "a/") == "memory:///b/a/"
+    assert location_of(memory, "a/") == "memory:///b/a/"
 
 
 def test_two_stores_of_one_dict_are_one_place():
     values = {}
-    assert place_of(MemoryStore(values), "a/") == place_of(MemoryStore(values), "a/")
-    assert place_of(MemoryStore(values), "") != place_of(MemoryStore(), "")
+    assert location_of(MemoryStore(values), "a/") == location_of(MemoryStore(values), "a/")
+    assert location_of(MemoryStore(values), "") != location_of(MemoryStore(), "")
     own = MemoryStore()
-    assert place_of(own, "") == place_of(MemoryStore(own.values), "")
+    assert location_of(own, "") == location_of(MemoryStore(own.values), "")
 
 
 # ---- holding one
@@ -93,7 +93,7 @@ def test_threads_wait_for_each_other(store):
 
     def work():
         for _ in range(20):
-            with UnitLocks(store).changing("unit"):
+            with ChunkLocks(store).hold("unit"):
                 holders.append(1)
                 most.append(len(holders))
                 time.sleep(0.0005)
@@ -106,31 +106,31 @@ def test_threads_wait_for_each_other(store):
 
 
 def test_other_units_are_free(store):
-    unit_locks = UnitLocks(store)
-    with unit_locks.changing("unit"), thread(lambda: unit_locks.changing("other").__enter__()):
+    unit_locks = ChunkLocks(store)
+    with unit_locks.hold("unit"), thread(lambda: unit_locks.hold("other").__enter__()):
         pass
 
 
 def test_it_is_seen_whether_a_unit_is_being_changed(store):
-    unit_locks = UnitLocks(store)
-    assert not unit_locks.is_changing("unit")
-    with unit_locks.changing("unit"):
-        assert UnitLocks(store).is_changing("unit")
-        assert not unit_locks.is_changing("other")
-    assert not unit_locks.is_changing("unit")
+    unit_locks = ChunkLocks(store)
+    assert not unit_locks.is_held("unit")
+    with unit_locks.hold("unit"):
+        assert ChunkLocks(store).is_held("unit")
+        assert not unit_locks.is_held("other")
+    assert not unit_locks.is_held("unit")
 
 
 def test_an_error_gives_it_back(store):
     for _ in range(3):
-        with pytest.raises(KeyError), UnitLocks(store).changing("unit"):
+        with pytest.raises(KeyError), ChunkLocks(store).hold("unit"):
             raise KeyError
 
 
 def test_nothing_is_left(store, directory):
-    with UnitLocks(store).changing("unit"):
+    with ChunkLocks(store).hold("unit"):
         pass
     assert not directory.exists() or os.listdir(directory) == ["traces"]
-    assert not locks._HELD
+    assert not locks._THREAD_LOCKS
 
 
 def test_another_lock_is_held_around_it(store):
@@ -139,11 +139,11 @@ def test_another_lock_is_held_around_it(store):
     @contextmanager
     def among(name):
         order.append(("wait", name))
-        assert not UnitLocks(store).is_changing(name)
+        assert not ChunkLocks(store).is_held(name)
         yield
         order.append(("done", name))
 
-    with UnitLocks(store, among).changing("unit"):
+    with ChunkLocks(store, among).hold("unit"):
         order.append("here")
     assert order == [("wait", "unit"), "here", ("done", "unit")]
 
@@ -153,11 +153,11 @@ def test_another_lock_is_held_around_it(store):
 HOLD = """
 import sys
 import dask
-from zarrdask.runtime.locks import UnitLocks
+from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.storage.local import LocalStore
 
 dask.config.set({"zarrdask.lock-directory": sys.argv[1]})
-with UnitLocks(LocalStore("/")).changing("unit"):
+with ChunkLocks(LocalStore("/")).hold("unit"):
     print("held", flush=True)
     sys.stdin.readline()
 """
@@ -181,14 +181,14 @@ def holder(directory):
 
 
 def test_processes_wait_for_each_other(directory):
-    unit_locks, got = UnitLocks(LocalStore("/")), []
+    unit_locks, got = ChunkLocks(LocalStore("/")), []
 
     def work():
-        with unit_locks.changing("unit"):
+        with unit_locks.hold("unit"):
             got.append(time.monotonic())
 
     with holder(directory) as process, thread(work):
-        assert unit_locks.is_changing("unit")
+        assert unit_locks.is_held("unit")
         time.sleep(0.2)
         assert not got
         process.stdin.write("\n")
@@ -197,40 +197,40 @@ def test_processes_wait_for_each_other(directory):
 
 
 def test_a_process_that_is_killed_holds_nothing(directory):
-    unit_locks = UnitLocks(LocalStore("/"))
+    unit_locks = ChunkLocks(LocalStore("/"))
     with holder(directory) as process:
         process.send_signal(signal.SIGKILL)
         process.wait(PATIENCE)
-        with unit_locks.changing("unit"):
+        with unit_locks.hold("unit"):
             pass
-    assert not unit_locks.is_changing("unit")
+    assert not unit_locks.is_held("unit")
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_holds_nothing_of_its_parent(store):
-    unit_locks = UnitLocks(store)
-    with unit_locks.changing("unit"):
+    unit_locks = ChunkLocks(store)
+    with unit_locks.hold("unit"):
         child = os.fork()
         if not child:
             signal.alarm(20)
             if not store.shared:  # it has a memory of its own
-                with unit_locks.changing("unit"):
+                with unit_locks.hold("unit"):
                     os._exit(0)
             time.sleep(0.5)
             os._exit(0)
     # The child still has what was open then.
-    with unit_locks.changing("unit"):
+    with unit_locks.hold("unit"):
         pass
     assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_directory_that_was_tidied_up_is_made_again(directory):
-    unit_locks = UnitLocks(LocalStore("/"))
-    with unit_locks.changing("unit"):
+    unit_locks = ChunkLocks(LocalStore("/"))
+    with unit_locks.hold("unit"):
         for path in directory.iterdir():
             path.unlink()
         directory.rmdir()
-    with unit_locks.changing("unit"):
+    with unit_locks.hold("unit"):
         assert len(list(directory.iterdir())) == 2
         assert directory.stat().st_mode & 0o777 == 0o700
 
@@ -248,7 +248,7 @@ def test_a_directory_that_can_not_be_made_is_an_error_that_says_what_to_do(setti
 def test_by_default_a_user_has_a_directory_of_temporary_files(setting):
     setting({"zarrdask.lock-directory": None})
     expected = Path(tempfile.gettempdir()) / f"zarrdask-{os.geteuid()}"
-    with UnitLocks(LocalStore("/")).changing("unit"):
+    with ChunkLocks(LocalStore("/")).hold("unit"):
         assert list(expected.iterdir())
 
 
@@ -370,56 +370,56 @@ def test_so_it_is_if_the_part_is_done_before_the_whole_looks(store, layout):
 
 
 def test_who_changed_a_part_leaves_a_trace_for_those_who_store_the_whole(store):
-    unit_locks, others = UnitLocks(store), UnitLocks(store)
-    mark = unit_locks.mark("unit")
-    assert not unit_locks.is_disturbed(mark)
-    with others.changing("unit"):
-        assert unit_locks.is_disturbed(mark)
-        inside = unit_locks.mark("unit")
-    assert unit_locks.is_disturbed(mark)
-    assert unit_locks.is_disturbed(inside)
-    assert not unit_locks.is_disturbed(unit_locks.mark("unit"))
-    mark = unit_locks.mark("unit")
-    with pytest.raises(KeyError), others.changing("unit"):
+    unit_locks, others = ChunkLocks(store), ChunkLocks(store)
+    version = unit_locks.version("unit")
+    assert not unit_locks.is_outdated(version)
+    with others.hold("unit"):
+        assert unit_locks.is_outdated(version)
+        inside = unit_locks.version("unit")
+    assert unit_locks.is_outdated(version)
+    assert unit_locks.is_outdated(inside)
+    assert not unit_locks.is_outdated(unit_locks.version("unit"))
+    version = unit_locks.version("unit")
+    with pytest.raises(KeyError), others.hold("unit"):
         raise KeyError
-    assert unit_locks.is_disturbed(mark)
+    assert unit_locks.is_outdated(version)
 
 
 def test_a_trace_of_another_process_is_seen(directory):
-    unit_locks = UnitLocks(LocalStore("/"))
-    mark = unit_locks.mark("unit")
+    unit_locks = ChunkLocks(LocalStore("/"))
+    version = unit_locks.version("unit")
     with holder(directory) as process:
         process.communicate("\n", PATIENCE)
-    assert not unit_locks.is_changing("unit")
-    assert unit_locks.is_disturbed(mark)
+    assert not unit_locks.is_held("unit")
+    assert unit_locks.is_outdated(version)
 
 
 def test_where_no_trace_can_be_left_the_lock_stays_to_be_seen(directory, monkeypatch):
-    unit_locks = UnitLocks(LocalStore("/"))
-    mark = unit_locks.mark("unit")
+    unit_locks = ChunkLocks(LocalStore("/"))
+    version = unit_locks.version("unit")
 
     def full(*_):
         raise OSError(28, "no space left")
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "pwrite", full)
-        with UnitLocks(LocalStore("/")).changing("unit"):
+        with ChunkLocks(LocalStore("/")).hold("unit"):
             pass
-    assert unit_locks.is_disturbed(mark)
-    with unit_locks.changing("unit"):
+    assert unit_locks.is_outdated(version)
+    with unit_locks.hold("unit"):
         pass
-    assert not unit_locks.is_changing("unit")
+    assert not unit_locks.is_held("unit")
 
 
 def test_traces_that_were_tidied_up_begin_again(directory):
-    with UnitLocks(LocalStore("/")).changing("unit"):
+    with ChunkLocks(LocalStore("/")).hold("unit"):
         pass
     (directory / "traces").unlink()
-    mine, others = UnitLocks(LocalStore("/")), UnitLocks(LocalStore("/"))
-    mark = mine.mark("unit")
-    with others.changing("unit"):
+    mine, others = ChunkLocks(LocalStore("/")), ChunkLocks(LocalStore("/"))
+    version = mine.version("unit")
+    with others.hold("unit"):
         pass
-    assert mine.is_disturbed(mark)
+    assert mine.is_outdated(version)
 
 
 def test_what_is_beyond_the_array_is_kept_where_somebody_makes_it_longer(store):
@@ -448,7 +448,7 @@ def test_a_damaged_unit_is_replaced_if_all_of_it_is_written(store, layout):
 
 def test_whole_units_take_no_lock(store, monkeypatch):
     z = zarrdask.create_array(store, shape=(9, 6), dtype="i4", chunks=3)
-    monkeypatch.setattr(UnitLocks, "changing", None)
+    monkeypatch.setattr(ChunkLocks, "hold", None)
     z[...] = 1
     z[3:, :3] = 2
     with pytest.raises(TypeError):
@@ -457,9 +457,9 @@ def test_whole_units_take_no_lock(store, monkeypatch):
 
 def test_chunks_that_a_transformer_keeps_in_one_value_have_one_lock(monkeypatch):
     names = []
-    real = UnitLocks.changing
+    real = ChunkLocks.hold
     monkeypatch.setattr(
-        UnitLocks, "changing", lambda self, name: (names.append(name), real(self, name))[1]
+        ChunkLocks, "hold", lambda self, name: (names.append(name), real(self, name))[1]
     )
     transformers = [ShardingTransformer((2, 1)), ShardingTransformer((2, 3))]
     z = zarrdask.create_array(

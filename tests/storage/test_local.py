@@ -127,7 +127,7 @@ def test_a_file_that_cannot_be_opened_is_a_store_error(store, monkeypatch, read)
     def refuse(*_):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    monkeypatch.setattr(os, "open", refuse)
+    monkeypatch.setattr("zarrdask.storage.local.open_file", refuse)
     with pytest.raises(StoreError, match="Permission denied") as caught:
         read(store, "k")
     assert caught.value.key == f"{store.root}/k"
@@ -174,7 +174,9 @@ def test_erasing_the_root_prefix_empties_the_store(store):
 def test_calls_that_give_less_than_asked_for_are_repeated(store, monkeypatch):
     store.set("k", b"0123456789" * 10_000)
     whole, few = os.preadv, 1000
-    monkeypatch.setattr(os, "preadv", lambda fd, room, at: whole(fd, [room[0][:few]], at))
+    monkeypatch.setattr(
+        "zarrdask.storage.local.preadv", lambda fd, room, at: whole(fd, [room[0][:few]], at)
+    )
     assert bytes(store.get_range("k", 5, 5000)) == (b"5678901234" * 500)
     [found] = store.get_ranges("k", [(3, 4000)], Scratch())
     assert bytes(found) == b"3456789012" * 400

@@ -97,5 +97,5 @@ def test_a_memory_store_says_that_other_processes_cannot_see_it():
 def test_a_store_of_another_process_says_why_it_has_no_values(use):
     # As in a worker: the process that pickled it is not this one.
     data = pickle.dumps(MemoryStore())
-    with pytest.raises(StoreError, match="in-memory store exists in the process that made it"):
+    with pytest.raises(StoreError, match="in-memory store exists only in the process"):
         use(pickle.loads(data))

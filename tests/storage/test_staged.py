@@ -46,7 +46,7 @@ def test_there_need_be_no_other(exchange, pair, tmp_path):
 
 
 def test_linux_can_exchange_two_at_once(pair, monkeypatch, tmp_path):
-    monkeypatch.setattr(os, "rename", None)
+    monkeypatch.setattr(os, "replace", None)
     assert staged._exchanged(*pair)
     assert tree(tmp_path) == ["new", "new/c", "new/c/old", "old", "old/c", "old/c/new"]
     assert not staged._exchanged(pair[0], str(tmp_path / "nothing"))

@@ -21,7 +21,6 @@ import zarrdask
 from zarrdask.errors import MetadataError, ReadOnlyError, StoreError
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.resolve import resolve
-from zarrdask.storage.zip import source
 from zarrdask.storage.zip import store as zip_store
 from zarrdask.storage.zip.store import RemoteZipStore, ZipStore
 from zarrdask.testing import VALUES, ReadOnlyStoreContract, StoreContract
@@ -65,13 +64,6 @@ class TestZipStoreInABatch(StoreContract):
         store = ZipStore(tmp_path / "a.zip")
         with store.batch():
             yield store
-
-
-class TestZipStoreWithoutPositionedReads(StoreContract):
-    @pytest.fixture
-    def store(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(source, "_POSITIONED", False)
-        return ZipStore(tmp_path / "a.zip")
 
 
 class TestRemoteZipStore(ReadOnlyStoreContract):

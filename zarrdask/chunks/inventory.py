@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from math import prod
 
 from zarrdask.chunks.stored import StoredChunks, StoredValue
 from zarrdask.chunks.write import filled
@@ -11,7 +10,7 @@ from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.grids.base import ChunkGrid, Index, Shape, extent_at
 from zarrdask.indexing.projection import project
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.runtime.locks import UnitLocks
+from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.local import LocalStore
@@ -130,7 +129,7 @@ def trim(chunks: StoredChunks, shape: Shape) -> None:
         elif _hangs_over(grid, index, shape):
             hanging.append(index)
     chunks.units.check_erasable(outside)
-    locks = UnitLocks(chunks.store)
+    locks = ChunkLocks(chunks.store)
     batches = [outside[at : at + _BATCH] for at in range(0, len(outside), _BATCH)]
     on_each(chunks.units.erase_values, batches, None)
     on_each(lambda index: _clear_outside(chunks, locks, index, shape), hanging, None)
@@ -146,7 +145,7 @@ def _hangs_over(grid: ChunkGrid, index: Index, shape: Shape) -> bool:
     )
 
 
-def _clear_outside(chunks: StoredChunks, locks: UnitLocks, index: Index, shape: Shape) -> None:
+def _clear_outside(chunks: StoredChunks, locks: ChunkLocks, index: Index, shape: Shape) -> None:
     """Rewrite a unit that hangs over a shape, with the fill value where it does."""
     grid, pipeline = chunks.metadata.grid, chunks.metadata.pipeline_at(index)
     inside = tuple(
@@ -154,7 +153,7 @@ def _clear_outside(chunks: StoredChunks, locks: UnitLocks, index: Index, shape: 
         for length, size, at in zip(grid.shape_of(index), shape, grid.start(index), strict=True)
     )
     key = chunks.key(index)
-    with locks.changing(chunks.lock_name(index)):
+    with locks.hold(chunks.lock_name(index)):
         data = chunks.units.get(key)
         if data is None:
             return
@@ -199,5 +198,5 @@ def count_stored(chunks: StoredChunks) -> int:
         value = StoredValue(chunks.units, chunks.key(unit), Scratch())
         index = None if shard is None else shard.read_index(value)
         if index is not None:
-            total += prod(index.shape[:-1]) - int((index == 2**64 - 1).all(axis=-1).sum())
+            total += index.stored_count
     return total

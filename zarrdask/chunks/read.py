@@ -1,6 +1,5 @@
 """Read regions of a stored array."""
 
-import os
 import threading
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
@@ -21,6 +20,7 @@ from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime import buffers
 from zarrdask.runtime.threads import in_parts
 from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.system import after_fork
 
 # Small units are read by one thread at a time; see `_read_in_turns`.
 _TURN = threading.Lock()
@@ -198,4 +198,4 @@ def _after_fork() -> None:
     _TURN = threading.Lock()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+after_fork(_after_fork)

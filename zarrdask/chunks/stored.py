@@ -7,7 +7,7 @@ from operator import floordiv, mul
 
 from zarrdask.grids.base import Index, Shape
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.runtime.locks import place_of
+from zarrdask.runtime.locks import location_of
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
 
@@ -49,7 +49,7 @@ class StoredChunks:
     @cached_property
     def place(self) -> str:
         """Where the units are, whatever store and prefix they are reached by."""
-        return place_of(self.store, self.prefix)
+        return location_of(self.store, self.prefix)
 
     @cached_property
     def _together(self) -> Shape | None:

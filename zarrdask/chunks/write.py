@@ -13,7 +13,7 @@ from zarrdask.errors import CodecError, LinkError, ZarrdaskError
 from zarrdask.grids.base import ChunkGrid, Index
 from zarrdask.indexing.projection import Points, Projection, Request, numpy_index, permute, project
 from zarrdask.runtime import buffers
-from zarrdask.runtime.locks import Lock, UnitLocks
+from zarrdask.runtime.locks import ChunkLocks, Lock
 from zarrdask.runtime.threads import in_parts
 from zarrdask.storage.byte_ranges import Buffer
 
@@ -66,7 +66,7 @@ def write_region(
         If the store fails.
     """
     cuts = project(request, chunks.metadata.grid.axes)
-    locks = UnitLocks(chunks.store, among)
+    locks = ChunkLocks(chunks.store, among)
 
     def write(part: Projection) -> int:
         return _write(chunks, part, values, locks, empty=empty, beyond=beyond)
@@ -78,7 +78,7 @@ def _write(
     chunks: StoredChunks,
     cuts: Projection,
     values: np.ndarray,
-    locks: UnitLocks,
+    locks: ChunkLocks,
     *,
     empty: bool,
     beyond: Beyond,
@@ -89,22 +89,22 @@ def _write(
             data = _encode(chunks, index, inside, values[outside], empty=empty)
             _put_whole(chunks, index, data, locks)
         else:
-            with locks.changing(chunks.lock_name(index)):
+            with locks.hold(chunks.lock_name(index)):
                 data = _encode_part(chunks, index, inside, values[outside], empty=empty)
                 _put(chunks, index, data)
         stored += data is not None
     return stored
 
 
-def _put_whole(chunks: StoredChunks, index: Index, data: Buffer | None, locks: UnitLocks) -> None:
+def _put_whole(chunks: StoredChunks, index: Index, data: Buffer | None, locks: ChunkLocks) -> None:
     name = chunks.lock_name(index)
     if not chunks.is_packed:
-        mark = locks.mark(name)
+        version = locks.version(name)
         _put(chunks, index, data)
-        if not locks.is_disturbed(mark):
+        if not locks.is_outdated(version):
             return
         # What is there may come from before, and have a part that someone changed.
-    with locks.changing(name):
+    with locks.hold(name):
         _put(chunks, index, data)
 
 

@@ -1,6 +1,6 @@
-"""What codecs are called in files of 2023, and by writers that used names before they were given.
+"""Old names of codecs: in files of 2023, and by writers that used codecs before their registration.
 
-They are read under the names that they have now, and written under these only.
+Codecs are read by their old names, too, but written by their current names only.
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,14 @@ from typing import Any
 from zarrdask.compliance import report_deviation
 from zarrdask.extension import Definition
 
-#: numcodecs' codecs whose bare names stand in files of zarrs from 2024.
+#: Codecs of numcodecs that files of zarrs from 2024 name without the prefix ``numcodecs.``.
 _BARE = (
     *("adler32", "astype", "bz2", "crc32", "delta", "fixedscaleoffset", "fletcher32"),
     *("jenkins_lookup3", "lz4", "lzma", "pcodec", "quantize", "shuffle", "zfpy", "zlib"),
 )
-#: Where zarrs documented its codecs was also what it called them.
+#: zarrs named codecs by the URL of their documentation.
 _ZARRS = "https://codec.zarrs.dev/"
-#: Names, the names that are meant, and the rules that tell so.
+#: For each old name, the current name and the conformance rule.
 _NAMES: Mapping[str, tuple[str, str]] = {
     "endian": ("bytes", "X-C7"),
     **{name: (f"numcodecs.{name}", "C-67") for name in _BARE},
@@ -35,12 +35,12 @@ _NAMES: Mapping[str, tuple[str, str]] = {
 
 
 def is_alias(name: str) -> bool:
-    """Whether a codec of this name is known under another."""
+    """Whether a name is an old name of a codec."""
     return name in _NAMES
 
 
 def renamed(definition: Definition) -> Definition:
-    """Return a codec's definition under the name that it has now (conformance C-67, X-C7)."""
+    """Return the definition of a codec with its current name (conformance C-67, X-C7)."""
     name, rule = _NAMES[definition.name]
     report_deviation(
         rule, "an old name of a codec", key="codecs", found=definition.name, expected=repr(name)
@@ -49,7 +49,7 @@ def renamed(definition: Definition) -> Definition:
 
 
 def with_axes(definition: Definition, ndim: int | None) -> Definition:
-    """Return a transposition with its axes instead of "C" or "F" (conformance X-C11)."""
+    """Return the definition of a transposition with axes instead of "C" or "F" (X-C11)."""
     order = definition.configuration.get("order")
     if definition.name != "transpose" or order not in ("C", "F") or ndim is None:
         return definition
@@ -59,7 +59,7 @@ def with_axes(definition: Definition, ndim: int | None) -> Definition:
 
 
 def full_name(name: Any) -> Any:
-    """Return the name of the numcodecs codec that a user means by a bare name, else the same.
+    """Return the full name of a codec of numcodecs; any other name unchanged.
 
     >>> full_name("bz2"), full_name("zstd")
     ('numcodecs.bz2', 'zstd')

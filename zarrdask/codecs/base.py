@@ -1,4 +1,4 @@
-"""What a codec is. It sees a `ChunkSpec` and bytes; never array metadata, never a store."""
+"""The interfaces of codecs. They use a `ChunkSpec` and bytes, but no array metadata or store."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,21 +13,22 @@ from zarrdask.errors import MetadataError, UnsupportedError
 Buffer = bytes | bytearray | memoryview
 Json = dict[str, Any]
 
-#: Room that an encoder may take beyond its input: bounds what a damaged value can make us allocate.
+#: Bytes that the output of an encoder may be longer than its input. This bounds the memory that a
+#: damaged value can make a decoder allocate.
 SLACK = 2**16
-#: The most bytes of anything. With what codecs add it is still a number that libraries take.
+#: The limit of all sizes in bytes. Libraries still accept it with the bytes that codecs add.
 MOST = 2**62
-#: The bound where the metadata gives none (elements of variable length).
+#: The limit, in bytes, if the metadata sets none (elements of variable length).
 UNBOUNDED = 2**40
-#: The most codecs, filters or storage transformers in one list. Each is work for every chunk, and
-#: real arrays have a handful.
+#: The maximum number of codecs, filters or storage transformers in one list. Each takes time for
+#: every chunk, and real arrays have a handful.
 MAX_CODECS = 64
-#: The most dimensions that an array of NumPy can have.
+#: The maximum number of dimensions of an array of NumPy.
 MAX_DIMENSIONS = 64
 
 
 class Kind(Enum):
-    """What a codec turns into what when it encodes; a pipeline has them in this order."""
+    """The types of a codec's input and output when it encodes, in the order of a pipeline."""
 
     ARRAY_ARRAY = "array->array"
     ARRAY_BYTES = "array->bytes"
@@ -36,16 +37,16 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class ChunkSpec:
-    """What a codec may know of the chunk it works on.
+    """The properties of a chunk that codecs depend on.
 
     Attributes
     ----------
     shape : tuple of int
-        In elements.
+        The shape in elements.
     dtype : numpy.dtype
-        With its byte order.
+        The data type with its byte order.
     fill_value : scalar
-        Of the dtype; what absent parts hold.
+        The value of missing elements.
     """
 
     shape: tuple[int, ...]
@@ -59,49 +60,49 @@ class ChunkSpec:
 
 
 class Codec(Protocol):
-    """What all codecs have in common. They are frozen, equal by value, and pickle."""
+    """The interface of all codecs, which are frozen, equal by value, and picklable."""
 
     @property
     def name(self) -> str:
-        """What it is called in metadata."""
+        """The name in metadata."""
 
     @property
     def kind(self) -> Kind:
-        """What it turns into what."""
+        """The types of input and output."""
 
     def to_json(self) -> Json:
         """Return the codec's v3 metadata, ``{"name": ..., "configuration": ...}``."""
 
 
 class ArrayArray(Codec, Protocol):
-    """Array -> array."""
+    """The interface of array -> array codecs."""
 
     def resolve(self, spec: ChunkSpec) -> ChunkSpec:
-        """Return what this codec hands to the next one when it encodes such chunks.
+        """Return the properties of encoded chunks, for chunks with these properties.
 
         Raises
         ------
         ZarrdaskError
-            If it can't take them.
+            If the codec can't encode such chunks.
         """
 
     def encode(self, chunk: np.ndarray) -> np.ndarray:
         """Return the encoded chunk."""
 
     def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:
-        """Return the chunk that was encoded; `spec` is of the result."""
+        """Return the decoded chunk, whose properties are `spec`."""
 
 
 class ArrayBytes(Codec, Protocol):
-    """Array -> bytes."""
+    """The interface of array -> bytes codecs."""
 
     def bind(self, spec: ChunkSpec) -> "Serializer":
-        """Return what encodes and decodes such chunks.
+        """Return the object that encodes and decodes chunks with these properties.
 
         Raises
         ------
         ZarrdaskError
-            If it can't take them.
+            If the codec can't encode such chunks.
         """
 
 
@@ -111,11 +112,11 @@ class Serializer(Protocol):
     Attributes
     ----------
     encoded_size : int or None
-        How many bytes a chunk takes, or None if that depends on its values.
+        The size of an encoded chunk in bytes, or None if it depends on the values.
     most : int
-        A bound on that: what a damaged value may not exceed.
+        An upper limit of that size, which a damaged value may exceed.
     raw : numpy.dtype or None
-        The stored dtype if the bytes are just the elements in C order.
+        The stored dtype if the bytes are the elements in C order and nothing else, else None.
     """
 
     encoded_size: int | None
@@ -130,10 +131,11 @@ class Serializer(Protocol):
 
 
 class BytesBytes(Codec, Protocol):
-    """Bytes -> bytes.
+    """The interface of bytes -> bytes codecs.
 
-    A class whose output can be more than twice as long as its input says how many times as long,
-    in an attribute `growth`: it bounds what a damaged value can make us allocate.
+    If the output of a codec can be more than twice as long as its input, the class has an attribute
+    `growth` with the maximum ratio. This bounds the memory that a damaged value can make a decoder
+    allocate.
     """
 
     def encode(self, data: Buffer) -> Buffer:
@@ -145,41 +147,45 @@ class BytesBytes(Codec, Protocol):
         Parameters
         ----------
         data : bytes-like
-            What was stored.
+            The encoded bytes.
         limit : int
-            The most bytes that the result may have.
+            The maximum size of the result in bytes.
         out : ndarray of uint8, optional
-            1-d, of `limit` bytes, which is then the exact size: where the result may be put. It
-            is returned if it was used.
+            A 1-d array of `limit` bytes, which is then the exact size of the result. The codec may
+            decode into it; then it returns this array.
         """
 
     def encoded_size(self, size: int) -> int | None:
-        """Return how many bytes `size` bytes become, or None if it depends on their values."""
+        """Return the encoded size of `size` bytes, or None if it depends on their values."""
 
 
-def configuration(found: Any, name: str, known: dict[str, Any]) -> dict[str, Any]:
+def parse_configuration(configuration: Any, name: str, defaults: dict[str, Any]) -> dict[str, Any]:
     """Return a codec's configuration with defaults filled in.
 
     Parameters
     ----------
-    known : dict
-        Every permitted member and its default; a default of ``...`` makes it required.
+    configuration : mapping or None
+        The configuration in a document, if there is one.
+    name : str
+        The name of the codec, for errors.
+    defaults : dict
+        The default of every permitted member; ``...`` stands for a required member.
 
     Raises
     ------
     MetadataError
         If a member is missing or unknown (conformance C-28).
     """
-    members = {} if found is None else dict(found)
+    members = {} if configuration is None else dict(configuration)
     for key in members:
-        if key not in known:
+        if key not in defaults:
             raise MetadataError(
                 "unknown member of the configuration",
                 key=f"codec {name}",
                 found=key,
-                expected=", ".join(known) or "none",
+                expected=", ".join(defaults) or "none",
             )
-    for key, default in known.items():
+    for key, default in defaults.items():
         if key not in members:
             if default is ...:
                 raise MetadataError(
@@ -207,7 +213,7 @@ def check_count(codecs: Sequence[Any], key: str) -> None:
 
 
 def check_dimensions(count: int, key: str) -> None:
-    """Check that NumPy can have arrays of so many dimensions.
+    """Check that an array of NumPy can have a number of dimensions.
 
     Raises
     ------
@@ -229,7 +235,7 @@ def integer(value: Any, key: str, low: int, high: int) -> int:
     Raises
     ------
     MetadataError
-        If it is none, or not within `low` and `high`.
+        If the value is not an integer from `low` to `high`.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise MetadataError(
@@ -260,34 +266,34 @@ def one_of(value: Any, key: str, choices: Sequence[Any]) -> Any:
 
 
 class Configurable(Protocol):
-    """A codec class, as the registry sees it."""
+    """The interface of codec classes."""
 
     name: ClassVar[str]
     kind: ClassVar[Kind]
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        """Return the codec for a v3 configuration (None if absent)."""
+    def from_configuration(cls, configuration: Any) -> Self:
+        """Return the codec for its v3 configuration, which is None if the document has none."""
 
 
 def complete(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
-    """Return codecs with what they leave to the chunks filled in, for metadata to be written.
+    """Return codecs with the parameters filled in that depend on the chunks, to be written.
 
-    Those that leave something have a method ``complete(spec)``: of the chunks that they are
-    given, or that the array -> bytes codec before them is.
+    Codecs with such parameters have a method ``complete(spec)``, where `spec` describes their
+    input, or the input of the array -> bytes codec before them.
 
     Parameters
     ----------
     codecs : sequence of Codec
-        In any order; it is checked where they are bound.
+        The codecs. Their order is checked when they are bound.
     spec : ChunkSpec
-        What the first is given.
+        The input of the first codec.
     """
-    found: list[Codec] = []
+    completed: list[Codec] = []
     for codec in codecs:
         if hasattr(codec, "complete"):
             codec = codec.complete(spec)
-        found.append(codec)
+        completed.append(codec)
         if codec.kind is Kind.ARRAY_ARRAY:
             spec = cast(ArrayArray, codec).resolve(spec)
-    return tuple(found)
+    return tuple(completed)

@@ -1,4 +1,4 @@
-"""The byte order that a list of codecs leaves out."""
+"""The byte order of codecs that do not specify it."""
 
 from dataclasses import replace
 
@@ -9,10 +9,10 @@ from zarrdask.compliance import report_deviation
 
 
 def little_endian(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
-    """Return codecs of which ``bytes``, also within shards, has the little-endian byte order.
+    """Return codecs in which ``bytes`` without a byte order is little-endian, also within shards.
 
-    What has an order keeps it. This is how ``structured`` is to be read (conformance X-C7): its
-    only writer had none. With the order it can be written again as ``struct``, which needs one.
+    This is how the data type ``structured`` is read (conformance X-C7), whose only writer did not
+    specify a byte order. The data type ``struct``, as which it is written again, requires one.
     """
     return tuple(map(_little_endian, codecs))
 
@@ -24,7 +24,7 @@ def _little_endian(codec: Codec) -> Codec:
         return codec
     report_deviation(
         "X-C7",
-        "a byte order is missing, little is taken",
+        "a byte order is missing; little-endian is assumed",
         key="bytes.endian",
         expected="'little' or 'big'",
         warn=True,

@@ -1,4 +1,4 @@
-"""Stored values that are read in parts: what codecs are given instead of a store."""
+"""Stored values that can be read in parts: codecs use them instead of a store."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ Range = tuple[int, int]
 
 
 class Value(Protocol):
-    """A stored value that is read in parts: what the codec is given instead of a store."""
+    """A stored value that can be read in parts."""
 
     def part(self, start: int, length: int) -> Buffer | None:
-        """Return some bytes (a negative start counts from the end), or None if nothing is there."""
+        """Return part of the value, or None if it is missing; a negative start is from the end."""
 
     def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
-        """Yield the parts (start, length), given by rising start; each before the next is asked."""
+        """Yield parts (start, length), in the order of their starts; each until the next one."""
 
 
 @dataclass(frozen=True)
 class HeldValue:
-    """A value that is in memory."""
+    """A value in memory."""
 
     data: Buffer
 
@@ -37,7 +37,7 @@ class HeldValue:
 
 @dataclass(frozen=True)
 class PartOfValue:
-    """A shard within a shard."""
+    """A part of a value, such as a shard within a shard."""
 
     value: Value
     offset: int
@@ -55,17 +55,21 @@ class PartOfValue:
 def exact(
     values: Iterator[Buffer | None], ranges: Sequence[Range], names: Sequence[Any]
 ) -> Iterator[Buffer]:
-    """Yield the parts (start, length) of a value, each as long as it should be.
+    """Yield the parts of a value, checking their lengths.
 
     Parameters
     ----------
+    values : iterator of bytes-like or None
+        The parts.
+    ranges : sequence of (start, length)
+        Their ranges.
     names : sequence
-        What the chunk in each part is called in an error.
+        The names of the chunks in these parts, for errors.
 
     Raises
     ------
     TruncatedError
-        If the value ends before.
+        If the value ends before the end of a part.
     """
     for data, (start, size), name in zip(values, ranges, names, strict=True):
         if data is None or len(data) != size:

@@ -1,4 +1,4 @@
-"""The codecs that users mean: names, dicts of v2 and v3, numcodecs objects, codecs."""
+"""Convert what users pass as a codec: names, dicts of v2 and v3, numcodecs objects, codecs."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,20 +16,20 @@ from zarrdask.compliance import strictness
 _SAME = frozenset({"gzip", "vlen-bytes", "vlen-utf8", "zstd"})
 
 
-def find_codec(wanted: Any) -> Codec:
-    """Return the v3 codec that a user means.
+def find_codec(codec: Any) -> Codec:
+    """Return the v3 codec for an argument of a user.
 
     Parameters
     ----------
-    wanted : str, mapping or object
-        A name; an object of v3 (``{"name": ..., "configuration": ...}``) or a v2 one
-        (``{"id": ...}``); a numcodecs codec; or one of zarrdask's, which is returned. numcodecs'
-        become registered codecs where there are such, else ``numcodecs.*`` (conformance C-66).
+    codec : str, mapping or object
+        A name, an object of v3 (``{"name": ..., "configuration": ...}``) or v2 (``{"id": ...}``), a
+        numcodecs codec, or a codec of zarrdask, which is returned. A codec of numcodecs becomes the
+        registered codec if there is one, else ``numcodecs.*`` (conformance C-66).
 
     Raises
     ------
     MetadataError, UnsupportedError
-        If it is none that v3 knows. What is only tolerated in files is not taken here.
+        If v3 has no such codec. Deviations that are tolerated in files are errors here.
 
     Examples
     --------
@@ -38,47 +38,47 @@ def find_codec(wanted: Any) -> Codec:
     >>> find_codec("bz2").name
     'numcodecs.bz2'
     """
-    if hasattr(wanted, "kind") and hasattr(wanted, "to_json"):
-        return cast(Codec, wanted)
-    wanted = plain_config(wanted)
+    if hasattr(codec, "kind") and hasattr(codec, "to_json"):
+        return cast(Codec, codec)
+    codec = plain_config(codec)
     with strictness(strict=True):
-        if isinstance(wanted, Mapping) and "id" in wanted:
-            return _from_numcodecs(dict(wanted))
-        if not isinstance(wanted, Mapping):
-            return parse_codec(full_name(wanted) if isinstance(wanted, str) else wanted)
-        return _from_object(dict(wanted))
+        if isinstance(codec, Mapping) and "id" in codec:
+            return _from_numcodecs(dict(codec))
+        if not isinstance(codec, Mapping):
+            return parse_codec(full_name(codec) if isinstance(codec, str) else codec)
+        return _from_object(dict(codec))
 
 
-def plain_config(wanted: Any) -> Any:
-    """Return a numcodecs object's configuration; anything else as it is."""
-    return wanted.get_config() if hasattr(wanted, "get_config") else wanted
+def plain_config(codec: Any) -> Any:
+    """Return the configuration of a numcodecs codec; any other object unchanged."""
+    return codec.get_config() if hasattr(codec, "get_config") else codec
 
 
-def _from_object(found: Json) -> Codec:
-    if isinstance(found.get("name"), str):
-        found["name"] = full_name(found["name"])
-    settings = found.get("configuration")
+def _from_object(members: Json) -> Codec:
+    if isinstance(members.get("name"), str):
+        members["name"] = full_name(members["name"])
+    settings = members.get("configuration")
     open_size = isinstance(settings, Mapping) and "typesize" not in settings
-    if found.get("name") != "blosc" or not open_size:
-        return parse_codec(found)
-    # Users may leave it out, metadata may not: the array's data type tells.
-    codec = parse_codec({**found, "configuration": {**dict(settings or {}), "typesize": 1}})
+    if members.get("name") != "blosc" or not open_size:
+        return parse_codec(members)
+    # Users may leave out the type size, which follows from the array's data type; metadata may not.
+    codec = parse_codec({**members, "configuration": {**dict(settings or {}), "typesize": 1}})
     return replace(cast(BloscCodec, codec), typesize=None)
 
 
-def _from_numcodecs(found: Json) -> Codec:
-    make(found)
-    name = found.pop("id")
+def _from_numcodecs(members: Json) -> Codec:
+    make(members)
+    name = members.pop("id")
     if name == "blosc":
-        members = {
-            member: found[member]
+        blosc_members = {
+            member: members[member]
             for member in ("cname", "clevel", "shuffle", "blocksize")
-            if member in found
+            if member in members
         }
-        return BloscCodec(**members)
-    if name == "bitround" and found["keepbits"] > 0:
-        return BitroundCodec(found["keepbits"])
-    if name == "crc32c" and found.get("location", "end") == "end":
+        return BloscCodec(**blosc_members)
+    if name == "bitround" and members["keepbits"] > 0:
+        return BitroundCodec(members["keepbits"])
+    if name == "crc32c" and members.get("location", "end") == "end":
         return parse_codec("crc32c")
-    known = name if name in _SAME else f"numcodecs.{name}"
-    return parse_codec({"name": known, "configuration": found})
+    full_name = name if name in _SAME else f"numcodecs.{name}"
+    return parse_codec({"name": full_name, "configuration": members})

@@ -1,4 +1,4 @@
-"""Decode chunks straight into their places in a block: the inner loop of every read."""
+"""Decode chunks directly into their places in a block: the inner loop of every read."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,8 +12,8 @@ from zarrdask.indexing.projection import Points, Request, numpy_index, permute
 from zarrdask.indexing.selection import pick_size
 from zarrdask.runtime import buffers
 
-#: Below this many bytes a codec that makes its own buffer is faster than one that is given one.
-_SMALL = 2**16
+#: For chunks smaller than this, in bytes, codecs are faster if they allocate their own buffer.
+_SMALL_CHUNK_BYTES = 2**16
 
 
 def scatter(
@@ -26,28 +26,28 @@ def scatter(
     out: np.ndarray,
     kind: str = "",
 ) -> None:
-    """Decode each value and put what is wanted of it in its place.
+    """Decode chunks, and copy the requested part of each to its place in a block.
 
     Parameters
     ----------
     pipeline : Pipeline
-        Of all the chunks.
+        The pipeline of all the chunks.
     names : iterable
-        What each chunk is called in an error.
+        The names of the chunks, for errors.
     insides, outsides : iterable
         As in `zarrdask.indexing.projection.Projection`.
     values : iterable of bytes-like or None
-        The stored chunks; None stands for one that is absent, and reads as the fill value. Each
-        is used before the next is asked for.
+        The stored chunks. None stands for a missing chunk, which reads as the fill value. Each is
+        used before the next one is requested.
     out : ndarray
         The block.
     kind : str
-        What stands before a name in an error.
+        The text before a name in an error.
 
     Raises
     ------
     CodecError
-        If a value can't be decoded; the error begins with its name.
+        If a value can't be decoded. The error begins with the name of the chunk.
     """
     name = None
     decode = None
@@ -73,13 +73,13 @@ def scatter(
             name = None
     except ZarrdaskError as error:
         if name is None:
-            raise  # the next value could not be had: that error names it
+            raise  # the store could not return the next value: its error names the key
         raise error.within(f"{kind}{name}") from error.__cause__
 
 
 def fits(pipeline: Pipeline, out: np.ndarray, outside: Any) -> bool:
-    """Whether decoded bytes are just what belongs into a place in a block."""
-    # NumPy takes None for float64 where it is compared with a dtype.
+    """Whether the decoded bytes of a chunk are those of its place in a block."""
+    # NumPy reads None as float64 when it compares it with a dtype.
     if pipeline.axes is not None or pipeline.raw is None or pipeline.raw != out.dtype:
         return False
     return bool(out[outside].flags.c_contiguous)
@@ -87,16 +87,16 @@ def fits(pipeline: Pipeline, out: np.ndarray, outside: Any) -> bool:
 
 def decode_into(pipeline: Pipeline, data: Buffer, place: np.ndarray) -> None:
     """Decode a whole chunk into a contiguous place."""
-    room = place.reshape(-1).view(np.uint8)
-    found: Any = pipeline.inflate(data, room)
-    if found is not room:
-        place[...] = pipeline.finish(found)
+    target = place.reshape(-1).view(np.uint8)
+    decoded: Any = pipeline.inflate(data, target)
+    if decoded is not target:
+        place[...] = pipeline.finish(decoded)
 
 
 def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray | None:
-    """Return a small part of a chunk, decoded without the rest; None if that can't be done.
+    """Return a small part of a chunk, decoded without the rest; None if that is not possible.
 
-    The elements from the first that is wanted to the last must be less than half of the chunk.
+    The requested elements, from the first to the last, must lie within less than half of the chunk.
     """
     partial = pipeline.partial
     if partial is None or isinstance(inside, Points):
@@ -115,18 +115,18 @@ def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray
     size = pipeline.raw.itemsize  # type: ignore[union-attr]
     if 2 * span * size > pipeline.spec.nbytes:
         return None
-    start, found = partial(data, pipeline.spec.nbytes, first * size, (first + span) * size)
+    start, decoded = partial(data, pipeline.spec.nbytes, first * size, (first + span) * size)
     offset, strides = first * size - start, [step * size for step in steps]
-    # Not by as_strided, which does not know all dtypes.
-    part: np.ndarray = np.ndarray(counts, pipeline.raw, found, offset, strides)
+    # Not by as_strided, which does not support all dtypes.
+    part: np.ndarray = np.ndarray(counts, pipeline.raw, decoded, offset, strides)
     return part if pipeline.axes is None else part.transpose(inverse(pipeline.axes))
 
 
 def chunk_decoder(pipeline: Pipeline) -> Callable[[Buffer], np.ndarray]:
-    """Return a function that decodes one chunk after another; each is valid until the next.
+    """Return a function that decodes chunks; each is valid until the next one is decoded.
 
-    A chunk's worth of memory is decoded into again and again, so that it stays in the CPU's
-    cache until it is copied to its place.
+    All chunks are decoded into the same memory, so that a chunk is still in the cache of the CPU
+    when it is copied to its place.
     """
     raw, spec = pipeline.raw, pipeline.spec
     if raw is None or not pipeline.compressors:
@@ -135,28 +135,28 @@ def chunk_decoder(pipeline: Pipeline) -> Callable[[Buffer], np.ndarray]:
     shape = tuple(spec.shape[i] for i in axes)
     back = inverse(axes) if pipeline.axes else None
     inflate, finish, size = pipeline.inflate, pipeline.finish, spec.nbytes
-    room = None
-    if size > _SMALL:
+    target = None
+    if size > _SMALL_CHUNK_BYTES:
         chunk = buffers.chunk(shape, raw)
-        room = chunk.reshape(-1).view(np.uint8)
+        target = chunk.reshape(-1).view(np.uint8)
         chunk = chunk.transpose(inverse(axes))
 
     def decode(data: Buffer) -> np.ndarray:
-        found: Any = inflate(data, room)
-        if found is room:
+        decoded: Any = inflate(data, target)
+        if decoded is target:
             return chunk
-        if len(found) != size:
-            return finish(found)  # raises what fits
-        small = np.frombuffer(found, raw).reshape(shape)
+        if len(decoded) != size:
+            return finish(decoded)  # raises the right error
+        small = np.frombuffer(decoded, raw).reshape(shape)
         return small if back is None else small.transpose(back)
 
     return decode
 
 
 def put_fill(out: np.ndarray, outside: Any, fill: Any) -> None:
-    """Put the fill value in a place."""
+    """Fill a place in a block with the fill value."""
     if out.dtype.hasobject:
-        # As one object: a list or an array would be spread over the place.
+        # As one object: the items of a list or an array would be spread over the place.
         cell = np.empty((), object)
         cell[()] = fill
         fill = cell

@@ -1,4 +1,4 @@
-"""What codecs ask of the elements of a chunk: are they numbers, of what parts, in what order."""
+"""Helpers for codecs of numbers: checks, the parts of complex numbers, native byte order."""
 
 from typing import Any
 
@@ -10,19 +10,19 @@ from zarrdask.dtypes.registry import of_dtype
 from zarrdask.errors import MetadataError
 
 
-def parse_scalar(found: Any, dtype: np.dtype[Any], key: str) -> Any:
-    """Return the scalar of a dtype that a JSON value in a configuration stands for.
+def parse_scalar(value: Any, dtype: np.dtype[Any], key: str) -> Any:
+    """Return the scalar of a dtype for a JSON value in a configuration.
 
     Raises
     ------
     MetadataError
-        If it is not a fill value of such elements.
+        If the JSON value can't be a fill value of the data type.
     """
     try:
-        return of_dtype(dtype).parse_fill(found)
+        return of_dtype(dtype).parse_fill(value)
     except MetadataError as error:
         raise MetadataError(
-            f"not a value of {dtype}", key=key, found=found, expected=error.expected
+            f"this is not a value of {dtype}", key=key, found=value, expected=error.expected
         ) from error
 
 
@@ -32,7 +32,7 @@ def check_number(dtype: np.dtype[Any], codec: str) -> None:
     Raises
     ------
     MetadataError
-        If not.
+        If they are not.
     """
     if kind_of(dtype) not in "iuf":
         raise MetadataError(
@@ -43,7 +43,7 @@ def check_number(dtype: np.dtype[Any], codec: str) -> None:
 
 
 def part_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type of one of the two parts of complex numbers; of others their own.
+    """Return the type of one of the two parts of complex numbers; other types unchanged.
 
     >>> part_of(np.dtype("c8")), part_of(np.dtype("i2"))
     (dtype('float32'), dtype('int16'))

@@ -1,4 +1,4 @@
-"""Codecs bound once to the chunks of an array: checked at open, only applied per chunk."""
+"""The codecs of an array, bound to its chunks: checked when it is opened, applied per chunk."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,28 +23,28 @@ from zarrdask.codecs.base import (
 )
 from zarrdask.errors import MetadataError
 
-#: (data, size, start, stop) -> (where it begins, decoded bytes); see `BloscCodec.decode_part`.
+#: (data, size, start, stop) -> (offset, decoded bytes from there); see `BloscCodec.decode_part`.
 Partial = Callable[[Buffer, int, int, int], tuple[int, Buffer]]
 _ORDER = (Kind.ARRAY_ARRAY, Kind.ARRAY_BYTES, Kind.BYTES_BYTES)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """An array -> array codec and the chunks it takes."""
+    """An array -> array codec and the properties of its input."""
 
     codec: ArrayArray
     spec: ChunkSpec
 
 
 class Pipeline:
-    """How the chunks of one array become bytes and back.
+    """Encodes and decodes the chunks of one array.
 
     Parameters
     ----------
     codecs : sequence of Codec
-        Array -> array ones, one array -> bytes, bytes -> bytes ones (conformance C-42).
+        Array -> array codecs, one array -> bytes codec, bytes -> bytes codecs (conformance C-42).
     spec : ChunkSpec
-        The chunks.
+        The properties of the chunks.
 
     Attributes
     ----------
@@ -55,19 +55,20 @@ class Pipeline:
     serializer : Serializer
         The array -> bytes codec.
     raw : numpy.dtype or None
-        The dtype of the decoded bytes if they are just the elements (the codec ``bytes`` and at
-        most transpositions before it): then they can be decoded straight into their place.
+        The dtype of the decoded bytes if they are the elements and nothing else (the codec
+        ``bytes``, with at most transpositions before it). Then they can be decoded directly into
+        their place in a block.
     compressors : tuple of (BytesBytes, int)
-        Each with the most bytes that it may decode to.
+        The bytes -> bytes codecs, each with the maximum size of its decoded bytes.
     partial : callable or None
-        Decodes some of the bytes of a chunk: of a single compressor that can do that.
+        Decodes part of the bytes of a chunk, if the only compressor can do that.
 
     Raises
     ------
     MetadataError
-        If the order is wrong, or a chunk larger than any memory.
+        If the order of the codecs is wrong, or a chunk is larger than any memory.
     ZarrdaskError
-        If a codec can't take its input, or NumPy has no arrays of so many dimensions.
+        If a codec can't encode its input, or an array of NumPy can't have so many dimensions.
     """
 
     __slots__ = (
@@ -89,7 +90,7 @@ class Pipeline:
         check_dimensions(len(spec.shape), "chunk_shape")
         if spec.nbytes >= MOST:
             raise MetadataError(
-                "a chunk that no memory could hold",
+                "a chunk is larger than any memory",
                 key="chunk_shape",
                 found=spec.shape,
                 expected=f"less than {MOST} bytes",
@@ -112,18 +113,15 @@ class Pipeline:
         self.compressors = tuple(compressors)
         one = after[0] if len(after) == 1 and self.raw is not None else None
         self.partial: Partial | None = getattr(one, "decode_part", None)
-        #: Of the chunk as it is encoded, in elements.
+        #: The strides of an encoded chunk, in elements.
         self.strides = tuple(prod(last.shape[i + 1 :]) for i in range(len(last.shape)))
         #: The size of every encoded chunk, or None if it depends on the values.
         self.encoded_size = size
-        #: The most bytes that an encoded chunk may have.
+        #: The maximum size of an encoded chunk in bytes.
         self.most = limit
 
     def encode(self, chunk: np.ndarray) -> Buffer:
-        """Return the stored form of a chunk of the whole chunk shape.
-
-        The result may be a view of `chunk`.
-        """
+        """Return the encoded bytes of a chunk, which may be a view of the chunk."""
         if self.axes is not None:
             chunk = chunk.transpose(self.axes)
         for stage in self.stages:
@@ -138,9 +136,11 @@ class Pipeline:
 
         Parameters
         ----------
+        data : bytes-like
+            The stored value.
         out : ndarray of uint8, optional
-            Of the decoded size: where the result is put if the last codec can do that; the
-            result is then this very object.
+            An array of the decoded size. If the codec that is undone last can decode into it, this
+            array is returned.
         """
         if not self.compressors:
             return data
@@ -150,11 +150,11 @@ class Pipeline:
         return first.decode(data, size, out)
 
     def decode(self, data: Buffer) -> np.ndarray:
-        """Return the chunk that a stored value holds; it may be a read-only view."""
+        """Return the chunk for a stored value, which may be a read-only view of the value."""
         return self.finish(self.inflate(data))
 
     def finish(self, data: Buffer) -> np.ndarray:
-        """Return the chunk, from what `inflate` gave."""
+        """Return the chunk for the result of `inflate`."""
         chunk = self.serializer.decode(data)
         for stage in reversed(self.stages):
             chunk = stage.codec.decode(chunk, stage.spec)
@@ -162,7 +162,7 @@ class Pipeline:
 
 
 def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the permutation that undoes one.
+    """Return the inverse of a permutation.
 
     >>> inverse((2, 0, 1))
     (1, 2, 0)
@@ -178,18 +178,17 @@ def split(
     Raises
     ------
     MetadataError
-        If there are too many, or they don't stand in the one order that is possible (conformance
-        C-9, C-42).
+        If there are too many codecs, or they are in the wrong order (conformance C-9, C-42).
     """
     check_count(codecs, "codecs")
     names = [codec.name for codec in codecs]
     ranks = [_ORDER.index(codec.kind) for codec in codecs]
     if ranks != sorted(ranks) or ranks.count(1) != 1:
         raise MetadataError(
-            "codecs in an order that can't work",
+            "the codecs are in the wrong order",
             key="codecs",
             found=names,
-            expected="array->array ones, then exactly one array->bytes, then bytes->bytes ones",
+            expected="array->array codecs, then one array->bytes codec, then bytes->bytes codecs",
         )
     at = ranks.index(1)
     return (
@@ -202,7 +201,7 @@ def split(
 def _fold(
     codecs: list[ArrayArray], spec: ChunkSpec
 ) -> tuple[tuple[int, ...] | None, tuple[Stage, ...], ChunkSpec]:
-    """Return the leading transpositions as one, the other codecs, and what comes out."""
+    """Return the leading transpositions as one permutation, the other codecs, and their output."""
     axes = tuple(range(len(spec.shape)))
     stages: list[Stage] = []
     for codec in codecs:

@@ -1,4 +1,4 @@
-"""Codecs by name. Built-in ones are registered like anybody else's."""
+"""The registry of codecs by name. Built-in codecs are registered in the same way as others."""
 
 from typing import Any
 
@@ -59,21 +59,21 @@ CODECS: Registry[type[Configurable]] = Registry(
 )
 
 
-def parse_codec(found: Any) -> Codec:
-    """Return the codec that an item of v3's ``codecs`` describes: a name or an object (C-18).
+def parse_codec(item: Any) -> Codec:
+    """Return the codec for an item of v3's ``codecs``, a name or an object (C-18).
 
     Raises
     ------
     MetadataError
-        If it is neither, or its configuration is wrong.
+        If the item is of another type, or the configuration is invalid.
     UnsupportedError
         If the name is unknown (conformance C-46).
     """
-    return _make(_known(parse_definition(found, "codecs")))
+    return _make(_with_current_name(parse_definition(item, "codecs")))
 
 
-def _known(definition: Definition) -> Definition:
-    """Return a definition under the name that its codec has here."""
+def _with_current_name(definition: Definition) -> Definition:
+    """Return a definition with the current name of the codec."""
     old = is_alias(definition.name) and CODECS.get(definition.name) is None
     return renamed(definition) if old else definition
 
@@ -83,39 +83,39 @@ def _make(definition: Definition) -> Codec:
     return kind.from_configuration(definition.configuration)  # type: ignore[return-value]
 
 
-def parse_codecs(found: Any, ndim: int | None = None) -> tuple[Codec, ...]:
-    """Return the codecs of a v3 list; their order is checked where they are bound.
+def parse_codecs(items: Any, ndim: int | None = None) -> tuple[Codec, ...]:
+    """Return the codecs of a v3 list. Their order is checked when they are bound.
 
-    Unknown ones that need not be understood are passed over where that has a meaning: before
-    and after the array -> bytes codec (conformance C-15, X-C5).
+    Unknown codecs with ``must_understand: false`` are skipped, if they are before or after the
+    array -> bytes codec (conformance C-15, X-C5).
 
     Parameters
     ----------
-    found : list
-        From a document.
+    items : list
+        The value of ``codecs`` in a document.
     ndim : int, optional
-        How many axes the chunks have: for transpositions that only say "F".
+        The number of axes of the chunks, for transpositions with the order "F".
 
     Raises
     ------
     MetadataError
-        If it is not a list, or too long a one, or an item is wrong.
+        If this is not a list, if it is too long, or if an item is invalid.
     UnsupportedError
         If a name is unknown.
     """
-    if not isinstance(found, list):
-        raise MetadataError("not a list of codecs", key="codecs", found=found, expected="a list")
-    check_count(found, "codecs")
+    if not isinstance(items, list):
+        raise MetadataError("not a list of codecs", key="codecs", found=items, expected="a list")
+    check_count(items, "codecs")
     codecs: list[Codec] = []
     kind = Kind.ARRAY_ARRAY
-    for item in found:
-        definition = _known(parse_definition(item, "codecs"))
+    for item in items:
+        definition = _with_current_name(parse_definition(item, "codecs"))
         if definition.must_understand or CODECS.get(definition.name) is not None:
             codecs.append(_make(with_axes(definition, ndim)))
         else:
             report_deviation(
                 "C-15",
-                "an unknown codec is passed over",
+                "an unknown codec is skipped",
                 key="codecs",
                 found=definition.name,
                 warn=True,
@@ -127,10 +127,10 @@ def parse_codecs(found: Any, ndim: int | None = None) -> tuple[Codec, ...]:
 
 
 def with_serializer(codecs: tuple[Codec, ...], rule: str) -> tuple[Codec, ...]:
-    """Return codecs with one that is array -> bytes: little-endian elements, if there is none.
+    """Return codecs with an array -> bytes codec, adding little-endian ``bytes`` if there is none.
 
-    So they stand in files of 2023 (conformance X-C7, S-27). A codec that was passed over may
-    have been one, so beside it none is put in (X-C5).
+    Files of 2023 leave it out (conformance X-C7, S-27). A skipped codec may have been one, so
+    nothing is added if a codec was skipped (X-C5).
 
     Raises
     ------
@@ -142,7 +142,7 @@ def with_serializer(codecs: tuple[Codec, ...], rule: str) -> tuple[Codec, ...]:
         return codecs
     report_deviation(
         rule,
-        "no array->bytes codec, little-endian elements are taken",
+        "there is no array->bytes codec; little-endian elements are assumed",
         key="codecs",
         found=[codec.name for codec in codecs],
         expected="exactly one array->bytes codec",

@@ -98,11 +98,11 @@ def to_v3(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
         If there are none.
     """
     before, serializer, after = split(codecs)
-    found: list[Codec] = list(before)
+    chain: list[Codec] = list(before)
     last: Codec = serializer
     if isinstance(serializer, BytesCodec):
         filters, rest = _leading(after)
-        found += [_filter_to_v3(codec) for codec in filters]
+        chain += [_filter_to_v3(codec) for codec in filters]
         view = stored_type(spec.dtype, codecs) if not filters else _gives(filters[-1])
         last = _bytes_of(view, serializer)
         if rest and rest[0].name in _SERIALIZERS and isinstance(rest[0], BufferCodec):
@@ -113,7 +113,7 @@ def to_v3(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
         if serializer.name not in _OBJECTS:
             raise _no_such(serializer, "Zarr v3", ": its data types have no objects of any kind")
         last = _OBJECTS[serializer.name]
-    return (*found, last, *map(_compressor_to_v3, after))
+    return (*chain, last, *map(_compressor_to_v3, after))
 
 
 def _leading(codecs: Sequence[Codec]) -> tuple[list[BufferCodec], list[Codec]]:
@@ -203,9 +203,9 @@ def to_numcodecs(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
         else:
             stages.append((codec, spec))
         spec = codec.resolve(spec)
-    found: list[Codec] = [] if axes == tuple(range(len(axes))) else [TransposeCodec(axes)]
-    found += _elements(stages, serializer, spec)
-    return (*found, *map(_compressor_to_numcodecs, after))
+    chain: list[Codec] = [] if axes == tuple(range(len(axes))) else [TransposeCodec(axes)]
+    chain += _elements(stages, serializer, spec)
+    return (*chain, *map(_compressor_to_numcodecs, after))
 
 
 def _elements(
@@ -223,12 +223,12 @@ def _elements(
         raise _no_such(serializer, "Zarr v2")
     specs = [spec for _, spec in stages] + [last]
     views = [stored_type(spec.dtype, [BytesCodec(endian)]) for spec in specs]
-    found: list[Codec] = [BytesCodec(endian if has_byte_order(views[0]) else None)]
+    chain: list[Codec] = [BytesCodec(endian if has_byte_order(views[0]) else None)]
     for at, (codec, _) in enumerate(stages):
-        found.append(_filter_to_numcodecs(codec, views[at], views[at + 1]))
+        chain.append(_filter_to_numcodecs(codec, views[at], views[at + 1]))
     if not isinstance(serializer, BytesCodec):
-        found.append(_serializer_to_numcodecs(serializer, last, views[-1]))
-    return found
+        chain.append(_serializer_to_numcodecs(serializer, last, views[-1]))
+    return chain
 
 
 def _filter_to_numcodecs(codec: Codec, before: np.dtype[Any], after: np.dtype[Any]) -> BufferCodec:

@@ -1,4 +1,4 @@
-"""Unknown codecs that need not be understood: passed over on reading (C-15, X-C5)."""
+"""Unknown codecs with ``must_understand: false``, which are skipped on reading (C-15, X-C5)."""
 
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -12,14 +12,14 @@ from zarrdask.extension import Definition
 
 @dataclass(frozen=True)
 class SkippedCodec:
-    """Array -> array or bytes -> bytes: gives back what it is given, and can't encode.
+    """Array -> array or bytes -> bytes: decoding returns the input, and encoding is an error.
 
     Parameters
     ----------
     definition : Definition
-        What the document says.
+        The definition in the document.
     kind : Kind
-        By its place in the list.
+        The kind that follows from the position in the list.
     """
 
     definition: Definition

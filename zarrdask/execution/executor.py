@@ -138,11 +138,21 @@ class _Pickling(Executor):
     def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> "Future[R]":
         packed = cloudpickle.dumps((fn, args, kwargs))
         # This may start processes: an interrupt waits until they handle it; see `_end_silently`.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
+        with _interrupts_delayed():
             return self._executor.submit(_call, packed)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _interrupts_delayed() -> Iterator[None]:
+    """Let an interrupt wait until the end of the block; Windows can't."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin_process(counted: Any) -> None:
@@ -156,7 +166,8 @@ def _end_silently() -> None:
     A terminal sends the interrupt to all of its processes.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _call(packed: bytes) -> Any:

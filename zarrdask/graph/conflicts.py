@@ -14,7 +14,7 @@ class WrittenRegion(NamedTuple):
     Attributes
     ----------
     place : str
-        The place of the array's chunks, as returned by `zarrdask.runtime.locks.place_of`.
+        The place of the array's chunks, as returned by `zarrdask.runtime.locks.location_of`.
     location : str
         The location of the array, for error messages.
     region : tuple of slice

@@ -28,7 +28,8 @@ class Read(NamedTuple):
     Attributes
     ----------
     place : str
-        Where the chunks of the array are stored, as returned by `zarrdask.runtime.locks.place_of`.
+        Where the chunks of the array are stored, as returned by
+        `zarrdask.runtime.locks.location_of`.
     region : tuple of slice
         The region.
     """

@@ -15,7 +15,7 @@ from zarrdask.metadata.detect import ANY, Search
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import Metadata, ZarrFormat
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.consolidated import ConsolidatedStore, Held, plain
+from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore, plain
 from zarrdask.storage.v3_draft import DraftStore
 
 
@@ -256,7 +256,9 @@ def _find_consolidated(
     )
 
 
-def _taken(store: Store, path: str, documents: Documents) -> tuple[Documents, Held | None]:
+def _taken(
+    store: Store, path: str, documents: Documents
+) -> tuple[Documents, ConsolidatedMetadata | None]:
     try:
         return forms.split_documents(documents)
     except ZarrdaskError as error:

@@ -25,7 +25,7 @@ from zarrdask.indexing.selection import Region, is_integer, whole_region
 from zarrdask.metadata import detect
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
-from zarrdask.runtime.locks import Lock, UnitLocks, place_of
+from zarrdask.runtime.locks import ChunkLocks, Lock, location_of
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 
@@ -67,8 +67,8 @@ def _lock(
 ) -> AbstractContextManager[object]:
     store = plain(store)
     # The key of a unit does not end with "/".
-    name = f"{place_of(store, key_prefix(path))}{what}/"
-    return UnitLocks(store, among).changing(name)
+    name = f"{location_of(store, key_prefix(path))}{what}/"
+    return ChunkLocks(store, among).hold(name)
 
 
 def change(

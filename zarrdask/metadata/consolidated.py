@@ -20,7 +20,7 @@ from zarrdask.metadata.json import (
     render_json,
 )
 from zarrdask.metadata.model import ZarrFormat
-from zarrdask.storage.consolidated import Held
+from zarrdask.storage.consolidated import ConsolidatedMetadata
 
 #: The name of the document in v2.
 KEY = ".zmetadata"
@@ -39,7 +39,7 @@ _V3 = v3.NAMES[0]
 # Document -> entries
 
 
-def split_documents(documents: Documents) -> tuple[Documents, Held | None]:
+def split_documents(documents: Documents) -> tuple[Documents, ConsolidatedMetadata | None]:
     """Split the documents of a group into its own and its consolidated metadata.
 
     Parameters
@@ -51,7 +51,7 @@ def split_documents(documents: Documents) -> tuple[Documents, Held | None]:
     -------
     documents : mapping
         The group's own documents. If a v2 group has only ``.zmetadata``, they are taken from it.
-    held : Held or None
+    held : ConsolidatedMetadata or None
         The consolidated metadata. None if there is none, or if its kind is unknown: v3 readers
         must ignore it then (C-78).
 
@@ -74,7 +74,9 @@ def split_documents(documents: Documents) -> tuple[Documents, Held | None]:
     return own_documents, index_entries(entries)
 
 
-def _split_v3(own_documents: dict[str, bytes | None]) -> tuple[Documents, Held | None]:
+def _split_v3(
+    own_documents: dict[str, bytes | None],
+) -> tuple[Documents, ConsolidatedMetadata | None]:
     document = group_with_member(own_documents[_V3])
     if document is None or not _is_inline(document[MEMBER]):
         return own_documents, None
@@ -207,7 +209,7 @@ def _check_path(path: str, key: str, *, slash: bool) -> None:
 # Entries -> index of the nodes
 
 
-def index_entries(entries: Entries) -> Held:
+def index_entries(entries: Entries) -> ConsolidatedMetadata:
     """Return the index that a store of consolidated metadata uses: documents and members."""
     groups = {path for path, documents in entries.items() if is_group(documents)} | {""}
     members: dict[str, set[str]] = {path: set() for path in groups}
@@ -216,7 +218,7 @@ def index_entries(entries: Entries) -> Held:
         if path and above in groups and not documents.keys().isdisjoint(detect.CHILD_NAMES):
             members[above].add(name)
     ordered = {path: sorted(names) for path, names in members.items()}
-    return Held(entries, ordered, frozenset((*detect.NAMES, KEY)))
+    return ConsolidatedMetadata(entries, ordered, frozenset((*detect.NAMES, KEY)))
 
 
 def is_group(documents: Mapping[str, Json]) -> bool:

@@ -14,7 +14,7 @@ from zarrdask.hierarchy.path import (
 from zarrdask.metadata.model import Metadata
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
-from zarrdask.runtime.locks import place_of
+from zarrdask.runtime.locks import location_of
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
 
@@ -102,4 +102,4 @@ def check_apart(source: tuple[Store, str], target: tuple[Store, str], *, replace
 
 def place_of_node(store: Store, path: str) -> str:
     """Return a text that begins with the same characters for all nodes that lie in a node."""
-    return place_of(plain(store), key_prefix(path))
+    return location_of(plain(store), key_prefix(path))

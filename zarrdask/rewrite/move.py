@@ -3,7 +3,6 @@
 A unit is what one key of a store holds: a chunk, or a shard.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,7 +20,7 @@ from zarrdask.codecs.array_to_bytes.sharding import Shard, ShardingCodec, shard_
 from zarrdask.codecs.base import Buffer, ChunkSpec, Codec
 from zarrdask.codecs.byte_source import HeldValue, Value, exact
 from zarrdask.codecs.translate import marks
-from zarrdask.errors import CodecError, ZarrdaskError
+from zarrdask.errors import ZarrdaskError
 from zarrdask.grids.base import ChunkGrid, Index
 from zarrdask.grids.regular import RegularGrid
 from zarrdask.indexing.selection import Region
@@ -29,18 +28,14 @@ from zarrdask.metadata.convert import convert_fill
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Scratch
-from zarrdask.storage.byte_ranges import Range
 from zarrdask.storage.copy import copy_values, local_value
+from zarrdask.storage.system import pwrite
 
 #: How encoded bytes get from one array to another: "units" are whole stored values; "inner" are the
 #: chunks of shards, which become chunks of other shards or plain chunks; None means that values
 #: have to be decoded.
 Transfer = Literal["units", "inner", None]
 
-#: The entry for a missing chunk in the index of a shard.
-_MISSING = 2**64 - 1
-#: No entry of an index may point beyond this byte.
-_MAX_SHARD_BYTES = 2**62
 #: The decoded bytes that are recoded at a time, unless a single unit is larger.
 _RECODE_BYTES = 2**26
 #: How many values one thread copies at a time, and how many threads copy, in remote stores.
@@ -275,20 +270,20 @@ def _write_shard(
     shard: Shard, chunks: Iterable[tuple[Index, Buffer]], sizes: list[int], fd: int
 ) -> None:
     """Write a shard to a file chunk by chunk, so that only one chunk is in memory."""
-    index = np.full((*shard.grid.counts, 2), _MISSING, "u8")
+    lengths = dict[Index, int]()
     index_first = shard.codec.index_location == "start"
     offset = shard.index_size if index_first else 0
     for place, data in chunks:
-        index[place] = offset, len(data)
+        lengths[place] = len(data)
         offset += _write_at(fd, data, offset)
-        sizes.append(len(data))
-    _write_at(fd, bytes(shard.index.encode(index)), 0 if index_first else offset)
+    sizes += lengths.values()
+    _write_at(fd, bytes(shard.encode_index(lengths)), 0 if index_first else offset)
 
 
 def _write_at(fd: int, data: Buffer, offset: int) -> int:
     view, done = memoryview(data), 0
     while done < len(view):
-        done += os.pwrite(fd, view[done:], offset + done)
+        done += pwrite(fd, view[done:], offset + done)
     return done
 
 
@@ -320,11 +315,8 @@ def _shard_chunks(
         table = None if shard is None or value is None else shard.read_index(value)
         if table is None or value is None:
             return
-        entries = [(*table[inner.place(unit, index)].tolist(), index) for index in indices]
-        stored = [entry for entry in entries if entry[0] < _MISSING or entry[1] < _MISSING]
-        stored.sort(key=lambda entry: entry[0])
-        ranges = [_checked_range(start, size, index) for start, size, index in stored]
-        names = [index for _, _, index in stored]
+        _, stored, ranges = table.locate([inner.place(unit, index) for index in indices])
+        names = [indices[position] for position in stored]
         yield from zip(names, exact(value.parts(ranges), ranges, names), strict=True)
     except ZarrdaskError as error:
         raise error.within(key) from error.__cause__
@@ -336,16 +328,6 @@ def _shard_value(source: StoredChunks, key: str, *, whole: bool) -> Value | None
         return StoredValue(source.units, key, Scratch())
     data = source.units.get(key)
     return None if data is None else HeldValue(data)
-
-
-def _checked_range(start: int, size: int, index: Index) -> Range:
-    if start + size >= _MAX_SHARD_BYTES:
-        raise CodecError(
-            "an impossible entry in the index of the shard",
-            key=f"inner chunk {index}",
-            found=(start, size),
-        )
-    return start, size
 
 
 # --------------------------------------------------------------------------------------------

@@ -4,13 +4,13 @@ When a task fails, other threads of this process are still writing blocks. They 
 anything after the caller has seen the error, when it may already be cleaning up or trying again.
 """
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from weakref import WeakValueDictionary
 
 from zarrdask.errors import StoreError
+from zarrdask.storage.system import after_fork
 
 _CHANGED = threading.Condition()
 
@@ -76,4 +76,4 @@ def _after_fork() -> None:
         write._forget_threads()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+after_fork(_after_fork)

@@ -1,11 +1,12 @@
-"""The directory of lock files, and safe ways to open what is in it.
+"""The directory of lock files, and safe ways to open the files in it.
 
-Every user has one directory, by default in the directory for temporary files, where others may
-make files, too: also one of just this name, or links to files of their victim. So the directory
+Every user has one directory. By default it is in the directory for temporary files, where other
+users may create files, too: one of the same name, or links to files of the user. So the directory
 and the files in it are used only if they belong to the user, and no symbolic link is followed.
+On Windows, the directory for temporary files is the user's own.
 
-``XDG_RUNTIME_DIR`` is not used, though it would be out of reach of others: a daemon or a batch job
-may lack it, and two processes that lock in different directories do not exclude each other.
+``XDG_RUNTIME_DIR`` is not used, though other users can't write there: a daemon or a batch job may
+lack it, and two processes that lock in different directories do not exclude each other.
 """
 
 import os
@@ -13,55 +14,84 @@ import stat
 import tempfile
 
 from zarrdask import config
+from zarrdask.storage.system import IS_WINDOWS, flags
 
-_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | _CLOEXEC
-_FILE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | _CLOEXEC
+_DIRECTORY = flags("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW")
+_FILE = flags("O_RDWR", "O_CREAT", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")
 
 
 class UnsafeDirectoryError(PermissionError):
-    """Others could change the lock files."""
+    """Other users could change the lock files."""
 
 
 def lock_directory() -> str:
-    """Return the directory of the lock files: all processes of a user use the same one."""
+    """Return the path of the directory of lock files, which is the same in all processes."""
     chosen = config.get("lock-directory")
-    # With a slash at its end, a link would be followed.
-    return (
-        str(chosen).rstrip("/")
-        if chosen
-        else os.path.join(tempfile.gettempdir(), f"zarrdask-{os.geteuid()}")
-    )
+    if chosen:
+        # With a slash at its end, a link would be followed.
+        return str(chosen).rstrip("/")
+    name = "zarrdask" if IS_WINDOWS else f"zarrdask-{os.geteuid()}"
+    return os.path.join(tempfile.gettempdir(), name)
 
 
 def open_lock_file(directory: str, name: str) -> int:
-    """Return a descriptor of a file, which is made, as is its directory, if there is none.
+    """Return the descriptor of a file, creating the file and its directory if necessary.
+
+    Parameters
+    ----------
+    directory : str
+        The path of the directory.
+    name : str
+        The name of the file.
 
     Raises
     ------
     UnsafeDirectoryError
-        If the directory or the file belongs to somebody else, others may write to the directory,
-        or one of them is a symbolic link.
+        If the directory or the file belongs to another user, other users may write to the
+        directory, or one of them is a symbolic link.
     OSError
-        If the file can't be made.
+        If the file can't be created.
     """
-    above = _open_directory(directory)
+    path = f"{directory}/{name}"
+    if IS_WINDOWS:
+        check_lock_file(path)
+        return os.open(path, _FILE, 0o600)
+    directory_fd = _open_directory(directory)
     try:
-        _check_directory(above, directory)
+        _check_directory(directory_fd, directory)
         try:
-            fd = os.open(name, _FILE, 0o600, dir_fd=above)
+            fd = os.open(name, _FILE, 0o600, dir_fd=directory_fd)
         except OSError as error:
-            if os.path.islink(f"{directory}/{name}"):
-                raise UnsafeDirectoryError(f"{directory}/{name} is a symbolic link") from error
+            if os.path.islink(path):
+                raise UnsafeDirectoryError(f"{path} is a symbolic link") from error
             raise
         try:
-            _check_file(fd, f"{directory}/{name}")
+            _check_file(fd, path)
         except BaseException:
             os.close(fd)
             raise
         return fd
     finally:
-        os.close(above)
+        os.close(directory_fd)
+
+
+def check_lock_file(path: str) -> None:
+    """Check a path where files have no owner to check: it must not be a link, nor lie in one.
+
+    The directory is created if necessary.
+
+    Raises
+    ------
+    UnsafeDirectoryError
+        If the file or its directory is a symbolic link.
+    OSError
+        If the directory can't be created.
+    """
+    directory = os.path.dirname(path)
+    for place in (directory, path):
+        if os.path.islink(place):
+            raise UnsafeDirectoryError(f"{place} is a symbolic link")
+    os.makedirs(directory, exist_ok=True)
 
 
 def _open_directory(path: str) -> int:
@@ -88,13 +118,13 @@ def _check_directory(fd: int, path: str) -> None:
 
 def _check_file(fd: int, path: str) -> None:
     status = os.fstat(fd)
-    # A file of the user's that has another name, too, is not one that was made here.
+    # A file that has a second name was not created here, though it belongs to the user.
     if status.st_uid != os.geteuid() or not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         raise UnsafeDirectoryError(f"{path} is not a lock file of this user")
 
 
 def is_at(fd: int, path: str) -> bool:
-    """Whether an open file is the one of a name."""
+    """Whether an open file is the file of a path, which may have been removed or replaced."""
     try:
         return os.path.samestat(os.fstat(fd), os.lstat(path))
     except FileNotFoundError:

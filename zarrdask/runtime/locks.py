@@ -15,180 +15,153 @@ only this process can see the store. Workers of a cluster also take a lock of
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from fcntl import LOCK_EX, LOCK_UN, flock
+from contextlib import AbstractContextManager, contextmanager
 from hashlib import blake2b
 from typing import NamedTuple
 from urllib.parse import unquote
 from weakref import WeakValueDictionary
 
-from zarrdask.errors import StoreError
-from zarrdask.runtime.lock_files import UnsafeDirectoryError, is_at, lock_directory, open_lock_file
-from zarrdask.runtime.version_stamps import FileTraces, HeldTraces, Traces, file_traces
+from zarrdask.runtime.file_locks import file_lock
+from zarrdask.runtime.lock_files import UnsafeDirectoryError, lock_directory
+from zarrdask.runtime.version_stamps import ProcessStamps, Stamps, file_stamps
 from zarrdask.storage.base import Store
+from zarrdask.storage.system import IS_WINDOWS, after_fork
 
-#: What locks a unit by name.
+#: A function that returns the lock of a name.
 Lock = Callable[[str], AbstractContextManager[object]]
 
-#: The locks that are held, or waited for, in this process.
-_HELD: "WeakValueDictionary[str, threading.Lock]" = WeakValueDictionary()
+#: The locks that threads of this process hold or wait for, by name.
+_THREAD_LOCKS: "WeakValueDictionary[str, threading.Lock]" = WeakValueDictionary()
 _MUTEX = threading.Lock()
-_TRACES = HeldTraces()
+_STAMPS = ProcessStamps()
 
 
-class Mark(NamedTuple):
-    """What there was of a unit before it was stored: its lock, its number, and the last trace."""
+class Version(NamedTuple):
+    """The state of a stored object before a writer stores all of it.
+
+    Parameters
+    ----------
+    lock : str
+        The object's lock: its name, or the path of its file.
+    number : int
+        The number of the object's version stamp.
+    stamp : bytes
+        The version stamp.
+    """
 
     lock: str
     number: int
-    trace: bytes
+    stamp: bytes
 
 
-def place_of(store: Store, prefix: str) -> str:
-    """Return where keys are, whatever store and prefix they are reached by.
+def location_of(store: Store, prefix: str) -> str:
+    """Return where keys are stored: the same text for any store and prefix that lead there.
 
     >>> from zarrdask.storage.local import LocalStore
-    >>> place_of(LocalStore("/data/g"), "a/") == place_of(LocalStore("/data"), "g/a/")
+    >>> location_of(LocalStore("/data/g"), "a/") == location_of(LocalStore("/data"), "g/a/")
     True
     """
     if store.uri.startswith("file://"):
         root = unquote(store.uri.removeprefix("file://"))
+        if IS_WINDOWS:
+            root = root.lstrip("/")  # file:///C:/data
         return f"{os.path.realpath(f'{root}/{prefix}')}/"
     return f"{store.url}/{prefix}"
 
 
-class UnitLocks:
-    """The locks of the units in a store.
+class ChunkLocks:
+    """The locks of the stored objects of a store.
 
     Parameters
     ----------
     store : Store
-        Where the units are.
-    among : Lock, optional
-        Another lock, for those who change a part: among machines.
+        The store of the objects.
+    cluster_lock : Lock, optional
+        A lock that a partial write also takes, to exclude the other machines of a cluster.
     """
 
-    def __init__(self, store: Store, among: Lock | None = None) -> None:
-        self._among = among
+    def __init__(self, store: Store, cluster_lock: Lock | None = None) -> None:
+        self._cluster_lock = cluster_lock
         self._directory = lock_directory() if store.shared else None
-        self._traces: Traces | None = _TRACES
+        self._stamps: Stamps | None = _STAMPS
         self._is_unsafe = False
         if self._directory is not None:
             try:
-                self._traces = file_traces(self._directory)
+                self._stamps = file_stamps(self._directory)
             except OSError as error:
-                # Nobody can lock files there either.
-                self._traces = None
+                # No process can lock files in this directory.
+                self._stamps = None
                 self._is_unsafe = isinstance(error, UnsafeDirectoryError)
 
-    def changing(self, name: str) -> AbstractContextManager[object]:
-        """Be the only one who changes a unit.
+    def hold(self, name: str) -> AbstractContextManager[object]:
+        """Return the lock of an object, to be held while part of the object is changed.
 
         Raises
         ------
         StoreError
-            When entered, if other processes can't be kept away.
+            On entry, if other processes can't be excluded.
         """
-        return self._changing(name) if self._among else self._here(name)
+        return self._hold_both(name) if self._cluster_lock else self._local_lock(name)
 
     @contextmanager
-    def _changing(self, name: str) -> Iterator[None]:
-        with self._among(name) if self._among else nullcontext(), self._here(name):
+    def _hold_both(self, name: str) -> Iterator[None]:
+        # The lock of the cluster first: waiting for it must not keep this machine waiting.
+        with self._cluster_lock(name), self._local_lock(name):  # type: ignore[misc]
             yield
 
-    def mark(self, name: str) -> Mark:
-        """Return what is to be compared when a whole unit is stored without its lock."""
+    def version(self, name: str) -> Version:
+        """Return the version of an object, to be compared after all of it was stored."""
         data = name.encode(errors="surrogateescape")
         if self._directory is None:
             number = hash(data)
-            return Mark(name, number, self._trace(number))
+            return Version(name, number, self._stamp(number))
         digest = blake2b(data, digest_size=16)
         number = int.from_bytes(digest.digest()[:4])
-        return Mark(f"{self._directory}/{digest.hexdigest()}", number, self._trace(number))
+        return Version(f"{self._directory}/{digest.hexdigest()}", number, self._stamp(number))
 
-    def is_disturbed(self, mark: Mark) -> bool:
-        """Whether someone on this machine is changing a part of a unit, or has since the mark."""
-        # In this order: who gives the lock back has left a trace before.
-        return self._is_held(mark.lock) or self._trace(mark.number) != mark.trace
+    def is_outdated(self, version: Version) -> bool:
+        """Whether part of an object is being changed, or was since it had this version."""
+        # In this order: a partial write renews the stamp before it gives back the lock.
+        return self._is_held(version.lock) or self._stamp(version.number) != version.stamp
 
-    def is_changing(self, name: str) -> bool:
-        """Whether someone on this machine is changing a unit, or was when that was cut short."""
-        return self._is_held(self.mark(name).lock)
+    def is_held(self, name: str) -> bool:
+        """Whether part of an object is being changed, or the process that did so was killed."""
+        return self._is_held(self.version(name).lock)
 
     def _is_held(self, lock: str) -> bool:
         if self._directory is None:
-            return lock in _HELD
-        # In a directory that is not the user's, nobody holds a lock, whatever is there.
+            return lock in _THREAD_LOCKS
+        # No lock can be held in a directory of another user, whatever files are there.
         return not self._is_unsafe and os.path.lexists(lock)
 
-    def _trace(self, number: int) -> bytes:
-        return b"" if self._traces is None else self._traces.read(number)
+    def _stamp(self, number: int) -> bytes:
+        return b"" if self._stamps is None else self._stamps.read(number)
 
-    def _here(self, name: str) -> AbstractContextManager[object]:
-        mark = self.mark(name)
+    def _local_lock(self, name: str) -> AbstractContextManager[object]:
+        version = self.version(name)
         if self._directory is None:
-            return _thread_lock(name, mark.number)
-        return _file_lock(mark.lock, mark.number)
+            return _thread_lock(name, version.number)
+        return file_lock(version.lock, version.number)
 
 
 @contextmanager
 def _thread_lock(name: str, number: int) -> Iterator[None]:
     with _MUTEX:
-        lock = _HELD.get(name)
+        lock = _THREAD_LOCKS.get(name)
         if lock is None:
-            lock = _HELD[name] = threading.Lock()
+            lock = _THREAD_LOCKS[name] = threading.Lock()
     with lock:
         try:
             yield
         finally:
-            _TRACES.leave(number)
-
-
-@contextmanager
-def _file_lock(path: str, number: int) -> Iterator[None]:
-    """Hold a file that is there as long as someone has or wants the lock."""
-    fd, traces = _locked(path)
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            # If no trace can be left, the file stays: it says the same.
-            traces.leave(number)
-            os.unlink(path)
-        # A process that was forked meanwhile has the descriptor, too: closing is not enough.
-        flock(fd, LOCK_UN)
-        os.close(fd)
-
-
-def _locked(path: str) -> tuple[int, FileTraces]:
-    while True:
-        try:
-            # A descriptor of its own, so that threads exclude each other, too.
-            fd = open_lock_file(*os.path.split(path))
-            try:
-                flock(fd, LOCK_EX)
-                if is_at(fd, path):
-                    return fd, file_traces(os.path.dirname(path))
-            except BaseException:
-                os.close(fd)
-                raise
-        except OSError as error:
-            raise StoreError(
-                f"cannot lock this against other processes: {error.strerror or error}; set "
-                "zarrdask.lock-directory, in all processes that write, to a directory on a local "
-                "disk that only you may write to",
-                key=path,
-                found=type(error).__name__,
-            ) from error
-        # Whoever had the lock removed the file.
-        os.close(fd)
+            _STAMPS.renew(number)
 
 
 def _after_fork() -> None:
-    # The locks that other threads of the parent held are held by nobody here.
+    # The threads of the parent process that held these locks do not run in this process.
     global _MUTEX  # noqa: PLW0603
     _MUTEX = threading.Lock()
-    _HELD.clear()
+    _THREAD_LOCKS.clear()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+after_fork(_after_fork)

@@ -1,6 +1,5 @@
 """Work done by several threads of this process, which all calls share."""
 
-import os
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -9,6 +8,7 @@ from typing import Any, TypeVar
 
 from zarrdask import config
 from zarrdask.indexing.projection import Projection
+from zarrdask.storage.system import after_fork, cpu_count
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ def on_each(work: Callable[[Any], T], items: Iterable[Any], threads: int | None)
 
 
 def _number(threads: int | None) -> int:
-    return threads or config.get("threads") or len(os.sched_getaffinity(0))
+    return threads or config.get("threads") or cpu_count()
 
 
 @cache
@@ -54,4 +54,4 @@ def _enter(level: int) -> None:
 
 
 # A forked process has none of its parent's threads.
-os.register_at_fork(after_in_child=_pool.cache_clear)
+after_fork(_pool.cache_clear)

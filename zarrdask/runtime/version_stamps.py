@@ -1,8 +1,9 @@
-"""Traces of those who changed a part of a unit, for those who store it as a whole without a lock.
+"""Version stamps: detect a concurrent partial write of a stored object without locking.
 
-Whoever changed a part leaves a new random value in the slot of the unit's name, before giving back
-the lock. Who sees the same value before and after storing, and no lock held then, knows that no
-part was read before and stored after. Names that share a slot are at worst taken for each other.
+A partial write renews the stamp of its object, with a random value, before it gives back the lock.
+If a writer of a whole object sees the same stamp before and after it stores the object, and then
+no lock, no partial write has read the older value and stored it afterwards. Objects share 4096
+stamps; a stamp that another object renewed costs at most an unnecessary second write.
 """
 
 import os
@@ -11,80 +12,83 @@ from typing import Protocol
 from weakref import finalize
 
 from zarrdask.runtime.lock_files import is_at, open_lock_file
+from zarrdask.storage.system import pread, pwrite
 
-_SLOTS = 4096
-_SIZE = 8
-_NAME = "traces"
+_STAMP_COUNT = 4096
+_STAMP_BYTES = 8
+#: The name of the file of stamps. Processes that use another name do not see each other's stamps.
+_FILE_NAME = "traces"
 
 
-class Traces(Protocol):
-    """What is left by those who changed a part."""
+class Stamps(Protocol):
+    """The version stamps of stored objects, by the numbers of the objects."""
 
     def read(self, number: int) -> bytes:
-        """Return what was left last by one whose name has this number."""
+        """Return the stamp of an object."""
 
-    def leave(self, number: int) -> None:
-        """Leave another value.
+    def renew(self, number: int) -> None:
+        """Replace the stamp of an object by another one.
 
         Raises
         ------
         OSError
-            If that can't be done.
+            If that is not possible.
         """
 
 
-class HeldTraces:
-    """Those of the threads of this process."""
+class ProcessStamps:
+    """Version stamps that the threads of this process share."""
 
     def __init__(self) -> None:
-        self._slots = [b""] * _SLOTS
+        self._stamps = [b""] * _STAMP_COUNT
 
     def read(self, number: int) -> bytes:
-        return self._slots[number % _SLOTS]
+        return self._stamps[number % _STAMP_COUNT]
 
-    def leave(self, number: int) -> None:
-        self._slots[number % _SLOTS] = token_bytes(_SIZE)
+    def renew(self, number: int) -> None:
+        self._stamps[number % _STAMP_COUNT] = token_bytes(_STAMP_BYTES)
 
 
-class FileTraces:
-    """Those of all processes that lock files in a directory.
+class FileStamps:
+    """Version stamps that all processes with one directory of lock files share.
 
     Parameters
     ----------
     fd : int
-        The open file, which is closed with the last use of this.
+        The open file of the stamps. It is closed when this object is no longer used.
     """
 
-    # Not mapped to memory: a file that is cut off, or a full disk, would end the process.
+    # The file is not mapped to memory: if it is truncated, or the disk is full, the process would
+    # be killed.
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
         finalize(self, os.close, fd)
 
     def is_at(self, path: str) -> bool:
-        """Whether the file is still there: it may have been tidied up."""
+        """Whether this is still the file of a path: a clean-up may have removed it."""
         return is_at(self._fd, path)
 
     def read(self, number: int) -> bytes:
-        return os.pread(self._fd, _SIZE, number % _SLOTS * _SIZE)
+        return pread(self._fd, _STAMP_BYTES, number % _STAMP_COUNT * _STAMP_BYTES)
 
-    def leave(self, number: int) -> None:
-        os.pwrite(self._fd, token_bytes(_SIZE), number % _SLOTS * _SIZE)
-
-
-_OPEN: dict[str, FileTraces] = {}
+    def renew(self, number: int) -> None:
+        pwrite(self._fd, token_bytes(_STAMP_BYTES), number % _STAMP_COUNT * _STAMP_BYTES)
 
 
-def file_traces(directory: str) -> FileTraces:
-    """Return the traces in a directory; both are made if they aren't there.
+_OPEN: dict[str, FileStamps] = {}
+
+
+def file_stamps(directory: str) -> FileStamps:
+    """Return the stamps in a directory of lock files, creating both if necessary.
 
     Raises
     ------
     OSError
-        If that can't be done.
+        If that is not possible.
     """
-    path = f"{directory}/{_NAME}"
-    found = _OPEN.get(path)
-    if found is None or not found.is_at(path):
-        found = _OPEN[path] = FileTraces(open_lock_file(directory, _NAME))
-    return found
+    path = f"{directory}/{_FILE_NAME}"
+    stamps = _OPEN.get(path)
+    if stamps is None or not stamps.is_at(path):
+        stamps = _OPEN[path] = FileStamps(open_lock_file(directory, _FILE_NAME))
+    return stamps

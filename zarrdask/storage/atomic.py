@@ -1,7 +1,8 @@
-"""Files and directories that are being written beside their place: nothing shows them.
+"""Temporary names, for files and directories that are renamed when they are complete.
 
-Their names tell the machine and the process, so that another one can remove what a process that
-was killed left. Names of other machines, and of this one before it was started again, are left.
+No listing of a store shows them. The names contain the machine and the process, so that another
+process can remove the files of a process that was killed. Files of other machines, and of this one
+before it was restarted, are kept.
 """
 
 import os
@@ -20,24 +21,24 @@ _NAME = re.compile(r"\.zarrdask-[0-9a-f-]+\.partial")
 _OWN = re.compile(r"\.zarrdask-([0-9a-f]{16})-([0-9a-f]+)-[0-9a-f-]+\.partial")
 _RUN = token_hex(6)
 _SERIAL = count()
-#: Seconds in which nothing was added to a directory before it is taken for left: tasks of other
-#: processes may be writing to it.
-_QUIET = 3600
+#: A temporary directory to which nothing was added for this number of seconds is abandoned. Tasks
+#: of other processes may still be writing to a younger one.
+_ABANDONED_AFTER = 3600
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a name is one that nothing shows."""
+    """Whether a name is temporary, so that listings leave it out."""
     return _NAME.fullmatch(name) is not None
 
 
 def temporary() -> str:
-    """Return such a name, which no other one has."""
+    """Return a new temporary name."""
     return f".zarrdask-{_machine()}-{os.getpid():x}-{_RUN}-{next(_SERIAL):x}.partial"
 
 
 @cache
 def _machine() -> str:
-    """Return what tells apart those whose processes have numbers of their own."""
+    """Return a text that differs between machines (and containers) with own process numbers."""
     parts = [socket.gethostname()]
     for read in (_boot, _namespace):
         with suppress(OSError):
@@ -50,39 +51,37 @@ def _boot() -> str:
 
 
 def _namespace() -> str:
-    # Containers may have the name of their host.
+    # A container may have the host name of its machine.
     return os.readlink("/proc/self/ns/pid")
 
 
 def tidy(path: str) -> None:
-    """Remove what processes of this machine that are gone left right in a directory."""
+    """Remove, from a directory, temporary files of processes of this machine that have ended."""
     with suppress(OSError), os.scandir(path) as entries:
         for entry in entries:
-            if _is_left(entry):
+            if _is_abandoned(entry):
                 with suppress(OSError):
                     (shutil.rmtree if entry.is_dir(follow_symlinks=False) else os.unlink)(
                         entry.path
                     )
 
 
-def _is_left(entry: "os.DirEntry[str]") -> bool:
-    found = _OWN.fullmatch(entry.name)
-    if found is None or found[1] != _machine() or _is_alive(int(found[2], 16)):
+def _is_abandoned(entry: "os.DirEntry[str]") -> bool:
+    parts = _OWN.fullmatch(entry.name)
+    if parts is None or parts[1] != _machine() or _is_alive(int(parts[2], 16)):
         return False
-    return not entry.is_dir(follow_symlinks=False) or _is_quiet(entry.path)
+    return not entry.is_dir(follow_symlinks=False) or _is_unchanged(entry.path)
 
 
 def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        pass  # it is another user's
-    return True
+    # Not ``os.kill(process, 0)``, which interrupts processes on Windows. Loaded on demand, as files
+    # of other processes are rare.
+    import psutil
+
+    return bool(psutil.pid_exists(process))
 
 
-def _is_quiet(path: str) -> bool:
-    """Whether nothing was added to a directory, at any depth, for a while."""
+def _is_unchanged(path: str) -> bool:
+    """Whether nothing was added to a directory, at any depth, for `_ABANDONED_AFTER` seconds."""
     last = max((os.stat(place).st_mtime for place, _, _ in os.walk(path)), default=0.0)
-    return time.time() - last > _QUIET
+    return time.time() - last > _ABANDONED_AFTER

@@ -1,4 +1,4 @@
-"""What a store is: bytes by key, with defaults for all that can be built from get and set."""
+"""The interface of stores: bytes by key, with defaults for what `get` and `set` can express."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
 class Scratch:
     """A reusable buffer for encoded bytes, so that reads need no allocation.
 
-    What a store puts there is valid until the next value is read into it.
+    A value that a store reads into it is valid until the next one is read.
     """
 
     __slots__ = ("view",)
@@ -30,7 +30,7 @@ class Scratch:
         self.view = memoryview(bytearray(2**16))
 
     def reserve(self, size: int) -> memoryview:
-        """Return the buffer, grown to at least `size` bytes; what it held is lost if it grows."""
+        """Return the buffer, of at least `size` bytes; growing it loses its content."""
         if len(self.view) < size:
             self.view = memoryview(bytearray(size + size // 4))
         return self.view
@@ -40,65 +40,66 @@ class Store(ABC):
     """Bytes by key (conformance B.9, C.9).
 
     Keys are relative, joined by "/", and never end with "/"; a prefix is "" or ends with "/".
-    A missing key is None when read and nothing when erased.
+    Reading a missing key returns None, and erasing one does nothing.
 
-    A subclass gives what it can: `get`, or it can't be read; `set` and `erase`, or it can't be
-    written; `list_dir` (or `list_prefix`, or `list`), or it can't be listed. The rest is built
-    from these, and a better store overrides it.
+    A subclass implements `get` if it can be read, `set` and `erase` if it can be written, and
+    `list_dir` (or `list_prefix`, or `list`) if it can be listed. The other methods are built from
+    these; a subclass overrides those that it can do better.
     """
 
     #: Whether a pickled copy in another process sees the same values.
     shared: ClassVar[bool] = True
-    #: Whether several parts of a value cost no more than the whole: there is no latency to hide.
+    #: Whether reading several parts of a value costs no more than reading it as a whole, as there
+    #: is no latency to hide.
     seekable: ClassVar[bool] = False
-    #: Whether of several that `create` a value at the same time exactly one does.
+    #: Whether exactly one of several simultaneous calls of `create` for a key succeeds.
     conditional: ClassVar[bool] = False
 
-    # ---- what it is
+    # ---- properties
 
     @property
     @abstractmethod
     def url(self) -> str:
-        """Where it is, for people."""
+        """The location of the store, for messages."""
 
     @property
     def uri(self) -> str:
-        """Where it is, as a URI in its canonical form (conformance C-73)."""
+        """The location of the store as a URI in its canonical form (conformance C-73)."""
         return self.url
 
     @property
     def token(self) -> str:
-        """What tells it from other stores: part of task names."""
+        """A text that is different for different stores: part of the names of tasks."""
         return self.url
 
     @property
     def readable(self) -> bool:
         """Whether values can be read (conformance B-86)."""
-        return self._gives("get")
+        return self._implements("get")
 
     @property
     def writeable(self) -> bool:
         """Whether values can be stored and erased."""
-        return self._gives("set") and self._gives("erase")
+        return self._implements("set") and self._implements("erase")
 
     @property
     def listable(self) -> bool:
-        """Whether it can tell its keys."""
-        return any(map(self._gives, ("list_dir", "list_prefix", "list")))
+        """Whether the keys can be listed."""
+        return any(map(self._implements, ("list_dir", "list_prefix", "list")))
 
-    def _gives(self, name: str) -> bool:
-        """Whether the class has an operation of its own."""
+    def _implements(self, name: str) -> bool:
+        """Whether the class has a method of its own."""
         return getattr(type(self), name) is not getattr(Store, name)
 
     def stamp(self, key: str) -> str:
-        """Return what changes when the key is written again, if that costs nothing, or ""."""
+        """Return a text that changes whenever the key is written, or "" if that is expensive."""
         return ""
 
     def for_chunks(self) -> "Store":
         """Return this store for reading and writing the chunks of an array.
 
-        A store may be stricter there: of what is certainly the key of a chunk it can tell that
-        something else stands in its place. By default it is the store itself.
+        Such a store may be stricter: since all of its keys are those of chunks, it can report that
+        something else is in the place of a chunk. By default it is the store itself.
         """
         return self
 
@@ -108,16 +109,16 @@ class Store(ABC):
         return True
 
     def beside(self, prefix: str) -> "tuple[Store, str]":
-        """Return where to keep values that are needed only while others are written.
+        """Return a store and a prefix for values that are needed only while others are written.
 
-        By default that is here, below the prefix.
+        By default, these are this store and the prefix itself.
         """
         return self, prefix
 
     def batch(self) -> AbstractContextManager[None]:
-        """Have all that is written in the block appear at once, where the store can do that.
+        """Return a context in which writes take effect together, at its end, if the store can.
 
-        By default each value appears when it is written.
+        By default, each value is visible as soon as it is written.
         """
         return nullcontext()
 
@@ -128,7 +129,7 @@ class Store(ABC):
         raise not_supported(self.url, "read")
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        """Yield each key's value in turn; one is valid until the next is asked for."""
+        """Yield the value of each key; each is valid until the next one is requested."""
         return map(self.get, keys)
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
@@ -137,9 +138,9 @@ class Store(ABC):
         Parameters
         ----------
         start : int
-            The first byte; negative counts from the end.
+            The offset of the first byte; a negative one counts from the end.
         length : int, optional
-            How many bytes; all that follow, if absent. Less is returned where the value ends.
+            The number of bytes; by default all that follow. Fewer are returned if the value ends.
         """
         value = self.get(key)
         return None if value is None else cut(value, start, length)
@@ -147,51 +148,51 @@ class Store(ABC):
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
-        """Yield the parts (start, length) of one value, given by rising start."""
+        """Yield parts of one value, given as (start, length) in the order of their starts."""
         value = self.get(key)
         for start, length in ranges:
             yield None if value is None else cut(value, start, length)
 
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
-        """Return parts of values, in the order that they are asked for (conformance B-80).
+        """Return parts of values, in the order of the requests (conformance B-80).
 
         Parameters
         ----------
         key_ranges : iterable of (key, (start, length))
-            As in `get_range`; a key may come several times.
+            As in `get_range`; a key may occur several times.
 
         Raises
         ------
         MetadataError
-            If one is no key; nothing is read then.
+            If a key is invalid; nothing is read then.
         """
-        wanted = [(check_key(key), start, length) for key, (start, length) in key_ranges]
-        found: dict[int, Buffer | None] = {}
-        for key, places in by_key([key for key, _, _ in wanted]).items():
+        requests = [(check_key(key), start, length) for key, (start, length) in key_ranges]
+        parts: dict[int, Buffer | None] = {}
+        for key, positions in by_key([key for key, _, _ in requests]).items():
             sized: dict[int, Range] = {}
-            for at in places:
-                _, start, length = wanted[at]
+            for position in positions:
+                _, start, length = requests[position]
                 if length is None or start < 0:
-                    found[at] = self.get_range(key, start, length)
+                    parts[position] = self.get_range(key, start, length)
                 else:
-                    sized[at] = start, length
+                    sized[position] = start, length
             order = sorted(sized, key=sized.__getitem__)
-            parts = self.get_ranges(key, [sized[at] for at in order], Scratch())
-            for at, part in zip(order, parts, strict=True):
-                found[at] = None if part is None else bytes(part)
-        return [found[at] for at in range(len(wanted))]
+            values = self.get_ranges(key, [sized[position] for position in order], Scratch())
+            for position, part in zip(order, values, strict=True):
+                parts[position] = None if part is None else bytes(part)
+        return [parts[position] for position in range(len(requests))]
 
     # ---- writing
 
     def set(self, key: str, value: Buffer) -> None:
-        """Store a value: afterwards readers see the old one or this one, never a mixture."""
+        """Store a value. Readers see the old value or the new one, never a mixture."""
         raise not_supported(self.url, "written")
 
     def create(self, key: str, value: Buffer) -> bool:
-        """Store a value if there is none, and return whether there was none.
+        """Store a value if the key is missing, and return whether it was.
 
-        By default that is looked up first: two may do it at the same time, and the later one's
-        value stays. A store that can do better overrides it, and says that it is `conditional`.
+        By default, the key is looked up first, so two writers may both succeed, and the later
+        value stays. A store that can exclude that overrides the method and is `conditional`.
         """
         if self.get(key) is not None:
             return False
@@ -199,21 +200,22 @@ class Store(ABC):
         return True
 
     def set_partial_values(self, key_start_values: Iterable[KeyValue]) -> None:
-        """Store parts of values (conformance B-82). By default each value is read and written.
+        """Store parts of values (conformance B-82).
 
-        A value grows as it needs to; a gap is filled with zeros.
+        By default, each value is read, changed and written as a whole. A value grows as necessary;
+        a gap is filled with zeros.
 
         Parameters
         ----------
         key_start_values : iterable of (key, start, bytes)
-            A key may come several times, but its ranges must not overlap.
+            A key may occur several times, but its parts must not overlap.
 
         Raises
         ------
         MetadataError
-            If one is no key.
+            If a key is invalid. Nothing is written then.
         SelectionError
-            If ranges overlap, or start before the value. Nothing is written then.
+            If parts overlap, or a start is negative. Nothing is written then.
         """
         for key, parts in parts_by_key(key_start_values).items():
             value = bytearray(self.get(key) or b"")
@@ -223,7 +225,7 @@ class Store(ABC):
             self.set(key, value)
 
     def erase(self, key: str) -> None:
-        """Remove the value, if there is one."""
+        """Remove a value, if there is one."""
         raise not_supported(self.url, "written")
 
     def erase_values(self, keys: Iterable[str]) -> None:
@@ -232,7 +234,7 @@ class Store(ABC):
         Raises
         ------
         MetadataError
-            If one is no key; nothing is removed then.
+            If a key is invalid; nothing is removed then.
         """
         for key in [check_key(key) for key in keys]:
             self.erase(key)
@@ -242,33 +244,33 @@ class Store(ABC):
         self.erase_values([*self.list_prefix(prefix)])
 
     def check_erasable(self, keys: Iterable[str]) -> None:  # noqa: B027 - most have no links
-        """Check, before anything is erased, that values and prefixes may be erased.
+        """Check, before anything is erased, that keys and prefixes may be erased.
 
         Raises
         ------
         LinkError
-            If one lies behind a symbolic link, through which nothing is erased.
+            If one of them is behind a symbolic link, through which nothing is erased.
         """
 
     def tidy(self, prefix: str) -> None:  # noqa: B027 - most have nothing to tidy up
-        """Remove what writers that were cut short left right under a prefix, if that is cheap.
+        """Remove temporary files that killed writers left directly below a prefix.
 
-        It is nothing that a listing shows. By default there is no such thing.
+        They are not listed as keys. By default there are none.
         """
 
     # ---- listing
 
     def list_dir(self, prefix: str) -> Names:
-        """Return the names of the keys, and of the prefixes, right under a prefix, sorted."""
+        """Return the names of the keys, and of the prefixes, directly below a prefix, sorted."""
         prefix = check_prefix(prefix)
         return right_below(prefix, self.list_prefix(prefix))
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Yield every key that begins with the prefix."""
         prefix = check_prefix(prefix)
-        if self._gives("list_dir"):
+        if self._implements("list_dir"):
             return self._walk(prefix)
-        if self._gives("list"):
+        if self._implements("list"):
             return (key for key in self.list() if key.startswith(prefix))
         raise not_supported(self.url, "listed")
 
@@ -285,14 +287,22 @@ class Store(ABC):
 
 
 def not_supported(url: str, action: str) -> UnsupportedError:
-    """Return the error for what a store can't do: be "read", "written" or "listed" (B-86)."""
+    """Return the error for an operation that a store lacks (B-86).
+
+    Parameters
+    ----------
+    url : str
+        The location of the store.
+    action : {"read", "written", "listed"}
+        What can't be done with the store.
+    """
     return UnsupportedError(f"not supported: this store can't be {action}", key=url)
 
 
 def not_listable(url: str, error: Exception) -> UnsupportedError:
-    """Return the error for a store that can be read by key only."""
+    """Return the error for a store whose keys can't be listed."""
     return UnsupportedError(
-        "this store can't be listed, so what is in it can't be discovered; open nodes by path",
+        "this store can't be listed, so its nodes can't be discovered; open nodes by path",
         key=url,
         found=str(error) or type(error).__name__,
     )

@@ -1,4 +1,4 @@
-"""Parts of stored values: where they are, and how they are joined and cut."""
+"""Ranges of bytes in stored values: joining neighbouring ranges, and cutting values."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -8,47 +8,47 @@ from zarrdask.errors import SelectionError
 from zarrdask.storage.keys import check_key
 
 Buffer = bytes | bytearray | memoryview
-#: Start and length.
+#: (start, length) in bytes.
 Range = tuple[int, int]
-#: A key, and what is wanted of its value: where it starts (from the end, if negative), and how
-#: long it is, or None for all that follows.
+#: (key, (start, length)): a part of a value to read. A negative start counts from the end; the
+#: length None stands for all that follows.
 KeyRange = tuple[str, tuple[int, int | None]]
-#: A key, and what to put into its value, and where.
+#: (key, start, bytes): a part of a value to write.
 KeyValue = tuple[str, int, Buffer]
 
 
 def by_key(keys: Sequence[str]) -> dict[str, list[int]]:
-    """Return where each key stands in a list."""
-    found: dict[str, list[int]] = defaultdict(list)
-    for at, key in enumerate(keys):
-        found[key].append(at)
-    return found
+    """Return the positions of each key in a list."""
+    positions: dict[str, list[int]] = defaultdict(list)
+    for position, key in enumerate(keys):
+        positions[key].append(position)
+    return positions
 
 
 def parts_by_key(key_start_values: Iterable[KeyValue]) -> dict[str, list[tuple[int, Buffer]]]:
-    """Return the parts to be stored of each value, by rising start.
+    """Return the parts to write to each value, as (start, bytes), in the order of their starts.
 
     Raises
     ------
     MetadataError
-        If one is no key.
+        If a key is invalid.
     SelectionError
-        If parts of a value overlap, or start before it (conformance B-82).
+        If parts of a value overlap, or a start is negative (conformance B-82).
     """
-    found: dict[str, list[tuple[int, Buffer]]] = defaultdict(list)
+    values: dict[str, list[tuple[int, Buffer]]] = defaultdict(list)
     for key, start, value in key_start_values:
-        found[check_key(key)].append((start, memoryview(value).cast("B")))
-    for key, parts in found.items():
+        values[check_key(key)].append((start, memoryview(value).cast("B")))
+    for key, parts in values.items():
         parts.sort(key=lambda part: (part[0], len(part[1])))
         overlap = any(at + len(part) > then for (at, part), (then, _) in pairwise(parts))
         if overlap or parts[0][0] < 0:
             raise SelectionError(
-                "parts to be stored must not overlap, nor start before the value",
+                "the parts of a value to write overlap, or one starts before the value",
                 key=key,
                 found=[(start, len(part)) for start, part in parts],
-                expected="(start, length) pairs apart from each other, from 0",
+                expected="pairs (start, length) that do not overlap, with starts from 0",
             )
-    return found
+    return values
 
 
 def cut(value: Buffer, start: int, length: int | None) -> memoryview:
@@ -65,11 +65,16 @@ def coalesce(ranges: Sequence[Range], gap: int, limit: int) -> list[tuple[Range,
     Parameters
     ----------
     ranges : sequence of (start, length)
-        By rising start; they may overlap.
+        The ranges, in the order of their starts; they may overlap.
+    gap : int
+        The largest gap between two ranges that are joined, in bytes.
+    limit : int
+        The largest length of a joined range, in bytes. A single range may be longer.
 
     Returns
     -------
-    list of ((start, length), list of (offset in the joined range, length))
+    list of ((start, length), list of (offset, length))
+        Each joined range, and the ranges in it by their offset within.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A group's documents, held from one read: a store that answers for them without asking."""
+"""A store that takes the documents of a group from consolidated metadata."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,18 +12,19 @@ from zarrdask.storage.wrapper import WrappedStore
 
 
 @dataclass(frozen=True)
-class Held:
-    """What one document tells of a group and of everything below it.
+class ConsolidatedMetadata:
+    """The documents of a group and of all nodes below it.
 
     Attributes
     ----------
     documents : mapping
-        For each node, by its path from the group ("" is the group itself): its documents, parsed,
-        by name.
+        The parsed documents of each node, by name, by the node's path from the group ("" is the
+        group itself).
     members : mapping
-        For each group, by its path: the names right below, sorted.
+        The sorted names of the members of each group, by the group's path.
     names : frozenset of str
-        The names of all documents that a node might have: those that are not held are absent.
+        The names of all documents that a node can have. Documents of these names that are not in
+        `documents` are missing from the hierarchy.
     """
 
     documents: Mapping[str, Mapping[str, Any]]
@@ -34,60 +35,67 @@ class Held:
 class ConsolidatedStore(WrappedStore):
     """A store seen through consolidated metadata (conformance A-68, C-78).
 
-    Metadata documents below a group, and the listing of groups, come from what is held; chunks,
-    and everything elsewhere, from the store itself. The first change through it ends that: from
-    then on it is the store itself. It pickles as the store itself.
+    Metadata documents of the group and of the nodes below it, and the members of groups, come from
+    the consolidated metadata; chunks, and all other keys, from the inner store. After the first
+    write through this store, everything comes from the inner store. It pickles as the inner store.
 
     Parameters
     ----------
     inner : Store
-        The store itself.
+        The inner store.
     path : str
-        Of the group, in normal form.
-    held : Held
+        The path of the group, in normal form.
+    consolidated : ConsolidatedMetadata
+        The documents of the group and of the nodes below it.
     """
 
-    def __init__(self, inner: Store, path: str, held: Held) -> None:
+    def __init__(self, inner: Store, path: str, consolidated: ConsolidatedMetadata) -> None:
         super().__init__(inner)
         self.path = path
-        self.held: Held | None = held
+        self.consolidated: ConsolidatedMetadata | None = consolidated
 
     def forget(self) -> None:
-        """Ask the store itself from now on."""
-        self.held = None
+        """Read everything from the inner store from now on."""
+        self.consolidated = None
 
     def holds(self, path: str) -> bool:
-        """Whether the node at a path, if there is one, is among what is held."""
-        return self.held is not None and self._below(path) is not None
+        """Whether the consolidated metadata cover a path."""
+        return self.consolidated is not None and self._below(path) is not None
 
     def members(self, path: str) -> list[str] | None:
-        """Return the names right below a group, or None if they are not held."""
-        held, below = self.held, self._below(path)
-        found = None if held is None or below is None else held.members.get(below)
-        return None if found is None else list(found)
+        """Return the names of a group's members, or None if they must be listed."""
+        consolidated, below = self.consolidated, self._below(path)
+        if consolidated is None or below is None:
+            return None
+        names = consolidated.members.get(below)
+        return None if names is None else list(names)
 
     def _below(self, path: str) -> str | None:
-        """Return a path as seen from the group, or None if it is elsewhere."""
+        """Return a path relative to the group, or None if it is not below the group."""
         if not self.path or path == self.path:
             return path[len(self.path) :]
         start = f"{self.path}/"
         return path[len(start) :] if path.startswith(start) else None
 
-    def _document(self, held: Held | None, key: str) -> tuple[bool, bytes | None]:
-        """Return whether a key is answered from what is held, and the answer."""
+    def _document(
+        self, consolidated: ConsolidatedMetadata | None, key: str
+    ) -> tuple[bool, bytes | None]:
+        """Return whether the consolidated metadata cover a key, and its value then."""
         path, _, name = key.rpartition("/")
         below = self._below(path)
-        if held is None or below is None or name not in held.names:
+        if consolidated is None or below is None or name not in consolidated.names:
             return False, None
-        found = held.documents.get(below, {}).get(name)
-        return True, None if found is None else json.dumps(found, ensure_ascii=True).encode()
+        document = consolidated.documents.get(below, {}).get(name)
+        if document is None:
+            return True, None
+        return True, json.dumps(document, ensure_ascii=True).encode()
 
-    # ---- what it is: the store itself
+    # ---- properties, which are those of the inner store
 
     @property
     def listable(self) -> bool:
-        """Whether it can tell its keys: those of the group's nodes it can."""
-        return self.held is not None or self.inner.listable
+        """Whether the keys can be listed, or at least the members of groups."""
+        return self.consolidated is not None or self.inner.listable
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Store) and self.inner == plain(other)
@@ -96,44 +104,46 @@ class ConsolidatedStore(WrappedStore):
         return hash(self.inner)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A task needs chunks: what is held must not travel with each of them.
+        # A task needs chunks only, so the documents must not be sent with each task.
         return plain, (self.inner,)
 
     def for_chunks(self) -> Store:
-        """Return the store itself: nothing is held of chunks."""
+        """Return the inner store: consolidated metadata have no chunks."""
         return self.inner.for_chunks()
 
     # ---- reading
 
     def get(self, key: str) -> bytes | None:
-        answered, value = self._document(self.held, key)
-        return value if answered else self.inner.get(key)
+        is_covered, value = self._document(self.consolidated, key)
+        return value if is_covered else self.inner.get(key)
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        keys, held = list(keys), self.held
-        answers = [self._document(held, key) for key in keys]
-        asked = [key for key, (answered, _) in zip(keys, answers, strict=True) if not answered]
-        others = iter(self.inner.get_many(asked, scratch) if asked else ())
-        for answered, value in answers:
-            yield value if answered else next(others)
+        keys, consolidated = list(keys), self.consolidated
+        documents = [self._document(consolidated, key) for key in keys]
+        others = [
+            key for key, (is_covered, _) in zip(keys, documents, strict=True) if not is_covered
+        ]
+        values = iter(self.inner.get_many(others, scratch) if others else ())
+        for is_covered, value in documents:
+            yield value if is_covered else next(values)
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
-        if self._document(self.held, key)[0]:
+        if self._document(self.consolidated, key)[0]:
             return Store.get_range(self, key, start, length)
         return self.inner.get_range(key, start, length)
 
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
-        if self._document(self.held, key)[0]:
+        if self._document(self.consolidated, key)[0]:
             return Store.get_ranges(self, key, ranges, scratch)
         return self.inner.get_ranges(key, ranges, scratch)
 
     def list_dir(self, prefix: str) -> Names:
-        held, below = self.held, self._below(check_prefix(prefix).rstrip("/"))
-        if held is None or below is None or below not in held.members:
+        consolidated, below = self.consolidated, self._below(check_prefix(prefix).rstrip("/"))
+        if consolidated is None or below is None or below not in consolidated.members:
             return self.inner.list_dir(prefix)
-        return sorted(held.documents.get(below, ())), list(held.members[below])
+        return sorted(consolidated.documents.get(below, ())), list(consolidated.members[below])
 
     # ---- writing
 
@@ -163,5 +173,5 @@ class ConsolidatedStore(WrappedStore):
 
 
 def plain(store: Store) -> Store:
-    """Return the store itself, if this is one that is seen through consolidated metadata."""
+    """Return the store without the view of consolidated metadata, if it has one."""
     return store.inner if isinstance(store, ConsolidatedStore) else store

@@ -1,4 +1,4 @@
-"""Values that go from one store to another as they are: by the kernel, where both are local."""
+"""Copy values from one store to another unchanged: by the kernel, if both stores are local."""
 
 import os
 from collections.abc import Sequence
@@ -7,11 +7,13 @@ from functools import partial
 
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.system import pread, pwrite
 from zarrdask.storage.v3_draft import DraftStore
 
-#: Why the kernel may be unable to copy between two files: then the bytes pass through here.
+#: Errors by which the kernel says that it can't copy between two files: this process copies then.
 _UNABLE = frozenset({EINVAL, ENOSYS, ENOTSUP, EOPNOTSUPP, EPERM, EXDEV})
-_BLOCK = 2**22
+#: Bytes that this process copies at a time.
+_BLOCK_BYTES = 2**22
 
 
 def copy_values(source: Store, target: Store, keys: Sequence[tuple[str, str]]) -> list[int]:
@@ -19,13 +21,15 @@ def copy_values(source: Store, target: Store, keys: Sequence[tuple[str, str]]) -
 
     Parameters
     ----------
+    source, target : Store
+        The stores.
     keys : sequence of (str, str)
-        The key there, and the key here.
+        For each value, its key in the source and its key in the target.
 
     Returns
     -------
     list of int
-        The sizes of those that were there.
+        The sizes of the values in bytes, without missing ones.
 
     Raises
     ------
@@ -34,10 +38,11 @@ def copy_values(source: Store, target: Store, keys: Sequence[tuple[str, str]]) -
     """
     sizes = []
     if keys and local_value(source, keys[0][0]) and local_value(target, keys[0][1]):
-        for there, here in keys:
-            found, place = local_value(source, there), local_value(target, here)
-            if found is not None and place is not None:
-                sizes += _by_kernel(found, place)
+        for source_key, target_key in keys:
+            source_file = local_value(source, source_key)
+            target_file = local_value(target, target_key)
+            if source_file is not None and target_file is not None:
+                sizes += _by_kernel(source_file, target_file)
         return sizes
     values = source.get_many([key for key, _ in keys], Scratch())
     for value, (_, key) in zip(values, keys, strict=True):
@@ -48,16 +53,16 @@ def copy_values(source: Store, target: Store, keys: Sequence[tuple[str, str]]) -
 
 
 def local_value(store: Store, key: str) -> tuple[LocalStore, str] | None:
-    """Return the directory that a store is and the file's key there, if a value is one file."""
+    """Return the local store and the key there of a value that is one file, else None."""
     if isinstance(store, DraftStore):
         if key.rpartition("/")[2] == "c":
-            return None  # the chunk of an array without axes may be in two places
+            return None  # the chunk of an array without axes may be at one of two keys
         key, store = store.real(key), store.inner
     return (store, key) if type(store) is LocalStore else None
 
 
 def _by_kernel(source: tuple[LocalStore, str], target: tuple[LocalStore, str]) -> list[int]:
-    """Copy a file, and return its size, if it is there."""
+    """Copy a file, and return its size in a list, which is empty if there is no file."""
     with source[0].opened(source[1]) as (fd, size):
         if fd < 0:
             return []
@@ -66,16 +71,17 @@ def _by_kernel(source: tuple[LocalStore, str], target: tuple[LocalStore, str]) -
 
 
 def _copy(source: int, size: int, target: int) -> None:
-    """Copy a file's bytes; file systems that can share them do that."""
+    """Copy the bytes of a file; some file systems share them instead."""
     done = 0
     try:
-        while done < size:
-            found = os.copy_file_range(source, target, size - done)
-            if not found:
+        # macOS and Windows lack this call.
+        while done < size and hasattr(os, "copy_file_range"):
+            count = os.copy_file_range(source, target, size - done)
+            if not count:
                 break
-            done += found
+            done += count
     except OSError as error:
         if error.errno not in _UNABLE:
             raise
-    while data := os.pread(source, _BLOCK, done):
-        done += os.pwrite(target, data, done)
+    while data := pread(source, _BLOCK_BYTES, done):
+        done += pwrite(target, data, done)

@@ -1,4 +1,4 @@
-"""A store that goes wrong on purpose, by a plan that a seed repeats: for tests, also yours."""
+"""A store that fails on purpose, in a way that a seed reproduces: for tests, yours included."""
 
 import random
 import threading
@@ -15,29 +15,29 @@ from zarrdask.storage.wrapper import WrappedStore
 
 
 class ConnectionLostError(StoreError, ConnectionResetError):
-    """The connection was reset, on purpose."""
+    """The connection was reset on purpose."""
 
 
 @dataclass(frozen=True)
 class Faults:
-    """How often a store goes wrong: chances between 0 and 1, for each operation.
+    """The probabilities, from 0 to 1, with which an operation fails.
 
     Attributes
     ----------
     lost : float
-        The connection is reset before anything is done.
+        The connection is reset before the operation.
     late : float
-        It is reset afterwards: the operation was done, but that is not known. Of the values below
-        a prefix half were erased.
+        The connection is reset after the operation, whose success the caller does not see. Erasing
+        a prefix erases half of the values.
     torn : float
-        Only the first half of a value is stored before the connection is reset. A store that
-        replaces values as a whole never does that.
+        The connection is reset when the first half of a value has been stored. Stores that replace
+        values as a whole never do that.
     short : float
-        What is read ends in the middle, and nothing tells that it does.
+        Only the first half of a value is read, without an error.
     denied : float
-        It fails for good (`ReadOnlyError`).
+        The operation fails with a `ReadOnlyError`.
     delay : float
-        Seconds that an operation takes at most.
+        The longest time, in seconds, by which an operation is delayed. This is not a probability.
     """
 
     lost: float = 0.0
@@ -49,21 +49,21 @@ class Faults:
 
 
 class FaultyStore(WrappedStore):
-    """A store that goes wrong.
+    """A store that fails on purpose.
 
     Parameters
     ----------
     inner : Store
-        Where the values are.
+        The store of the values.
     faults : Faults
-        How often, and how.
+        The probabilities of the faults.
     seed : int
-        Of the schedule: the same operations in the same order go wrong in the same way.
+        The seed of the random numbers: the same operations in the same order fail in the same way.
 
     Attributes
     ----------
     failures : int
-        How many operations went wrong so far, in this process.
+        The number of operations of this process that have failed.
     """
 
     def __init__(self, inner: Store, faults: Faults, seed: int = 0) -> None:
@@ -79,12 +79,12 @@ class FaultyStore(WrappedStore):
 
     @property
     def seekable(self) -> bool:  # type: ignore[override]
-        """False: what may fail is far away."""
+        """False, as for any store that is reached by a network."""
         return False
 
-    def _chance(self, wanted: float) -> bool:
+    def _happens(self, probability: float) -> bool:
         with self._lock:
-            hit = wanted > 0 and self._random.random() < wanted
+            hit = probability > 0 and self._random.random() < probability
             self.failures += hit
         return hit
 
@@ -93,17 +93,17 @@ class FaultyStore(WrappedStore):
             with self._lock:
                 wait = self._random.uniform(0, self.faults.delay)
             time.sleep(wait)
-        if self._chance(self.faults.denied):
+        if self._happens(self.faults.denied):
             raise ReadOnlyError("denied on purpose", key=key)
-        if self._chance(self.faults.lost):
+        if self._happens(self.faults.lost):
             raise ConnectionLostError("lost on purpose", key=key)
 
     def _after(self, key: str) -> None:
-        if self._chance(self.faults.late):
+        if self._happens(self.faults.late):
             raise ConnectionLostError("lost on purpose, after the fact", key=key)
 
     def _shortened(self, value: Any) -> Any:
-        return value[: len(value) // 2] if value and self._chance(self.faults.short) else value
+        return value[: len(value) // 2] if value and self._happens(self.faults.short) else value
 
     def get(self, key: str) -> bytes | None:
         self._before(key)
@@ -127,7 +127,7 @@ class FaultyStore(WrappedStore):
 
     def set(self, key: str, value: Buffer) -> None:
         self._before(key)
-        if self._chance(self.faults.torn):
+        if self._happens(self.faults.torn):
             self.inner.set(key, bytes(value)[: len(value) // 2])
             raise ConnectionLostError("torn on purpose", key=key)
         self.inner.set(key, value)
@@ -150,7 +150,7 @@ class FaultyStore(WrappedStore):
 
     def erase_prefix(self, prefix: str) -> None:
         self._before(prefix)
-        if self._chance(self.faults.late):
+        if self._happens(self.faults.late):
             keys = sorted(self.inner.list_prefix(prefix))
             self.inner.erase_values(keys[: len(keys) // 2])
             raise ConnectionLostError("lost on purpose, halfway", key=prefix)

@@ -1,4 +1,4 @@
-"""Any fsspec file system: s3, http, gcs, zip, memory ..."""
+"""File systems of fsspec: s3, http, gcs, zip, memory and others."""
 
 import os
 import re
@@ -25,14 +25,15 @@ from zarrdask.storage.memory import elsewhere
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 _JOIN_LIMIT = 2**24
-#: What S3 says if there is a value, and what it, or an old botocore, says if it can't tell.
-_TAKEN = {"412", "PreconditionFailed"}
+#: Error codes of S3 for a conditional write: the key exists, or the condition is not supported by
+#: the server or by an old botocore.
+_KEY_EXISTS = {"412", "PreconditionFailed"}
+_NOT_SUPPORTED = {"NotImplemented", "ParamValidationError"}
 _NO_BUCKET = "NoSuchBucket"
-_UNKNOWN = {"NotImplemented", "ParamValidationError"}
 
 
 class FsspecStore(Store):
-    """Values in a file system that fsspec knows.
+    """Values in a file system of fsspec.
 
     Requests for many values, or for many ranges of one, are sent together.
 
@@ -47,7 +48,7 @@ class FsspecStore(Store):
     def __init__(self, fs: Any, root: str) -> None:
         self.fs = fs
         self.root = root.rstrip("/")
-        # s3fs asks for the size first, so that it can split the request: one request is sooner.
+        # Without this, s3fs requests the size first, to split the request; one request is faster.
         self._options = {"max_concurrency": 1} if "s3" in _protocols(fs) else {}
 
     @classmethod
@@ -57,7 +58,7 @@ class FsspecStore(Store):
         Raises
         ------
         StoreError
-            If fsspec has no such protocol, or the package for it is not installed.
+            If fsspec does not know the protocol, or its package is not installed.
         """
         try:
             fs, root = url_to_fs(url, **(storage_options or {}))
@@ -66,7 +67,7 @@ class FsspecStore(Store):
             if unknown is not None:
                 protocol = url.partition("://")[0].rpartition("::")[2]
                 raise _not_an_option(unknown, url, get_filesystem_class(protocol)) from error
-            raise StoreError(f"can't open this URL: {error}", key=url) from error
+            raise StoreError(f"this URL can't be opened: {error}", key=url) from error
         return cls(fs, root)
 
     @property
@@ -80,7 +81,7 @@ class FsspecStore(Store):
 
     @property
     def uri(self) -> str:
-        """The URL; that of a local directory is escaped, as URIs are."""
+        """The URL; for a local directory, its URI."""
         return f"file://{quote(self.root)}" if "file" in _protocols(self.fs) else self.url
 
     @property
@@ -93,10 +94,10 @@ class FsspecStore(Store):
         return f"{self.url}#{self.fs._fs_token}"
 
     def is_directory(self) -> bool:
-        """Whether the root is a directory that is there, as far as the file system tells."""
+        """Whether the root is an existing directory, as far as the file system can say."""
         try:
             if "http" in _protocols(self.fs):
-                # To look into a directory would fetch a file whole; there is nothing else to see.
+                # Listing a directory would fetch a file as a whole, so this only tests for a file.
                 return not self.fs.exists(self.root)
             return bool(self.fs.isdir(self.root))
         except Exception as error:
@@ -122,19 +123,19 @@ class FsspecStore(Store):
                 yield self._value(key, value)
 
     def _fetch(self, key: str, paths: list[str], starts: Any, ends: Any) -> list[Any]:
-        """Return what there is at several paths, or the errors, in one call."""
+        """Return the values at several paths, or the errors of reading them, by one call."""
         starts, ends = starts or [None] * len(paths), ends or [None] * len(paths)
         try:
-            # Not `cat`: it sorts its answer, and takes "*" and "[" in a path for a pattern.
-            found = self.fs.cat_ranges(paths, starts, ends, on_error="return", **self._options)
+            # Not `cat`, which sorts its result, and reads "*" and "[" in a path as a pattern.
+            values = self.fs.cat_ranges(paths, starts, ends, on_error="return", **self._options)
         except _ABSENT:
-            # Some file systems that wrap others let one missing value spoil the call.
+            # In some file systems that wrap others, one missing value makes the whole call fail.
             return [self._fetch_one(*each) for each in zip(paths, starts, ends, strict=True)]
         except Exception as error:
             raise self._failed(key, error) from error
         return [
             _trimmed(value, start, end)
-            for value, start, end in zip(found, starts, ends, strict=True)
+            for value, start, end in zip(values, starts, ends, strict=True)
         ]
 
     def _fetch_one(self, path: str, start: int | None, end: int | None) -> Any:
@@ -148,13 +149,13 @@ class FsspecStore(Store):
         if start < 0 and end == 0:
             end = None
         try:
-            found = self.fs.cat_file(self.path(key), start=start, end=end)
+            value = self.fs.cat_file(self.path(key), start=start, end=end)
         except _ABSENT as error:
             self._check_bucket(error)
             return None
         except Exception as error:
             raise self._failed(key, error) from error
-        return bytes(_trimmed(found, start, end))
+        return bytes(_trimmed(value, start, end))
 
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
@@ -177,7 +178,7 @@ class FsspecStore(Store):
             try:
                 self.fs.pipe_file(path, data)
             except FileNotFoundError:
-                # File systems with real directories want them made; buckets are not ours to make.
+                # Some file systems have real directories. Buckets are not created here.
                 if not self.fs.exists(self.root.split("/")[0] or "/"):
                     raise
                 self.fs.makedirs(os.path.dirname(path), exist_ok=True)
@@ -189,7 +190,7 @@ class FsspecStore(Store):
 
     @property
     def conditional(self) -> bool:  # type: ignore[override]
-        """Whether of several that `create` a value exactly one does: S3 knows If-None-Match."""
+        """Whether `create` succeeds only once: S3 has conditional writes (If-None-Match)."""
         return "s3" in _protocols(self.fs)
 
     def create(self, key: str, value: Buffer) -> bool:
@@ -199,16 +200,16 @@ class FsspecStore(Store):
             self.fs.pipe_file(self.path(key), bytes(value), mode="create")
         except Exception as error:
             codes = _codes(error)
-            if isinstance(error, FileExistsError) or codes & _TAKEN:
+            if isinstance(error, FileExistsError) or codes & _KEY_EXISTS:
                 return False
-            if codes & _UNKNOWN:
+            if codes & _NOT_SUPPORTED:
                 return super().create(key, value)
             raise self._failed(key, error) from error
         return True
 
     @property
     def _directory(self) -> LocalStore | None:
-        """The directory, where it is a local one: how links are erased is decided there."""
+        """The store of a local directory, which erases links in the right way; None for others."""
         return LocalStore(self.root) if isinstance(self.fs, LocalFileSystem) else None
 
     def check_erasable(self, keys: Iterable[str]) -> None:
@@ -234,7 +235,7 @@ class FsspecStore(Store):
             return
         directory = self.path(check_prefix(prefix)).rstrip("/")
         if has_magic(directory):
-            # `rm` would take the name for a pattern.
+            # `rm` would read the name as a pattern.
             super().erase_prefix(prefix)
             return
         try:
@@ -257,7 +258,7 @@ class FsspecStore(Store):
             entries = self.fs.ls(directory, detail=True)
         except _ABSENT as error:
             if "http" in _protocols(self.fs):
-                # No index page: not an empty directory, but one that can't be looked into.
+                # Without an index page, the directory is not empty but can't be listed.
                 raise not_listable(self.url, error) from error
             self._check_bucket(error)
             return [], []
@@ -272,23 +273,24 @@ class FsspecStore(Store):
                 (prefixes if entry["type"] == "directory" else keys).add(name)
         return sorted(keys), sorted(prefixes)
 
-    def _value(self, key: str, found: Any) -> Buffer | None:
-        if found is None:
+    def _value(self, key: str, value: Any) -> Buffer | None:
+        """Return a value of `_fetch`, or raise its error."""
+        if value is None:
             return None
-        if isinstance(found, _ABSENT):
-            self._check_bucket(found)
+        if isinstance(value, _ABSENT):
+            self._check_bucket(value)
             return None
-        if isinstance(found, BaseException):
-            raise self._failed(key, found) from found
-        return bytes(found)
+        if isinstance(value, BaseException):
+            raise self._failed(key, value) from value
+        return bytes(value)
 
     def _check_bucket(self, error: BaseException) -> None:
-        """Check that a value is not there because the whole bucket is not there.
+        """Check whether a value is missing only because its bucket does not exist.
 
         Raises
         ------
         StoreError
-            If the bucket is not there.
+            If the bucket does not exist.
         """
         if _NO_BUCKET in _codes(error):
             bucket = self.root.partition("/")[0]
@@ -320,28 +322,29 @@ def _reopen(fs: Any, root: str, process: int | None) -> Store:
 
 
 def _codes(error: BaseException | None) -> set[str]:
-    """Return what an error of botocore, or one that it caused, is called."""
-    found = set[str]()
+    """Return the codes and class names of an error of botocore and of its causes."""
+    codes = set[str]()
     while error is not None:
         response = getattr(error, "response", None)
         if isinstance(response, dict):
-            found.add(str(response.get("Error", {}).get("Code")))
-        found.add(type(error).__name__)
+            codes.add(str(response.get("Error", {}).get("Code")))
+        codes.add(type(error).__name__)
         error = error.__cause__
-    return found
+    return codes
 
 
 def _unknown_option(error: BaseException, options: Mapping[str, Any]) -> str | None:
-    """Return which of the options of a file system it does not know, if an error says so.
+    """Return the option that an error says a file system does not know, else None.
 
-    Some file systems pass them on, so that the error comes with the first request.
+    Some file systems pass options on, so that the error is raised by the first request.
     """
     unexpected = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-    known = isinstance(error, TypeError) and unexpected is not None and unexpected[1] in options
-    return unexpected[1] if unexpected is not None and known else None
+    if unexpected is None or not isinstance(error, TypeError) or unexpected[1] not in options:
+        return None
+    return unexpected[1]
 
 
-def _not_an_option(name: str, place: str, kind: type) -> StoreError:
+def _not_an_option(name: str, url: str, kind: type) -> StoreError:
     """Return the error for an option that a class of file systems does not know."""
     options = {
         option
@@ -349,12 +352,9 @@ def _not_an_option(name: str, place: str, kind: type) -> StoreError:
         if each is not object and "__init__" in vars(each)
         for option in signature(vars(each)["__init__"]).parameters
     }
-    meant = get_close_matches(name, options - {"self", "args", "kwargs"}, 1)
-    return StoreError(
-        "an unknown option in storage_options" + (f"; did you mean {meant[0]!r}?" if meant else ""),
-        key=place,
-        found=name,
-    )
+    similar = get_close_matches(name, options - {"self", "args", "kwargs"}, 1)
+    hint = f"; did you mean {similar[0]!r}?" if similar else ""
+    return StoreError(f"an unknown option in storage_options{hint}", key=url, found=name)
 
 
 def _protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:
@@ -365,12 +365,12 @@ def _batches(items: Iterable[Any]) -> Iterator[Any]:
     return partition_all(config.get("requests"), items)  # type: ignore[no-any-return]
 
 
-def _trimmed(found: Any, start: int | None, end: int | None) -> Any:
-    """Return the part that was asked for, also of a server that sent everything (RFC 9110)."""
-    if isinstance(found, BaseException) or start is None:
-        return found
+def _trimmed(value: Any, start: int | None, end: int | None) -> Any:
+    """Return the requested part, even if the server sent the whole value (RFC 9110)."""
+    if isinstance(value, BaseException) or start is None:
+        return value
     if start < 0:
-        return found[start:]
-    if end is not None and len(found) > end - start:
-        return found[start:end]
-    return found
+        return value[start:]
+    if end is not None and len(value) > end - start:
+        return value[start:end]
+    return value

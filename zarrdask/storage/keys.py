@@ -1,51 +1,55 @@
-"""What a key is, and a prefix of keys, in a store."""
+"""Rules for keys, and for prefixes of keys, in a store."""
 
 import re
 from collections.abc import Iterable
 
 from zarrdask.errors import MetadataError
 
-#: The names of the keys, and of the prefixes, right under a prefix.
+#: The names of the keys, and of the prefixes, directly below a prefix.
 Names = tuple[list[str], list[str]]
-#: What the draft of v3 allows in a key.
+#: The characters that the draft of v3 allows in a key.
 _DRAFT = re.compile(r"[A-Za-z0-9/._-]*")
-#: How Python has a file name that is no text.
+#: Python represents the bytes of a file name that are not text by these characters.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def check_key(key: str, *, draft: bool = False) -> str:
-    """Return a key if it is one.
+    """Return a key if it is valid.
 
-    The package makes its keys of paths and chunk indices that were checked, so reads and writes
-    of chunks don't do this again.
+    The package builds its keys from paths and chunk indices that were checked before, so reads and
+    writes of chunks don't call this function.
 
     Parameters
     ----------
+    key : str
+        The key.
     draft : bool
-        Whether the rule of the v3 draft holds, which knows few characters (conformance B-77).
+        Whether the rule of the v3 draft holds, which allows few characters (conformance B-77).
         Otherwise a key is any Unicode text that does not end with "/" (C-72).
 
     Raises
     ------
     MetadataError
-        If it is none.
+        If the key is invalid.
     """
     valid = isinstance(key, str) and key != "" and not key.endswith("/")
     return _checked("key", key, 'Unicode text that does not end with "/"', valid=valid, draft=draft)
 
 
 def check_prefix(prefix: str, *, draft: bool = False) -> str:
-    """Return a prefix in normal form: "" or a text that ends with "/"; "/" is "" too.
+    """Return a prefix in normal form: "" or a text that ends with "/"; "/" becomes "".
 
     Parameters
     ----------
+    prefix : str
+        The prefix.
     draft : bool
         As in `check_key`.
 
     Raises
     ------
     MetadataError
-        If it is none.
+        If the prefix is invalid.
     """
     if prefix in ("", "/"):
         return ""
@@ -56,16 +60,19 @@ def check_prefix(prefix: str, *, draft: bool = False) -> str:
 
 def _checked(kind: str, text: str, expected: str, *, valid: bool, draft: bool) -> str:
     if not valid or _SURROGATE.search(text):
-        raise MetadataError(f"not a {kind}", key=kind, found=text, expected=expected)
+        raise MetadataError(f"invalid {kind}", key=kind, found=text, expected=expected)
     if draft and not _DRAFT.fullmatch(text):
         raise MetadataError(
-            f"not a {kind} in the draft of Zarr v3", key=kind, found=text, expected=_DRAFT.pattern
+            f"invalid {kind} in the draft of Zarr v3",
+            key=kind,
+            found=text,
+            expected=f"only characters that match {_DRAFT.pattern}",
         )
     return text
 
 
 def right_below(prefix: str, keys: Iterable[str]) -> Names:
-    """Return the names right under a prefix, of all keys that begin with it.
+    """Return the names directly below a prefix, for all keys that begin with it.
 
     Examples
     --------

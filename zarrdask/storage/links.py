@@ -1,19 +1,28 @@
 """Access to files below a directory without following symbolic links.
 
 Each directory on the way is opened by its name in the one above, so that nobody can put a link in
-its place between a check and the access.
+its place between a check and the access. Windows can't open directories: there, each directory is
+checked by its path, which leaves a moment between the check and the access. Junctions of Windows
+count as links.
 """
 
 import os
+import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from errno import ENOTDIR
 
 from zarrdask.errors import LinkError
+from zarrdask.storage.system import flags, open_file
 
-_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
-# Where the system has it, O_PATH opens directories that may be entered but not listed.
-_DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | _CLOEXEC
+#: Whether a name can be looked up in an open directory, instead of by its path.
+_BY_DESCRIPTOR = os.open in os.supports_dir_fd
+# O_PATH, where the platform has it, opens directories that may be entered but not listed.
+_DIRECTORY = flags("O_PATH" if hasattr(os, "O_PATH") else "O_RDONLY", "O_DIRECTORY")
+_NO_FOLLOW = flags("O_NOFOLLOW")
+_JUNCTION = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", -1)
 
 
 def names_in(key: str) -> list[str]:
@@ -25,14 +34,109 @@ def names_in(key: str) -> list[str]:
     return [name for name in key.split("/") if name]
 
 
+@dataclass(frozen=True)
+class Directory:
+    """A directory that was reached without following a link.
+
+    Parameters
+    ----------
+    path : str
+        Its path.
+    fd : int, optional
+        Its descriptor, where the platform can look up names by it.
+    """
+
+    path: str
+    fd: int | None
+
+    def _name(self, name: str) -> str:
+        return name if self.fd is not None else f"{self.path}/{name}"
+
+    def _mode(self, name: str) -> int:
+        try:
+            status = os.stat(self._name(name), dir_fd=self.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return 0
+        if getattr(status, "st_reparse_tag", 0) == _JUNCTION:
+            return stat.S_IFLNK
+        return status.st_mode
+
+    def is_link(self, name: str) -> bool:
+        """Whether a name in the directory is that of a symbolic link."""
+        return stat.S_ISLNK(self._mode(name))
+
+    def is_directory(self, name: str) -> bool:
+        """Whether a name in the directory is that of a directory, and not of a link to one."""
+        return stat.S_ISDIR(self._mode(name))
+
+    def open(self, name: str, flags: int) -> int:
+        """Open a file in the directory, and return its descriptor.
+
+        Raises
+        ------
+        LinkError
+            If it is a symbolic link.
+        OSError
+            If the file can't be opened.
+        """
+        if self.fd is None:
+            self._check_no_link(name, None)
+            return open_file(self._name(name), flags)
+        try:
+            return os.open(name, flags | _NO_FOLLOW, dir_fd=self.fd)
+        except OSError as error:
+            self._check_no_link(name, error)
+            raise
+
+    def enter(self, name: str) -> "Directory":
+        """Return a directory in this one, which is then closed.
+
+        Raises
+        ------
+        LinkError
+            If it is a symbolic link.
+        OSError
+            If it can't be opened, or is not a directory.
+        """
+        path = f"{self.path}/{name}"
+        if self.fd is not None:
+            below = Directory(path, self.open(name, _DIRECTORY))
+            self.close()
+            return below
+        self._check_no_link(name, None)
+        _check_directory(path)
+        return Directory(path, None)
+
+    def unlink(self, name: str) -> None:
+        """Remove a file, or a link, from the directory."""
+        os.unlink(self._name(name), dir_fd=self.fd)
+
+    def rmtree(self, name: str) -> None:
+        """Remove a directory in this one, with all that is in it."""
+        shutil.rmtree(self._name(name), dir_fd=self.fd)
+
+    def close(self) -> None:
+        """Close the descriptor, if there is one."""
+        if self.fd is not None:
+            os.close(self.fd)
+
+    def _check_no_link(self, name: str, cause: OSError | None) -> None:
+        if self.is_link(name):
+            raise LinkError(
+                "this is a symbolic link, which is not followed here; open the directory that it "
+                "points to as a store of its own",
+                key=f"{self.path}/{name}",
+            ) from cause
+
+
 @contextmanager
-def opened_directory(root: str, names: Sequence[str]) -> Iterator[int]:
-    """Open a directory below a root, to be used as ``dir_fd``.
+def opened_directory(root: str, names: Sequence[str]) -> Iterator[Directory]:
+    """Open a directory below a root.
 
     Parameters
     ----------
     root : str
-        A directory, which may itself be a symbolic link.
+        The path of a directory, which may itself be a symbolic link.
     names : sequence of str
         The names of the directories from there, none of which may be a link.
 
@@ -41,21 +145,19 @@ def opened_directory(root: str, names: Sequence[str]) -> Iterator[int]:
     LinkError
         If one of the names is a symbolic link.
     OSError
-        If a directory can't be opened, or is none.
+        If a directory can't be opened, or is not a directory.
     """
-    fd = os.open(root or "/", _DIRECTORY)
+    if _BY_DESCRIPTOR:
+        directory = Directory(root, os.open(root or "/", _DIRECTORY))
+    else:
+        _check_directory(root)
+        directory = Directory(root, None)
     try:
-        for count, name in enumerate(names, 1):
-            try:
-                below = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
-            except OSError as error:
-                _check_no_link(fd, name, "/".join((root, *names[:count])), error)
-                raise
-            os.close(fd)
-            fd = below
-        yield fd
+        for name in names:
+            directory = directory.enter(name)
+        yield directory
     finally:
-        os.close(fd)
+        directory.close()
 
 
 def open_unlinked(root: str, key: str, flags: int) -> int:
@@ -69,35 +171,10 @@ def open_unlinked(root: str, key: str, flags: int) -> int:
         If the file can't be opened.
     """
     *above, name = names_in(key)
-    with opened_directory(root, above) as fd:
-        try:
-            return os.open(name, flags | os.O_NOFOLLOW, dir_fd=fd)
-        except OSError as error:
-            _check_no_link(fd, name, f"{root}/{key}", error)
-            raise
+    with opened_directory(root, above) as directory:
+        return directory.open(name, flags)
 
 
-def _check_no_link(fd: int, name: str, path: str, cause: OSError) -> None:
-    if is_link(fd, name):
-        raise LinkError(
-            "this is a symbolic link, which is not followed here; open the directory that it "
-            "points to as a store of its own",
-            key=path,
-        ) from cause
-
-
-def is_link(fd: int, name: str) -> bool:
-    """Whether a name in a directory is that of a symbolic link."""
-    return stat.S_ISLNK(_mode(fd, name))
-
-
-def is_directory(fd: int, name: str) -> bool:
-    """Whether a name in a directory is that of a directory, and not of a link to one."""
-    return stat.S_ISDIR(_mode(fd, name))
-
-
-def _mode(fd: int, name: str) -> int:
-    try:
-        return os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
-    except FileNotFoundError:
-        return 0
+def _check_directory(path: str) -> None:
+    if not stat.S_ISDIR(os.stat(path).st_mode):
+        raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR), path)

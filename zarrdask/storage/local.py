@@ -1,11 +1,10 @@
-"""A directory on a local disk, by system calls: one open and one read a value.
+"""Directories on a local disk: one `open` and one `read` for each value.
 
 Only regular files are values. Symbolic links are followed when a value is read or stored, unless
-the store is told to follow none; nothing is ever erased through a link below the root.
+that is disabled; nothing is ever erased through a link below the root.
 """
 
 import os
-import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,24 +21,27 @@ from zarrdask.storage.atomic import is_temporary, temporary, tidy
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range, coalesce
 from zarrdask.storage.keys import Names, check_prefix
-from zarrdask.storage.links import is_directory, is_link, names_in, open_unlinked, opened_directory
+from zarrdask.storage.links import names_in, open_unlinked, opened_directory
+from zarrdask.storage.system import flags, open_file, preadv, replace
 
-# A FIFO in the place of a value must neither block nor, being a terminal, take over the process.
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | getattr(os, "O_CLOEXEC", 0)
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+# A FIFO in the place of a value must not block, nor must a terminal take control of the process.
+_READ = flags("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_BINARY")
+_READ_BLOCKING = flags("O_RDONLY", "O_NOCTTY", "O_BINARY")
+_CREATE = flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_BINARY")
 _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 _NOT_REGULAR = "this is not a regular file, and only regular files are values; remove or move it"
-#: What errors of the system mean for a value: those of a FIFO, a socket or a device come first.
+#: Messages for errors of the system, by number. A FIFO, a socket or a device causes the first two.
 _MEANING = {
     ESPIPE: _NOT_REGULAR,
     ENXIO: _NOT_REGULAR,
     EISDIR: "a directory stands in the place of this value; remove or move it",
     ENOTDIR: "a file stands in the place of a directory above this value; remove or move it",
 }
-# What file systems say that know no second name of a file.
+# The errors of file systems in which a file can't have a second name.
 _NO_LINKS = {EMLINK, ENOSYS, EOPNOTSUPP, EPERM}
-_TRIES = 20
-# Joining neighbours saves system calls; past this size the buffer would leave the CPU's cache.
+_REMOVAL_ATTEMPTS = 20
+# Bytes. Joining neighbouring ranges saves system calls; a joined range that is longer than the
+# limit would not fit into the cache of the CPU.
 _JOIN_LIMIT = 2**20
 _JOIN_GAP = 2**12
 
@@ -55,29 +57,29 @@ class LocalStore(Store):
         the first write.
     follow_links : bool, optional
         Whether symbolic links below the root are followed when values are read and stored. If
-        not, a value that is a link, or lies behind one, is an error. By default
-        ``zarrdask.follow-links`` decides.
+        not, a value that is a link, or is behind one, is an error. The default is the setting
+        ``zarrdask.follow-links``.
     """
 
     root: str
     follow_links: bool | None = None
-    #: Whether the keys are known to be those of chunks: then a directory or a file that stands in
-    #: the way is an error. Otherwise "a" may be a directory because there is a key "a/b".
+    #: Whether all keys are those of chunks. Then a directory in the place of a value, or a file in
+    #: the place of a directory, is an error; otherwise "a" may be a directory as "a/b" is a key.
     holds_chunks: bool = field(default=False, compare=False, repr=False)
 
     seekable: ClassVar[bool] = True
 
     def __getstate__(self) -> dict[str, Any]:
-        # Tasks carry the store: what is as usual need not be in each of them, but what the user
-        # forbids holds in all processes.
-        usual = type(self)
-        state = {k: v for k, v in vars(self).items() if getattr(usual, k, self) is not v}
+        # Each task carries the store, so defaults are left out. That links are not followed holds
+        # in all processes, though only this one may have the setting.
+        defaults = type(self)
+        state = {k: v for k, v in vars(self).items() if getattr(defaults, k, self) is not v}
         if not state.pop("_follows", self._follows):
             state["follow_links"] = False
         return state
 
     def for_chunks(self) -> Self:
-        # A subclass may have state that is not known here.
+        # The constructor of a subclass may take other arguments.
         plain = type(self) is LocalStore
         return type(self)(self.root, self.follow_links, holds_chunks=True) if plain else self
 
@@ -97,7 +99,7 @@ class LocalStore(Store):
 
     @property
     def _absent(self) -> tuple[type[OSError], ...]:
-        """What the system says where there is no value."""
+        """The errors of the system for a missing value."""
         return (FileNotFoundError,) if self.holds_chunks else _ABSENT
 
     @cached_property
@@ -108,21 +110,21 @@ class LocalStore(Store):
 
     @property
     def _open(self) -> Callable[[str, int], int]:
-        """What opens the file of a path below the root."""
+        """The function that opens the file of a path below the root."""
         if self.follow_links is None and not self.holds_chunks:
-            # Looking up the setting imports Dask, and looking into a store must not cost that.
+            # Reading the setting imports Dask, which takes longer than opening a store.
             return self._open_document
-        return os.open if self._follows else self._open_unlinked
+        return open_file if self._follows else self._open_unlinked
 
     def _open_document(self, path: str, flags: int) -> int:
-        fd = os.open(path, flags)
+        fd = open_file(path, flags)
         if not self._is_linked(path) or self._follows:
             return fd
         os.close(fd)
         return self._open_unlinked(path, flags)
 
     def _is_linked(self, path: str) -> bool:
-        """Whether a path below the root is, or lies behind, a symbolic link."""
+        """Whether a path below the root is, or is behind, a symbolic link."""
         names = path[len(self.root) + 1 :].split("/")
         steps = accumulate(names, lambda above, name: f"{above}/{name}", initial=self.root)
         return any(map(os.path.islink, islice(steps, 1, None)))
@@ -142,7 +144,7 @@ class LocalStore(Store):
         space = len(view)
         for key in keys:
             try:
-                fd = open_(start + key, _FLAGS)
+                fd = open_(start + key, _READ)
             except absent:
                 yield None
                 continue
@@ -152,9 +154,9 @@ class LocalStore(Store):
                     continue
                 fd = _reopened(open_, start + key, error)
             try:
-                size = os.preadv(fd, (view,), 0)
+                size = preadv(fd, (view,), 0)
                 if size == space or not size:
-                    # Some devices give as much as is asked for, or nothing.
+                    # Some devices return as much as is requested, or nothing.
                     size = _size(fd)
                     view = scratch.reserve(size + 1)
                     space = len(view)
@@ -185,23 +187,23 @@ class LocalStore(Store):
                 yield from (None for _ in ranges)
                 return
             for (start, length), members in coalesce(ranges, _JOIN_GAP, _JOIN_LIMIT):
-                wanted = max(min(length, end - start), 0)
-                view = scratch.reserve(wanted)
-                found = _fill(fd, view[:wanted], start)
+                available = max(min(length, end - start), 0)
+                view = scratch.reserve(available)
+                count = _fill(fd, view[:available], start)
                 for offset, size in members:
-                    yield view[offset : min(offset + size, found)]
+                    yield view[offset : min(offset + size, count)]
 
     @property
     def conditional(self) -> bool:  # type: ignore[override]
-        """Whether `create` is done by one only: not where a subclass stores in another way."""
+        """Whether `create` succeeds only once; unknown if a subclass stores in another way."""
         return type(self).set is LocalStore.set
 
     def set(self, key: str, value: Buffer) -> None:
-        self._put(key, lambda fd: _write(fd, value), os.rename)
+        self._put(key, lambda fd: _write(fd, value), replace)
 
     @contextmanager
     def opened(self, key: str) -> Iterator[tuple[int, int]]:
-        """Open a value for reading: its descriptor (negative if there is none) and size."""
+        """Open a value for reading: its descriptor (negative if it is missing) and its size."""
         fd, size = self._opened(self.path(key))
         try:
             yield fd, size
@@ -215,7 +217,7 @@ class LocalStore(Store):
         fd = -1
         try:
             try:
-                fd = self._open(path, _FLAGS)
+                fd = self._open(path, _READ)
             except OSError as error:
                 if isinstance(error, self._absent) or error.errno == ENAMETOOLONG:
                     return -1, 0
@@ -229,14 +231,21 @@ class LocalStore(Store):
             _fail(path, error)
 
     def replace(self, key: str, write: Callable[[int], None]) -> None:
-        """Store a value that a function writes to the file whose descriptor it is given.
+        """Store a value that a function writes.
+
+        Parameters
+        ----------
+        key : str
+            The key.
+        write : callable
+            Writes the value to the file whose descriptor it is passed.
 
         Raises
         ------
         StoreError
-            If that fails; what was there stays.
+            If that fails; the old value is kept.
         """
-        self._put(key, write, os.rename)
+        self._put(key, write, replace)
 
     def create(self, key: str, value: Buffer) -> bool:
         if not self.conditional:
@@ -254,7 +263,7 @@ class LocalStore(Store):
     def _put(
         self, key: str, write: Callable[[int], None], move: Callable[[str, str], None]
     ) -> None:
-        """Write a value to a file of its own, which is then moved to its place."""
+        """Write a value to a temporary file, which is then moved to its place."""
         path = self.path(key)
         partial = os.path.join(os.path.dirname(path), temporary())
         if not self._follows:
@@ -282,19 +291,19 @@ class LocalStore(Store):
         os.makedirs(path, exist_ok=True)
 
     def erase(self, key: str) -> None:
-        """Remove the value, if there is one; of a symbolic link, the link.
+        """Remove a value, if there is one; of a symbolic link, only the link.
 
         Raises
         ------
         LinkError
-            If the value lies behind a symbolic link below the root.
+            If the value is behind a symbolic link below the root.
         """
         path = self.path(key)
         try:
             os.lstat(path)
             *above, name = names_in(key)
-            with opened_directory(self.root, above) as fd:
-                os.unlink(name, dir_fd=fd)
+            with opened_directory(self.root, above) as directory:
+                directory.unlink(name)
         except _ABSENT:
             return
         except OSError as error:
@@ -312,55 +321,58 @@ class LocalStore(Store):
 
     def tidy(self, prefix: str) -> None:
         with suppress(StoreError):
-            # What is behind a link is left alone.
+            # Files behind a link are kept.
             self.check_erasable([f"{prefix}x"])
             tidy(self.path(prefix))
 
     def erase_prefix(self, prefix: str) -> None:
-        """Remove every key that begins with the prefix; of symbolic links, the links.
+        """Remove every key that begins with the prefix; of symbolic links, only the links.
 
-        A root that is a symbolic link stays, and becomes empty.
+        If the root is a symbolic link, the directory that it points to is emptied and kept.
 
         Raises
         ------
         LinkError
-            If the directory lies behind a symbolic link below the root.
+            If the directory is behind a symbolic link below the root.
         """
         path, names = self.path(check_prefix(prefix)), names_in(prefix)
-        for _ in range(_TRIES):
+        for _ in range(_REMOVAL_ATTEMPTS):
             try:
                 self._remove(names)
             except _ABSENT:
-                # All of it, or an entry that someone else erased meanwhile.
+                # The directory is missing, or another process erased an entry of it meanwhile.
                 if not os.path.isdir(path):
                     return
             except OSError as error:
                 _fail(path, error)
             else:
                 return
-        raise StoreError("others keep changing this directory", key=path)
+        raise StoreError(
+            "other processes keep writing to this directory while it is removed; stop them first",
+            key=path,
+        )
 
     def _remove(self, names: list[str]) -> None:
         if not names:
             self._empty_root()
             return
         *above, name = names
-        with opened_directory(self.root, above) as fd:
-            if not is_link(fd, name):
-                shutil.rmtree(name, dir_fd=fd)
+        with opened_directory(self.root, above) as directory:
+            if not directory.is_link(name):
+                directory.rmtree(name)
             elif os.path.isdir(self.path("/".join(names))):  # a link to a file is a key
-                os.unlink(name, dir_fd=fd)
+                directory.unlink(name)
 
     def _empty_root(self) -> None:
-        """Remove all that is in the root, and the root if it is a directory of its own."""
+        """Remove the content of the root, and the root unless it is a link or a mount point."""
         root = self.root.rstrip("/")
-        with opened_directory(root, []) as fd:
+        with opened_directory(root, []) as directory:
             for name in os.listdir(root):
-                if is_directory(fd, name):
-                    shutil.rmtree(name, dir_fd=fd)
+                if directory.is_directory(name):
+                    directory.rmtree(name)
                 else:
-                    os.unlink(name, dir_fd=fd)
-        # It stays if it is a link or a mount point, or if the directory around it is read-only.
+                    directory.unlink(name)
+        # This fails for a link or a mount point, and if the directory around it is read-only.
         with suppress(OSError):
             os.rmdir(root)
 
@@ -387,8 +399,9 @@ class LocalStore(Store):
     def _walk(self, prefix: str) -> Iterator[str]:
         """Yield every key that begins with the prefix.
 
-        Among chunks also directories, with a slash at their end: one may stand in the place of a
-        chunk. A link to a directory that it lies in is not followed: there would be no end.
+        If all keys are those of chunks, directories are yielded, too, with a slash at their end:
+        one may be in the place of a chunk. A link to a directory that contains it is not followed,
+        as the listing would not end.
         """
         keys, prefixes = self.list_dir(prefix)
         for name in keys:
@@ -400,7 +413,7 @@ class LocalStore(Store):
                 yield from self._walk(f"{prefix}{name}/")
 
     def is_loop(self, key: str) -> bool:
-        """Whether a directory is a link to one that it lies in."""
+        """Whether a directory is a link to a directory that contains it."""
         path = self.path(key)
         if not os.path.islink(path):
             return False
@@ -412,20 +425,20 @@ class LocalStore(Store):
             status = os.stat(self.path(key))
         except OSError:
             return ""
-        # A rename gives a new inode: it tells two writes within one tick of the clock apart.
+        # Each write makes a new inode, which differs even if the clock did not advance.
         return f"{status.st_mtime_ns:x}-{status.st_ino:x}"
 
 
 def _link(partial: str, path: str) -> None:
-    """Give a file its name if there is none of that name."""
+    """Rename a file unless there is a file of the new name."""
     os.link(partial, path)
     os.unlink(partial)
 
 
 def _reopened(open_: Callable[[str, int], int], path: str, error: OSError) -> int:
-    """Open a file of which another process has to give up a lease first, or raise the error."""
+    """Open a file after another process has given up its lease, or raise the error."""
     if isinstance(error, BlockingIOError) and os.path.isfile(path):
-        return open_(path, _FLAGS & ~os.O_NONBLOCK)
+        return open_(path, _READ_BLOCKING)
     _fail(path, error)
 
 
@@ -446,21 +459,21 @@ def _size(fd: int) -> int:
 
 
 def _fill(fd: int, view: memoryview, start: int) -> int:
-    """Read as much as a buffer takes, and return how much there was."""
-    found = 0
-    # A call may give less: Linux hands out 2 GiB at most.
-    while found < len(view):
-        size = os.preadv(fd, (view[found:],), start + found)
+    """Fill a buffer from a position of a file, and return the number of bytes that were read."""
+    count = 0
+    # Linux returns at most 2 GiB from one call.
+    while count < len(view):
+        size = preadv(fd, (view[count:],), start + count)
         if not size:
             break
-        found += size
-    return found
+        count += size
+    return count
 
 
 def _read(fd: int, size: int) -> bytes:
     data = os.read(fd, size)
     while len(data) < size:
-        # Linux hands out at most 2 GiB a call.
+        # Linux returns at most 2 GiB from one call.
         more = os.read(fd, size - len(data))
         if not more:
             break
@@ -476,7 +489,7 @@ def _write(fd: int, value: Buffer) -> None:
 
 
 def _fail(path: str, error: OSError) -> NoReturn:
-    """Raise the error of a store for one of the system."""
+    """Raise a `StoreError` for an error of the system."""
     if isinstance(error, StoreError):
         raise error
     text = _MEANING.get(error.errno or 0) or error.strerror or str(error)

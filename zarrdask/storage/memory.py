@@ -11,6 +11,7 @@ from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.keys import Names, check_prefix, right_below
+from zarrdask.storage.system import after_fork
 
 #: One creates a value at a time; who does may be asked to do so again by what it calls.
 _CREATING = threading.RLock()
@@ -23,7 +24,8 @@ class MappingStore(Store):
     Parameters
     ----------
     values : MutableMapping
-        If the store is used by other processes it must pickle to something that they can see.
+        The mapping. If other processes use the store, they must see the same values in a pickled
+        copy of it.
     """
 
     seekable = True
@@ -74,7 +76,7 @@ class MemoryStore(MappingStore):
     Parameters
     ----------
     values : dict, optional
-        An existing dict to keep them in.
+        The dict; by default a new one.
     """
 
     shared = False
@@ -95,32 +97,32 @@ class MemoryStore(MappingStore):
             return super().create(key, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By name: the same store within this process, an error that says why elsewhere.
+        # By name: the same store within this process, and in others one whose use is an error.
         return _recall, (self._name, os.getpid())
 
 
 def _recall(name: str, process: int) -> MappingStore:
     # No error here: a worker that fails to unpickle a task drops its connection, not the task.
-    # A forked process has a copy, but what it writes there is lost.
-    found = _LIVE.get(name) if process == os.getpid() else None
-    return found or elsewhere()
+    # A forked process has a copy of the values, but its changes would be lost.
+    store = _LIVE.get(name) if process == os.getpid() else None
+    return store or elsewhere()
 
 
 def elsewhere() -> MappingStore:
-    """Return what stands for a store in the memory of another process: any use of it says so."""
+    """Return a substitute for a store in the memory of another process; using it is an error."""
     return MappingStore(_Elsewhere())
 
 
 class _Elsewhere(MutableMapping[str, bytes]):
-    """Stands for the values of another process: any use of it says so."""
+    """A substitute for the values of another process, which raises an error when it is used."""
 
     def _fail(self) -> NoReturn:
         raise self._error()
 
     def _error(self) -> StoreError:
         return StoreError(
-            "an in-memory store exists in the process that made it only; worker processes can't "
-            "see it. Use a local directory or a URL, or a scheduler with threads",
+            "an in-memory store exists only in the process that created it, so worker processes "
+            "can't see it; use a local directory or a URL, or a scheduler with threads",
             key="MemoryStore",
         )
 
@@ -141,9 +143,9 @@ class _Elsewhere(MutableMapping[str, bytes]):
 
 
 def _after_fork() -> None:
-    # A thread of the parent that had it is not here to give it back.
+    # A thread of the parent process that held the lock does not run in this process.
     global _CREATING  # noqa: PLW0603
     _CREATING = threading.RLock()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+after_fork(_after_fork)

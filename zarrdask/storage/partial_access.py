@@ -1,4 +1,4 @@
-"""Stores whose own operations are those on parts of values."""
+"""Stores that are implemented by reading and writing parts of values."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,9 +10,9 @@ from zarrdask.storage.keys import check_key
 class StoreWithPartialAccess(Store):
     """A store that reads and writes parts of values (conformance B-87).
 
-    A subclass gives `get_partial_values`, or it can't be read; `set_partial_values` and
-    `erase_values`, or it can't be written. Whole values are parts that begin at 0, so `set`
-    erases the old value first: between the two, readers see none.
+    A subclass implements `get_partial_values` if it can be read, and `set_partial_values` and
+    `erase_values` if it can be written. A whole value is a part that begins at 0, so `set` erases
+    the old value first; in between, readers see no value.
     """
 
     @property
@@ -37,8 +37,8 @@ class StoreWithPartialAccess(Store):
         raise not_supported(self.url, "written")
 
     def get(self, key: str) -> bytes | None:
-        found = self.get_range(key, 0)
-        return None if found is None else bytes(found)
+        value = self.get_range(key, 0)
+        return None if value is None else bytes(value)
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         return iter(self.get_partial_values([(key, (0, None)) for key in keys]))

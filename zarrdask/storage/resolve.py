@@ -1,4 +1,4 @@
-"""What the user gives -> a store."""
+"""Find the store for a URL, a path, a mapping or a store."""
 
 import os
 from collections.abc import MutableMapping
@@ -27,12 +27,12 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
         ends with ``.zip`` and there is no directory of that name. Stores of zarr-python and paths
         of universal_pathlib are taken, too.
     storage_options : dict, optional
-        Passed to fsspec.
+        Options of the file system of fsspec.
 
     Raises
     ------
     StoreError
-        If it is something else, or the URL can't be opened.
+        If the argument is of another type, or the URL can't be opened.
     """
     if isinstance(url, Store):
         return url
@@ -44,21 +44,23 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
         return _universal(url)
     if not isinstance(url, str | os.PathLike):
         raise StoreError(
-            "not a place to store arrays",
+            "arrays can't be stored in an object of this type",
             found=type(url).__name__,
             expected="a URL, a path, a mutable mapping or a store",
         )
     text = os.fsdecode(url)
     if not text:
-        # It would be the current directory: a variable of a shell that was not set.
-        raise StoreError("an empty text is no place to store arrays", expected="a URL or a path")
+        # This would be the current directory, where an unset variable of a shell is more likely.
+        raise StoreError("the path is empty", expected='a URL or a path, such as "."')
     if text.startswith(_LOCAL):
         text = unquote(text.partition("://")[2])
     if "://" in text or "::" in text:
         return _remote(text, storage_options)
     if storage_options:
         raise StoreError(
-            "a local path takes no storage_options", key=text, found=sorted(storage_options)
+            "a local path takes no storage_options; leave them out",
+            key=text,
+            found=sorted(storage_options),
         )
     path = os.path.abspath(os.path.expanduser(text))
     if path.endswith(_ZIP) and not os.path.isdir(path):
@@ -67,7 +69,7 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
 
 
 def takes_options(url: Any) -> bool:
-    """Whether a place takes options of fsspec: a URL does, but not a local path, nor a store.
+    """Whether `storage_options` apply: they do to a URL, but not to a local path or a store.
 
     >>> takes_options("s3://bucket/x"), takes_options("file:///x"), takes_options("x.zarr")
     (True, False, False)
@@ -81,13 +83,13 @@ def takes_options(url: Any) -> bool:
 def options_of_each(
     storage_options: dict[str, Any] | None, *places: tuple[Any, dict[str, Any] | None]
 ) -> list[dict[str, Any] | None]:
-    """Return the options of fsspec for each place of a verb that has several.
+    """Return the options of fsspec for each location of a verb that has several.
 
     Parameters
     ----------
     storage_options : dict, optional
-        For all places that take options and have none of their own. If no place takes options,
-        they are for all, so that opening one says that it takes none.
+        The options for all locations that take options and have none of their own. If no location
+        takes options, they are for all, so that opening one of them raises an error.
     *places : (object, dict or None)
         A URL, path, store or node, and its own options.
 
@@ -106,13 +108,13 @@ def options_of_each(
 
 
 def _zip(path: str, prefix: str) -> Store:
-    # Loaded on demand, as other stores are.
+    # Imported on demand, as all stores except directories are.
     module = import_module("zarrdask.storage.zip.store")
     return module.ZipStore(path, prefix)  # type: ignore[no-any-return]
 
 
 def _remote(url: str, storage_options: dict[str, Any] | None) -> Store:
-    """Return the store at a URL: an archive, if it is one, or has the name of one."""
+    """Return the store at a URL: a zip archive if the URL says so, or ends with ``.zip``."""
     prefix, chained, archive = url.partition("::")
     if not (chained and prefix.startswith(_ZIP_SCHEME)):
         return _fsspec(url, storage_options, as_archive=url.endswith(_ZIP))
@@ -120,14 +122,14 @@ def _remote(url: str, storage_options: dict[str, Any] | None) -> Store:
     prefix = f"{prefix}/" if prefix else ""
     if archive.startswith("file://") or not ("://" in archive or "::" in archive):
         return _zip(os.path.expanduser(archive.removeprefix("file://")), prefix)
-    # What is left says nothing of the archive.
+    # The options of the archive itself are not used; the others are those of its file system.
     options = {name: value for name, value in (storage_options or {}).items() if name != "zip"}
     return _fsspec(archive, options, as_archive=True, prefix=prefix)
 
 
 def _mapping(values: MutableMapping[str, Any]) -> Store:
     if hasattr(values, "fs") and hasattr(values, "root"):
-        # An FSMap of fsspec: its file system can do more than the mapping.
+        # A mapping of fsspec: its file system has more operations than the mapping.
         module = import_module("zarrdask.storage.fsspec")
         return module.FsspecStore(values.fs, values.root)  # type: ignore[no-any-return]
     return MemoryStore(values) if isinstance(values, dict) else MappingStore(values)
@@ -152,7 +154,7 @@ def _fsspec(
     as_archive: bool = False,
     prefix: str = "",
 ) -> Store:
-    # Loaded on demand: a local array is open sooner than fsspec is imported.
+    # Imported on demand: opening a local array takes less time than importing fsspec.
     store = import_module("zarrdask.storage.fsspec").FsspecStore.from_url(url, storage_options)
     if not as_archive or (not prefix and store.is_directory()):
         return store  # type: ignore[no-any-return]

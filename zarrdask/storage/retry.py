@@ -1,4 +1,4 @@
-"""The border to stores that may fail: transient failures are retried, others are store errors."""
+"""Retry transient errors of stores, and raise others as store errors."""
 
 import errno
 import random
@@ -19,8 +19,9 @@ from zarrdask.storage.wrapper import WrappedStore
 
 T = TypeVar("T")
 
+#: Transient errors, by HTTP status, by ``errno``, by class name and by error code of S3.
 _STATUSES = {408, 425, 429, 500, 502, 503, 504}
-_NUMBERS = {
+_ERRNOS = {
     errno.EAGAIN,
     errno.ECONNABORTED,
     errno.ECONNREFUSED,
@@ -31,8 +32,8 @@ _NUMBERS = {
     errno.ESTALE,
     errno.ETIMEDOUT,
 }
-#: By name: they belong to packages that need not be installed.
-_NAMES = {
+# By name, as the classes belong to packages that need not be installed.
+_CLASS_NAMES = {
     "ClientConnectionError",
     "ClientPayloadError",
     "ConnectTimeoutError",
@@ -59,7 +60,7 @@ _CODES = {
 def is_transient(error: BaseException | None) -> bool:
     """Whether the same request may succeed later: lost connections, timeouts, HTTP 429 and 5xx.
 
-    What a store raised lies behind the error of the layer that named the key.
+    The error of a store may be the cause of one that names the key.
     """
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
@@ -73,43 +74,43 @@ def is_transient(error: BaseException | None) -> bool:
 def _is_transient(error: BaseException) -> bool:
     if isinstance(error, ConnectionError | TimeoutError):
         return True
-    if {kind.__name__ for kind in type(error).__mro__} & _NAMES:
+    if {kind.__name__ for kind in type(error).__mro__} & _CLASS_NAMES:
         return True
     response = getattr(error, "response", None)
     if isinstance(response, dict) and response.get("Error", {}).get("Code") in _CODES:
         return True  # botocore
     return _status(error, response) in _STATUSES or (
-        isinstance(error, OSError) and error.errno in _NUMBERS
+        isinstance(error, OSError) and error.errno in _ERRNOS
     )
 
 
 def _status(error: BaseException, response: Any) -> int | None:
-    """Return the HTTP status that an error tells of, wherever its package puts that."""
+    """Return the HTTP status of an error of any of the packages that fsspec uses, else None."""
     if isinstance(response, dict):
-        found: int | None = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-        return found
+        status: int | None = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        return status
     for holder in (error, response):
         for name in ("status", "status_code", "code"):
-            found = getattr(holder, name, None)
-            if isinstance(found, int):
-                return found
+            status = getattr(holder, name, None)
+            if isinstance(status, int):
+                return status
     return None
 
 
 class RetryingStore(WrappedStore):
-    """A store whose transient failures are not seen, and whose other failures are store errors.
+    """A store that retries operations after transient errors.
 
-    Each operation is tried again up to ``zarrdask.retries`` times, after a random while of up to
-    0.1 s, 0.2 s, 0.4 s ... (at most ``zarrdask.retry-delay`` seconds). What isn't transient is
-    raised at once. All operations may be done twice with the same result.
+    An operation is retried up to ``zarrdask.retries`` times, after a random pause of up to 0.1 s,
+    0.2 s, 0.4 s and so on (at most ``zarrdask.retry-delay`` seconds). Other errors are raised at
+    once. All operations have the same result if they are repeated.
 
-    Whatever a store raises that is no `ZarrdaskError`, be it an `OSError` or an error of some
-    package, is raised as a `StoreError` that names the key, with the original error as its cause.
+    An error that is not a `ZarrdaskError`, such as an `OSError` or an error of another package, is
+    raised as a `StoreError` that names the key and has the original error as its cause.
 
     Parameters
     ----------
     inner : Store
-        The store itself.
+        The store whose operations are retried.
     """
 
     def get(self, key: str) -> bytes | None:
@@ -120,32 +121,33 @@ class RetryingStore(WrappedStore):
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         keys = list(keys)
-        return self._resumed(keys, lambda at: self.inner.get_many(keys[at:], scratch))
+        return self._resumed(keys, lambda start: self.inner.get_many(keys[start:], scratch))
 
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         return self._resumed(
-            [key] * len(ranges), lambda at: self.inner.get_ranges(key, ranges[at:], scratch)
+            [key] * len(ranges), lambda start: self.inner.get_ranges(key, ranges[start:], scratch)
         )
 
     def set(self, key: str, value: Buffer) -> None:
         self._attempt(key, partial(self.inner.set, key, value))
 
     def create(self, key: str, value: Buffer) -> bool:
-        """Store a value if there is none.
+        """Store a value if the key is missing, and return whether it was.
 
-        What is there after a failure may come from here: it does if it is the same.
+        An attempt that failed may have stored the value: if the same value is there on a later
+        attempt, this call is taken to have stored it.
         """
-        tries = count()
+        attempts = count()
 
-        def once() -> bool:
-            first = next(tries) == 0
+        def create() -> bool:
+            is_first = next(attempts) == 0
             return self.inner.create(key, value) or (
-                not first and self.inner.get(key) == bytes(value)
+                not is_first and self.inner.get(key) == bytes(value)
             )
 
-        return self._attempt(key, once)
+        return self._attempt(key, create)
 
     def check_erasable(self, keys: Iterable[str]) -> None:
         self._attempt("", partial(self.inner.check_erasable, list(keys)))
@@ -169,7 +171,7 @@ class RetryingStore(WrappedStore):
         return iter(self._attempt(prefix, lambda: list(self.inner.list_prefix(prefix))))
 
     def _attempt(self, key: str, call: Callable[[], T]) -> T:
-        """Return the result of a call, which is repeated after transient failures."""
+        """Return the result of a call, which is repeated after transient errors."""
         pause = _Pauses()
         while True:
             try:
@@ -178,59 +180,68 @@ class RetryingStore(WrappedStore):
                 if not pause.after(error):
                     self._fail(key, error)
 
-    def _resumed(self, keys: list[str], ask: Callable[[int], Iterator[T]]) -> Iterator[T]:
-        """Yield an answer for each key; after a failure those from there on are asked for again."""
-        at, pause = 0, _Pauses()
-        while at < len(keys):
+    def _resumed(self, keys: list[str], read: Callable[[int], Iterator[T]]) -> Iterator[T]:
+        """Yield a value for each key; after a transient error, the remaining ones are read again.
+
+        Parameters
+        ----------
+        keys : list of str
+            The keys.
+        read : callable
+            Returns the values of the keys from a position on.
+        """
+        position, pause = 0, _Pauses()
+        while position < len(keys):
             try:
-                answers = iter(ask(at))
-                while at < len(keys):
-                    answer = next(answers)
-                    at += 1
+                values = iter(read(position))
+                while position < len(keys):
+                    value = next(values)
+                    position += 1
                     pause = _Pauses()
-                    yield answer
+                    yield value
             except Exception as error:  # noqa: BLE001 - it is raised as a store error
                 if not pause.after(error):
-                    self._fail(keys[at], error)
+                    self._fail(keys[position], error)
 
     def _fail(self, key: str, error: Exception) -> NoReturn:
         if isinstance(error, ZarrdaskError | MemoryError):
             raise error
         raise StoreError(
-            f"the store failed: {str(error) or type(error).__name__}",
+            f"an operation of the store failed: {str(error) or type(error).__name__}",
             key=f"{self.url}/{key}",
             found=type(error).__name__,
         ) from error
 
 
 def retrying(store: Store) -> Store:
-    """Return a store behind this border, unless its errors are those of this package anyway."""
+    """Return a store that retries, unless all errors of the store are raised by this package."""
     inner, is_safe = store, store.seekable and _is_ours(store)
     while isinstance(inner, WrappedStore):
         if isinstance(inner, RetryingStore | DraftStore):
-            return store  # a view that was made here, of a store that does so
+            return store  # it retries already
         inner = inner.inner
         is_safe = is_safe and _is_ours(inner)
     return store if is_safe else RetryingStore(store)
 
 
 def _is_ours(store: Store) -> bool:
-    """Whether a store is of this package, with nothing of a user's in it that may fail."""
+    """Whether a store is of this package, and uses no object of a user that may raise errors."""
     ours = type(store).__module__.startswith("zarrdask.")
     return ours and (not isinstance(store, MappingStore) or type(store.values) is dict)
 
 
 class _Pauses:
-    """The pauses between the attempts at one thing."""
+    """The pauses between the attempts of one operation."""
 
     def __init__(self) -> None:
-        self.tried = 0
+        self.count = 0
 
     def after(self, error: Exception) -> bool:
-        """Wait after a failure, and return True; False if waiting won't help, or has not."""
-        if self.tried >= config.get("retries") or not is_transient(error):
+        """Wait before another attempt, and return True; False if there is to be no other one."""
+        if self.count >= config.get("retries") or not is_transient(error):
             return False
-        most = min(0.1 * 2**self.tried, config.get("retry-delay"))
-        time.sleep(random.uniform(0, most))  # all at different times: a crowd would come back
-        self.tried += 1
+        longest = min(0.1 * 2**self.count, config.get("retry-delay"))
+        # A random time, so that many clients do not repeat their requests all at once.
+        time.sleep(random.uniform(0, longest))
+        self.count += 1
         return True

@@ -13,19 +13,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zarrdask.errors import CodecError, MetadataError
+from zarrdask.errors import CodecError, MetadataError, ZarrdaskError
 from zarrdask.grids.base import Index, Shape
 from zarrdask.grids.keys import ChunkKeyEncoding
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, cut
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
+from zarrdask.storage.shard_index import ShardIndex
 from zarrdask.storage.wrapper import WrappedStore
 
 #: What readers know (X-B17, ZEP 2), the specification's title, and its example (S-1).
 URI = "https://purl.org/zarr/spec/storage_transformers/sharding/1.0"
 TITLE = "https://purl.org/zarr/spec/extensions/storage-transformers/sharding/1.0"
 EXAMPLE = "https://purl.org/zarr/spec/extensions/storage_transformers/sharding/1.0"
-_EMPTY = 2**64 - 1
 #: An array's shards are read, changed and stored by one thread at a time: in a stack of shards the
 #: same thread changes the outer ones, too, and may hold the lock already.
 _LOCKS = tuple(threading.RLock() for _ in range(64))
@@ -145,8 +145,8 @@ class ShardedStore(WrappedStore):
         within = tuple(i % n for i, n in zip(index, self.per_shard, strict=True))
         return self.prefix + self.keys.key(shard), within
 
-    def _entries(self, shard: str, data: Buffer | None) -> np.ndarray | None:
-        """Return the (offset, size) of each chunk (S-5), from the end of a shard."""
+    def _parse_index(self, shard: str, data: Buffer | None) -> ShardIndex | None:
+        """Return the index at the end of a shard (S-5), or None if there is no shard."""
         if data is None:
             return None
         if len(data) < self._size:
@@ -156,11 +156,11 @@ class ShardedStore(WrappedStore):
                 found=f"{len(data)} bytes",
                 expected=f"{self._size} bytes",
             )
-        index = np.frombuffer(memoryview(data)[len(data) - self._size :], "<u8")
-        return index.reshape(*self.per_shard, 2)
+        entries = np.frombuffer(memoryview(data)[len(data) - self._size :], "<u8")
+        return ShardIndex(entries.reshape(*self.per_shard, 2))
 
-    def _index(self, shard: str) -> np.ndarray | None:
-        return self._entries(shard, self.inner.get_range(shard, -self._size))
+    def _index(self, shard: str) -> ShardIndex | None:
+        return self._parse_index(shard, self.inner.get_range(shard, -self._size))
 
     # ---- reading
 
@@ -193,7 +193,7 @@ class ShardedStore(WrappedStore):
         places = {key: self._place(key) for key in wanted}
         shards = sorted({place[0] for place in places.values() if place is not None})
         ends = self.inner.get_partial_values([(shard, (-self._size, None)) for shard in shards])
-        tables = {s: self._entries(s, end) for s, end in zip(shards, ends, strict=True)}
+        tables = {s: self._parse_index(s, end) for s, end in zip(shards, ends, strict=True)}
         ranges: dict[str, KeyRange] = {}
         for key, place in places.items():
             if place is None:
@@ -261,24 +261,22 @@ class ShardedStore(WrappedStore):
 
     def _split(self, shard: str) -> dict[Index, bytes]:
         data = self.inner.get(shard)
-        index = self._entries(shard, data)
+        index = self._parse_index(shard, data)
         if data is None or index is None:
             return {}
-        found = {}
+        chunks = {}
         for within in np.ndindex(*self.per_shard):
             entry = _entry(shard, index, within)
             if entry is not None:
-                at, size = entry
-                found[within] = bytes(_whole(shard, cut(data, at, size), size))
-        return found
+                start, size = entry
+                chunks[within] = bytes(_whole(shard, cut(data, start, size), size))
+        return chunks
 
     def _assemble(self, chunks: Mapping[Index, bytes]) -> bytes:
-        index = np.full((*self.per_shard, 2), _EMPTY, "<u8")
-        at = 0
-        for within in sorted(chunks):
-            index[within] = at, len(chunks[within])
-            at += len(chunks[within])
-        return b"".join([*(chunks[within] for within in sorted(chunks)), index.tobytes()])
+        lengths = {within: len(chunks[within]) for within in sorted(chunks)}
+        index = ShardIndex.contiguous(self.per_shard, lengths)
+        entries = index.entries.astype("<u8", copy=False)
+        return b"".join([*(chunks[within] for within in lengths), entries.tobytes()])
 
     # ---- listing
 
@@ -324,16 +322,12 @@ class ShardedStore(WrappedStore):
             self.inner.erase_prefix(prefix)
 
 
-def _entry(shard: str, index: np.ndarray, within: Index) -> tuple[int, int] | None:
-    """Return where a chunk is in its shard, or None if it is empty (S-6, S-8)."""
-    at, size = index[within].tolist()
-    if at == size == _EMPTY:
-        return None
-    if at + size >= 2**62:
-        raise CodecError(
-            "an impossible entry in the index of the shard", key=shard, found=(at, size)
-        )
-    return at, size
+def _entry(shard: str, index: ShardIndex, within: Index) -> Range | None:
+    """Return the range of a chunk in its shard, or None if it is not stored (S-6, S-8)."""
+    try:
+        return index.range_of(within)
+    except ZarrdaskError as error:
+        raise error.within(shard) from None
 
 
 def _whole(shard: str, data: Buffer | None, size: int) -> Buffer:

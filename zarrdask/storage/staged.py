@@ -1,9 +1,8 @@
-"""A directory in which something is made that is to take the place of another directory."""
+"""Staging directories: a new version of a directory is completed, then it replaces the old one."""
 
 import ctypes
 import os
 import shutil
-import sys
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -12,17 +11,19 @@ from zarrdask.errors import StoreError
 from zarrdask.storage.atomic import temporary
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.system import IS_WINDOWS, replace
 
-_HERE = -100  # AT_FDCWD
-_EXCHANGE = 2  # RENAME_EXCHANGE
+# Constants of Linux.
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
 
 
 @dataclass(frozen=True)
 class StagedStore(LocalStore):
-    """A directory that is made once.
+    """A staging directory, which is created once.
 
-    When it is gone, what it was for is done or was given up. Tasks that still write to it, or do
-    so again, must not make it again: what they write goes nowhere.
+    When it no longer exists, its content has replaced the old one, or the write was aborted. Tasks
+    that still write to it must not create it again: their values are discarded.
     """
 
     def _make_directory(self, path: str) -> None:
@@ -45,64 +46,65 @@ class StagedStore(LocalStore):
 
 
 def replace_directory(new: str, old: str) -> None:
-    """Put a directory in the place of another one, or of a link to one, which is then removed.
+    """Replace a directory, or a link to one, by another directory, and remove the old one.
 
-    Where the system can, nobody sees a moment without either.
+    On Linux, there is no moment at which neither of them is there.
 
     Parameters
     ----------
     new, old : str
-        Paths in one file system. If there is no old one, the new one is renamed.
+        The paths of the directories, in one file system. The old one need not exist.
 
     Raises
     ------
     OSError
-        If it can't be done; both are then as they were, or the new one is in its place.
+        If that is not possible. Either nothing was changed, or only removing the old one failed.
     """
     aside = new
     if not os.path.isdir(old):
-        os.rename(new, old)
+        replace(new, old)
     elif not _exchanged(new, old):
         aside = beside(new)
-        os.rename(old, aside)
+        replace(old, aside)
         try:
-            os.rename(new, old)
+            replace(new, old)
         except OSError:
-            os.rename(aside, old)
+            replace(aside, old)
             raise
     remove_directory(aside)
 
 
 def beside(path: str) -> str:
-    """Return the name of a directory that no listing shows, beside another one."""
+    """Return a temporary path in the directory that contains a path."""
     return os.path.join(os.path.dirname(path), temporary())
 
 
 def remove_directory(path: str) -> None:
-    """Remove a directory, if there is one, also while others write to it; of a link, the link."""
-    gone = beside(path)
+    """Remove a directory, if it exists, even while other processes write to it.
+
+    Of a symbolic link, only the link is removed.
+    """
+    renamed = beside(path)
     try:
-        os.rename(path, gone)
+        replace(path, renamed)
     except FileNotFoundError:
         return
-    if os.path.islink(gone):
-        os.unlink(gone)
+    if os.path.islink(renamed):
+        os.unlink(renamed)
     else:
-        # Nobody knows this name, so nothing is added.
-        shutil.rmtree(gone)
+        # Other processes write to the old name, so that they add nothing to this directory.
+        shutil.rmtree(renamed)
 
 
 def _exchanged(new: str, old: str) -> bool:
-    """Exchange two directories at once, if the system can."""
+    """Exchange two directories in one step, if the system can, and return whether it did."""
     call = _renameat2()
     if call is None:
         return False
     paths = os.fsencode(new), os.fsencode(old)
-    return bool(call(_HERE, paths[0], _HERE, paths[1], _EXCHANGE) == 0)
+    return bool(call(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE) == 0)
 
 
 @cache
 def _renameat2() -> Any:
-    if sys.platform != "linux":
-        return None  # Windows has no library of the process itself either.
-    return getattr(ctypes.CDLL(None), "renameat2", None)
+    return None if IS_WINDOWS else getattr(ctypes.CDLL(None), "renameat2", None)

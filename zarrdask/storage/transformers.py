@@ -1,4 +1,4 @@
-"""Storage transformers: what may stand between an array and its store (conformance C-77, S-14)."""
+"""Storage transformers, which stand between an array and its store (conformance C-77, S-14)."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol, Self
@@ -10,21 +10,21 @@ from zarrdask.storage.base import Store
 
 
 class StorageTransformer(Protocol):
-    """What a storage transformer can do. They are frozen, equal by value, and pickle."""
+    """The interface of storage transformers, which are frozen, equal by value, and picklable."""
 
     def wrap(self, store: Store, prefix: str, keys: ChunkKeyEncoding, counts: Shape) -> Store:
-        """Return the store that holds the array's chunks, as the array sees it.
+        """Return the store of the array's chunks, as the array sees it.
 
         Parameters
         ----------
         store : Store
-            The store below: the real one, or that of the next transformer.
+            The store below: the underlying store, or that of the next transformer.
         prefix : str
-            Of the array's keys.
+            The prefix of the array's keys.
         keys : ChunkKeyEncoding
-            How the array names its chunks.
+            The encoding of the chunk keys.
         counts : tuple of int
-            How many chunks lie along each axis.
+            The number of chunks along each axis.
         """
 
     def to_json(self) -> dict[str, Any]:
@@ -32,7 +32,7 @@ class StorageTransformer(Protocol):
 
 
 class TransformerClass(Protocol):
-    """A storage transformer class, as the registry sees it."""
+    """The interface of classes of storage transformers."""
 
     @classmethod
     def from_configuration(cls, configuration: Mapping[str, Any]) -> Self:
@@ -41,13 +41,13 @@ class TransformerClass(Protocol):
         Raises
         ------
         MetadataError
-            If it is wrong.
+            If the configuration is invalid.
         """
 
 
 _SHARDING = "zarrdask.storage.sharding_transformer:ShardingTransformer"
 
-#: None is part of the core of v3; the draft has one, under several URIs (S-1).
+#: The core of v3 defines no storage transformer; the draft defines one, with several URIs (S-1).
 TRANSFORMERS: Registry[type[TransformerClass]] = Registry(
     "storage transformer",
     "storage_transformers",

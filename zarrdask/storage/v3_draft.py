@@ -1,8 +1,9 @@
-"""A hierarchy of the v3 draft, seen as a store in which a node's documents and chunks lie together.
+"""A view of a hierarchy of the v3 draft, in which documents and chunks of a node are together.
 
 The draft of May 2022 keeps documents below ``meta/`` and chunks below ``data/`` (conformance B-49,
-B-50), its older dialect below ``meta/root/`` and ``data/root/`` (X-B17). In the view the array at
-``a/b`` has the document ``a/b/array.json`` and the chunks ``a/b/c0/1``, a group ``group.json``.
+B-50), its older dialect below ``meta/root/`` and ``data/root/`` (X-B17). In the view, the array at
+``a/b`` has the document ``a/b/array.json`` and chunks such as ``a/b/c0/1``; the document of a group
+is ``group.json``.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,11 +15,11 @@ from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.wrapper import WrappedStore
 
-#: The format that the draft's text has, and the older dialect of it that real files use.
+#: The format of the draft's text, and its older dialect, which existing files use.
 DRAFT, PROTOCOL = "v3-draft", "v3-draft-protocol"
-#: What a document is called in the view.
+#: The names of documents in the view.
 ARRAY, GROUP = "array.json", "group.json"
-#: The document of a group that has none: it is there because something is below it (B-66).
+#: The document of an implicit group, which exists because a node is below it (B-66).
 IMPLICIT = b'{"attributes": {}}'
 _KINDS = {ARRAY: "array", GROUP: "group"}
 #: The chunk of an array without dimensions (B-47).
@@ -31,16 +32,16 @@ class DraftStore(WrappedStore):
     Parameters
     ----------
     inner : Store
-        The real one.
+        The underlying store.
     base : str
-        Where the hierarchy's ``zarr.json`` stands in it: "" or ends with "/". Keys of the view
-        have it, too.
+        The prefix of the hierarchy's ``zarr.json`` in the underlying store: "" or a text that ends
+        with "/". Keys of the view begin with it, too.
     zarr_format : {"v3-draft", "v3-draft-protocol"}
         The dialect.
     suffix : str
-        Of the keys of documents (B-14).
+        The suffix of the keys of documents (B-14).
     minor : int
-        Of the format's version (B-11).
+        The minor version of the format (B-11).
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class DraftStore(WrappedStore):
         self.suffix = suffix
         self.minor = minor
         root = "root/" if zarr_format == PROTOCOL else ""
-        #: Before the path of a node in the key of a document, and before its chunks.
+        #: The prefixes of the keys of documents and of chunks.
         self._meta = f"{base}meta/{root}"
         self._data = f"{base}data/{root}"
 
@@ -74,12 +75,12 @@ class DraftStore(WrappedStore):
         return DraftStore, self._parts()
 
     def stamp(self, key: str) -> str:
-        return self.inner.stamp(self._present(key))
+        return self.inner.stamp(self._existing(key))
 
     # ---- keys
 
     def real(self, key: str) -> str:
-        """Return the key in the real store.
+        """Return the key in the underlying store.
 
         >>> from zarrdask.storage.memory import MemoryStore
         >>> view = DraftStore(MemoryStore())
@@ -102,13 +103,13 @@ class DraftStore(WrappedStore):
         )
 
     def _scalars(self, key: str) -> tuple[str, str]:
-        """Return where the chunk of an array without dimensions is, and where others put it."""
+        """Return the two possible keys of the chunk of an array without dimensions."""
         plain = self._data + key[len(self.base) :]
         counted = f"{plain}0"
         return (plain, counted) if self.zarr_format == DRAFT else (counted, plain)
 
-    def _present(self, key: str) -> str:
-        """Return the real key under which there is something."""
+    def _existing(self, key: str) -> str:
+        """Return the key in the underlying store, preferring one that exists."""
         if key.rpartition("/")[2] != _SCALAR:
             return self.real(key)
         own, other = self._scalars(key)
@@ -118,10 +119,13 @@ class DraftStore(WrappedStore):
         return self._inside(check_prefix(prefix))
 
     def _inside(self, key: str) -> str:
-        """Return a key from the root of the hierarchy."""
+        """Return a key relative to the root of the hierarchy."""
         if not key.startswith(self.base):
             raise MetadataError(
-                "this is outside the hierarchy", key=self.url, found=key, expected=self.base
+                "this key is outside the hierarchy",
+                key=self.url,
+                found=key,
+                expected=f"a key that begins with {self.base!r}",
             )
         return key[len(self.base) :]
 
@@ -129,40 +133,42 @@ class DraftStore(WrappedStore):
 
     def get(self, key: str) -> bytes | None:
         if key.endswith(GROUP):
-            *_, found = self.get_many([key[: -len(GROUP)] + ARRAY, key], Scratch())
-            return None if found is None else bytes(found)
-        return self.inner.get(self._present(key))
+            *_, document = self.get_many([key[: -len(GROUP)] + ARRAY, key], Scratch())
+            return None if document is None else bytes(document)
+        return self.inner.get(self._existing(key))
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         wanted = list(keys)
         if any(key.endswith((ARRAY, GROUP)) for key in wanted):
             return self._with_implicit(wanted, scratch)
+        if len(wanted) == 1:
+            return self.inner.get_many([self._existing(wanted[0])], scratch)
         start, skip = self._data, len(self.base)
         # Only the chunk of an array without dimensions may be in one of two places.
         real = [
-            self._present(key) if key.endswith(_SCALAR) else start + key[skip:] for key in wanted
+            self._existing(key) if key.endswith(_SCALAR) else start + key[skip:] for key in wanted
         ]
         return self.inner.get_many(real, scratch)
 
     def _with_implicit(self, keys: list[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        """Yield documents, of which groups have one if something is below them."""
+        """Yield documents, including those of implicit groups."""
         values = self.inner.get_many([self.real(key) for key in keys], scratch)
-        found = {k: None if v is None else bytes(v) for k, v in zip(keys, values, strict=True)}
+        documents = {k: None if v is None else bytes(v) for k, v in zip(keys, values, strict=True)}
         for key in keys:
-            prefix, value = key[: -len(GROUP)], found[key]
-            absent = value is None and key.rpartition("/")[2] == GROUP
-            if absent and found.get(prefix + ARRAY) is None:
+            prefix, value = key[: -len(GROUP)], documents[key]
+            is_missing = value is None and key.rpartition("/")[2] == GROUP
+            if is_missing and documents.get(prefix + ARRAY) is None:
                 yield IMPLICIT if self.is_implicit(prefix) else None
             else:
                 yield value
 
     def is_implicit(self, prefix: str) -> bool:
-        """Whether something is below a prefix; the root is always there (B-66, X-B12)."""
+        """Whether a node is below a prefix; the root always exists (B-66, X-B12)."""
         below = self._below(prefix)
         return not below or self.has_nodes(prefix)
 
     def has_nodes(self, prefix: str) -> bool:
-        """Whether there are documents below a prefix, as far as the store can tell (B-71)."""
+        """Whether there are documents below a prefix; False if the store can't list (B-71)."""
         below = self._below(prefix)
         own = {self._document("", kind) for kind in _KINDS.values()} if not below else set()
         try:
@@ -171,18 +177,18 @@ class DraftStore(WrappedStore):
             return False
 
     def has_document(self, prefix: str) -> bool:
-        """Whether the node at a prefix is there by a document of its own."""
+        """Whether the node at a prefix has a document of its own."""
         path = self._below(prefix).rstrip("/")
         keys = [self._document(path, kind) for kind in _KINDS.values()]
         return any(value is not None for value in self.inner.get_many(keys, Scratch()))
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
-        return self.inner.get_range(self._present(key), start, length)
+        return self.inner.get_range(self._existing(key), start, length)
 
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
-        return self.inner.get_ranges(self._present(key), ranges, scratch)
+        return self.inner.get_ranges(self._existing(key), ranges, scratch)
 
     def set(self, key: str, value: Buffer) -> None:
         self.inner.set(self.real(key), value)
@@ -218,11 +224,11 @@ class DraftStore(WrappedStore):
             self.erase(key)
 
     def erase_prefix(self, prefix: str) -> None:
-        """Remove what is below a prefix, documents and chunks, and its own documents (B-74)."""
+        """Remove the documents and chunks of a node and of the nodes below it (B-74)."""
         below = self._below(prefix)
         own = [self._document(below.rstrip("/"), kind) for kind in _KINDS.values()]
         if self.inner.listable:
-            self.inner.erase_values(own)  # first: what is left is no node
+            self.inner.erase_values(own)  # first, so that an interrupted call leaves no node
         self.inner.erase_prefix(self._meta + below)
         self.inner.erase_prefix(self._data + below)
         if not self.inner.listable:
@@ -231,7 +237,7 @@ class DraftStore(WrappedStore):
     # ---- listing
 
     def list_dir(self, prefix: str) -> Names:
-        """Return the nodes right below a prefix (B-69); where there are none, its chunks."""
+        """Return the nodes directly below a prefix (B-69), or its chunks if there are no nodes."""
         below = self._below(prefix)
         nodes = self._nodes(below)
         return ([], nodes) if nodes else self.inner.list_dir(self._data + below)
@@ -246,27 +252,27 @@ class DraftStore(WrappedStore):
                 if name and name != key:
                     names.add(name)
         if not below and self.zarr_format == PROTOCOL and "consolidated" in names:
-            # All documents in one, as zarr-python keeps them; that is no group.
-            held = self.inner.list_dir(f"{self._meta}consolidated/")
-            names -= {"consolidated"} if held == ([".zmetadata"], []) else set()
+            # zarr-python keeps consolidated metadata here; this is not a group.
+            content = self.inner.list_dir(f"{self._meta}consolidated/")
+            names -= {"consolidated"} if content == ([".zmetadata"], []) else set()
         return sorted(names)
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Yield every key that begins with a prefix, documents first."""
         below = self._below(prefix)
         own = {name: self._document(below.rstrip("/"), kind) for name, kind in _KINDS.items()}
-        held = self.inner.get_many(own.values(), Scratch())
-        there = [value is not None for value in held]
-        yield from (self.base + below + n for n, found in zip(own, there, strict=True) if found)
+        documents = self.inner.get_many(own.values(), Scratch())
+        exist = [document is not None for document in documents]
+        yield from (self.base + below + name for name, one in zip(own, exist, strict=True) if one)
         for key in self.inner.list_prefix(self._meta + below):
-            found = self._virtual(key)
-            if found is not None and key not in own.values():
-                yield found
+            virtual = self._virtual(key)
+            if virtual is not None and key not in own.values():
+                yield virtual
         for key in self.inner.list_prefix(self._data + below):
             yield self.base + key[len(self._data) :]
 
     def _virtual(self, key: str) -> str | None:
-        """Return the key in the view of a document, or None if it is none (B-51)."""
+        """Return the key of a document in the view, or None for other keys (B-51)."""
         path = key[len(self._meta) :]
         for name, kind in _KINDS.items():
             if path.endswith(f".{kind}{self.suffix}"):
@@ -275,5 +281,5 @@ class DraftStore(WrappedStore):
 
 
 def real_key(store: Store, key: str) -> str:
-    """Return a key as it stands in the underlying store, also where a draft hierarchy is viewed."""
+    """Return the key in the underlying store, which differs in the view of a draft hierarchy."""
     return store.real(key) if isinstance(store, DraftStore) else key

@@ -1,4 +1,4 @@
-"""A store around another one: everything passes, and a subclass changes what it is there for."""
+"""A store around another one, which passes on all operations: the base class of views."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -10,18 +10,20 @@ from zarrdask.storage.keys import Names
 
 
 class WrappedStore(Store):
-    """A store that asks another one.
+    """A store that passes all operations to another store. Subclasses override some of them.
+
+    Two of them are equal if they are of the same class and their inner stores are equal.
 
     Parameters
     ----------
     inner : Store
-        The other one. Both are equal to what wraps an equal store in the same way.
+        The other store.
     """
 
     def __init__(self, inner: Store) -> None:
         self.inner = inner
 
-    # ---- what it is
+    # ---- properties
 
     @property
     def url(self) -> str:
@@ -42,17 +44,17 @@ class WrappedStore(Store):
 
     @property
     def seekable(self) -> bool:  # type: ignore[override]
-        """Whether several parts of a value cost no more than the whole."""
+        """Whether reading several parts of a value costs no more than reading it as a whole."""
         return self.inner.seekable
 
     @property
     def conditional(self) -> bool:  # type: ignore[override]
-        """Whether of several that `create` a value at the same time exactly one does."""
+        """Whether exactly one of several simultaneous calls of `create` for a key succeeds."""
         return self.inner.conditional and not self._sets_otherwise
 
     @property
     def _sets_otherwise(self) -> bool:
-        """Whether a subclass stores values in a way of its own, but does not create them so."""
+        """Whether a subclass overrides `set` but not `create`, which must then use that `set`."""
         this = type(self)
         return this.set is not WrappedStore.set and this.create is WrappedStore.create
 
@@ -76,8 +78,8 @@ class WrappedStore(Store):
         return self.inner.deferrable
 
     def beside(self, prefix: str) -> tuple[Store, str]:
-        place, name = self.inner.beside(prefix)
-        return (self, prefix) if place is self.inner else (place, name)
+        store, inner_prefix = self.inner.beside(prefix)
+        return (self, prefix) if store is self.inner else (store, inner_prefix)
 
     def batch(self) -> AbstractContextManager[None]:
         return self.inner.batch()
@@ -91,7 +93,7 @@ class WrappedStore(Store):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.inner,)
 
-    # ---- what it does
+    # ---- operations
 
     def get(self, key: str) -> bytes | None:
         return self.inner.get(key)

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import starmap
 
-import numpy as np
-
 from zarrdask.chunks.stored import StoredChunks, StoredValue
 from zarrdask.codecs.array_to_bytes.sharding import Shard, shard_of
 from zarrdask.codecs.base import Buffer
@@ -19,16 +17,13 @@ from zarrdask.errors import CodecError, StoreError, TruncatedError, ZarrdaskErro
 from zarrdask.grids.base import Index
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.retry import is_transient
+from zarrdask.storage.shard_index import ShardIndex, is_possible
 from zarrdask.storage.v3_draft import real_key
 
 #: The kinds of problems that make a unit bad: it can't be read, ends early, or does not decode.
 BAD_KINDS = ("unreadable", "truncated", "corrupt")
 #: How many units in a row may fail with transient errors before the store counts as unreachable.
 _MAX_TRANSIENT_FAILURES = 4
-#: The entry for a missing chunk in the index of a shard.
-_MISSING = 2**64 - 1
-#: No entry of an index may point beyond this byte.
-_MAX_SHARD_BYTES = 2**62
 
 
 @dataclass(frozen=True)
@@ -277,7 +272,7 @@ def _check_shard(shard: Shard, value: Value) -> Verdict:
         return Verdict(0, 0, faults=(_fault(error),))
     if index is None:
         return Verdict(None)
-    places, faults = _chunk_places(shard, index)
+    places, faults = _chunk_places(index)
     faults += _overlaps(shard, places)
     ranges = [(start, size) for start, size, _ in places]
     nested = shard_of(shard.chunks)
@@ -311,14 +306,11 @@ def _check_inner_chunk(shard: Shard, data: Buffer | None, place: tuple[int, int]
 Place = tuple[int, int, Index]
 
 
-def _chunk_places(shard: Shard, index: np.ndarray) -> tuple[list[Place], list[Fault]]:
+def _chunk_places(index: ShardIndex) -> tuple[list[Place], list[Fault]]:
     """Return the places of the chunks in a shard, sorted by start, and impossible entries."""
     places, faults = list[Place](), list[Fault]()
-    names = shard.grid.indices()
-    for (start, size), name in zip(index.reshape(-1, 2).tolist(), names, strict=True):
-        if start == size == _MISSING:
-            continue
-        if start + size < _MAX_SHARD_BYTES:
+    for name, (start, size) in index.unchecked():
+        if is_possible((start, size)):
             places.append((start, size, name))
         else:
             text = f"inner chunk {name}: an impossible entry in the index; found {(start, size)}"

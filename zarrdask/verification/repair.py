@@ -15,7 +15,7 @@ from zarrdask.hierarchy.path import key_prefix, node_location
 from zarrdask.indexing.projection import project
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.rewrite.move import encoded_transfer
-from zarrdask.runtime.locks import UnitLocks
+from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.consolidated import plain
@@ -112,9 +112,9 @@ def repair_units(
         are copied, and bad units that are missing there are erased.
     """
     before = check_units(chunks, indices)
-    locks, equal_bytes = UnitLocks(chunks.store), stores_equal_bytes(chunks, other)
+    locks, equal_bytes = ChunkLocks(chunks.store), stores_equal_bytes(chunks, other)
     for index in indices:
-        with locks.changing(chunks.lock_name(index)):
+        with locks.hold(chunks.lock_name(index)):
             _repair_unit(chunks, other, index, missing=missing, equal_bytes=equal_bytes)
     return RepairTally(before, check_units(chunks, indices))
 

@@ -6,24 +6,25 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zarrdask.codecs.array_to_array.cast import bit_length, floats
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, configuration, integer
+from zarrdask.codecs.base import ChunkSpec, Json, Kind, integer, parse_configuration
 from zarrdask.codecs.numeric import native, part_of
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.ml import kind_of, name_of
 from zarrdask.errors import MetadataError
 
-_MOST = 2**31 - 1
+_MAX_BITS = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class BitroundCodec:
-    """Array -> array; what it drops is lost.
+    """Array -> array, with a loss of precision.
 
     Parameters
     ----------
     keepbits : int
-        Of the mantissa of a float, half to even; of an integer, from its highest set bit. Signed
-        integers are rounded by their bits, whatever sign they have (conformance X-C9).
+        The number of bits that are kept: of the mantissa of a float, which is rounded half to
+        even, or of an integer from its highest set bit. Signed integers are rounded as if they
+        were unsigned (conformance X-C9).
     """
 
     keepbits: int
@@ -32,10 +33,10 @@ class BitroundCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_ARRAY
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        keepbits = configuration(found, cls.name, {"keepbits": ...})["keepbits"]
+    def from_configuration(cls, configuration: Any) -> Self:
+        keepbits = parse_configuration(configuration, cls.name, {"keepbits": ...})["keepbits"]
         key = f"{cls.name}.keepbits"
-        if integer(keepbits, key, 0, _MOST) == 0:
+        if integer(keepbits, key, 0, _MAX_BITS) == 0:
             report_deviation("X-C9", "no bit is kept", key=key, found=0, expected="1 or more")
         return cls(keepbits)
 
@@ -47,7 +48,7 @@ class BitroundCodec:
         floating = part.kind == "f" and name_of(part) is None
         if not (floating or part.kind in "iumM" or name_of(part) == "bfloat16"):
             raise MetadataError(
-                "this codec can't round such elements",
+                "this codec can't round elements of this data type",
                 key=f"codec {self.name}",
                 found=str(spec.dtype),
                 expected="integers, floats of 16 bits or more, or complex numbers of them",
@@ -67,7 +68,7 @@ class BitroundCodec:
             return values
         bits = values.view(f"u{values.itemsize}")
         unit = bits.dtype.type
-        # The carry may run into the exponent, as it should.
+        # A carry into the exponent is correct.
         odd = (bits >> unit(drop)) & unit(1)
         rounded = (bits + odd + unit((1 << (drop - 1)) - 1)) & ~unit((1 << drop) - 1)
         return np.where(np.isfinite(values), rounded, bits).view(values.dtype)
@@ -81,13 +82,13 @@ class BitroundCodec:
         half = (one << drop) >> one
         rounded = bits + ((bits >> drop) & one) + np.maximum(half, one) - one
         rounded = np.where(drop > 0, rounded, bits)
-        # What does not fit is rounded down: so is what would become negative.
+        # Numbers that would overflow, or become negative, are rounded down.
         limit = (
             np.where(bits <= most >> one, most >> one, most) if values.dtype.kind != "u" else most
         )
         up = (rounded >= bits) & (rounded <= limit)
-        found: np.ndarray = np.where(up, rounded, bits) & ~low
-        return found.astype(width).view(values.dtype)
+        kept: np.ndarray = np.where(up, rounded, bits) & ~low
+        return kept.astype(width).view(values.dtype)
 
     def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:
         return chunk
@@ -100,14 +101,14 @@ class NumcodecsBitroundCodec(BitroundCodec):
     name: ClassVar[str] = "numcodecs.bitround"
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        keepbits = configuration(found, cls.name, {"keepbits": ...})["keepbits"]
-        return cls(integer(keepbits, f"{cls.name}.keepbits", 0, _MOST))
+    def from_configuration(cls, configuration: Any) -> Self:
+        keepbits = parse_configuration(configuration, cls.name, {"keepbits": ...})["keepbits"]
+        return cls(integer(keepbits, f"{cls.name}.keepbits", 0, _MAX_BITS))
 
     def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         if spec.dtype.kind != "f" or name_of(spec.dtype):
             raise MetadataError(
-                "this codec rounds floats only", key=f"codec {self.name}", found=str(spec.dtype)
+                "this codec can round floats only", key=f"codec {self.name}", found=str(spec.dtype)
             )
         integer(self.keepbits, f"{self.name}.keepbits", 0, floats(spec.dtype).digits - 1)
         return super().resolve(spec)

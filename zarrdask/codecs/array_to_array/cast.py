@@ -1,4 +1,4 @@
-"""Numbers from one data type to another, exactly: what `cast_value` does to a chunk (C-57)."""
+"""Convert numbers to another data type with exact rounding, for the codec `cast_value` (C-57)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,18 +27,18 @@ OutOfRange = Literal["clamp", "wrap"] | None
 
 @dataclass(frozen=True)
 class Floats:
-    """What a type of floating-point numbers can hold.
+    """The properties of a floating-point type.
 
     Attributes
     ----------
     digits : int
-        Of the significand, in bits.
+        The number of bits of the significand.
     quantum : int
-        All its numbers are multiples of 2 to the power of this.
+        All numbers of the type are multiples of 2 to the power of this.
     least, most : float
-        The finite range.
+        The lowest and the highest finite number.
     infinite, nan : bool
-        Whether it has infinities, and NaN.
+        Whether the type has infinities, and NaN.
     """
 
     digits: int
@@ -51,7 +51,7 @@ class Floats:
 
 @lru_cache
 def floats(dtype: np.dtype[Any]) -> Floats:
-    """Return what a floating-point dtype can hold."""
+    """Return the properties of a floating-point dtype."""
     info = (import_module("ml_dtypes") if name_of(dtype) else np).finfo(dtype)
     special = np.array([np.inf, np.nan]).astype(dtype).astype("f8")
     return Floats(
@@ -64,45 +64,46 @@ def floats(dtype: np.dtype[Any]) -> Floats:
     )
 
 
-# What a signalling NaN and infinity make NumPy say is not news here; the checks are ours.
+# NumPy would warn of signalling NaNs and of infinities, which this module checks itself.
 @np.errstate(invalid="ignore", over="ignore", under="ignore")
 def cast(
     values: np.ndarray, dtype: np.dtype[Any], rounding: Rounding, out_of_range: OutOfRange
 ) -> np.ndarray:
-    """Return the same numbers as another data type.
+    """Convert numbers to another data type.
 
-    Each is rounded first, as if the range had no end, and only then brought into the range.
+    Each number is first rounded, as if the range of the type had no end, and then brought into the
+    range.
 
     Parameters
     ----------
     values : ndarray
-        Of integers or floats.
+        Integers or floats.
     dtype : numpy.dtype
         An integer or floating-point type.
     rounding : str
-        Where numbers go that the type has not.
+        How numbers are rounded that the type can't represent.
     out_of_range : {"clamp", "wrap"} or None
-        What becomes of numbers beyond its range: its nearest, which is infinity if it has that;
-        or the number modulo 2**bits, for integers only. None makes them an error.
+        How numbers outside the range of the type are converted: to the nearest number of the type,
+        or to infinity if it has one; or modulo 2**bits, for integers only. None makes them errors.
 
     Raises
     ------
     CodecError
-        If a number is out of range, or NaN where the type has none.
+        If a number is out of range, or is NaN and the type has no NaN.
     """
-    # Arrays without axes would become scalars on the way.
+    # NumPy would convert arrays without axes to scalars.
     wide = _wide(values).reshape(-1)
     if kind_of(dtype) == "f":
-        found = _to_floats(wide, dtype, rounding, out_of_range)
+        result = _to_floats(wide, dtype, rounding, out_of_range)
     elif wide.dtype.kind == "f":
-        found = _to_integers(wide, dtype, rounding, out_of_range)
+        result = _to_integers(wide, dtype, rounding, out_of_range)
     else:
-        found = _between_integers(wide, dtype, out_of_range)
-    return found.reshape(values.shape)
+        result = _between_integers(wide, dtype, out_of_range)
+    return result.reshape(values.shape)
 
 
 def _wide(values: np.ndarray) -> np.ndarray:
-    """Return the numbers, exactly, as a type in native order that NumPy computes with."""
+    """Return the same numbers in a type of native byte order that NumPy can compute with."""
     kind = kind_of(values.dtype)
     if kind == "f" and (values.dtype.itemsize < 4 or name_of(values.dtype)):
         return values.astype("f4")
@@ -128,8 +129,8 @@ def _away(values: np.ndarray) -> np.ndarray:
     # The difference is exact; adding a half to the value is not.
     half = values.dtype.type(0.5)
     step = np.copysign(values.dtype.type(1), values)
-    found: np.ndarray = np.where(np.abs(values - whole) >= half, whole + step, whole)
-    return found
+    rounded: np.ndarray = np.where(np.abs(values - whole) >= half, whole + step, whole)
+    return rounded
 
 
 _WHOLE: dict[Rounding, Callable[[np.ndarray], np.ndarray]] = {
@@ -146,21 +147,22 @@ def _to_integers(
 ) -> np.ndarray:
     if np.isnan(values).any():
         raise CodecError(f"{name_of(dtype) or dtype} has no NaN", key="codec cast_value")
-    whole = _WHOLE[rounding](values)
+    rounded = _WHOLE[rounding](values)
     low, high = limits(dtype)
-    # Powers of two, which all floats that come here have, unlike the greatest integer.
-    below, above = whole < float(low), whole >= float(high + 1)
+    # These bounds are powers of two, which all floating-point types have, unlike the highest
+    # integer.
+    below, above = rounded < float(low), rounded >= float(high + 1)
     outside = below | above
     if not outside.any():
-        return _integers(whole, dtype)
+        return _integers(rounded, dtype)
     if out_of_range == "clamp":
-        found = _integers(np.where(outside, 0, whole), dtype)
-        found[below], found[above] = low, high
-        return found
-    endless = np.isinf(values)
-    if out_of_range is None or endless.any():
-        raise _out_of_range(values, outside if out_of_range is None else endless, dtype)
-    rest = np.fmod(whole, float(high - low + 1))
+        integers = _integers(np.where(outside, 0, rounded), dtype)
+        integers[below], integers[above] = low, high
+        return integers
+    is_infinite = np.isinf(values)
+    if out_of_range is None or is_infinite.any():
+        raise _out_of_range(values, outside if out_of_range is None else is_infinite, dtype)
+    rest = np.fmod(rounded, float(high - low + 1))
     size = np.abs(rest).astype("u8")
     return _wrapped(np.where(rest < 0, np.uint64(0) - size, size), dtype)
 
@@ -169,8 +171,8 @@ def _between_integers(
     values: np.ndarray, dtype: np.dtype[Any], out_of_range: OutOfRange
 ) -> np.ndarray:
     low, high = limits(dtype)
-    least, most = limits(values.dtype)
-    if low <= least and most <= high:
+    lowest, highest = limits(values.dtype)
+    if low <= lowest and highest <= high:
         return _integers(values, dtype)
     if out_of_range == "wrap":
         return _wrapped(values.astype("u8"), dtype)
@@ -178,13 +180,13 @@ def _between_integers(
     outside = below | above
     if out_of_range is None and outside.any():
         raise _out_of_range(values, outside, dtype)
-    found = _integers(np.where(outside, 0, values), dtype)
-    found[below], found[above] = low, high
-    return found
+    integers = _integers(np.where(outside, 0, values), dtype)
+    integers[below], integers[above] = low, high
+    return integers
 
 
 def _integers(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """Return whole numbers within the range of a type as that type."""
+    """Return integers within the range of a type as that type."""
     if name_of(dtype):
         values = values.astype("i1" if kind_of(dtype) == "i" else "u1")
     return values.astype(dtype)
@@ -208,31 +210,31 @@ def _to_floats(
     values: np.ndarray, dtype: np.dtype[Any], rounding: Rounding, out_of_range: OutOfRange
 ) -> np.ndarray:
     target = floats(dtype)
-    nan, endless = np.isnan(values), np.isinf(values)
-    if not target.nan and nan.any():
+    is_nan, is_infinite = np.isnan(values), np.isinf(values)
+    if not target.nan and is_nan.any():
         raise CodecError(f"{name_of(dtype) or dtype} has no NaN", key="codec cast_value")
     if rounding == "nearest-even" and dtype.kind == "f" and dtype.itemsize >= 4:
-        found = values.astype(dtype.newbyteorder("="))
+        rounded = values.astype(dtype.newbyteorder("="))
     else:
-        found = _rounded(np.where(nan | endless, 0, values), target, rounding)
-        found = np.where(nan | endless, values, found)
-    outside = (found < target.least) | (found > target.most)
+        rounded = _rounded(np.where(is_nan | is_infinite, 0, values), target, rounding)
+        rounded = np.where(is_nan | is_infinite, values, rounded)
+    outside = (rounded < target.least) | (rounded > target.most)
     if target.infinite:
-        outside &= ~endless
+        outside &= ~is_infinite
     if outside.any():
         if out_of_range != "clamp":
             raise _out_of_range(values, outside, dtype)
         most = inf if target.infinite else target.most
         least = -inf if target.infinite else target.least
-        found = np.where(outside, np.where(found > target.most, most, least), found)
-    return found.astype(dtype)
+        rounded = np.where(outside, np.where(rounded > target.most, most, least), rounded)
+    return rounded.astype(dtype)
 
 
 def _rounded(values: np.ndarray, target: Floats, rounding: Rounding) -> np.ndarray:
-    """Return finite numbers as float64, rounded to the digits of a type but not to its range."""
+    """Return finite numbers as float64, rounded to the digits, but not the range, of a type."""
     size, scale, length = _parts(values)
     quantum = np.maximum(scale + length - target.digits, target.quantum)
-    # Beyond 63 everything is less than half of the quantum, as it is at 63.
+    # With a shift of 63, each number is less than half of the quantum, as with a larger shift.
     shift = np.clip(quantum - scale, 0, 63).astype("u8")
     one = np.uint64(1)
     kept, rest = size >> shift, size & ((one << shift) - one)
@@ -248,13 +250,15 @@ def _rounded(values: np.ndarray, target: Floats, rounding: Rounding) -> np.ndarr
         up = (rest > half) | ((rest == half) & (shift > 0) & (kept & one).astype(bool))
     else:
         up = np.zeros(values.shape, bool)
-    found: np.ndarray = np.ldexp((kept + up).astype("f8"), np.maximum(quantum, scale).astype("i4"))
-    np.negative(found, where=negative, out=found)
-    return found
+    rounded: np.ndarray = np.ldexp(
+        (kept + up).astype("f8"), np.maximum(quantum, scale).astype("i4")
+    )
+    np.negative(rounded, where=negative, out=rounded)
+    return rounded
 
 
 def _parts(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return each number as size * 2**scale without its sign, and the bits that its size takes."""
+    """Return the size and scale of each absolute value, size * 2**scale, and the bits of size."""
     if values.dtype.kind == "f":
         fraction, exponent = np.frexp(np.abs(values.astype("f8")))
         return np.ldexp(fraction, 53).astype("u8"), exponent - 53, np.full(values.shape, 53)
@@ -264,13 +268,13 @@ def _parts(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def bit_length(values: np.ndarray) -> np.ndarray:
-    """Return how many bits each uint64 takes.
+    """Return the number of bits of each uint64, without leading zeros.
 
     >>> bit_length(np.array([0, 1, 255, 2**64 - 1], "u8")).tolist()
     [0, 1, 8, 64]
     """
-    # In halves, because float64 would round up what has more than 53 bits.
+    # In halves, because float64 would round numbers of more than 53 bits.
     high, low = values >> np.uint64(32), values & np.uint64(2**32 - 1)
     upper, lower = (np.frexp(half.astype("f8"))[1].astype("i8") for half in (high, low))
-    found: np.ndarray = np.where(high > 0, upper + 32, lower)
-    return found
+    lengths: np.ndarray = np.where(high > 0, upper + 32, lower)
+    return lengths

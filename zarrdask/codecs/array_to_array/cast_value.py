@@ -1,4 +1,4 @@
-"""``cast_value``: the same numbers as another data type (C-57, C-58)."""
+"""``cast_value``: convert numbers to another data type (C-57, C-58)."""
 
 from dataclasses import dataclass
 from math import isnan
@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zarrdask.codecs.array_to_array.cast import ROUNDINGS, OutOfRange, Rounding, cast
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, configuration, one_of
+from zarrdask.codecs.base import ChunkSpec, Json, Kind, one_of, parse_configuration
 from zarrdask.codecs.numeric import check_number, parse_scalar
 from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.ml import kind_of
 from zarrdask.dtypes.registry import parse_data_type
 from zarrdask.errors import CodecError, MetadataError
 
-#: JSON scalars in pairs: what is found, and what stands for it.
+#: Pairs of JSON scalars: a number, and the number that replaces it.
 Pairs = tuple[tuple[Any, Any], ...]
 
 
@@ -25,14 +25,15 @@ class CastValueCodec:
     Parameters
     ----------
     data_type : DataType
-        Of what is stored.
+        The stored data type.
     rounding : str
-        Where numbers go that it has not: "nearest-even", "nearest-away", "towards-zero",
-        "towards-positive" or "towards-negative".
+        How numbers are rounded that the data type can't represent: "nearest-even" (the default),
+        "nearest-away", "towards-zero", "towards-positive" or "towards-negative".
     out_of_range : {"clamp", "wrap"}, optional
-        What becomes of numbers beyond its range; an error if absent.
+        How numbers outside the range of the data type are converted; by default, they are errors.
     encode_map, decode_map : tuple of pairs
-        Numbers that are replaced as they are, as JSON fill values; the first pair that fits wins.
+        Numbers, as JSON fill values, and their replacements, which are used instead of a
+        conversion. The first pair that matches is used.
     """
 
     data_type: DataType
@@ -45,14 +46,14 @@ class CastValueCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_ARRAY
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        known = {
+    def from_configuration(cls, configuration: Any) -> Self:
+        defaults = {
             "data_type": ...,
             "rounding": "nearest-even",
             "out_of_range": None,
             "scalar_map": None,
         }
-        members = configuration(found, cls.name, known)
+        members = parse_configuration(configuration, cls.name, defaults)
         maps = _parse_maps(members["scalar_map"])
         return cls(
             parse_data_type(members["data_type"]),
@@ -119,33 +120,33 @@ class CastValueCodec:
     ) -> np.ndarray:
         if not pairs:
             return cast(chunk, dtype, self.rounding, out_of_range)
-        found = np.empty(chunk.shape, dtype)
+        result = np.empty(chunk.shape, dtype)
         left = np.ones(chunk.shape, bool)
         for old, new in _parse_pairs(pairs, chunk.dtype, dtype):
             here = left & (np.isnan(chunk) if isnan(old) else chunk == old)
-            found[here] = new
+            result[here] = new
             left &= ~here
-        found[left] = cast(chunk[left], dtype, self.rounding, out_of_range)
-        return found
+        result[left] = cast(chunk[left], dtype, self.rounding, out_of_range)
+        return result
 
 
-def _bad(member: str, found: Any, expected: str) -> MetadataError:
+def _bad(member: str, value: Any, expected: str) -> MetadataError:
     return MetadataError(
-        "not a permitted value", key=f"cast_value.{member}", found=found, expected=expected
+        "this value is not permitted", key=f"cast_value.{member}", found=value, expected=expected
     )
 
 
-def _parse_maps(found: Any) -> dict[str, Pairs]:
-    if found is None:
+def _parse_maps(value: Any) -> dict[str, Pairs]:
+    if value is None:
         return {}
-    if not isinstance(found, dict) or not set(found) <= {"encode", "decode"}:
-        raise _bad("scalar_map", found, '{"encode": [[from, to], ...], "decode": [...]}')
-    for pairs in found.values():
+    if not isinstance(value, dict) or not set(value) <= {"encode", "decode"}:
+        raise _bad("scalar_map", value, '{"encode": [[from, to], ...], "decode": [...]}')
+    for pairs in value.values():
         if not isinstance(pairs, list) or not all(
             isinstance(pair, list) and len(pair) == 2 for pair in pairs
         ):
             raise _bad("scalar_map", pairs, "a list of pairs")
-    return {direction: tuple((old, new) for old, new in found[direction]) for direction in found}
+    return {direction: tuple((old, new) for old, new in value[direction]) for direction in value}
 
 
 def _parse_pairs(

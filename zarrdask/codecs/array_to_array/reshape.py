@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, check_dimensions, configuration
+from zarrdask.codecs.base import ChunkSpec, Json, Kind, check_dimensions, parse_configuration
 from zarrdask.errors import MetadataError
 
 Shape = tuple[int, ...]
@@ -19,8 +19,8 @@ class ReshapeCodec:
     Parameters
     ----------
     shape : tuple of (int or tuple of int)
-        A length; -1 for what is left over, at most once; or the axes of the chunk that become
-        this one.
+        For each axis of the encoded chunk: its length; or -1, at most once, for the length that
+        follows from the others; or the axes of the chunk that are joined to this axis.
     """
 
     shape: tuple[int | Shape, ...]
@@ -33,26 +33,32 @@ class ReshapeCodec:
         axes = [axis for item in self.shape if isinstance(item, tuple) for axis in item]
         lengths = [item for item in self.shape if not isinstance(item, tuple)]
         if any(type(n) is not int or (n < 1 and n != -1) for n in lengths):
-            raise self._bad("positive lengths, -1 or lists of axes")
+            raise self._invalid("positive lengths, -1 or lists of axes")
         if lengths.count(-1) > 1:
-            raise self._bad("-1 at most once")
+            raise self._invalid("-1 at most once")
         if any(type(axis) is not int or axis < 0 for axis in axes) or axes != sorted(set(axes)):
-            raise self._bad("axes in rising order: this codec does not transpose")
+            raise self._invalid("axes in rising order, as this codec does not transpose")
 
-    def _bad(self, expected: str) -> MetadataError:
+    def _invalid(self, expected: str) -> MetadataError:
         return MetadataError(
-            "can't reshape so", key="reshape.shape", found=self._listed(), expected=expected
+            "chunks can't have this shape",
+            key="reshape.shape",
+            found=self._listed(),
+            expected=expected,
         )
 
     def _listed(self) -> list[Any]:
         return [list(item) if isinstance(item, tuple) else item for item in self.shape]
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        shape = configuration(found, cls.name, {"shape": ...})["shape"]
+    def from_configuration(cls, configuration: Any) -> Self:
+        shape = parse_configuration(configuration, cls.name, {"shape": ...})["shape"]
         if not isinstance(shape, list | tuple):
             raise MetadataError(
-                "not a shape", key="reshape.shape", found=shape, expected="a list such as [-1]"
+                "the shape is not a list",
+                key="reshape.shape",
+                found=shape,
+                expected="a list such as [-1]",
             )
         return cls(tuple(tuple(n) if isinstance(n, list) else n for n in shape))
 
@@ -65,7 +71,7 @@ class ReshapeCodec:
     def _shape(self, before: Shape) -> Shape:
         axes = [axis for item in self.shape if isinstance(item, tuple) for axis in item]
         if any(axis >= len(before) for axis in axes):
-            raise self._bad(f"axes below {len(before)}")
+            raise self._invalid(f"axes below {len(before)}")
         lengths = [
             prod(before[axis] for axis in item) if isinstance(item, tuple) else item
             for item in self.shape
@@ -75,18 +81,20 @@ class ReshapeCodec:
             others = prod(lengths[:at] + lengths[at + 1 :])
             lengths[at] = prod(before) // others if others else 0
         if prod(lengths) != prod(before):
-            raise self._bad(f"{prod(before)} elements, as {before} has")
+            raise self._invalid(f"a shape of {prod(before)} elements, as {before} has")
         for n, item in enumerate(self.shape):
             if isinstance(item, tuple) and item:
                 self._check_axes(before, lengths, n, item)
         return tuple(lengths)
 
     def _check_axes(self, before: Shape, after: list[int], n: int, axes: Shape) -> None:
-        """Check that coordinates along an axis are those along the axes that became it."""
+        """Check that the positions along an axis are those along the axes that are joined to it."""
         ahead = prod(after[:n]) == prod(before[: axes[0]])
         behind = prod(after[n + 1 :]) == prod(before[axes[-1] + 1 :])
         if not (ahead and behind):
-            raise self._bad(f"as many elements before and after the axes {list(axes)}")
+            raise self._invalid(
+                f"as many elements before and after the axes {list(axes)} as in the chunk"
+            )
 
     def encode(self, chunk: np.ndarray) -> np.ndarray:
         return chunk.reshape(self._shape(chunk.shape))

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zarrdask.codecs.array_to_array.cast import cast
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, configuration
+from zarrdask.codecs.base import ChunkSpec, Json, Kind, parse_configuration
 from zarrdask.codecs.numeric import check_number, parse_scalar
 from zarrdask.dtypes.ml import kind_of, limits, name_of
 from zarrdask.errors import CodecError, MetadataError
@@ -21,7 +21,7 @@ class ScaleOffsetCodec:
     Parameters
     ----------
     offset, scale : int, float or str, optional
-        As fill values of the data type are written; 0 and 1 if absent.
+        The numbers, written as fill values of the data type; 0 and 1 by default.
     """
 
     offset: Any = None
@@ -34,16 +34,19 @@ class ScaleOffsetCodec:
         for member, value in (("offset", self.offset), ("scale", self.scale)):
             if isinstance(value, bool) or not isinstance(value, int | float | str | None):
                 raise MetadataError(
-                    "not a number", key=f"scale_offset.{member}", found=value, expected="a scalar"
+                    "this is not a number",
+                    key=f"scale_offset.{member}",
+                    found=value,
+                    expected="a number, or a text such as 'NaN'",
                 )
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        return cls(**configuration(found, cls.name, {"offset": None, "scale": None}))
+    def from_configuration(cls, configuration: Any) -> Self:
+        return cls(**parse_configuration(configuration, cls.name, {"offset": None, "scale": None}))
 
     def to_json(self) -> Json:
-        given = {"offset": self.offset, "scale": self.scale}
-        members = {member: value for member, value in given.items() if value is not None}
+        parameters = {"offset": self.offset, "scale": self.scale}
+        members = {member: value for member, value in parameters.items() if value is not None}
         return {"name": self.name, "configuration": members} if members else {"name": self.name}
 
     def resolve(self, spec: ChunkSpec) -> ChunkSpec:
@@ -52,7 +55,10 @@ class ScaleOffsetCodec:
         for member, value in (("offset", offset), ("scale", scale)):
             if not np.isfinite(float(value)) or (member == "scale" and float(value) == 0):
                 raise MetadataError(
-                    "this could not be undone", key=f"scale_offset.{member}", found=value
+                    "chunks could not be decoded with this number",
+                    key=f"scale_offset.{member}",
+                    found=value,
+                    expected="a finite number, which is not 0 if it is the scale",
                 )
         try:
             fill = self.encode(np.array(spec.fill_value, spec.dtype))[()]
@@ -81,9 +87,9 @@ class ScaleOffsetCodec:
         values, least, most = _integers(chunk, dtype)
         for end in (least, most):
             _check((end - int(offset)) * int(scale), dtype, end - int(offset))
-        room = values.dtype.type
-        found: np.ndarray = (values - room(offset)) * room(scale)
-        return found.astype(dtype).reshape(chunk.shape)
+        scalar = values.dtype.type
+        encoded: np.ndarray = (values - scalar(offset)) * scalar(scale)
+        return encoded.astype(dtype).reshape(chunk.shape)
 
     def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:
         dtype = spec.dtype.newbyteorder("=")
@@ -94,49 +100,55 @@ class ScaleOffsetCodec:
         values, least, most = _integers(chunk, dtype)
         for end in (least, most):
             _check(end // int(scale) + int(offset), dtype, end // int(scale))
-        room = values.dtype.type
-        if (values % room(scale)).any():
-            raise CodecError("a value is no multiple of the scale", key=_KEY, expected=str(scale))
-        found: np.ndarray = values // room(scale) + room(offset)
-        return found.astype(dtype).reshape(chunk.shape)
+        scalar = values.dtype.type
+        if (values % scalar(scale)).any():
+            raise CodecError(
+                "a value is not a multiple of the scale",
+                key=_KEY,
+                expected=f"multiples of {scale}",
+            )
+        decoded: np.ndarray = values // scalar(scale) + scalar(offset)
+        return decoded.astype(dtype).reshape(chunk.shape)
 
 
 def _integers(chunk: np.ndarray, dtype: np.dtype[Any]) -> tuple[np.ndarray, int, int]:
-    """Return integers as a type that NumPy computes with, the least and the greatest of them."""
+    """Return integers in a type that NumPy can compute with, and their minimum and maximum."""
     if name_of(dtype):
         dtype = np.dtype("i1" if kind_of(dtype) == "i" else "u1")
     values = chunk.reshape(-1).astype(dtype, copy=False)
-    # The map is monotonic: what holds for the two ends holds for all between.
+    # The operation is monotonic: if the results for these two are in range, all others are.
     return values, *((int(values.min()), int(values.max())) if values.size else (0, 0))
 
 
 def _check(result: int, dtype: np.dtype[Any], between: int) -> None:
     low, high = limits(dtype)
-    for found in (between, result):
-        if not low <= found <= high:
+    for number in (between, result):
+        if not low <= number <= high:
             raise CodecError(
                 "the result is out of range",
                 key=_KEY,
-                found=found,
+                found=number,
                 expected=f"{low} to {high} for {name_of(dtype) or dtype}",
             )
 
 
 def _float(values: np.ndarray, operation: np.ufunc, operand: Any) -> np.ndarray:
-    """Return the result of floating-point arithmetic, if nothing finite left the range."""
+    """Return the result of floating-point arithmetic, unless a finite number overflows."""
     dtype = values.dtype.newbyteorder("=")
     with np.errstate(all="ignore"):
         if name_of(dtype):
-            # Some of these types would take their greatest number for what is beyond it.
-            found = operation(values.astype("f8"), float(operand))
+            # In some of these types, an overflow results in the highest number.
+            result = operation(values.astype("f8"), float(operand))
         else:
-            found = operation(values.astype(dtype, copy=False), operand)
-        lost = np.isfinite(values) & ~np.isfinite(found)
-    if lost.any():
-        raise CodecError("the result is out of range", key=_KEY, found=values[lost].flat[0].item())
+            result = operation(values.astype(dtype, copy=False), operand)
+        overflows = np.isfinite(values) & ~np.isfinite(result)
+    if overflows.any():
+        raise CodecError(
+            "the result is out of range", key=_KEY, found=values[overflows].flat[0].item()
+        )
     if not name_of(dtype):
-        return found  # type: ignore[no-any-return]
+        return result  # type: ignore[no-any-return]
     try:
-        return cast(found, dtype, "nearest-even", None)
+        return cast(result, dtype, "nearest-even", None)
     except CodecError as error:
         raise CodecError(error.message, key=_KEY, found=error.found) from error

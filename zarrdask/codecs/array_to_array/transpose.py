@@ -1,11 +1,11 @@
-"""``transpose``: the axes in another order (C-48)."""
+"""``transpose``: a permutation of the axes (C-48)."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, configuration
+from zarrdask.codecs.base import ChunkSpec, Json, Kind, parse_configuration
 from zarrdask.errors import MetadataError
 
 
@@ -25,13 +25,13 @@ class TransposeCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_ARRAY
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        order = configuration(found, cls.name, {"order": ...})["order"]
+    def from_configuration(cls, configuration: Any) -> Self:
+        order = parse_configuration(configuration, cls.name, {"order": ...})["order"]
         if not isinstance(order, list | tuple) or sorted(map(repr, order)) != sorted(
             map(repr, range(len(order)))
         ):
             raise MetadataError(
-                "not a permutation",
+                "the order is not a permutation of the axes",
                 key="transpose.order",
                 found=order,
                 expected="a list such as [1, 0]",
@@ -44,7 +44,7 @@ class TransposeCodec:
     def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         if len(self.order) != len(spec.shape):
             raise MetadataError(
-                "the permutation has another length than the shape",
+                "the length of the permutation is not the number of axes",
                 key="transpose.order",
                 found=list(self.order),
                 expected=f"a permutation of {len(spec.shape)} axes",

@@ -17,19 +17,19 @@ from zarrdask.codecs.base import (
     Json,
     Kind,
     Serializer,
-    configuration,
     one_of,
+    parse_configuration,
 )
 from zarrdask.dtypes.ml import BITS, kind_of, name_of
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
 
-#: "own": each field of a structured type in its own byte order, which only v2 can say.
+#: "own" leaves each field of a structured type in its own byte order, which only v2 supports.
 Endian = Literal["little", "big", "own"]
 
 NATIVE = cast(Endian, sys.byteorder)
 
-# More than this a thread does not hold on to.
-_KEPT = 2**25
+#: The largest buffer, in bytes, that a thread keeps for the next chunk.
+_MAX_KEPT_BYTES = 2**25
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class BytesCodec:
     Parameters
     ----------
     endian : {"little", "big", "own"}, optional
-        Required where an element has more than one byte; "own" leaves it to the data type.
+        The byte order, which is required if elements have more than one byte. "own" is the byte
+        order of the data type.
     """
 
     endian: Endian | None = "little"
@@ -48,19 +49,23 @@ class BytesCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        members = configuration(found, cls.name, {"endian": None})
+    def from_configuration(cls, configuration: Any) -> Self:
+        members = parse_configuration(configuration, cls.name, {"endian": None})
         return cls(one_of(members["endian"], "bytes.endian", (None, "little", "big")))
 
     def to_json(self) -> Json:
         if self.endian is None:
             return {"name": self.name}
         if self.endian == "own":
-            raise UnsupportedError("v3 has one byte order for all fields", key="bytes.endian")
+            raise UnsupportedError(
+                "Zarr v3 can't store fields of different byte orders",
+                key="bytes.endian",
+                expected="one byte order for all fields",
+            )
         return {"name": self.name, "configuration": {"endian": self.endian}}
 
     def complete(self, spec: ChunkSpec) -> Self:
-        """Return the codec with the byte order "little", if one is needed and none is given."""
+        """Return the codec with the byte order "little", if one is required but not specified."""
         needed = self.endian is None and has_byte_order(spec.dtype)
         return replace(self, endian="little") if needed else self
 
@@ -94,9 +99,9 @@ class Elements:
     Parameters
     ----------
     spec : ChunkSpec
-        The chunks.
+        The properties of the chunks.
     raw : numpy.dtype
-        Their dtype with the byte order that is stored.
+        Their dtype with the stored byte order.
     """
 
     __slots__ = ("encoded_size", "most", "raw", "spec")
@@ -108,10 +113,10 @@ class Elements:
         self.most = spec.nbytes
 
     def encode(self, chunk: np.ndarray) -> Buffer:
-        """Return the chunk as bytes: a view of it, or of memory that the next call overwrites."""
+        """Return the bytes of a chunk: a view of it, or of memory that the next call overwrites."""
         raw = cast(np.dtype[Any], self.raw)
         if not chunk.flags.c_contiguous or chunk.dtype != raw:
-            stored = _room(chunk.size * raw.itemsize).view(raw).reshape(chunk.shape)
+            stored = _memory(chunk.size * raw.itemsize).view(raw).reshape(chunk.shape)
             stored[...] = chunk
             chunk = stored
         return chunk.reshape(-1).view(np.uint8).data
@@ -132,16 +137,16 @@ class Elements:
 
 @dataclass(frozen=True)
 class Padding:
-    """Bits of an element that mean nothing: the upper ones of a byte.
+    """A byte of an element whose upper bits are not significant.
 
     Attributes
     ----------
     at : int
-        Where in the element the byte is.
+        The offset of the byte in the element.
     bits : int
-        How many of its lower bits mean something.
+        The number of significant bits.
     signed : bool
-        Whether they are an integer with a sign.
+        Whether they are a signed integer.
     """
 
     at: int
@@ -159,7 +164,7 @@ def find_padding(dtype: np.dtype[Any], at: int = 0) -> list[Padding]:
         base, shape = dtype.subdtype
         within = find_padding(base, at)
         if not within:
-            return []  # so a field of many elements costs nothing here
+            return []  # without a list of the elements of the field, which may be many
         offsets = range(0, prod(shape) * base.itemsize, base.itemsize)
         return [replace(place, at=place.at + offset) for offset in offsets for place in within]
     if dtype.names is not None:
@@ -170,10 +175,10 @@ def find_padding(dtype: np.dtype[Any], at: int = 0) -> list[Padding]:
 
 
 class Padded:
-    """The bytes codec, bound to chunks of elements with bits that mean nothing.
+    """The bytes codec, bound to chunks of elements with insignificant bits.
 
-    They may be anything in what others wrote, but not in memory, where they are zero. Written
-    they are as a wider type would have them: copies of the sign, or zero.
+    Other software may have written any values of these bits. In memory they are zero. They are
+    written as in a wider type: as copies of the sign, or zero.
     """
 
     __slots__ = ("elements", "encoded_size", "most", "padding", "raw")
@@ -198,7 +203,7 @@ class Padded:
         return self._rows(data).view(chunk.dtype).reshape(chunk.shape)
 
     def _rows(self, data: Buffer) -> np.ndarray:
-        """Return a copy of the elements' bytes, one row an element, the padding zero."""
+        """Return a copy of the bytes of the elements, a row for each, with zeros as padding."""
         itemsize = self.elements.spec.dtype.itemsize
         rows = np.array(np.frombuffer(data, np.uint8)).reshape(-1, itemsize)
         for place in self.padding:
@@ -209,18 +214,18 @@ class Padded:
 _LOCAL = threading.local()
 
 
-def _room(size: int) -> np.ndarray:
-    """Return memory of this thread: a chunk's worth that is used again stays in the cache."""
-    if size > _KEPT:
+def _memory(size: int) -> np.ndarray:
+    """Return memory of this thread, which is reused as it is still in the cache of the CPU."""
+    if size > _MAX_KEPT_BYTES:
         return np.empty(size, np.uint8)
-    found: np.ndarray | None = getattr(_LOCAL, "room", None)
-    if found is None or len(found) < size:
-        found = _LOCAL.room = np.empty(size, np.uint8)
-    return found[:size]
+    memory: np.ndarray | None = getattr(_LOCAL, "memory", None)
+    if memory is None or len(memory) < size:
+        memory = _LOCAL.memory = np.empty(size, np.uint8)
+    return memory[:size]
 
 
 def has_byte_order(dtype: np.dtype[Any]) -> bool:
-    """Whether the byte order matters for elements of this dtype (also within its fields)."""
+    """Whether elements of a dtype, or of one of its fields, have a byte order."""
     if dtype.subdtype is not None:
         return has_byte_order(dtype.subdtype[0])
     if dtype.names is not None:
@@ -229,7 +234,7 @@ def has_byte_order(dtype: np.dtype[Any]) -> bool:
 
 
 def endian_of(stored: np.dtype[Any]) -> Endian | None:
-    """Return the byte order that a stored type has; the fields of a struct may differ."""
+    """Return the byte order of a stored type; "own" if its fields have different ones."""
     if not has_byte_order(stored):
         return None
     if stored == stored.newbyteorder("<"):
@@ -238,7 +243,7 @@ def endian_of(stored: np.dtype[Any]) -> Endian | None:
 
 
 def stored_type(dtype: np.dtype[Any], codecs: Sequence[Codec]) -> np.dtype[Any]:
-    """Return a type with the byte order in which the codecs store it."""
+    """Return a data type with the byte order in which codecs store it."""
     endian = next((codec.endian for codec in codecs if isinstance(codec, BytesCodec)), "little")
     if dtype.hasobject or endian == "own":
         return dtype

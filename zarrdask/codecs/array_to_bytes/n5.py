@@ -17,7 +17,7 @@ from zarrdask.codecs.base import (
     Json,
     Kind,
     complete,
-    configuration,
+    parse_configuration,
 )
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.registry import parse_codecs
@@ -25,10 +25,11 @@ from zarrdask.dtypes.ml import name_of
 from zarrdask.errors import CodecError, MetadataError
 
 _KEY = "codec n5_default"
-#: mode, number of dimensions
+#: The mode and the number of dimensions.
 _HEAD = Struct(">HH")
-#: A block may have this many times as many elements as a chunk; none is meant to have more than it.
-_LARGEST = 16
+#: The maximum ratio of the elements of a block to those of a chunk. A valid block has at most as
+#: many elements as a chunk.
+_MAX_RATIO = 16
 
 Shape = tuple[int, ...]
 
@@ -50,15 +51,17 @@ class N5DefaultCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        return cls(parse_codecs(configuration(found, cls.name, {"codecs": ...})["codecs"]))
+    def from_configuration(cls, configuration: Any) -> Self:
+        return cls(
+            parse_codecs(parse_configuration(configuration, cls.name, {"codecs": ...})["codecs"])
+        )
 
     def to_json(self) -> Json:
         codecs = [codec.to_json() for codec in self.codecs]
         return {"name": self.name, "configuration": {"codecs": codecs}}
 
     def complete(self, spec: ChunkSpec) -> Self:
-        """Return the codec with what those within leave to the data type filled in."""
+        """Return the codec with the parameters filled in that follow from the data type."""
         codecs = list(self.codecs)
         if len(codecs) > 1 and codecs[1] == BytesCodec(None) and spec.dtype.itemsize > 1:
             codecs[1] = BytesCodec("big")
@@ -69,7 +72,7 @@ class N5DefaultCodec:
         kind, size = spec.dtype.kind, spec.dtype.itemsize
         if kind not in "iuf" or name_of(spec.dtype) or (kind == "f" and size < 4):
             raise MetadataError(
-                "N5 has no such elements",
+                "N5 has no such data type",
                 key=_KEY,
                 found=str(spec.dtype),
                 expected="integers of 8 to 64 bits, or floats of 32 or 64",
@@ -89,7 +92,7 @@ class N5DefaultCodec:
         )
         if not fits:
             raise MetadataError(
-                "not the codecs of N5",
+                "these are not the codecs of an N5 block",
                 key="n5_default.codecs",
                 found=[codec.to_json() for codec in self.codecs],
                 expected=f"{reverse.to_json()}, bytes with 'big', at most one bytes->bytes codec",
@@ -110,7 +113,7 @@ class Blocks:
         size = self.whole.encoded_size
         size = self.whole.most if size is None else size
         self.encoded_size: int | None = None
-        self.most = len(self.header) + _LARGEST * size + SLACK
+        self.most = len(self.header) + _MAX_RATIO * size + SLACK
         self.raw: np.dtype[Any] | None = None
 
     def encode(self, chunk: np.ndarray) -> Buffer:
@@ -118,7 +121,7 @@ class Blocks:
         return self.header + bytes(self.whole.encode(chunk))
 
     def decode(self, data: Buffer) -> np.ndarray:
-        """Return the chunk: of a smaller block with the fill value, of a larger one cut off."""
+        """Return the chunk: a smaller block with fill values, or part of a larger block."""
         view = memoryview(data)
         shape = self._shape(view)
         try:
@@ -140,20 +143,24 @@ class Blocks:
     def _shape(self, view: memoryview) -> Shape:
         """Return the shape of a block, from its header."""
         if len(view) < len(self.header):
-            raise CodecError("too short for an N5 block", key=_KEY, found=f"{len(view)} bytes")
+            raise CodecError(
+                "the value is shorter than the header of an N5 block",
+                key=_KEY,
+                found=f"{len(view)} bytes",
+            )
         mode, ndim = _HEAD.unpack_from(view)
-        for what, found, expected in (
+        for name, value, expected in (
             ("mode", mode, 0),
             ("number of dimensions", ndim, len(self.spec.shape)),
         ):
-            if found != expected:
+            if value != expected:
                 raise CodecError(
-                    f"an N5 block of another {what}", key=_KEY, found=found, expected=expected
+                    f"the N5 block has the wrong {name}", key=_KEY, found=value, expected=expected
                 )
         lengths = np.frombuffer(view[_HEAD.size : len(self.header)], ">u4").tolist()
-        if prod(lengths) > _LARGEST * prod(self.spec.shape):
+        if prod(lengths) > _MAX_RATIO * prod(self.spec.shape):
             raise CodecError(
-                "an N5 block much larger than a chunk",
+                "the N5 block is much larger than a chunk",
                 key=_KEY,
                 found=tuple(lengths),
                 expected=f"about {self.spec.shape}",

@@ -1,4 +1,4 @@
-"""``json2`` and ``msgpack2``: the objects of a chunk as one document (A-65).
+"""Decode ``json2`` and ``msgpack2``: the objects of a chunk as one document (A-65).
 
 The document is a list of the elements, of their NumPy type and of the shape of the chunk. Writers
 differ in how they store more than one dimension::
@@ -26,10 +26,10 @@ NAMES = frozenset({"json2", "msgpack2"})
 
 
 def decode(data: Buffer, config: Mapping[str, Any], count: int) -> np.ndarray:
-    """Return the objects that a document holds, in a row.
+    """Return the objects in a document, as a 1-d array.
 
-    numcodecs is not asked to: it allocates whatever shape the document claims, and takes nested
-    lists only.
+    This does not use numcodecs, which allocates an array of whatever shape is in the document, and
+    reads nested lists only.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def decode(data: Buffer, config: Mapping[str, Any], count: int) -> np.ndarray:
     Raises
     ------
     CodecError
-        If the document has another form, or another number of elements.
+        If the document has another form, or the wrong number of elements.
     """
     name = config["id"]
     document = _parse(data, config)
@@ -57,18 +57,18 @@ def decode(data: Buffer, config: Mapping[str, Any], count: int) -> np.ndarray:
         )
     if prod(shape) != count:
         raise CodecError(
-            "the document holds another number of elements than the chunk",
+            "the number of elements in the document is not that of the chunk",
             key=f"codec {name}",
             found=shape,
             expected=f"a shape of {count} elements",
         )
-    # Of a chunk without dimensions, numcodecs' msgpack2 stores the members of the one list that
-    # is its element; it can't store anything else.
+    # For a chunk without dimensions, msgpack2 of numcodecs stores the items of its only element,
+    # which must be a list.
     listed = document[:-2]
     elements = [listed] if not shape and name == "msgpack2" else _in_a_row(listed, shape)
     if len(elements) != count:
         raise CodecError(
-            "the document holds another number of elements than its shape says",
+            "the number of elements in the document does not match its shape",
             key=f"codec {name}",
             found=len(elements),
             expected=str(count),
@@ -82,7 +82,7 @@ def _parse(data: Buffer, config: Mapping[str, Any]) -> Any:
     if config["id"] == "json2":
         text = str(bytes(data), config["encoding"])
         return json.loads(text, strict=config["strict"])
-    # Loaded when there is such a chunk: to look at an array of another codec must not cost it.
+    # Imported here, as only chunks of this codec need it.
     import msgpack
 
     return msgpack.unpackb(data, raw=config["raw"])

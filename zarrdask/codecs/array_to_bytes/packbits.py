@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, configuration, integer, one_of
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, integer, one_of, parse_configuration
 from zarrdask.codecs.numeric import part_of
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.ml import BITS, kind_of, name_of
@@ -14,9 +14,9 @@ from zarrdask.errors import CodecError, MetadataError
 
 Padding = Literal["none", "first_byte", "last_byte"]
 _PADDINGS = ("none", "first_byte", "last_byte")
-#: What the members are called in the schema, and that value of the first (X-C8).
-_OTHERS = {"start_bit": "first_bit", "end_bit": "last_bit"}
-_OTHER_PADDINGS = {"start_byte": "first_byte", "end_byte": "last_byte"}
+#: Names of members, and values of ``padding_encoding``, that only the schema uses (X-C8).
+_SCHEMA_MEMBERS = {"start_bit": "first_bit", "end_bit": "last_bit"}
+_SCHEMA_PADDINGS = {"start_byte": "first_byte", "end_byte": "last_byte"}
 _KEY = "codec packbits"
 
 
@@ -27,10 +27,10 @@ class PackbitsCodec:
     Parameters
     ----------
     padding_encoding : {"none", "first_byte", "last_byte"}
-        Where the number of bits stands that were added to fill the last byte.
+        The position of the byte with the number of bits that were added to fill the last byte.
     first_bit, last_bit : int, optional
-        Which bits of each element are stored, counted from the least significant one; of both
-        parts of complex numbers. All of them, if absent.
+        The bits of each element (or of each part of a complex number) that are stored, counted
+        from the least significant bit; by default all.
     """
 
     padding_encoding: Padding = "none"
@@ -47,9 +47,9 @@ class PackbitsCodec:
                 integer(getattr(self, member), f"packbits.{member}", 0, 127)
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        known = {"padding_encoding": "none", "first_bit": None, "last_bit": None}
-        return cls(**configuration(_renamed(found or {}), cls.name, known))
+    def from_configuration(cls, configuration: Any) -> Self:
+        defaults = {"padding_encoding": "none", "first_bit": None, "last_bit": None}
+        return cls(**parse_configuration(_renamed(configuration or {}), cls.name, defaults))
 
     def to_json(self) -> Json:
         members: Json = {"padding_encoding": self.padding_encoding}
@@ -61,13 +61,18 @@ class PackbitsCodec:
     def bind(self, spec: ChunkSpec) -> "PackedBits":
         part = part_of(spec.dtype)
         if kind_of(part) not in "biufmM":
-            raise MetadataError("can't pack such elements", key=_KEY, found=str(spec.dtype))
+            raise MetadataError(
+                "this codec can't encode elements of this data type",
+                key=_KEY,
+                found=str(spec.dtype),
+                expected="booleans, integers, floats, complex numbers or times",
+            )
         width = _width(part)
         first = 0 if self.first_bit is None else self.first_bit
         last = width - 1 if self.last_bit is None else self.last_bit
         if not first <= last < width:
             raise MetadataError(
-                "not bits of an element",
+                "an element has no such bits",
                 key="packbits.last_bit",
                 found=(first, last),
                 expected=f"first_bit <= last_bit < {width} for {spec.dtype}",
@@ -75,23 +80,33 @@ class PackbitsCodec:
         return PackedBits(self.padding_encoding, spec, first, last)
 
 
-def _renamed(found: Json) -> Json:
-    """Return the configuration with the names of the specification instead of the schema's."""
-    members = {_OTHERS.get(member, member): value for member, value in found.items()}
+def _renamed(configuration: Json) -> Json:
+    """Return the configuration with the names of the specification instead of the schema."""
+    members = {
+        _SCHEMA_MEMBERS.get(member, member): value for member, value in configuration.items()
+    }
     padding = members.get("padding_encoding")
-    if isinstance(padding, str) and padding in _OTHER_PADDINGS:
-        members["padding_encoding"] = _OTHER_PADDINGS[padding]
-    if len(members) != len(found):
-        raise MetadataError("a member under two names", key="packbits", found=dict(found))
-    if members != found:
+    if isinstance(padding, str) and padding in _SCHEMA_PADDINGS:
+        members["padding_encoding"] = _SCHEMA_PADDINGS[padding]
+    if len(members) != len(configuration):
+        raise MetadataError(
+            "a member of the configuration occurs under two names",
+            key="packbits",
+            found=dict(configuration),
+        )
+    if members != configuration:
         report_deviation(
-            "X-C8", "names of the schema only", key="packbits", found=dict(found), expected=members
+            "X-C8",
+            "names of the schema only",
+            key="packbits",
+            found=dict(configuration),
+            expected=members,
         )
     return members
 
 
 def _width(part: np.dtype[Any]) -> int:
-    """Return how many bits of an element mean something."""
+    """Return the number of significant bits of an element."""
     if part.kind == "b":
         return 1
     return BITS.get(name_of(part) or "", part.itemsize * 8)
@@ -130,9 +145,9 @@ class PackedBits:
         part = part_of(self.spec.dtype)
         size, width = self.last - self.first + 1, part.itemsize * 8
         count = prod(self.spec.shape) * (self.spec.dtype.itemsize // part.itemsize)
-        found = np.unpackbits(packed, count=count * size, bitorder="little")
+        flat_bits = np.unpackbits(packed, count=count * size, bitorder="little")
         bits = np.zeros((count, width), np.uint8)
-        bits[:, self.first : self.last + 1] = found.reshape(count, size)
+        bits[:, self.first : self.last + 1] = flat_bits.reshape(count, size)
         if kind_of(part) in "imM":
             bits[:, self.last + 1 : _width(part)] = bits[:, self.last : self.last + 1]
         rows = np.packbits(bits, axis=1, bitorder="little")
@@ -140,20 +155,23 @@ class PackedBits:
         return little.reshape(self.spec.shape)
 
     def _payload(self, data: Buffer) -> np.ndarray:
-        found = np.frombuffer(data, np.uint8)
-        if len(found) != self.encoded_size:
+        stored = np.frombuffer(data, np.uint8)
+        if len(stored) != self.encoded_size:
             raise CodecError(
                 "the chunk has the wrong size",
                 key=_KEY,
-                found=f"{len(found)} bytes",
+                found=f"{len(stored)} bytes",
                 expected=f"{self.encoded_size} bytes",
             )
         if self.padding == "none":
-            return found
+            return stored
         first = self.padding == "first_byte"
-        count, packed = (found[0], found[1:]) if first else (found[-1], found[:-1])
+        count, packed = (stored[0], stored[1:]) if first else (stored[-1], stored[:-1])
         if count != self.unused:
             raise CodecError(
-                "another number of padding bits", key=_KEY, found=int(count), expected=self.unused
+                "the number of padding bits is wrong",
+                key=_KEY,
+                found=int(count),
+                expected=self.unused,
             )
         return cast(np.ndarray, packed)

@@ -13,15 +13,15 @@ from zarrdask.codecs.base import (
     ChunkSpec,
     Json,
     Kind,
-    configuration,
     integer,
     one_of,
+    parse_configuration,
 )
 from zarrdask.codecs.numeric import native
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
 
 _KEY = "codec numcodecs.pcodec"
-#: Imported by its name: before pcodec 1.1 it is no attribute of the package.
+#: Imported by its name, as it is not an attribute of the package before pcodec 1.1.
 _STANDALONE = "pcodec.standalone"
 _DELTAS = ("auto", "none", "try_consecutive", "try_lookback")
 
@@ -33,16 +33,17 @@ class PcodecCodec:
     Parameters
     ----------
     level : int
-        0 to 12 (smallest).
+        The level of compression, from 0 (fastest) to 12 (smallest); 8 by default.
     mode_spec : {"auto", "classic"}
-        Whether structure within the numbers is looked for.
+        Whether the codec searches for structure within the numbers.
     delta_spec : {"auto", "none", "try_consecutive", "try_lookback"}
-        Whether differences between them are.
+        Whether, and how, the codec stores differences between numbers.
     paging_spec : {"equal_pages_up_to"}
+        How numbers are divided into pages.
     delta_encoding_order : int, optional
-        0 to 7, for "try_consecutive".
+        The order of the differences, from 0 to 7, for "try_consecutive".
     equal_pages_up_to : int
-        How many numbers a page has at most.
+        The maximum number of elements of a page.
     """
 
     level: int = 8
@@ -65,11 +66,15 @@ class PcodecCodec:
             integer(self.delta_encoding_order, "pcodec.delta_encoding_order", 0, 7)
             one_of(self.delta_spec, "pcodec.delta_spec", ("auto", "try_consecutive"))
         elif self.delta_spec == "try_consecutive":
-            raise MetadataError("missing", key="pcodec.delta_encoding_order", expected="0 to 7")
+            raise MetadataError(
+                "delta_spec 'try_consecutive' requires delta_encoding_order",
+                key="pcodec.delta_encoding_order",
+                expected="an integer from 0 to 7",
+            )
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        known = {
+    def from_configuration(cls, configuration: Any) -> Self:
+        defaults = {
             "level": 8,
             "mode_spec": "auto",
             "delta_spec": "auto",
@@ -77,7 +82,7 @@ class PcodecCodec:
             "delta_encoding_order": None,
             "equal_pages_up_to": 262144,
         }
-        return cls(**configuration(found, cls.name, known))
+        return cls(**parse_configuration(configuration, cls.name, defaults))
 
     def to_json(self) -> Json:
         members: Json = {
@@ -94,7 +99,7 @@ class PcodecCodec:
     def bind(self, spec: ChunkSpec) -> "Numbers":
         if spec.dtype.kind not in "iuf" or spec.dtype.itemsize == 1 or spec.dtype.itemsize > 8:
             raise MetadataError(
-                "this codec stores no such elements",
+                "this codec can't encode elements of this data type",
                 key=_KEY,
                 found=str(spec.dtype),
                 expected="integers or floats of 16, 32 or 64 bits",
@@ -102,14 +107,14 @@ class PcodecCodec:
         return Numbers(self, spec)
 
     def chunk_config(self) -> Any:
-        """Return the package's own form of the configuration."""
+        """Return the configuration as an object of the package."""
         pcodec = _load()
         deltas = pcodec.DeltaSpec
         order = self.delta_encoding_order
         if order is not None:
             delta = deltas.try_consecutive(order)
         elif self.delta_spec == "none":
-            # It was called so until version 1.
+            # This was the name until version 1.
             delta = getattr(deltas, "no_op", None) or deltas.none
             delta = delta()
         else:
@@ -157,16 +162,16 @@ class Numbers:
 
     def decode(self, data: Buffer) -> np.ndarray:
         count = prod(self.spec.shape)
-        found = np.empty(count, self.spec.dtype.newbyteorder("="))
+        values = np.empty(count, self.spec.dtype.newbyteorder("="))
         try:
-            progress = _load(_STANDALONE).simple_decompress_into(bytes(data), found)
+            progress = _load(_STANDALONE).simple_decompress_into(bytes(data), values)
         except (RuntimeError, ValueError, TypeError) as error:
             raise CodecError(f"can't decode: {error}", key=_KEY) from error
         if not progress.finished or progress.n_processed != count:
             raise CodecError(
-                "the value holds another number of elements",
+                "the number of elements in the value is not that of the chunk",
                 key=_KEY,
                 found=progress.n_processed if progress.finished else "more",
                 expected=str(count),
             )
-        return found.reshape(self.spec.shape)
+        return values.reshape(self.spec.shape)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import prod
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -15,10 +14,10 @@ from zarrdask.codecs.base import (
     Json,
     Kind,
     complete,
-    configuration,
     one_of,
+    parse_configuration,
 )
-from zarrdask.codecs.byte_source import HeldValue, PartOfValue, Range, Value, exact
+from zarrdask.codecs.byte_source import HeldValue, PartOfValue, Value, exact
 from zarrdask.codecs.bytes_to_bytes.crc32c import Crc32cCodec
 from zarrdask.codecs.decode import put_fill, scatter
 from zarrdask.codecs.pipeline import Pipeline
@@ -31,8 +30,7 @@ from zarrdask.grids.regular import RegularGrid
 from zarrdask.indexing.projection import Points, Request, permute, project
 from zarrdask.indexing.selection import whole_region
 from zarrdask.runtime import buffers
-
-_EMPTY = np.uint64(2**64 - 1)
+from zarrdask.storage.shard_index import MISSING, ShardIndex
 
 
 @dataclass(frozen=True)
@@ -59,9 +57,9 @@ class ShardingCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        known = {"chunk_shape": ..., "codecs": ..., "index_codecs": ..., "index_location": "end"}
-        old = isinstance(found, Mapping) and "index_codecs" not in found
+    def from_configuration(cls, configuration: Any) -> Self:
+        defaults = {"chunk_shape": ..., "codecs": ..., "index_codecs": ..., "index_location": "end"}
+        old = isinstance(configuration, Mapping) and "index_codecs" not in configuration
         if old:
             report_deviation(
                 "S-27",
@@ -69,8 +67,8 @@ class ShardingCodec:
                 key="sharding_indexed.index_codecs",
                 expected="a list of codecs",
             )
-            known |= {"codecs": [], "index_codecs": None}
-        members = configuration(found, cls.name, known)
+            defaults |= {"codecs": [], "index_codecs": None}
+        members = parse_configuration(configuration, cls.name, defaults)
         shape = members["chunk_shape"]
         if not isinstance(shape, list) or any(type(n) is not int or n < 1 for n in shape):
             raise MetadataError(
@@ -160,7 +158,7 @@ class Shard:
         self.chunks = Pipeline(
             codec.codecs, ChunkSpec(codec.chunk_shape, spec.dtype, spec.fill_value)
         )
-        entries = ChunkSpec((*self.grid.counts, 2), np.dtype("u8"), _EMPTY)
+        entries = ChunkSpec((*self.grid.counts, 2), np.dtype("u8"), MISSING)
         self.index, self.plain_index = _index_pipelines(codec, entries)
         self.index_size = cast(int, self.index.encoded_size)
         # Twice what the chunks may take: there may be gaps, and stale bytes.
@@ -168,13 +166,13 @@ class Shard:
 
     # ---- reading
 
-    def read_index(self, value: Value) -> np.ndarray | None:
-        """Return the (offset, size) of each chunk, of shape counts + (2,); None if no value.
+    def read_index(self, value: Value) -> ShardIndex | None:
+        """Return the index of a shard, or None if there is no shard.
 
         Raises
         ------
         CodecError
-            If it is cut off or damaged.
+            If the index is truncated or damaged.
         """
         try:
             return self._read_index(value, self.index)
@@ -183,7 +181,7 @@ class Shard:
                 raise
         return self._read_index(value, self.plain_index)
 
-    def _read_index(self, value: Value, pipeline: Pipeline) -> np.ndarray | None:
+    def _read_index(self, value: Value, pipeline: Pipeline) -> ShardIndex | None:
         size = cast(int, pipeline.encoded_size)
         data = value.part(0 if self.codec.index_location == "start" else -size, size)
         if data is None:
@@ -196,7 +194,7 @@ class Shard:
                 expected=f"{size} bytes",
             )
         try:
-            return pipeline.decode(data).astype("u8", copy=False)
+            return ShardIndex(pipeline.decode(data).astype("u8", copy=False))
         except ZarrdaskError as error:
             raise error.within("shard index") from error.__cause__
 
@@ -215,16 +213,12 @@ class Shard:
         cuts = project(
             whole_region(self.spec.shape) if request is None else request, self.codec.chunk_shape
         )
-        entries = index.reshape(-1, 2)[_flat(cuts.indices, self.grid.counts)]
-        empty = (entries == _EMPTY).all(axis=1)
-        for n in np.nonzero(empty)[0].tolist():
+        missing, stored, ranges = index.locate(cuts.indices)
+        for n in missing:
             put_fill(out, cuts.outsides[n], self.spec.fill_value)
-        stored = np.nonzero(~empty)[0]
-        order = stored[np.argsort(entries[stored, 0], kind="stable")]
-        names = [cuts.indices[n] for n in order]
-        ranges = self._ranges(entries[order], names)
-        insides = [cuts.insides[n] for n in order]
-        outsides = [cuts.outsides[n] for n in order]
+        names = [cuts.indices[n] for n in stored]
+        insides = [cuts.insides[n] for n in stored]
+        outsides = [cuts.outsides[n] for n in stored]
         nested = shard_of(self.chunks)
         if nested is None:
             whole = exact(value.parts(ranges), ranges, names)
@@ -233,17 +227,6 @@ class Shard:
         for (start, size), inside, outside in zip(ranges, insides, outsides, strict=True):
             within = PartOfValue(value, start, size)
             read_shard(self.chunks, nested, within, inside, out, outside)
-
-    def _ranges(self, entries: np.ndarray, indices: list[Shape]) -> list[Range]:
-        ranges: list[Range] = [(start, size) for start, size in entries.tolist()]
-        for (start, size), index in zip(ranges, indices, strict=True):
-            if start + size >= 2**62:
-                raise CodecError(
-                    "an impossible entry in the index of the shard",
-                    key=f"inner chunk {index}",
-                    found=(start, size),
-                )
-        return ranges
 
     def decode(self, data: Buffer) -> np.ndarray:
         out = buffers.chunk(self.spec.shape, self.spec.dtype)
@@ -277,28 +260,33 @@ class Shard:
 
     def assemble(self, encoded: dict[Shape, Buffer]) -> bytes:
         """Return the shard that holds these encoded chunks, in C order."""
-        index = np.full((*self.grid.counts, 2), _EMPTY, "u8")
-        at = self.index_size if self.codec.index_location == "start" else 0
-        for place in sorted(encoded):
-            index[place] = at, len(encoded[place])
-            at += len(encoded[place])
-        body = [encoded[place] for place in sorted(encoded)]
-        head = self.index.encode(index)
-        pieces = [head, *body] if self.codec.index_location == "start" else [*body, head]
-        return b"".join(pieces)
+        lengths = {index: len(encoded[index]) for index in sorted(encoded)}
+        chunks = [encoded[index] for index in lengths]
+        head = self.encode_index(lengths)
+        is_first = self.codec.index_location == "start"
+        return b"".join([head, *chunks] if is_first else [*chunks, head])
+
+    def encode_index(self, lengths: Mapping[Shape, int]) -> Buffer:
+        """Return the encoded index of a shard whose chunks follow one another.
+
+        Parameters
+        ----------
+        lengths : mapping
+            The lengths of the chunks in bytes, by index, in the order of the chunks.
+        """
+        start = self.index_size if self.codec.index_location == "start" else 0
+        index = ShardIndex.contiguous(self.grid.counts, lengths, start)
+        return self.index.encode(index.entries)
 
     def split(self, data: Buffer) -> dict[Shape, Buffer]:
         """Return the encoded chunks of a shard, without decoding them."""
         index = self.read_index(HeldValue(data))
         if index is None:
             return {}
-        found = {}
-        for place in np.ndindex(*self.grid.counts):
-            start, size = index[place].tolist()
-            if (start, size) != (int(_EMPTY), int(_EMPTY)):
-                ranges = self._ranges(index[place][None], [place])
-                [found[place]] = exact(HeldValue(data).parts(ranges), ranges, [place])
-        return found
+        indices = list(np.ndindex(*self.grid.counts))
+        _, stored, ranges = index.locate(indices)
+        names = [indices[n] for n in stored]
+        return dict(zip(names, exact(HeldValue(data).parts(ranges), ranges, names), strict=True))
 
     def update(
         self, data: Buffer | None, region: tuple[slice, ...], values: np.ndarray
@@ -386,9 +374,3 @@ def read_shard(
         isinstance(outside, tuple) and any(isinstance(o, np.ndarray) for o in outside)
     ):
         out[outside] = place  # an advanced index gave a copy
-
-
-def _flat(indices: list[Shape], counts: Shape) -> np.ndarray:
-    table = np.array(indices, dtype=np.intp).reshape(len(indices), len(counts))
-    strides = [prod(counts[axis + 1 :]) for axis in range(len(counts))]
-    return table @ np.array(strides, dtype=np.intp)

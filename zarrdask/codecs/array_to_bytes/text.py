@@ -1,4 +1,4 @@
-"""Elements that hold text: damaged bytes may be no characters, which NumPy finds out too late."""
+"""Check decoded text: NumPy raises an error for invalid characters only when they are used."""
 
 from typing import Any
 
@@ -21,12 +21,12 @@ def has_text(dtype: np.dtype[Any]) -> bool:
 
 
 class Text:
-    """A codec, bound to chunks of elements with text; what it decodes is checked.
+    """A codec, bound to chunks of elements with text, that checks what it decodes.
 
     Parameters
     ----------
     elements : Serializer
-        The same codec without the check.
+        The codec without the check.
     """
 
     __slots__ = ("elements", "encoded_size", "most", "raw")
@@ -47,12 +47,12 @@ class Text:
 
 
 def _check(values: np.ndarray) -> None:
-    """Check that all characters of an array, or of its fields, are some.
+    """Check the characters of an array, and of its fields.
 
     Raises
     ------
     CodecError
-        If one is not: taking such an element out of an array would fail.
+        If a character is invalid: reading such an element of an array would fail.
     """
     for name in values.dtype.names or ():
         _check(values[name])
@@ -61,5 +61,8 @@ def _check(values: np.ndarray) -> None:
     codes = np.ascontiguousarray(values).reshape(-1).view(f"{values.dtype.str[0]}u4")
     if codes.max() > _LAST:
         raise CodecError(
-            "not a character", key="codec bytes", found=hex(codes.max()), expected="Unicode"
+            "the text has an invalid character",
+            key="codec bytes",
+            found=hex(codes.max()),
+            expected=f"a code point of Unicode, at most {_LAST:#x}",
         )

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zarrdask.codecs.base import Buffer, ChunkSpec, Json, configuration
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, parse_configuration
 from zarrdask.codecs.numcodecs.adapter import ObjectCodec, Objects, python_objects
 from zarrdask.errors import CodecError, MetadataError, quoted
 
@@ -14,19 +14,19 @@ from zarrdask.errors import CodecError, MetadataError, quoted
 class VlenUtf8Codec(ObjectCodec):
     """Array -> bytes, for the data type ``string``.
 
-    How many elements there are, as 4 bytes, little-endian; then the number of bytes of each, as
-    4 bytes, and its UTF-8.
+    The encoded chunk is the number of elements, and for each element its number of bytes and its
+    text as UTF-8. All numbers are little-endian integers of 4 bytes.
     """
 
     config: str = '{"id": "vlen-utf8"}'
 
     name: ClassVar[str] = "vlen-utf8"
-    #: Of the elements.
+    #: The type of the elements.
     item: ClassVar[type] = str
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        configuration(found, cls.name, {})
+    def from_configuration(cls, configuration: Any) -> Self:
+        parse_configuration(configuration, cls.name, {})
         return cls()
 
     def to_json(self) -> Json:
@@ -35,7 +35,7 @@ class VlenUtf8Codec(ObjectCodec):
     def bind(self, spec: ChunkSpec) -> "Items":
         if not spec.dtype.hasobject or not isinstance(spec.fill_value, self.item):
             raise MetadataError(
-                "this codec stores elements of one type only",
+                "this codec can't encode elements of this data type",
                 key=f"codec {self.name}",
                 found=f"{spec.dtype}, with the fill value {quoted(spec.fill_value)}",
                 expected=f"the data type {'string' if self.item is str else 'bytes'}",
@@ -65,9 +65,9 @@ class Items(Objects):
             chunk = python_objects(chunk)
             others = {type(element) for element in chunk.flat if not isinstance(element, item)}
         if others:
-            # numcodecs would take None and NaN for empty ones.
+            # numcodecs would store None and NaN as empty elements.
             raise CodecError(
-                "an element of another type",
+                "an element has the wrong type",
                 key=f"codec {self.codec.name}",
                 found=", ".join(sorted(other.__name__ for other in others)),
                 expected=item.__name__,

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zarrdask.codecs.array_to_bytes import zfp_header as stream
-from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, configuration, integer, one_of
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, integer, one_of, parse_configuration
 from zarrdask.codecs.numeric import native
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.ml import name_of
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
 
-#: The members beside `mode`, in each of them.
+#: The members of the configuration for each mode, without `mode` itself.
 _MODES: dict[str, tuple[str, ...]] = {
     "reversible": (),
     "expert": ("minbits", "maxbits", "maxprec", "minexp"),
@@ -23,10 +23,10 @@ _MODES: dict[str, tuple[str, ...]] = {
     "fixed_precision": ("precision",),
 }
 _REALS = ("tolerance", "rate")
-#: numcodecs' numbers for the modes.
+#: The numbers of the modes in numcodecs, and their parameters.
 _NUMBERS = {2: "rate", 3: "precision", 4: "tolerance"}
 _MOST = 2**31 - 1
-#: The elements that every implementation reads; it may read narrower ones.
+#: The data types that every implementation must read; it may read narrower ones, too.
 _LISTED = frozenset({"i4", "u4", "i8", "u8", "f4", "f8"})
 
 
@@ -37,9 +37,10 @@ class ZfpCodec:
     Parameters
     ----------
     mode : {"reversible", "expert", "fixed_accuracy", "fixed_rate", "fixed_precision"}
+        The mode of compression.
     options : tuple of (str, number)
-        What the mode needs: of "expert" `minbits`, `maxbits`, `maxprec` and `minexp`; of the
-        others `tolerance`, `rate` or `precision`.
+        The parameters of the mode: `minbits`, `maxbits`, `maxprec` and `minexp` of "expert";
+        `tolerance`, `rate` or `precision` of the "fixed" modes.
     """
 
     mode: str = "reversible"
@@ -49,9 +50,11 @@ class ZfpCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        mode = one_of((found or {}).get("mode"), "zfp.mode", tuple(_MODES))
-        members = configuration(found, cls.name, dict.fromkeys(("mode", *_MODES[mode]), ...))
+    def from_configuration(cls, configuration: Any) -> Self:
+        mode = one_of((configuration or {}).get("mode"), "zfp.mode", tuple(_MODES))
+        members = parse_configuration(
+            configuration, cls.name, dict.fromkeys(("mode", *_MODES[mode]), ...)
+        )
         for member in _MODES[mode]:
             _check(members[member], member)
         return cls(mode, tuple((member, members[member]) for member in _MODES[mode]))
@@ -60,12 +63,12 @@ class ZfpCodec:
         return {"name": self.name, "configuration": {"mode": self.mode, **dict(self.options)}}
 
     def complete(self, spec: ChunkSpec) -> Self:
-        """Return the codec of a new array; warn of elements that other software need not read.
+        """Return the codec of a new array; warn if other software may be unable to read it.
 
         Raises
         ------
         MetadataError
-            If there are such elements, in strict mode.
+            In strict mode, if other software need not support the data type.
         """
         if spec.dtype.newbyteorder("=").str[1:] not in _LISTED:
             report_deviation(
@@ -93,7 +96,10 @@ def _check(value: Any, member: str) -> None:
         integer(value, f"zfp.{member}", -_MOST if member == "minexp" else 0, _MOST)
     elif isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
         raise MetadataError(
-            "not a permitted value", key=f"zfp.{member}", found=value, expected="a number from 0"
+            "this value is not permitted",
+            key=f"zfp.{member}",
+            found=value,
+            expected="a number that is not negative",
         )
 
 
@@ -124,14 +130,14 @@ class ZfpStream:
             options = stream.simple(rules, len(self.shape))
         if options is None:
             raise UnsupportedError(
-                "zfpy can't encode with these parameters of the mode 'expert', only decode",
+                "zfpy can decode, but not encode, with these parameters of the mode 'expert'",
                 key="codec zfp",
                 found=tuple(rules or ()),
             )
         values = stream.promote(chunk, self.stored).reshape(self.shape)
         options = {"write_header": False, **options}
-        found: bytes = _call("zfp", "encode", "compress_numpy", values, **options)
-        return found
+        encoded: bytes = _call("zfp", "encode", "compress_numpy", values, **options)
+        return encoded
 
     def decode(self, data: Buffer) -> np.ndarray:
         rest = stream.padded(data, self.most, self.shape)
@@ -140,28 +146,28 @@ class ZfpStream:
             zfpy = stream.load("zfp")
             kind = zfpy.dtype_to_ztype(self.stored)
             options = dict(self.codec.options)
-            found = _call("zfp", "decode", "_decompress", rest, kind, self.shape, **options)
+            values = _call("zfp", "decode", "_decompress", rest, kind, self.shape, **options)
         else:
             whole = stream.with_header(rest, self.shape, self.stored, rules)
-            found = _call("zfp", "decode", "decompress_numpy", whole)
-        return stream.demote(found, self.spec.dtype).reshape(self.spec.shape)
+            values = _call("zfp", "decode", "decompress_numpy", whole)
+        return stream.demote(values, self.spec.dtype).reshape(self.spec.shape)
 
 
-def _call(codec: str, verb: str, function: str, *given: Any, **options: Any) -> Any:
+def _call(codec: str, verb: str, function: str, *arguments: Any, **options: Any) -> Any:
     try:
-        return getattr(stream.load(codec), function)(*given, **options)
+        return getattr(stream.load(codec), function)(*arguments, **options)
     except (RuntimeError, ValueError, TypeError, MemoryError) as error:
         raise CodecError(f"can't {verb}: {error}", key=f"codec {codec}") from error
 
 
 @dataclass(frozen=True)
 class ZfpyCodec:
-    """Array -> bytes, with zfp's own header, as numcodecs has it.
+    """Array -> bytes, with a header of zfp, as in numcodecs.
 
     Parameters
     ----------
     config : str
-        Its configuration, as JSON.
+        The configuration as JSON.
     """
 
     config: str = "{}"
@@ -170,9 +176,9 @@ class ZfpyCodec:
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        known = {"mode": 4, **dict.fromkeys(_NUMBERS.values(), -1), "compression_kwargs": None}
-        members = configuration(found, cls.name, known)
+    def from_configuration(cls, configuration: Any) -> Self:
+        defaults = {"mode": 4, **dict.fromkeys(_NUMBERS.values(), -1), "compression_kwargs": None}
+        members = parse_configuration(configuration, cls.name, defaults)
         one_of(members["mode"], f"{cls.name}.mode", tuple(_NUMBERS))
         member = _NUMBERS[members["mode"]]
         if members[member] != -1:
@@ -196,7 +202,7 @@ class ZfpyStream:
         stored = stream.stored_type(spec.dtype, codec.name)
         if stored != spec.dtype.newbyteorder("="):
             raise MetadataError(
-                "this codec has four types of elements",
+                "this codec can't encode elements of this data type",
                 key=f"codec {codec.name}",
                 found=str(spec.dtype),
                 expected="int32, int64, float32 or float64",
@@ -217,18 +223,18 @@ class ZfpyStream:
     def encode(self, chunk: np.ndarray) -> Buffer:
         values = native(chunk).reshape(self.shape)
         options = {"write_header": True, **self.options}
-        found: bytes = _call("zfpy", "encode", "compress_numpy", values, **options)
-        return found
+        encoded: bytes = _call("zfpy", "encode", "compress_numpy", values, **options)
+        return encoded
 
     def decode(self, data: Buffer) -> np.ndarray:
         shape, kind = stream.read_header(data)
         if prod(shape) != prod(self.shape) or kind != self.spec.dtype.str[1:]:
             raise CodecError(
-                "a zfp stream of another shape or type",
+                "the shape or data type in the zfp stream is not that of the chunk",
                 key="codec zfpy",
                 found=(shape, kind),
                 expected=f"{self.shape} of {self.spec.dtype}",
             )
         rest = stream.padded(data, self.most, shape)
-        found: np.ndarray = _call("zfpy", "decode", "decompress_numpy", rest)
-        return found.reshape(self.spec.shape)
+        values: np.ndarray = _call("zfpy", "decode", "decompress_numpy", rest)
+        return values.reshape(self.spec.shape)

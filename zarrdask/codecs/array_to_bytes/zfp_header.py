@@ -1,4 +1,4 @@
-"""What zfp streams are made of, beside what the package zfpy does (C-63)."""
+"""The data types, parameters, headers and sizes of zfp streams (C-63)."""
 
 from importlib import import_module
 from math import prod
@@ -12,18 +12,28 @@ from zarrdask.errors import CodecError, MetadataError, UnsupportedError
 
 Shape = tuple[int, ...]
 
-#: zfp's numbers for the types that it has.
+#: The numbers of the data types of zfp.
 _TYPES = {"i4": 1, "i8": 2, "f4": 3, "f8": 4}
-#: How many bits a length takes in a header, by the number of axes.
+#: The number of bits of each length in a header, by the number of axes.
 _WIDTHS = {1: 48, 2: 24, 3: 16, 4: 12}
 _MAGIC = b"zfp\x05"
 _MOST_BITS, _MOST_PRECISION, _LEAST_EXPONENT = 16658, 64, -1074
-#: Of a header with all four parameters.
+#: The number of bits of a header with all four parameters.
 _HEADER_BITS = 148
 
 
 class Parameters(NamedTuple):
-    """What rules a stream: bits of a block, bit planes, and the lowest of them."""
+    """The parameters of a stream.
+
+    Attributes
+    ----------
+    minbits, maxbits : int
+        The minimum and maximum number of bits of a block.
+    maxprec : int
+        The maximum number of bit planes.
+    minexp : int
+        The exponent of the lowest bit plane.
+    """
 
     minbits: int
     maxbits: int
@@ -51,12 +61,12 @@ def load(codec: str) -> Any:
 
 
 def stored_type(dtype: np.dtype[Any], codec: str) -> np.dtype[Any]:
-    """Return the one of zfp's four types that elements are stored as.
+    """Return the data type of zfp, one of four, in which elements are stored.
 
     Raises
     ------
     MetadataError
-        If there is none.
+        If zfp can't store the elements.
     """
     kind = kind_of(dtype)
     if kind == "f":
@@ -71,27 +81,29 @@ def stored_type(dtype: np.dtype[Any], codec: str) -> np.dtype[Any]:
 
 
 def field_shape(shape: Shape, codec: str) -> Shape:
-    """Return the shape of chunks as zfp sees it.
+    """Return the shape of chunks in zfp, which has at least one axis.
 
     Raises
     ------
     MetadataError
-        If they have more than four axes.
+        If the chunks have more than four axes.
     """
     if len(shape) > 4:
         raise MetadataError(
-            "zfp has four axes at most", key=f"codec {codec}", found=shape, expected="reshape"
+            "zfp supports at most four axes; put the codec reshape before it",
+            key=f"codec {codec}",
+            found=shape,
         )
     return shape or (1,)
 
 
 def promote(chunk: np.ndarray, stored: np.dtype[Any]) -> np.ndarray:
-    """Return a chunk as one of zfp's types, as other writers do.
+    """Return a chunk in a data type of zfp, in the same way as other writers.
 
     Raises
     ------
     CodecError
-        If it has unsigned integers that they would cut off.
+        If it has unsigned integers that are too large for this type.
     """
     chunk = native(chunk)
     kind, bits = kind_of(chunk.dtype), _bits(chunk.dtype)
@@ -101,7 +113,7 @@ def promote(chunk: np.ndarray, stored: np.dtype[Any]) -> np.ndarray:
         most = limits(stored)[1]
         if (chunk > most).any():
             raise CodecError(
-                "zfp has no such integers",
+                "zfp can't store so large an unsigned integer",
                 key="codec zfp",
                 found=int(chunk.max()),
                 expected=f"at most {most}",
@@ -112,17 +124,17 @@ def promote(chunk: np.ndarray, stored: np.dtype[Any]) -> np.ndarray:
     return (values - np.int32(middle)) << np.int32(31 - bits)
 
 
-def demote(found: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+def demote(stored: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     """Undo `promote`."""
     kind, bits = kind_of(dtype), _bits(dtype)
     if kind == "f" or (kind == "i" and bits >= 32):
-        return found.astype(dtype, copy=False)
+        return stored.astype(dtype, copy=False)
     values: np.ndarray
     if bits >= 32:
-        values = np.maximum(found, 0)
+        values = np.maximum(stored, 0)
         return values.astype(dtype)
     middle = 1 << (bits - 1) if kind == "u" else 0
-    values = np.clip((found >> np.int32(31 - bits)) + np.int32(middle), *limits(dtype))
+    values = np.clip((stored >> np.int32(31 - bits)) + np.int32(middle), *limits(dtype))
     return values.astype(f"{kind}{dtype.itemsize}").astype(dtype)
 
 
@@ -131,7 +143,7 @@ def _bits(dtype: np.dtype[Any]) -> int:
 
 
 def bound(shape: Shape, stored: np.dtype[Any], minbits: int = 0) -> int:
-    """Return the most bytes that a stream for such chunks can have."""
+    """Return the maximum size, in bytes, of the stream of a chunk."""
     blocks = prod(-(-n // 4) for n in shape)
     values: int = 4 ** len(shape)
     bits = max(32 + values * (stored.itemsize * 8 + 1), minbits)
@@ -139,20 +151,20 @@ def bound(shape: Shape, stored: np.dtype[Any], minbits: int = 0) -> int:
 
 
 def check_rate(rate: Any, ndim: int, stored: np.dtype[Any]) -> None:
-    """Check that blocks get as many bits as zfp needs, and no more than it can count.
+    """Check that the number of bits of a block is within the limits of zfp.
 
-    The library takes any number, and then writes outside its memory.
+    The library does not check it, and would write outside its memory.
 
     Raises
     ------
     MetadataError
-        If not.
+        If the rate is too low or too high.
     """
-    # A sign and an exponent come first.
+    # A block begins with a sign and an exponent.
     least = {"f4": 9, "f8": 12}.get(stored.str[1:], 1) / 4**ndim
     if not least <= rate <= _MOST_BITS:
         raise MetadataError(
-            "not a permitted value",
+            "this rate is not permitted",
             key="zfp.rate",
             found=rate,
             expected=f"{least} to {_MOST_BITS} bits for {stored} along {ndim} axes",
@@ -160,33 +172,36 @@ def check_rate(rate: Any, ndim: int, stored: np.dtype[Any]) -> None:
 
 
 def padded(data: Any, size: int, shape: Shape) -> np.ndarray:
-    """Return a stream with zeros after it: the library reads as far as the stream tells it.
+    """Return a stream followed by zeros, as the library reads beyond the end of damaged streams.
 
     Raises
     ------
     CodecError
-        If it can't hold such chunks: each block takes a bit at least.
+        If the stream is too short for a chunk, of which each block has at least one bit.
     """
-    found = np.frombuffer(data, np.uint8)
-    if 8 * len(found) < prod(-(-n // 4) for n in shape):
-        raise CodecError("the stream is too short", key="codec zfp", found=f"{len(found)} bytes")
-    room = np.zeros(max(size, len(found)), np.uint8)
-    room[: len(found)] = found
-    return room
+    stream = np.frombuffer(data, np.uint8)
+    if 8 * len(stream) < prod(-(-n // 4) for n in shape):
+        raise CodecError("the stream is too short", key="codec zfp", found=f"{len(stream)} bytes")
+    memory = np.zeros(max(size, len(stream)), np.uint8)
+    memory[: len(stream)] = stream
+    return memory
 
 
 def with_header(data: np.ndarray, shape: Shape, stored: np.dtype[Any], rules: Parameters) -> bytes:
-    """Return a stream behind a header that says all of how to read it.
+    """Return a stream with a header that contains its shape, data type and parameters.
 
     Raises
     ------
     MetadataError
-        If a header has no room for the shape.
+        If the shape is too large for a header.
     """
     width = _WIDTHS[len(shape)]
     if max(shape) > 1 << width:
         raise MetadataError(
-            "too long for this mode of zfp", key="codec zfp", found=shape, expected=1 << width
+            "the chunk is too long for the mode 'expert' of zfp",
+            key="codec zfp",
+            found=shape,
+            expected=f"at most {1 << width} elements along each axis",
         )
     field = 0
     for length in shape:
@@ -197,7 +212,7 @@ def with_header(data: np.ndarray, shape: Shape, stored: np.dtype[Any], rules: Pa
     mode = mode << 15 | min(max(rules.maxbits, 1), 0x8000) - 1
     mode = mode << 15 | min(max(rules.minbits, 1), 0x8000) - 1
     head = int.from_bytes(_MAGIC, "little") | field << 32 | (mode << 12 | 0xFFF) << 84
-    # The stream goes on in the middle of a byte: its lower half is the header's end.
+    # The stream begins in the middle of a byte, whose lower half is the end of the header.
     shifted = np.zeros(len(data) + 1, np.uint8)
     shifted[:-1] = data << np.uint8(4)
     shifted[1:] |= data >> np.uint8(4)
@@ -207,16 +222,16 @@ def with_header(data: np.ndarray, shape: Shape, stored: np.dtype[Any], rules: Pa
 
 
 def read_header(data: Any) -> tuple[Shape, str]:
-    """Return the shape and the type that the header of a stream tells.
+    """Return the shape and the data type in the header of a stream.
 
     Raises
     ------
     CodecError
-        If it is none.
+        If it has no header.
     """
     start = bytes(data[:12])
     if len(start) < 12 or start[:3] != _MAGIC[:3]:
-        raise CodecError("not a zfp stream", key="codec zfpy", found=start[:4])
+        raise CodecError("this is not a zfp stream", key="codec zfpy", found=start[:4])
     field = int.from_bytes(start[4:11], "little")
     types = {number: name for name, number in _TYPES.items()}
     ndim = (field >> 2 & 3) + 1
@@ -226,7 +241,7 @@ def read_header(data: Any) -> tuple[Shape, str]:
 
 
 def simple(rules: Parameters, ndim: int) -> dict[str, Any] | None:
-    """Return the one option of zfpy that means the same as all four, or None."""
+    """Return the option of zfpy that is equivalent to four parameters, or None."""
     free = (1, _MOST_BITS, _MOST_PRECISION, _LEAST_EXPONENT)
     minbits, maxbits = max(rules.minbits, 1), min(rules.maxbits, _MOST_BITS)
     maxprec, minexp = min(rules.maxprec, _MOST_PRECISION), max(rules.minexp, _LEAST_EXPONENT)

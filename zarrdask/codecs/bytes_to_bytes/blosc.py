@@ -6,11 +6,11 @@ from importlib import import_module
 from struct import Struct, pack, unpack_from
 from typing import Any, ClassVar, Self
 
-from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, configuration, integer, one_of
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, integer, one_of, parse_configuration
 from zarrdask.codecs.bytes_to_bytes.blosc_snappy import decode_frame
 from zarrdask.errors import CodecError, MetadataError, TruncatedError
 
-_NAMES = ("noshuffle", "shuffle", "bitshuffle")
+_SHUFFLES = ("noshuffle", "shuffle", "bitshuffle")
 _COMPRESSORS = ("lz4", "lz4hc", "blosclz", "zstd", "snappy", "zlib")
 #: version, version of the inner format, flags, typesize, decoded size, block size, encoded size
 _HEADER = Struct("<BBBBIII")
@@ -21,8 +21,8 @@ _COPIED = 2
 _SNAPPY = 2
 #: The flag of a frame whose blocks are not split into a stream for each byte of an element.
 _WHOLE = 16
-#: What Blosc can hold at all.
-_MOST = 2**31 - 1 - _HEADER.size
+#: The maximum number of decoded bytes of a frame.
+_MAX_BYTES = 2**31 - 1 - _HEADER.size
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,16 @@ class BloscCodec:
     Parameters
     ----------
     cname : {"lz4", "lz4hc", "blosclz", "zstd", "snappy", "zlib"}
-        The compressor inside.
+        The compressor; "lz4" by default.
     clevel : int
-        0 (none) to 9 (smallest).
+        The level of compression, from 0 (none) to 9 (smallest); 5 by default.
     shuffle : {-1, 0, 1, 2}
-        None, of bytes, of bits; -1 takes bits for elements of one byte, else bytes.
+        The shuffle: 0 for none, 1 for bytes (the default), 2 for bits; -1 for bits if elements have
+        one byte, else for bytes.
     blocksize : int
-        In bytes; 0 lets Blosc choose.
+        The size of a block in bytes; with 0, the default, Blosc chooses it.
     typesize : int, optional
-        Bytes of one element; filled in from the array's data type if absent.
+        The size of an element in bytes; by default that of the array's data type.
     """
 
     cname: str = "lz4"
@@ -61,43 +62,52 @@ class BloscCodec:
             integer(self.typesize, "blosc.typesize", 1, 2**31 - 1)
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        known = {
+    def from_configuration(cls, configuration: Any) -> Self:
+        defaults = {
             "cname": "lz4",
             "clevel": 5,
             "shuffle": "shuffle",
             "blocksize": 0,
             "typesize": None,
         }
-        members = configuration(found, cls.name, known)
+        members = parse_configuration(configuration, cls.name, defaults)
         shuffle = members["shuffle"]
-        if shuffle not in _NAMES:
+        if shuffle not in _SHUFFLES:
             raise MetadataError(
-                "not a permitted value",
+                "this shuffle is unknown",
                 key="blosc.shuffle",
                 found=shuffle,
-                expected=", ".join(_NAMES),
+                expected=f"one of {', '.join(_SHUFFLES)}",
             )
-        if members["typesize"] is None and found and "shuffle" in found and shuffle != "noshuffle":
-            raise MetadataError("typesize is required with a shuffle", key="blosc.typesize")
-        members["shuffle"] = _NAMES.index(shuffle)
+        if (
+            members["typesize"] is None
+            and configuration
+            and "shuffle" in configuration
+            and shuffle != "noshuffle"
+        ):
+            raise MetadataError(
+                "a shuffle requires the type size",
+                key="blosc.typesize",
+                expected="the size of an element in bytes",
+            )
+        members["shuffle"] = _SHUFFLES.index(shuffle)
         return cls(**members)
 
     def bind(self, itemsize: int) -> "BloscCodec":
-        """Return the codec with what it leaves to the data type filled in."""
+        """Return the codec with the parameters filled in that follow from the data type."""
         typesize = self.typesize or itemsize
         shuffle = (2 if typesize == 1 else 1) if self.shuffle == -1 else self.shuffle
         return replace(self, shuffle=shuffle, typesize=typesize)
 
     def complete(self, spec: ChunkSpec) -> "BloscCodec":
-        """Return the codec with what it leaves to the data type filled in."""
+        """Return the codec with the parameters filled in that follow from the data type."""
         return self.bind(1 if spec.dtype.hasobject else spec.dtype.itemsize)
 
     def to_json(self) -> Json:
         members: Json = {
             "cname": self.cname,
             "clevel": self.clevel,
-            "shuffle": _NAMES[self.shuffle],
+            "shuffle": _SHUFFLES[self.shuffle],
             "blocksize": self.blocksize,
         }
         if self.typesize is not None:
@@ -105,30 +115,34 @@ class BloscCodec:
         return {"name": self.name, "configuration": members}
 
     def encode(self, data: Buffer) -> Buffer:
-        # Blosc keeps the type size in one byte and takes 1 for what does not fit.
+        # Blosc stores the type size in one byte, and uses 1 for larger sizes.
         typesize = self.typesize if self.typesize and self.typesize < 256 else 1
         try:
             return _library().compress(  # type: ignore[no-any-return]
                 data, self.cname.encode(), self.clevel, self.shuffle, self.blocksize, typesize
             )
         except (RuntimeError, ValueError) as error:
-            raise CodecError(f"can't compress: {error}", key="codec blosc") from error
+            raise CodecError(f"the chunk can't be encoded: {error}", key="codec blosc") from error
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         if len(data) < _HEADER.size:
-            raise TruncatedError("too short for a Blosc frame", key="codec blosc", found=len(data))
+            raise TruncatedError(
+                "the value is shorter than the header of a Blosc frame",
+                key="codec blosc",
+                found=f"{len(data)} bytes",
+            )
         size, stored = _SIZES.unpack_from(data)
         if stored != len(data):
             kind = TruncatedError if stored > len(data) else CodecError
             raise kind(
-                "the frame is cut off or has something after it",
+                "the length of the value is not that of its Blosc frame",
                 key="codec blosc",
                 found=f"{len(data)} bytes",
                 expected=f"{stored} bytes",
             )
-        if size > min(limit, _MOST):
+        if size > min(limit, _MAX_BYTES):
             raise CodecError(
-                "the frame holds too many bytes",
+                "the decoded Blosc frame has too many bytes",
                 key="codec blosc",
                 found=size,
                 expected=f"at most {limit}",
@@ -141,34 +155,39 @@ class BloscCodec:
                 return out  # type: ignore[no-any-return]
             return _library().decompress(data)  # type: ignore[no-any-return]
         except (RuntimeError, ValueError) as error:
-            raise CodecError(f"can't decompress: {error}", key="codec blosc") from error
+            raise CodecError(f"the value can't be decoded: {error}", key="codec blosc") from error
 
     def decode_part(self, data: Buffer, whole: int, start: int, stop: int) -> tuple[int, Buffer]:
-        """Decode only the blocks of a frame that hold some of its bytes.
+        """Decode only those blocks of a frame that contain a range of bytes.
 
         Parameters
         ----------
         data : bytes-like
-            What was stored.
+            The stored value.
         whole : int
-            How many bytes the frame must hold.
+            The required size of all decoded bytes.
         start, stop : int
-            The decoded bytes that are wanted.
+            The range of the requested bytes, among all decoded bytes.
 
         Returns
         -------
         (int, bytes-like)
-            Where what follows begins among all decoded bytes, and bytes up to `stop` or beyond.
+            An offset that is at most `start`, and the decoded bytes from there up to `stop` or
+            beyond.
         """
         if len(data) < _HEADER.size:
-            raise CodecError("too short for a Blosc frame", key="codec blosc", found=len(data))
+            raise CodecError(
+                "the value is shorter than the header of a Blosc frame",
+                key="codec blosc",
+                found=f"{len(data)} bytes",
+            )
         *kind, size, block, stored = _HEADER.unpack_from(data)
         first, last = start // max(block, 1), (stop - 1) // max(block, 1)
         count = -(-size // max(block, 1))
         table = _HEADER.size + 4 * count
         if size != whole:
             raise CodecError(
-                "the frame holds another number of bytes than the chunk",
+                "the size of the decoded Blosc frame is not that of the chunk",
                 key="codec blosc",
                 found=size,
                 expected=str(whole),
@@ -179,20 +198,20 @@ class BloscCodec:
         begin, end = starts[first], starts[last + 1]
         if not table <= begin < end <= stored or starts != sorted(starts):
             return 0, self.decode(data, whole)
-        # A frame of its own, with just these blocks.
+        # Build a frame that consists of these blocks only.
         shift = _HEADER.size + 4 * (last + 1 - first) - begin
-        held = min((last + 1) * block, size) - first * block
-        if held < block:
-            # The last block, which is shorter and never split, as the only one.
+        size_here = min((last + 1) * block, size) - first * block
+        if size_here < block:
+            # The last block is shorter and never split, but here it is the only one.
             kind[2] |= _WHOLE
         frame = b"".join(
             (
-                _HEADER.pack(*kind, held, min(block, held), end + shift),
+                _HEADER.pack(*kind, size_here, min(block, size_here), end + shift),
                 pack(f"<{last + 1 - first}i", *(s + shift for s in starts[first : last + 1])),
                 memoryview(data)[begin:end],
             )
         )
-        return first * block, self.decode(frame, held)
+        return first * block, self.decode(frame, size_here)
 
     def encoded_size(self, size: int) -> int | None:
         return None
@@ -200,5 +219,5 @@ class BloscCodec:
 
 @cache
 def _library() -> Any:
-    # Loaded when there is a chunk to decode: to look at an array must not cost it.
+    # Imported here, as only reading and writing chunks needs it.
     return import_module("numcodecs.blosc")

@@ -1,4 +1,4 @@
-"""Blosc frames of Snappy: the one compressor that numcodecs' Blosc is built without."""
+"""Decode Blosc frames with Snappy, the only compressor that numcodecs' Blosc does not include."""
 
 import struct
 from collections.abc import Callable, Iterator
@@ -13,16 +13,17 @@ from zarrdask.errors import CodecError, TruncatedError
 
 _HEADER = 16
 _BYTES, _BITS, _WHOLE = 1, 4, 16
-#: Blosc splits blocks of elements up to this size, if a stream gets at least so many of them.
-_WIDEST, _FEWEST = 16, 128
+#: Blosc splits a block into streams if the elements have at most this number of bytes, and the
+#: block at least this number of elements.
+_MAX_SPLIT_BYTES, _MIN_SPLIT_ELEMENTS = 16, 128
 
-#: (stored stream, size of what it decodes to) -> decoded bytes
+#: (stored stream, decoded size) -> decoded bytes
 Decompress = Callable[[memoryview, int], Buffer]
 
 
 @dataclass(frozen=True)
 class _Blocks:
-    """What a frame's header says of its blocks."""
+    """The properties of the blocks in the header of a frame."""
 
     flags: int
     typesize: int
@@ -30,28 +31,28 @@ class _Blocks:
 
 
 def snappy(data: memoryview, size: int) -> bytearray:
-    """Return what a Snappy stream holds.
+    """Decode a Snappy stream.
 
     Parameters
     ----------
     data : memoryview
-        The stream: the size, then literals and copies of what came before.
+        The stream: its decoded size, then literals, and copies of earlier bytes.
     size : int
-        That it must hold.
+        The required decoded size.
 
     Raises
     ------
     CodecError
-        If it is damaged.
+        If the stream is damaged.
 
     Examples
     --------
     >>> bytes(snappy(memoryview(bytes([5, 1 << 2, 97, 98, 3 - 1 << 2 | 2, 2, 0])), 5))
     b'ababa'
     """
-    said, at = _varint(data)
+    stated_size, at = _varint(data)
     out = bytearray()
-    while said == size and len(out) < size and at < len(data):
+    while stated_size == size and len(out) < size and at < len(data):
         tag = data[at]
         at += 1
         if tag & 3 == 0:
@@ -61,17 +62,17 @@ def snappy(data: memoryview, size: int) -> bytearray:
         else:
             count, back, at = _copy(data, tag, at)
             if not 0 < back <= len(out):
-                raise _damaged("a copy of bytes that are not there")
+                raise _damaged("it copies bytes from before its beginning")
             piece = out[len(out) - back : len(out) - back + count]
-            # What overlaps itself is repeated.
+            # A copy that overlaps its own result repeats the bytes.
             out += (piece * -(-count // back))[:count]
     if len(out) != size or at != len(data):
-        raise _damaged("another size than its own")
+        raise _damaged("its decoded size is wrong")
     return out
 
 
 def _damaged(reason: str) -> CodecError:
-    return CodecError(f"not a Snappy stream: {reason}", key="codec blosc")
+    return CodecError(f"the Snappy stream is damaged: {reason}", key="codec blosc")
 
 
 def _varint(data: memoryview) -> tuple[int, int]:
@@ -99,19 +100,19 @@ def _copy(data: memoryview, tag: int, at: int) -> tuple[int, int, int]:
 
 
 def decode_frame(frame: Buffer, decompress: Decompress = snappy) -> bytes:
-    """Return what a Blosc 1 frame holds whose bytes are compressed (conformance A-57).
+    """Decode a Blosc 1 frame whose bytes are compressed (conformance A-57).
 
     Parameters
     ----------
     frame : bytes-like
-        Of the size that its header says.
+        The frame, whose length must be that in its header.
     decompress : callable
-        What decodes its streams.
+        The function that decodes its streams.
 
     Raises
     ------
     CodecError
-        If it is damaged.
+        If the frame is damaged.
     """
     view = memoryview(frame)
     flags, typesize, size, block = unpack_from("<2xBBII", view)
@@ -123,22 +124,26 @@ def decode_frame(frame: Buffer, decompress: Decompress = snappy) -> bytes:
             for i, start in enumerate(starts)
         )
     except (IndexError, struct.error, ZeroDivisionError) as error:
-        raise CodecError(f"not a Blosc frame: {error}", key="codec blosc") from error
+        raise CodecError(f"the Blosc frame is damaged: {error}", key="codec blosc") from error
 
 
 def _block(data: memoryview, blocks: _Blocks, size: int, decompress: Decompress) -> Any:
     wide = blocks.typesize
-    split = wide <= _WIDEST and blocks.size // wide >= _FEWEST and size == blocks.size
+    split = (
+        wide <= _MAX_SPLIT_BYTES
+        and blocks.size // wide >= _MIN_SPLIT_ELEMENTS
+        and size == blocks.size
+    )
     count = wide if split and not blocks.flags & _WHOLE else 1
-    found = b"".join(_streams(data, count, size // count, decompress))
-    elements = np.frombuffer(found, np.uint8, size // wide * wide)
+    shuffled = b"".join(_streams(data, count, size // count, decompress))
+    elements = np.frombuffer(shuffled, np.uint8, size // wide * wide)
     if blocks.flags & _BYTES and wide > 1:
-        return elements.reshape(wide, -1).T.tobytes() + found[len(elements) :]
+        return elements.reshape(wide, -1).T.tobytes() + shuffled[len(elements) :]
     if blocks.flags & _BITS and len(elements) and not size // wide % 8:
         bits = np.unpackbits(elements.reshape(wide * 8, -1), axis=1, bitorder="little")
         whole = np.packbits(bits.T, axis=1, bitorder="little").tobytes()
-        return whole + found[len(elements) :]
-    return found
+        return whole + shuffled[len(elements) :]
+    return shuffled
 
 
 def _streams(data: memoryview, count: int, size: int, decompress: Decompress) -> Iterator[Buffer]:
@@ -147,7 +152,7 @@ def _streams(data: memoryview, count: int, size: int, decompress: Decompress) ->
         (stored,) = unpack_from("<I", data, at)
         stream = data[at + 4 : at + 4 + stored]
         if len(stream) != stored:
-            raise TruncatedError("not a Blosc frame: a stream is cut off", key="codec blosc")
-        # What would not get smaller is stored as it is.
+            raise TruncatedError("a stream of the Blosc frame is truncated", key="codec blosc")
+        # A stream that compression does not make smaller is stored without compression.
         yield stream if stored == size else decompress(stream, size)
         at += 4 + stored

@@ -1,4 +1,4 @@
-"""``conditional``: codecs that are applied to a chunk, or not, as its first bytes say (C-64)."""
+"""``conditional``: a header of each chunk says which codecs were applied to it (C-64)."""
 
 from dataclasses import dataclass, replace
 from math import prod
@@ -14,8 +14,8 @@ from zarrdask.codecs.base import (
     Json,
     Kind,
     complete,
-    configuration,
     integer,
+    parse_configuration,
 )
 from zarrdask.codecs.registry import parse_codecs
 from zarrdask.errors import CodecError, MetadataError
@@ -27,15 +27,16 @@ _KEY = "codec conditional"
 class ConditionalCodec:
     """Bytes -> bytes.
 
-    A compressor is applied where it makes a chunk smaller. Codecs that give as much whatever
-    they are given, such as checksums, always are.
+    A compressor is applied if it makes a chunk smaller. Codecs whose output has a fixed size, such
+    as checksums, are always applied.
 
     Parameters
     ----------
     codecs : tuple of Codec
-        Bytes -> bytes ones.
+        The bytes -> bytes codecs.
     header_bits : int, optional
-        A multiple of 8, at least one for each codec; as few as can be, if absent.
+        The size of the header: a multiple of 8 that is not less than the number of codecs; by
+        default, the lowest such multiple.
     """
 
     codecs: tuple[Codec, ...]
@@ -47,24 +48,24 @@ class ConditionalCodec:
     def __post_init__(self) -> None:
         if any(codec.kind is not Kind.BYTES_BYTES for codec in self.codecs):
             raise MetadataError(
-                "not codecs that may be left out",
+                "only bytes->bytes codecs can be conditional",
                 key="conditional.codecs",
                 found=[codec.name for codec in self.codecs],
-                expected="bytes->bytes ones",
+                expected="bytes->bytes codecs",
             )
         if self.header_bits is not None:
             bits = integer(self.header_bits, "conditional.header_bits", len(self.codecs), 2**16)
             if bits % 8:
                 raise MetadataError(
-                    "not whole bytes",
+                    "the size of the header is not a number of bytes",
                     key="conditional.header_bits",
                     found=bits,
                     expected="a multiple of 8",
                 )
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        members = configuration(found, cls.name, {"codecs": ..., "header_bits": None})
+    def from_configuration(cls, configuration: Any) -> Self:
+        members = parse_configuration(configuration, cls.name, {"codecs": ..., "header_bits": None})
         return cls(parse_codecs(members["codecs"]), members["header_bits"])
 
     def to_json(self) -> Json:
@@ -74,12 +75,12 @@ class ConditionalCodec:
         return {"name": self.name, "configuration": members}
 
     def complete(self, spec: ChunkSpec) -> Self:
-        """Return the codec with what those within leave to the data type filled in."""
+        """Return the codec with the parameters of its codecs that follow from the data type."""
         return replace(self, codecs=complete(self.codecs, spec))
 
     @property
     def growth(self) -> int:
-        """How many times as long as its input its output may be."""
+        """The maximum ratio of the size of the output to that of the input."""
         return prod(getattr(codec, "growth", 2) for codec in self.codecs)
 
     @property
@@ -104,7 +105,10 @@ class ConditionalCodec:
         applied = int.from_bytes(view[: self._size], "little")
         if len(view) < self._size or applied >> len(self.codecs):
             raise CodecError(
-                "not a header", key=_KEY, found=bytes(view[: self._size]), expected="known bits"
+                "the header is truncated, or has bits of codecs that do not exist",
+                key=_KEY,
+                found=bytes(view[: self._size]),
+                expected=f"{self._size} bytes with a bit for each of {len(self.codecs)} codecs",
             )
         steps = []
         for n, codec in enumerate(self._within):
@@ -113,17 +117,17 @@ class ConditionalCodec:
                 size = codec.encoded_size(limit)
                 limit = limit * getattr(codec, "growth", 2) + SLACK if size is None else size
                 limit = min(limit, MOST)
-        found: Buffer = view[self._size :]
+        decoded: Buffer = view[self._size :]
         for codec, most in reversed(steps):
-            found = codec.decode(found, most)
-        if not steps and len(found) > limit:
+            decoded = codec.decode(decoded, most)
+        if not steps and len(decoded) > limit:
             raise CodecError(
-                "the value holds too many bytes",
+                "the value has too many bytes",
                 key=_KEY,
-                found=len(found),
+                found=len(decoded),
                 expected=f"at most {limit}",
             )
-        return found
+        return decoded
 
     def encoded_size(self, size: int) -> int | None:
         total: int | None = size

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 import google_crc32c
 
-from zarrdask.codecs.base import Buffer, Json, Kind, configuration
+from zarrdask.codecs.base import Buffer, Json, Kind, parse_configuration
 from zarrdask.errors import ChecksumError
 
 _SIZE = 4
@@ -19,8 +19,8 @@ class Crc32cCodec:
     kind: ClassVar[Kind] = Kind.BYTES_BYTES
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        configuration(found, cls.name, {})
+    def from_configuration(cls, configuration: Any) -> Self:
+        parse_configuration(configuration, cls.name, {})
         return cls()
 
     def to_json(self) -> Json:
@@ -34,8 +34,13 @@ class Crc32cCodec:
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         view = memoryview(data)
         if len(view) < _SIZE:
-            raise ChecksumError("too short for a checksum", key="codec crc32c", found=len(view))
-        # The library takes read-only memory only: bytes.
+            raise ChecksumError(
+                "the value is shorter than its checksum",
+                key="codec crc32c",
+                found=f"{len(view)} bytes",
+                expected=f"at least {_SIZE} bytes",
+            )
+        # The library accepts read-only memory only.
         body = bytes(view[:-_SIZE])
         stored, computed = int.from_bytes(view[-_SIZE:], "little"), google_crc32c.value(body)
         if stored != computed:

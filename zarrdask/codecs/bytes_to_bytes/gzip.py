@@ -1,11 +1,11 @@
-"""``gzip`` (C-49) and ``zlib``: DEFLATE in two wrappings; isal inflates where it is installed."""
+"""``gzip`` (C-49) and ``zlib``: two formats of DEFLATE. isal decodes if it is installed."""
 
 import zlib
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
-from zarrdask.codecs.base import Buffer, Json, Kind, configuration, integer
+from zarrdask.codecs.base import Buffer, Json, Kind, integer, parse_configuration
 from zarrdask.errors import CodecError, TruncatedError
 
 try:
@@ -15,8 +15,8 @@ except ImportError:
     _inflate = zlib
     _FAILURES = (zlib.error,)
 
-#: The bytes that a decompressor of a further member is handed at first.
-_STEP = 2**12
+#: The number of bytes that are first passed to the decompressor of a second or later member.
+_FIRST_STEP = 2**12
 
 
 @dataclass(frozen=True)
@@ -26,22 +26,23 @@ class GzipCodec:
     Parameters
     ----------
     level : int
-        0 (none) to 9 (smallest); v2 also has -1, the library's choice.
+        The level of compression, from 0 (none) to 9 (smallest); 5 by default. In v2 it may be -1,
+        the default of the library.
     """
 
     level: int = 5
 
     name: ClassVar[str] = "gzip"
     kind: ClassVar[Kind] = Kind.BYTES_BYTES
-    #: zlib's number for the wrapping.
+    #: The number of the format in zlib.
     wbits: ClassVar[int] = 31
 
     def __post_init__(self) -> None:
         integer(self.level, f"{self.name}.level", -1, 9)
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        level = configuration(found, cls.name, {"level": 5})["level"]
+    def from_configuration(cls, configuration: Any) -> Self:
+        level = parse_configuration(configuration, cls.name, {"level": 5})["level"]
         return cls(integer(level, f"{cls.name}.level", 0, 9))
 
     def to_json(self) -> Json:
@@ -57,24 +58,26 @@ class GzipCodec:
             # A stream may have several members (RFC 1952); nearly all have one.
             return self._inflate_members(decoded, rest, limit) if rest else decoded
         except _FAILURES as error:
-            raise CodecError(f"can't inflate: {error}", key=f"codec {self.name}") from error
+            raise CodecError(
+                f"the value can't be decoded: {error}", key=f"codec {self.name}"
+            ) from error
 
     def _inflate(self, data: Buffer, limit: int) -> tuple[bytes, bytes]:
-        """Return what the first member holds, and what follows it if that may be a member."""
+        """Return the first member, decoded, and the bytes that follow if they may be a member."""
         inflate = _inflate.decompressobj(self.wbits)
-        # One byte more than may come, so that a value that is too long is seen.
+        # One byte more than is permitted, to detect a value that is too long.
         decoded = inflate.decompress(data, limit + 1)
         self._check(inflate, len(decoded), limit)
         return decoded, inflate.unused_data if self.wbits == 31 else b""
 
     def _inflate_members(self, first: bytes, rest: bytes, limit: int) -> Buffer:
-        """Inflate the members that follow the first one, up to a padding with zeros."""
+        """Decode the members after the first one, up to a padding of zeros."""
         decoded, view = bytearray(first), memoryview(rest)
         at, padding = 0, len(rest.rstrip(b"\0"))
         while at < padding:
-            # A decompressor copies what follows the member in the bytes that it is handed, so it is
-            # handed a few at a time: many small members must not take quadratic time.
-            inflate, step = _inflate.decompressobj(self.wbits), _STEP
+            # A decompressor copies the bytes that follow its member, so that it gets few at a time.
+            # Otherwise the time would be quadratic in the number of members.
+            inflate, step = _inflate.decompressobj(self.wbits), _FIRST_STEP
             while not inflate.eof and at < len(rest) and len(decoded) <= limit:
                 decoded += inflate.decompress(view[at : at + step], limit + 1 - len(decoded))
                 at, step = at + step, 2 * step
@@ -85,7 +88,7 @@ class GzipCodec:
     def _check(self, inflate: Any, size: int, limit: int) -> None:
         if size > limit:
             raise CodecError(
-                "the value inflates to too many bytes",
+                "the decoded value has too many bytes",
                 key=f"codec {self.name}",
                 expected=f"at most {limit}",
             )
@@ -100,7 +103,7 @@ class GzipCodec:
 
 @dataclass(frozen=True)
 class ZlibCodec(GzipCodec):
-    """Bytes -> bytes, as `GzipCodec` but wrapped after RFC 1950."""
+    """Bytes -> bytes, as `GzipCodec` but in the format of RFC 1950."""
 
     level: int = 1
 

@@ -9,18 +9,18 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from zarrdask.codecs.base import Buffer, Json, Kind, configuration, integer, one_of
+from zarrdask.codecs.base import Buffer, Json, Kind, integer, one_of, parse_configuration
 from zarrdask.errors import CodecError, TruncatedError
 
 _MAGIC = 0xFD2FB528
 _SKIPPED = 0x184D2A50
 _LOWEST, _HIGHEST = -131072, 22
-# The kinds of a block, and the most that one holds.
-_REPEATED, _COMPRESSED, _BLOCK = 1, 2, 2**17
-# Up to this limit it is tried whether a frame of unknown size holds exactly as much.
-_ROOM = 2**28
-# A frame of unknown size may always take this much.
-_FREE = 2**23
+# Two types of blocks, and the maximum decoded size of a block.
+_REPEATED, _COMPRESSED, _MAX_BLOCK_BYTES = 1, 2, 2**17
+# Bytes. Up to this size, a frame of unknown size is first decoded as if it had the full size.
+_MAX_GUESSED_BYTES = 2**28
+# Bytes that a frame of unknown size may always need.
+_ALWAYS_PERMITTED_BYTES = 2**23
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class ZstdCodec:
     Parameters
     ----------
     level : int
-        -131072 (fastest) to 22 (smallest); 0 means the library's default, 3.
+        The level of compression, from -131072 (fastest) to 22 (smallest); 0 stands for 3, which is
+        the default of the library.
     checksum : bool
         Whether each frame ends with a checksum of its contents.
     """
@@ -46,8 +47,8 @@ class ZstdCodec:
         one_of(self.checksum, "zstd.checksum", (False, True))
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        return cls(**configuration(found, cls.name, {"level": 0, "checksum": False}))
+    def from_configuration(cls, configuration: Any) -> Self:
+        return cls(**parse_configuration(configuration, cls.name, {"level": 0, "checksum": False}))
 
     def to_json(self) -> Json:
         members: Json = {"level": self.level}
@@ -60,18 +61,18 @@ class ZstdCodec:
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         try:
-            found = list(frames(data))
-            if len(found) == 1:
-                return _decode_frame(data, found[0], limit, out)
+            all_frames = list(frames(data))
+            if len(all_frames) == 1:
+                return _decode_frame(data, all_frames[0], limit, out)
             view = memoryview(data)
             whole = bytearray()
-            for frame in found:
+            for frame in all_frames:
                 part = view[frame.start : frame.stop]
                 whole += _decode_frame(part, frame, limit - len(whole), None)
         except (RuntimeError, ValueError) as error:
             if isinstance(error, CodecError):
                 raise
-            raise CodecError(f"can't decompress: {error}", key="codec zstd") from error
+            raise CodecError(f"the value can't be decoded: {error}", key="codec zstd") from error
         return whole
 
     def encoded_size(self, size: int) -> int | None:
@@ -79,7 +80,7 @@ class ZstdCodec:
 
 
 def limited(level: Any) -> Any:
-    """Return a level beyond the limits of Zstandard as the limit, as numcodecs understands it."""
+    """Return a level within the limits of Zstandard, which numcodecs applies without an error."""
     return min(max(level, _LOWEST), _HIGHEST) if type(level) is int else level
 
 
@@ -89,11 +90,11 @@ class Frame(NamedTuple):
     Attributes
     ----------
     start, stop : int
-        Where it stands.
+        The range of the frame in the value.
     size : int or None
-        How many bytes it holds, if it says so.
+        The decoded size, if the frame contains it.
     most : int
-        The most that its blocks can hold.
+        The maximum decoded size of its blocks.
     """
 
     start: int
@@ -103,12 +104,12 @@ class Frame(NamedTuple):
 
 
 def frames(data: Buffer) -> Iterator[Frame]:
-    """Yield the frames of a value, without those that are to be skipped.
+    """Yield the frames of a value, without skippable frames.
 
     Raises
     ------
     CodecError
-        If it is cut off, or something else.
+        If the value is truncated, or does not consist of frames.
     """
     view = memoryview(data)
     at = 0
@@ -123,13 +124,13 @@ def frames(data: Buffer) -> Iterator[Frame]:
         else:
             begun = _MAGIC.to_bytes(4, "little").startswith(view[at : at + 4])
             raise (TruncatedError if begun else CodecError)(
-                "not a Zstandard frame", key="codec zstd", found=bytes(view[at : at + 4])
+                "this is not a Zstandard frame", key="codec zstd", found=bytes(view[at : at + 4])
             )
 
 
 def _frame(view: memoryview, start: int) -> Frame:
     if len(view) < start + 6:
-        raise TruncatedError("the frame is cut off", key="codec zstd", found=f"{len(view)} bytes")
+        raise TruncatedError("the frame is truncated", key="codec zstd", found=f"{len(view)} bytes")
     descriptor = view[start + 4]
     flag, single = descriptor >> 6, descriptor >> 5 & 1
     at = start + 5 + (1 - single) + (0, 1, 2, 4)[descriptor & 3]
@@ -142,49 +143,52 @@ def _frame(view: memoryview, start: int) -> Frame:
     while not last and at < len(view):
         header = int.from_bytes(view[at : at + 3], "little")
         last, kind, length = header & 1, header >> 1 & 3, header >> 3
-        most += length if kind < _COMPRESSED else _BLOCK
+        most += length if kind < _COMPRESSED else _MAX_BLOCK_BYTES
         at += 3 + (1 if kind == _REPEATED else length)
     at += 4 if descriptor & 4 else 0
     if not last or at > len(view):
-        raise TruncatedError("the frame is cut off", key="codec zstd", found=f"{len(view)} bytes")
+        raise TruncatedError("the frame is truncated", key="codec zstd", found=f"{len(view)} bytes")
     return Frame(start, at, size, most)
 
 
 def _decode_frame(data: Buffer, frame: Frame, limit: int, out: Any) -> Buffer:
-    """Decode one frame; into `out` if it is given and the frame fills it."""
+    """Decode one frame; into `out` if the frame has the size of `out`."""
     size = frame.size
     if size is not None and size > min(limit, frame.most):
         raise _too_long(size, min(limit, frame.most))
     if size == 0:
-        return b""  # numcodecs takes a frame that says it is empty for a damaged one
+        return b""  # for numcodecs, an empty frame is damaged
     if out is not None and size in (limit, None):
         _library().decompress(data, out)
         return out  # type: ignore[no-any-return]
     if size is not None:
         return _library().decompress(data)  # type: ignore[no-any-return]
-    # The library takes what memory a frame needs that doesn't say how much that is; so first
-    # try whether it is just what may come, if its blocks can hold as much: of many small frames
-    # each would ask for that memory otherwise.
-    if limit <= min(_ROOM, frame.most):
-        room = np.empty(limit, np.uint8)
+    # The library allocates whatever memory a frame without its size needs. So first try to decode
+    # exactly the permitted size, but only if the blocks can be that large: otherwise each of many
+    # small frames would allocate so much.
+    if limit <= min(_MAX_GUESSED_BYTES, frame.most):
+        target = np.empty(limit, np.uint8)
         with suppress(RuntimeError):
-            _library().decompress(data, room)
-            return room.data
-    if frame.most > max(4 * limit, _FREE):
+            _library().decompress(data, target)
+            return target.data
+    if frame.most > max(4 * limit, _ALWAYS_PERMITTED_BYTES):
         raise _too_long(frame.most, limit)
-    found: bytes = _library().decompress(data)
-    if len(found) > limit:
-        raise _too_long(len(found), limit)
-    return found
+    decoded: bytes = _library().decompress(data)
+    if len(decoded) > limit:
+        raise _too_long(len(decoded), limit)
+    return decoded
 
 
-def _too_long(found: int, limit: int) -> CodecError:
+def _too_long(size: int, limit: int) -> CodecError:
     return CodecError(
-        "the frame holds too many bytes", key="codec zstd", found=found, expected=f"at most {limit}"
+        "the decoded frame has too many bytes",
+        key="codec zstd",
+        found=size,
+        expected=f"at most {limit}",
     )
 
 
 @cache
 def _library() -> Any:
-    # Loaded when there is a chunk to decode: to look at an array must not cost it.
+    # Imported here, as only reading and writing chunks needs it.
     return import_module("numcodecs.zstd")

@@ -112,15 +112,15 @@ class BufferCodec:
         codec = _make(self.config)
         bounded = BOUNDED.get(codec.codec_id)
         try:
-            found = _plain(codec.decode(data) if bounded is None else bounded(data, codec, limit))
-            if len(found) > limit:
-                raise too_long(len(found), limit)
+            decoded = _plain(codec.decode(data) if bounded is None else bounded(data, codec, limit))
+            if len(decoded) > limit:
+                raise too_long(len(decoded), limit)
         except CodecError as error:
             raise error.within(f"codec {self.name}") from error.__cause__
         except Exception as error:  # numcodecs checks little: damaged data fail anyhow
             kind = ChecksumError if codec.codec_id in _CHECKSUMS else CodecError
             raise kind(f"can't decode: {error}", key=f"codec {self.name}") from error
-        return found
+        return decoded
 
     def encoded_size(self, size: int) -> int | None:
         more = _MORE.get(str(_make(self.config).codec_id))
@@ -210,29 +210,29 @@ class Objects:
         # The variable-length codecs take memory for as many items as the first bytes say.
         if not self.codec.name.startswith("vlen-"):
             return
-        found, expected = int.from_bytes(data[:4], "little"), prod(self.spec.shape)
-        if len(data) < 4 or found != expected:
+        count, expected = int.from_bytes(data[:4], "little"), prod(self.spec.shape)
+        if len(data) < 4 or count != expected:
             raise CodecError(
                 "the chunk holds another number of items",
                 key=f"codec {self.codec.name}",
-                found=found,
+                found=count,
                 expected=str(expected),
             )
 
 
 def python_objects(chunk: np.ndarray) -> np.ndarray:
     """Return a chunk of objects with Python's own in place of NumPy's scalars and 0-d arrays."""
-    found = np.empty(chunk.size, object)
-    for at, element in enumerate(chunk.flat):
+    objects = np.empty(chunk.size, object)
+    for position, element in enumerate(chunk.flat):
         scalar = isinstance(element, np.generic) or (
             isinstance(element, np.ndarray) and not element.ndim
         )
-        found[at] = element.item() if scalar else element
-    return found.reshape(chunk.shape)
+        objects[position] = element.item() if scalar else element
+    return objects.reshape(chunk.shape)
 
 
-def _plain(found: Any) -> Buffer:
+def _plain(value: Any) -> Buffer:
     """Return what a numcodecs codec gave as bytes."""
-    if isinstance(found, np.ndarray):
-        return np.ascontiguousarray(found).reshape(-1).view(np.uint8).data
-    return found  # type: ignore[no-any-return]
+    if isinstance(value, np.ndarray):
+        return np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
+    return value  # type: ignore[no-any-return]

@@ -81,8 +81,8 @@ def _streams(make: Callable[[], Any], data: Buffer, limit: int) -> Buffer:
         decoded, step = bytearray(decoded), _STEP
 
 
-def too_long(found: int, limit: int) -> CodecError:
+def too_long(size: int, limit: int) -> CodecError:
     """Return the error for a value that decodes to more than the metadata allows."""
     return CodecError(
-        "the value decodes to too many bytes", found=found, expected=f"at most {limit}"
+        "the value decodes to too many bytes", found=size, expected=f"at most {limit}"
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from zarrdask.codecs.base import ChunkSpec, Json, configuration, integer, one_of
+from zarrdask.codecs.base import ChunkSpec, Json, integer, one_of, parse_configuration
 from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
 from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec, ZlibCodec
 from zarrdask.codecs.bytes_to_bytes.zstd import ZstdCodec, limited
@@ -52,14 +52,14 @@ class NumcodecsBuffer(BufferCodec):
             object.__setattr__(self, "config", type(self).from_configuration(None).config)
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        known = {member: default for member, (default, _) in cls.members.items()}
-        members = configuration(found, cls.name, known)
+    def from_configuration(cls, configuration: Any) -> Self:
+        defaults = {member: default for member, (default, _) in cls.members.items()}
+        members = parse_configuration(configuration, cls.name, defaults)
         for member, (default, check) in cls.members.items():
             if members[member] is not default:
                 check(members[member], f"{cls.name}.{member}")
-        given = {member: value for member, value in members.items() if value is not None}
-        config = {"id": cls.name.removeprefix("numcodecs."), **given}
+        config_members = {member: value for member, value in members.items() if value is not None}
+        config = {"id": cls.name.removeprefix("numcodecs."), **config_members}
         make(config)
         return cls(json.dumps(config, sort_keys=True))
 
@@ -171,9 +171,9 @@ class NumcodecsBloscCodec(BloscCodec):
     name: ClassVar[str] = "numcodecs.blosc"
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        known = {"cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0, "typesize": None}
-        return cls(**configuration(found, cls.name, known))
+    def from_configuration(cls, configuration: Any) -> Self:
+        defaults = {"cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0, "typesize": None}
+        return cls(**parse_configuration(configuration, cls.name, defaults))
 
     def to_json(self) -> Json:
         members: Json = {
@@ -194,8 +194,8 @@ class NumcodecsGzipCodec(GzipCodec):
     name: ClassVar[str] = "numcodecs.gzip"
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        return cls(configuration(found, cls.name, {"level": 1})["level"])
+    def from_configuration(cls, configuration: Any) -> Self:
+        return cls(parse_configuration(configuration, cls.name, {"level": 1})["level"])
 
 
 @dataclass(frozen=True)
@@ -205,8 +205,8 @@ class NumcodecsZlibCodec(ZlibCodec):
     name: ClassVar[str] = "numcodecs.zlib"
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        return cls(configuration(found, cls.name, {"level": 1})["level"])
+    def from_configuration(cls, configuration: Any) -> Self:
+        return cls(parse_configuration(configuration, cls.name, {"level": 1})["level"])
 
 
 @dataclass(frozen=True)
@@ -216,6 +216,6 @@ class NumcodecsZstdCodec(ZstdCodec):
     name: ClassVar[str] = "numcodecs.zstd"
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        members = configuration(found, cls.name, {"level": 0, "checksum": False})
+    def from_configuration(cls, configuration: Any) -> Self:
+        members = parse_configuration(configuration, cls.name, {"level": 0, "checksum": False})
         return cls(limited(members["level"]), members["checksum"])

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, configuration, integer
+from zarrdask.codecs.base import ChunkSpec, Json, Kind, integer, parse_configuration
 from zarrdask.codecs.numcodecs.adapter import make
 from zarrdask.codecs.numeric import native
 from zarrdask.dtypes.ml import name_of
@@ -41,31 +41,31 @@ class NumcodecsFilter:
     kinds: ClassVar[str] = "iuf"
 
     @classmethod
-    def from_configuration(cls, found: Any) -> Self:
-        members = configuration(found, cls.name, dict(cls.members))
+    def from_configuration(cls, configuration: Any) -> Self:
+        members = parse_configuration(configuration, cls.name, dict(cls.members))
         for member in (cls.before, cls.after):
             if members.get(member) is not None:
                 cls._parse_dtype(members[member], member)
         cls._check(members)
-        given = {member: value for member, value in members.items() if value is not None}
-        return cls(json.dumps(given, sort_keys=True))
+        config = {member: value for member, value in members.items() if value is not None}
+        return cls(json.dumps(config, sort_keys=True))
 
     @classmethod
     def _check(cls, members: Json) -> None:
         """Check the members that are no data types."""
 
     @classmethod
-    def _parse_dtype(cls, found: Any, member: str) -> np.dtype[Any]:
+    def _parse_dtype(cls, value: Any, member: str) -> np.dtype[Any]:
         """Return a data type, which has NumPy's short name or its long one, in native order."""
         try:
-            dtype = np.dtype(found if isinstance(found, str) else None)
+            dtype = np.dtype(value if isinstance(value, str) else None)
         except TypeError:
             dtype = np.dtype(object)
-        if not isinstance(found, str) or dtype.kind not in cls.kinds or name_of(dtype):
+        if not isinstance(value, str) or dtype.kind not in cls.kinds or name_of(dtype):
             raise MetadataError(
                 "not a data type of this codec",
                 key=f"{cls.name}.{member}",
-                found=found,
+                found=value,
                 expected="a name such as '<i4' or 'int32'",
             )
         return dtype.newbyteorder("=")
@@ -103,8 +103,8 @@ class NumcodecsFilter:
 
     def _stored(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         """Return the data type of what comes out."""
-        found = json.loads(self.config).get(self.after)
-        return dtype if found is None else self._parse_dtype(found, self.after)
+        name = json.loads(self.config).get(self.after)
+        return dtype if name is None else self._parse_dtype(name, self.after)
 
     def _shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return shape

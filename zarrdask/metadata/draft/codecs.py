@@ -8,7 +8,7 @@ import numpy as np
 
 from zarrdask.codecs.array_to_array.transpose import TransposeCodec
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec, endian_of, has_byte_order
-from zarrdask.codecs.base import Codec, Json, Kind, check_count, configuration, integer
+from zarrdask.codecs.base import Codec, Json, Kind, check_count, integer, parse_configuration
 from zarrdask.codecs.registry import CODECS
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.extension import is_uri
@@ -114,7 +114,7 @@ def _parse_codec(uri: str, settings: Json, stored: np.dtype[Any]) -> Codec:
 
 
 def _parse_endian(settings: Json, stored: np.dtype[Any]) -> Codec:
-    endian = configuration(settings, _ENDIAN, {"endian": ...})["endian"]
+    endian = parse_configuration(settings, _ENDIAN, {"endian": ...})["endian"]
     if endian not in ("big", "little"):
         raise MetadataError(
             "this is not a byte order",
@@ -134,9 +134,9 @@ def _compressor(uri: str, settings: Json) -> Json:
             "unknown codec", key="codecs", found=uri, expected=", ".join(supported)
         )
     if match[1] == "blosc":
-        settings = configuration(settings, "blosc", _BLOSC)
+        settings = parse_configuration(settings, "blosc", _BLOSC)
     if match[1] == "gzip":
-        settings = configuration(settings, "gzip", {"level": 1})
+        settings = parse_configuration(settings, "gzip", {"level": 1})
         integer(settings["level"], "gzip.level", 0, 9)
     return {"id": match[1], **settings}
 

@@ -1,16 +1,15 @@
 """The files that hold archives, read by position: on a local disk, or elsewhere by fsspec."""
 
 import os
-import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
 from weakref import finalize
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.byte_ranges import Range
+from zarrdask.storage.system import IS_WINDOWS, flags, open_file, pread, preadv
 
-_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_POSITIONED = hasattr(os, "preadv")
+_READ = flags("O_RDONLY", "O_BINARY")
 
 
 class ByteSource(Protocol):
@@ -42,23 +41,28 @@ class LocalFile:
     Parameters
     ----------
     path : str
+        Its path.
+    may_change : bool
+        Whether the file may be changed while it is read.
 
     Raises
     ------
     OSError
-        If it can't be opened, or is no regular file.
+        If it can't be opened, or is not a regular file.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, may_change: bool = False) -> None:
         self.name = path
-        self.fd = os.open(path, _FLAGS)
-        finalize(self, os.close, self.fd)
+        self._may_change = may_change
+        self._open()
         self.size, self.stamp = self._now()
-        self._lock = threading.Lock()
-        self._process = os.getpid()
+
+    def _open(self) -> None:
+        self._fd = os.open(self.name, _READ)
+        finalize(self, os.close, self._fd)
 
     def _now(self) -> tuple[int, str]:
-        status = os.fstat(self.fd)
+        status = os.fstat(self._fd)
         return status.st_size, stamp_of(status)
 
     def check(self) -> None:
@@ -69,52 +73,71 @@ class LocalFile:
         StoreError
             If somebody did. A file that took its place is no change of this one.
         """
-        if self._now()[1] != self.stamp:
+        if not self._may_change and self._now()[1] != self.stamp:
             raise StoreError(
                 "the zip archive was changed while it was read; open it again", key=self.name
             )
 
     def read(self, start: int, length: int) -> bytes:
-        if not _POSITIONED:
-            return self._read_by_seeking(start, length)
-        data = os.pread(self.fd, length, start)
-        while len(data) < length:
-            # Linux hands out at most 2 GiB a call.
-            more = os.pread(self.fd, length - len(data), start + len(data))
-            if not more:
-                break
-            data += more
-        return data
+        return _read(self._fd, start, length)
 
     def read_into(self, view: memoryview, start: int) -> int:
         """Fill a buffer from an offset, and return how many bytes there were."""
-        if not _POSITIONED:
-            data = self._read_by_seeking(start, len(view))
-            view[: len(data)] = data
-            return len(data)
-        count = os.preadv(self.fd, (view,), start)
-        while count < len(view):
-            more = os.preadv(self.fd, (view[count:],), start + count)
-            if not more:
-                break
-            count += more
-        return count
-
-    def _read_by_seeking(self, start: int, length: int) -> bytes:
-        # Where the system has no positioned read, each use of the position is alone. It is also
-        # shared with a forked process: that opens the file again.
-        with self._lock:
-            if os.getpid() != self._process:
-                os.dup2(os.open(self.name, _FLAGS), self.fd)
-                self._process = os.getpid()
-            os.lseek(self.fd, start, os.SEEK_SET)
-            data = b""
-            while len(data) < length and (more := os.read(self.fd, length - len(data))):
-                data += more
-            return data
+        return _read_into(self._fd, view, start)
 
     def read_all(self, ranges: Sequence[Range]) -> list[bytes]:
         return [self.read(start, length) for start, length in ranges]
+
+
+class ReopenedFile(LocalFile):
+    """A file that is opened for each read, for platforms that can't replace an open file."""
+
+    def _open(self) -> None:
+        pass
+
+    def _now(self) -> tuple[int, str]:
+        status = os.stat(self.name)
+        return status.st_size, stamp_of(status)
+
+    def read(self, start: int, length: int) -> bytes:
+        fd = open_file(self.name, _READ)
+        try:
+            return _read(fd, start, length)
+        finally:
+            os.close(fd)
+
+    def read_into(self, view: memoryview, start: int) -> int:
+        fd = open_file(self.name, _READ)
+        try:
+            return _read_into(fd, view, start)
+        finally:
+            os.close(fd)
+
+
+def local_file(path: str, *, may_change: bool = False) -> LocalFile:
+    """Open a file on a local disk in the way that the platform allows."""
+    return (ReopenedFile if IS_WINDOWS else LocalFile)(path, may_change=may_change)
+
+
+def _read(fd: int, start: int, length: int) -> bytes:
+    data = pread(fd, length, start)
+    while len(data) < length:
+        # Linux returns at most 2 GiB from one call.
+        more = pread(fd, length - len(data), start + len(data))
+        if not more:
+            break
+        data += more
+    return data
+
+
+def _read_into(fd: int, view: memoryview, start: int) -> int:
+    count = preadv(fd, (view,), start)
+    while count < len(view):
+        more = preadv(fd, (view[count:],), start + count)
+        if not more:
+            break
+        count += more
+    return count
 
 
 def stamp_of(status: os.stat_result) -> str:

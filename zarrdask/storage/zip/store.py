@@ -16,8 +16,9 @@ from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.system import after_fork
 from zarrdask.storage.zip.archive import Archive
-from zarrdask.storage.zip.source import LocalFile, RemoteFile, stamp_of
+from zarrdask.storage.zip.source import RemoteFile, local_file, stamp_of
 from zarrdask.storage.zip.writer import PartWriter, ZipWriter
 
 
@@ -127,7 +128,7 @@ class _Shared:
         archive = self.archive
         if archive is None:
             try:
-                archive = self.archive = Archive(LocalFile(self.path))
+                archive = self.archive = Archive(local_file(self.path))
             except FileNotFoundError:
                 return None
             except OSError as error:
@@ -332,8 +333,7 @@ def _after_fork() -> None:
             shared.writer = None
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+after_fork(_after_fork)
 
 
 # --------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """An archive that is being written: to a file beside, which takes its place when it is complete."""
 
 import errno
-import fcntl
 import os
 import threading
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from zarrdask.errors import MetadataError, StoreError
 from zarrdask.storage.atomic import tidy
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.staged import beside, remove_directory
+from zarrdask.storage.system import IS_WINDOWS, flags, pread, pwritev, replace
 from zarrdask.storage.zip.archive import Archive
 from zarrdask.storage.zip.directory import (
     Directory,
@@ -23,10 +23,12 @@ from zarrdask.storage.zip.directory import (
     render_directory,
     render_local,
 )
-from zarrdask.storage.zip.source import LocalFile
+from zarrdask.storage.zip.lock import ArchiveLock, lock_archive
+from zarrdask.storage.zip.source import local_file
 
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
-_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+_READ = flags("O_RDONLY", "O_BINARY")
+_CREATE = flags("O_RDWR", "O_CREAT", "O_EXCL", "O_BINARY")
+_APPEND = flags("O_WRONLY", "O_APPEND", "O_CREAT", "O_BINARY")
 _ARCHIVE, _PART = "archive", "part-"
 #: The method of a record in a part file that says that a key was erased.
 _ERASED = 0xFFFF
@@ -36,13 +38,6 @@ _COPIED, _GATHERED = 2**23, 2**20
 _HEADER, _LONGEST_HEADER = 2**12, 2**18
 _NO_COPY = {errno.EXDEV, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EPERM}
 _NO_LINKS = {errno.EMLINK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM}
-
-
-class _OpenFile(LocalFile):
-    """The file that is being written: that it changes is no error."""
-
-    def check(self) -> None:
-        pass
 
 
 class ZipWriter:
@@ -75,12 +70,12 @@ class ZipWriter:
         try:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             tidy(os.path.dirname(path))
-            self._before = _lock_file(path)
+            self._before: ArchiveLock | None = lock_archive(path)
             self.folder = beside(path)
             try:
                 os.mkdir(self.folder)
                 self._file = f"{self.folder}/{_ARCHIVE}"
-                self._fd = os.open(self._file, _FLAGS, 0o666)
+                self._fd = os.open(self._file, _CREATE, 0o666)
                 self._copy()
             except BaseException:
                 self._close()
@@ -93,11 +88,13 @@ class ZipWriter:
         members: dict[str, Member] = {}
         self._end = 0
         if self._before is not None:
-            before = Archive(LocalFile(self.path))
+            before = Archive(local_file(self.path))
             members, self._end = dict(before.members), before.directory.start
-            _copy_range(self._before, 0, self._fd, 0, self._end)
-            os.fchmod(self._fd, os.fstat(self._before).st_mode & 0o7777)
-        self._archive = Archive(_OpenFile(self._file), Directory(members, self._end))
+            _copy_range(self._before.fd, 0, self._fd, 0, self._end)
+            os.chmod(self._file, os.fstat(self._before.fd).st_mode & 0o7777)
+        self._archive = Archive(
+            local_file(self._file, may_change=True), Directory(members, self._end)
+        )
 
     @property
     def archive(self) -> Archive:
@@ -175,7 +172,7 @@ class ZipWriter:
             raise _failed(self.path, error) from error
 
     def _absorb(self, name: str) -> None:
-        fd = os.open(f"{self.folder}/{name}", os.O_RDONLY)
+        fd = os.open(f"{self.folder}/{name}", _READ)
         try:
             at, size = self._taken.get(name, 0), os.fstat(fd).st_size
             first, members = at, list[Member]()
@@ -189,8 +186,8 @@ class ZipWriter:
                     self._put(member._replace(offset=offset, limit=limit))
 
             while at < size:
-                header = parse_local(os.pread(fd, _HEADER, at), 0)
-                header = header or parse_local(os.pread(fd, _LONGEST_HEADER, at), 0)
+                header = parse_local(pread(fd, _HEADER, at), 0)
+                header = header or parse_local(pread(fd, _LONGEST_HEADER, at), 0)
                 if header is None or at + header[1] + header[0].packed > size:
                     break  # its writer was killed
                 member, length = header
@@ -223,8 +220,10 @@ class ZipWriter:
             if self._before is None and not self._archive.members:
                 return  # nothing was written, so there is no archive
             self._write_directory()
+            if IS_WINDOWS:
+                self._close_files()
             if self._before is not None:
-                os.rename(self._file, self.path)
+                replace(self._file, self.path)
             else:
                 _link(self._file, self.path)
         except FileExistsError as error:
@@ -252,16 +251,19 @@ class ZipWriter:
         """Remove what was made for the write."""
         with self._lock:
             self._is_closed = True
-        with suppress(AttributeError):
-            os.close(self._fd)
-            del self._fd
+        self._close_files()
         with suppress(OSError):
             remove_directory(self.folder)
         if self._before is not None:
-            # A process that was forked meanwhile has the descriptor, too: closing is not enough.
-            fcntl.flock(self._before, fcntl.LOCK_UN)
-            os.close(self._before)
+            self._before.release()
             self._before = None
+
+    def _close_files(self) -> None:
+        with suppress(AttributeError):
+            os.close(self._fd)
+            del self._fd
+        if IS_WINDOWS and self._before is not None:
+            self._before.close()
 
 
 class PartWriter:
@@ -337,31 +339,6 @@ def _record(key: str, value: Buffer) -> tuple[memoryview, Member, bytes]:
     return view, member, render_local(member)
 
 
-def _lock_file(path: str) -> int | None:
-    """Lock an archive, so that no other process writes it; None if there is none."""
-    while True:
-        try:
-            fd = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-        except FileNotFoundError:
-            return None
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(fd), os.stat(path)):
-                return fd
-        except BlockingIOError as error:
-            os.close(fd)
-            raise StoreError(
-                "another process is writing this zip archive; an archive has one writer", key=path
-            ) from error
-        except FileNotFoundError:
-            pass
-        except BaseException:
-            os.close(fd)
-            raise
-        # Its place was taken by another file meanwhile.
-        os.close(fd)
-
-
 def _link(new: str, path: str) -> None:
     """Give a file its name if there is none of that name."""
     try:
@@ -371,13 +348,13 @@ def _link(new: str, path: str) -> None:
             raise
         if os.path.exists(path):
             raise FileExistsError(path) from error
-        os.rename(new, path)
+        replace(new, path)
 
 
 def _write_at(fd: int, start: int, *pieces: Buffer) -> None:
     views = [memoryview(piece).cast("B") for piece in pieces]
     while views:
-        written = os.pwritev(fd, views, start)
+        written = pwritev(fd, views, start)
         start += written
         while views and written >= len(views[0]):
             written -= len(views.pop(0))
@@ -398,7 +375,7 @@ def _copy_range(source: int, start: int, target: int, at: int, length: int) -> N
                 copies = False
                 continue
         else:
-            data = os.pread(source, min(length, _COPIED), start)
+            data = pread(source, min(length, _COPIED), start)
             _write_at(target, at, data)
             count = len(data)
         if not count:

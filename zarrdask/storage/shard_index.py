@@ -1,0 +1,138 @@
+"""The index of a shard: the range of bytes of each chunk in it (conformance S-5, S-6, S-8)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+
+import numpy as np
+
+from zarrdask.errors import CodecError
+from zarrdask.grids.base import Index, Shape
+from zarrdask.storage.byte_ranges import Range
+
+#: The offset and the length of a chunk that is not stored.
+MISSING = np.uint64(2**64 - 1)
+#: Ranges end before this offset: no value is longer, and sums of entries beyond could overflow.
+_END_LIMIT = 2**62
+
+
+class ShardIndex:
+    """The ranges of bytes of the chunks in a shard.
+
+    Parameters
+    ----------
+    entries : ndarray of uint64
+        The (offset, length) of each chunk: of shape ``(*counts, 2)``, where counts are the numbers
+        of chunks along the axes of the shard.
+
+    Examples
+    --------
+    >>> index = ShardIndex.contiguous((2, 2), {(0, 0): 10, (1, 0): 4})
+    >>> index.range_of((1, 0)), index.range_of((1, 1)), index.stored_count
+    ((10, 4), None, 2)
+    """
+
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: np.ndarray) -> None:
+        self.entries = entries
+
+    @classmethod
+    def contiguous(
+        cls, counts: Shape, lengths: Mapping[Index, int], start: int = 0
+    ) -> "ShardIndex":
+        """Return the index of a shard whose chunks follow one another.
+
+        Parameters
+        ----------
+        counts : tuple of int
+            The number of chunks along each axis.
+        lengths : mapping
+            The lengths of the chunks in bytes, by chunk index, in the order of the chunks.
+        start : int
+            The offset of the first chunk.
+        """
+        entries = np.full((*counts, 2), MISSING, "u8")
+        for index, length in lengths.items():
+            entries[index] = start, length
+            start += length
+        return cls(entries)
+
+    @property
+    def counts(self) -> Shape:
+        """The number of chunks along each axis."""
+        return self.entries.shape[:-1]
+
+    @property
+    def stored_count(self) -> int:
+        """The number of chunks that are stored."""
+        return int((self.entries != MISSING).any(axis=-1).sum())
+
+    def range_of(self, index: Index) -> Range | None:
+        """Return the range of a chunk, or None if it is not stored.
+
+        Raises
+        ------
+        CodecError
+            If the range is impossible.
+        """
+        start, length = self.entries[index].tolist()
+        if start == length == int(MISSING):
+            return None
+        return _checked((start, length), index)
+
+    def locate(self, indices: Sequence[Index]) -> tuple[list[int], list[int], list[Range]]:
+        """Find several chunks.
+
+        Returns
+        -------
+        missing : list of int
+            The positions, in `indices`, of the chunks that are not stored.
+        stored : list of int
+            The positions of the others, in the order of their offsets.
+        ranges : list of (start, length)
+            The ranges of these.
+
+        Raises
+        ------
+        CodecError
+            If a range is impossible.
+        """
+        entries = self.entries.reshape(-1, 2)[self._flat(indices)]
+        is_missing = (entries == MISSING).all(axis=1)
+        stored = np.nonzero(~is_missing)[0]
+        stored = stored[np.argsort(entries[stored, 0], kind="stable")]
+        positions = stored.tolist()
+        ranges = [
+            _checked((start, length), indices[position])
+            for position, (start, length) in zip(positions, entries[stored].tolist(), strict=True)
+        ]
+        return np.nonzero(is_missing)[0].tolist(), positions, ranges
+
+    def unchecked(self) -> Iterator[tuple[Index, Range]]:
+        """Yield the index and the range, which may be impossible, of each stored chunk."""
+        missing = (int(MISSING), int(MISSING))
+        ranges = map(tuple, self.entries.reshape(-1, 2).tolist())
+        for index, each in zip(np.ndindex(*self.counts), ranges, strict=True):
+            if each != missing:
+                yield index, each
+
+    def _flat(self, indices: Sequence[Index]) -> np.ndarray:
+        counts = self.counts
+        table = np.array(indices, dtype=np.intp).reshape(len(indices), len(counts))
+        strides = [prod(counts[axis + 1 :]) for axis in range(len(counts))]
+        return table @ np.array(strides, dtype=np.intp)
+
+
+def is_possible(each: Range) -> bool:
+    """Whether a value can have a range."""
+    return sum(each) < _END_LIMIT
+
+
+def _checked(each: Range, index: Index) -> Range:
+    if not is_possible(each):
+        raise CodecError(
+            "an impossible entry in the index of the shard",
+            key=f"inner chunk {index}",
+            found=each,
+        )
+    return each

@@ -1,0 +1,133 @@
+"""System calls that not every platform has, with substitutes for those that lack them.
+
+Where the platform has a call, the name here is that call, so that it costs nothing. macOS has no
+``copy_file_range``, and older releases have no ``preadv``. Windows lacks all of these calls, and a
+file that is open there can be neither replaced nor removed.
+"""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from errno import EISDIR
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+IS_WINDOWS = sys.platform == "win32"
+
+#: Seconds for which Windows is asked again to change a file that is open elsewhere, and the pause
+#: between two attempts.
+_PATIENCE, _PAUSE = 5.0, 0.005
+
+#: Locks for the positions of open files, by descriptor: reading moves the position.
+_POSITION_LOCKS = [threading.Lock() for _ in range(64)]
+
+
+def flags(*names: str) -> int:
+    """Return the flags of ``os.open`` with these names, leaving out those the platform lacks.
+
+    >>> flags("O_RDONLY", "O_NO_PLATFORM_HAS_THIS") == os.O_RDONLY
+    True
+    """
+    combined = 0
+    for name in names:
+        combined |= getattr(os, name, 0)
+    return combined
+
+
+def cpu_count() -> int:
+    """Return the number of CPUs that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def after_fork(call: Callable[[], object]) -> None:
+    """Have a function called in each process that is forked from this one."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=call)
+
+
+# ---- reading and writing at a position
+
+
+def _pread(fd: int, size: int, start: int) -> bytes:
+    with _POSITION_LOCKS[fd % len(_POSITION_LOCKS)]:
+        os.lseek(fd, start, os.SEEK_SET)
+        return os.read(fd, size)
+
+
+def _preadv(fd: int, views: Sequence[Any], start: int) -> int:
+    count = 0
+    for view in views:
+        data = pread(fd, len(view), start + count)
+        view[: len(data)] = data
+        count += len(data)
+        if len(data) < len(view):
+            break
+    return count
+
+
+def _pwrite(fd: int, data: Any, start: int) -> int:
+    with _POSITION_LOCKS[fd % len(_POSITION_LOCKS)]:
+        os.lseek(fd, start, os.SEEK_SET)
+        return os.write(fd, data)
+
+
+def _pwritev(fd: int, views: Sequence[Any], start: int) -> int:
+    return pwrite(fd, b"".join(views), start)
+
+
+#: As in `os`: read or write an open file at a position, whatever other threads do with it.
+pread: Callable[[int, int, int], bytes] = getattr(os, "pread", _pread)
+preadv: Callable[[int, Sequence[Any], int], int] = getattr(os, "preadv", _preadv)
+pwrite: Callable[[int, Any, int], int] = getattr(os, "pwrite", _pwrite)
+pwritev: Callable[[int, Sequence[Any], int], int] = getattr(os, "pwritev", _pwritev)
+
+
+# ---- names of files
+
+
+def _patiently(call: Callable[[], T]) -> T:
+    """Call a function again as long as a file is open elsewhere, for a limited time."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return call()
+        except PermissionError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE)
+
+
+def _open_on_windows(path: str, flags: int, mode: int = 0o777) -> int:
+    try:
+        return os.open(path, flags, mode)
+    except PermissionError as error:
+        # Other platforms open a directory, and reading from it is what fails.
+        if os.path.isdir(path):
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR), path) from error
+    # The file is being replaced at this moment.
+    return _patiently(lambda: os.open(path, flags, mode))
+
+
+open_file: Callable[..., int] = _open_on_windows if IS_WINDOWS else os.open
+"""Open a file, as ``os.open``; a directory is an `IsADirectoryError` at the latest when read."""
+
+
+def replace(source: str, target: str) -> None:
+    """Rename a file, replacing the target if it exists, or a directory, whose target must not.
+
+    Windows does not replace a file while someone reads it: there, this waits for the readers.
+
+    Raises
+    ------
+    OSError
+        If that is not possible.
+    """
+    if IS_WINDOWS:
+        _patiently(lambda: os.replace(source, target))
+    else:
+        os.replace(source, target)
