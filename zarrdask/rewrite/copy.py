@@ -192,7 +192,7 @@ def _find(source: Any, options: dict[str, Any] | None) -> Origin:
     strict = inherited_strictness(source, None)
     store, path = locate_node(source, None, options)
     with strictness(strict):
-        view, metadata = find_node(plain(store), path, consolidated=None)
+        view, metadata = find_node(plain(store), path, consolidated="own")
     return Origin(view, path, metadata, isinstance(view, ConsolidatedStore))
 
 

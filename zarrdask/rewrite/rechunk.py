@@ -399,6 +399,6 @@ def _of_group(group: Group, store: Store, path: str, wanted: _Wanted) -> GroupPl
             plans[name] = _of_array(
                 node, region, store, join_path(path, name), wanted.below(name, found)
             )
-    held = find_node(group.store, group.path, consolidated=None)[0]
+    held = find_node(group.store, group.path, consolidated="own")[0]
     consolidated = isinstance(held, ConsolidatedStore) and root.zarr_format in (2, 3)
     return GroupPlan(groups, plans, store, path, wanted.overwrite, consolidated)

@@ -50,7 +50,7 @@ def find_array(store: Store, path: str) -> StoredChunks:
         If there is none.
     """
     with strictness(strict=False, quiet=True):
-        store, found = find_node(store, path, group=False)
+        store, found = find_node(store, path)
     if not isinstance(found, ArrayMetadata):
         place = node_location(store, path)
         raise NodeTypeError("a group is here", key=place, found="group", expected="array")

@@ -131,9 +131,9 @@ def _root(store: Store, path: str) -> tuple[Store, Metadata | None, list[Problem
     """Return the node that was asked for, and the store as its hierarchy sees it."""
     with collecting() as notes:
         try:
-            view, found = find_node(store, path, consolidated=False)
+            view, found = find_node(store, path)
             if not (isinstance(found, ArrayMetadata) or view.listable):
-                view, found = find_node(store, path, consolidated=None)
+                view, found = find_node(store, path, consolidated="own")
         except ZarrdaskError as error:
             if _kind(error) is None or isinstance(error, StoreError):
                 raise
