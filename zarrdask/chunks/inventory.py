@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 from zarrdask.chunks.stored import StoredChunks, StoredValue
-from zarrdask.chunks.write import filled
+from zarrdask.chunks.write import fill_chunk
 from zarrdask.codecs.array_to_bytes.sharding import shard_of
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.grids.base import ChunkGrid, Index, Shape, extent_at
@@ -63,7 +63,7 @@ def local_store(store: Store) -> LocalStore | None:
     return store if isinstance(store, LocalStore) else None
 
 
-def touched(grid: ChunkGrid, arrays: Sequence[StoredChunks]) -> Iterator[Index]:
+def chunks_with_data(grid: ChunkGrid, arrays: Sequence[StoredChunks]) -> Iterator[Index]:
     """Yield the chunks of a grid, in C order, in which something is stored of some arrays.
 
     All of them, where a store can't be listed, or most of an array is there.
@@ -158,7 +158,7 @@ def _clear_outside(chunks: StoredChunks, locks: UnitLocks, index: Index, shape: 
         data = chunks.units.get(key)
         if data is None:
             return
-        unit = filled(pipeline)
+        unit = fill_chunk(pipeline)
         try:
             unit[inside] = pipeline.decode(data)[inside]
             encoded = pipeline.encode(unit)

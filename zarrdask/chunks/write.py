@@ -117,7 +117,7 @@ def _put(chunks: StoredChunks, index: Index, data: Buffer | None) -> None:
         except LinkError:
             # Nothing is erased through a link, but a stored unit of the fill value reads the same.
             pipeline = chunks.metadata.pipeline_at(index)
-            data = pipeline.encode(filled(pipeline))
+            data = pipeline.encode(fill_chunk(pipeline))
     chunks.units.set(key, data)
 
 
@@ -127,7 +127,7 @@ def _encode(
     """Return the stored form of a unit, or None if it need not be stored."""
     pipeline = chunks.metadata.pipeline_at(index)
     if inside is not None:
-        padded = filled(pipeline)
+        padded = fill_chunk(pipeline)
         padded[inside] = values
         values = padded
     return _encoded(chunks, index, pipeline, values, empty=empty)
@@ -163,7 +163,7 @@ def _encode_part(
     return _encoded(chunks, index, pipeline, merged, empty=empty)
 
 
-def filled(pipeline: Pipeline) -> np.ndarray:
+def fill_chunk(pipeline: Pipeline) -> np.ndarray:
     """Return a chunk that holds the fill value."""
     spec = pipeline.spec
     chunk = buffers.chunk(spec.shape, spec.dtype)
@@ -192,7 +192,7 @@ def _merge(
     chunks: StoredChunks, pipeline: Pipeline, key: str, inside: Any, values: np.ndarray
 ) -> np.ndarray:
     data = chunks.units.get(key)
-    unit = filled(pipeline) if data is None else pipeline.decode(data)
+    unit = fill_chunk(pipeline) if data is None else pipeline.decode(data)
     if not unit.flags.writeable or unit.dtype != pipeline.spec.dtype:
         unit = np.array(unit, pipeline.spec.dtype)
     unit[numpy_index(inside)] = values

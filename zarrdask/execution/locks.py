@@ -6,7 +6,7 @@ from ipaddress import ip_address
 from zlib import crc32
 
 from zarrdask.execution.client import current_client
-from zarrdask.hierarchy.resize import changing_shape
+from zarrdask.hierarchy.resize import lock_shape
 from zarrdask.runtime.locks import Lock
 from zarrdask.storage.base import Store
 
@@ -27,7 +27,7 @@ def among_workers() -> Lock | None:
 def shape_lock(store: Store, path: str) -> AbstractContextManager[object]:
     """Be the only one who gives an array another shape, also among the workers of a cluster."""
     make_way()
-    return changing_shape(store, path, _among_appends())
+    return lock_shape(store, path, _among_appends())
 
 
 def make_way() -> None:

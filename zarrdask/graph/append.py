@@ -15,7 +15,7 @@ from zarrdask.graph.target import Destination
 from zarrdask.graph.write_job import batches, begin, check_deferrable, do, known
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.path import locate_node, node_location
-from zarrdask.hierarchy.resize import appended, check_shape, grow, now, take_back
+from zarrdask.hierarchy.resize import appended, check_shape, grow, roll_back_append, stored_metadata
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
@@ -107,7 +107,7 @@ def _append(
         grown,
         "the array is as it was",
         commit=partial(grow, store, path, zarr_format, shape, grown.metadata.shape),
-        give_up=partial(take_back, store, path, grown, shape),
+        give_up=partial(roll_back_append, store, path, grown, shape),
     )
     # The lock does not exclude other machines: no block is written where they have appended.
     check = partial(_unless_changed, store, path, zarr_format, shape)
@@ -119,7 +119,7 @@ def _unless_changed(
     store: Store, path: str, zarr_format: ZarrFormat, shape: Shape, block: Any
 ) -> Any:
     """Return a block, if the array that it is appended to still has its shape."""
-    check_shape(now(store, path, zarr_format), (shape,), node_location(store, path))
+    check_shape(stored_metadata(store, path, zarr_format), (shape,), node_location(store, path))
     return block
 
 

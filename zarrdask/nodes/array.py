@@ -23,15 +23,15 @@ from zarrdask.errors import (
     UnsupportedError,
 )
 from zarrdask.grids.base import Shape, extents
-from zarrdask.hierarchy.journal import forget
+from zarrdask.hierarchy.journal import erase_journal
 from zarrdask.hierarchy.path import key_prefix, node_location
 from zarrdask.hierarchy.resize import (
     appended,
     grow,
+    lock_shape,
     parse_lengths,
     resized,
     roll_back_append,
-    shape_lock,
     stored_metadata,
     update_array,
 )
@@ -385,12 +385,12 @@ class Array:
             )
         self.check_writable()
         lengths = parse_lengths(shape, self.ndim)
-        with shape_lock(self.store, self.path), self.store.batch():
+        with lock_shape(self.store, self.path), self.store.batch():
             old = self.refreshed()
             resized(old, lengths)  # before anything is erased: it fails for an invalid shape
             if outside == "erase" and any(map(lt, lengths, old.metadata.shape)):
                 # Before the documents: if this is cut short, the old shape says what to erase.
-                forget(old.store, old.prefix)
+                erase_journal(old.store, old.prefix)
                 trim(old, lengths)
             self._update(lambda stored: stored.resized(lengths))
 
@@ -431,7 +431,7 @@ class Array:
                 expected="an array-like",
             )
         values, empty = np.asarray(values), config.get("write-empty-chunks")
-        with shape_lock(self.store, self.path), self.store.batch():
+        with lock_shape(self.store, self.path), self.store.batch():
             old = self.refreshed()
             shape = old.metadata.shape
             grown, region = appended(old, values.shape, axis)

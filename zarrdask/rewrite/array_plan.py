@@ -22,7 +22,7 @@ from zarrdask.hierarchy.create import check_creation, create_node, exists_error
 from zarrdask.hierarchy.find import has_document
 from zarrdask.hierarchy.journal import Journal, beside, journal_of
 from zarrdask.hierarchy.path import key_prefix, node_location
-from zarrdask.hierarchy.resize import check_shape, grow, now, rewrite_lock
+from zarrdask.hierarchy.resize import check_shape, grow, rewrite_lock, stored_metadata
 from zarrdask.indexing.selection import Region, whole_region
 from zarrdask.metadata import detect
 from zarrdask.metadata.losses import cast_loss
@@ -230,7 +230,7 @@ class RechunkPlan(Report):
         """
         self._check_source()
         if self.grows:
-            metadata = now(self.store, self.path, self.metadata.zarr_format)
+            metadata = stored_metadata(self.store, self.path, self.metadata.zarr_format)
             check_shape(metadata, (self._old,), self.place)
         elif begun and has_document(plain(self.view), self.path):
             raise exists_error(self.view, self.path)
@@ -240,7 +240,7 @@ class RechunkPlan(Report):
         if self.blocks is not None:
             return
         source = self.source
-        found = now(source.store, source.path, source.zarr_format)
+        found = stored_metadata(source.store, source.path, source.zarr_format)
         if found is None or _as_read(found) != _as_read(source.metadata):
             raise StoreError(
                 "the source was changed after this was planned; plan it again",

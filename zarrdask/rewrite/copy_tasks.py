@@ -7,7 +7,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from zarrdask import config
-from zarrdask.chunks.inventory import erase_leftovers, stored_units, touched
+from zarrdask.chunks.inventory import chunks_with_data, erase_leftovers, stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.handle import Handle
@@ -145,7 +145,7 @@ def _tasks(number: int, job: ArrayJob) -> Iterator[_Task]:
     if how is None:
         grid = blocks_of(before, after)
         all_of_it = empty or not fills_alike(before, after)
-        wanted = grid.indices() if all_of_it else touched(grid, [job.source])
+        wanted = grid.indices() if all_of_it else chunks_with_data(grid, [job.source])
         shape = grid.chunk_shape
     elif how == "units" or after.shard is None:
         wanted, shape = _there(job.source), before.chunk_shape

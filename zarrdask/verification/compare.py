@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.chunks.inventory import touched
+from zarrdask.chunks.inventory import chunks_with_data
 from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.words import counted, first_of
@@ -211,7 +211,7 @@ def blocks(a: StoredChunks, b: StoredChunks, most: int) -> Iterator[Region]:
     one, other = a.metadata, b.metadata
     lengths = block_shape(one.shape, (_unit(one), _unit(other)), most // _itemsize(one, other))
     grid = RegularGrid(one.shape, lengths)
-    for index in touched(grid, [a, b]) if _same_fill(one, other) else grid.indices():
+    for index in chunks_with_data(grid, [a, b]) if _same_fill(one, other) else grid.indices():
         yield extent_at(grid, index)
 
 
