@@ -425,7 +425,7 @@ class Array:
         self.check_writable()
         if hasattr(values, "__dask_graph__"):
             raise UnsupportedError(
-                "append a Dask array in parallel, by zarrdask.append(values, array)",
+                "append a Dask array in parallel, by zarrdask.append(x, array)",
                 key=node_location(self.store, self.path),
                 found=type(values).__name__,
                 expected="an array-like",
