@@ -247,7 +247,9 @@ def test_one_that_is_done_again_after_another_does_not_say_that_it_was_not_done(
     change()
     z = zarrdask.open_array(z.store, "a", mode="r+")
     z.append(np.ones((2, 7)))
-    with pytest.raises(zarrdask.errors.StoreError, match="that shape stays, and the appended values"):
+    with pytest.raises(
+        zarrdask.errors.StoreError, match="that shape stays, and the appended values"
+    ):
         change()
     assert zarrdask.open_array(z.store, "a").shape == (17, 7)
 

@@ -284,8 +284,8 @@ def _read_consolidated(
             own = read_documents(view, [path], search.rounds(view))[0]
         return view, own
     raise MetadataError(
-        "there are no consolidated metadata of this node or of a group above it; write them with "
-        "zarrdask.consolidate_metadata, or open it with consolidated=None",
+        "there are no consolidated metadata here; write them with zarrdask.consolidate_metadata, "
+        "or open the node without consolidated=True",
         key=node_location(store, path),
         expected=f"{forms.KEY}, or {forms.MEMBER} in {v3.NAMES[0]}",
     )

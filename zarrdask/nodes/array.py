@@ -350,7 +350,7 @@ class Array:
         """
         if self.mode == "r":
             raise ReadOnlyError(
-                "the array was opened for reading only; open it again for writing",
+                "the array was opened for reading only",
                 key=node_location(self.store, self.path),
                 expected='mode="r+"',
             )

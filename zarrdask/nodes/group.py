@@ -164,7 +164,7 @@ class Group(Mapping[str, "Array | Group"]):
         """
         if self.mode == "r":
             raise ReadOnlyError(
-                "the group was opened for reading only; open it again for writing",
+                "the group was opened for reading only",
                 key=node_location(self.store, self.path),
                 expected='mode="r+"',
             )
