@@ -12,8 +12,9 @@ from zarrdask.hierarchy.find import node_exists, read_node
 from zarrdask.hierarchy.path import join_path, node_location
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array
+from zarrdask.nodes.create import create_array
 from zarrdask.nodes.group import Group
-from zarrdask.nodes.open import create_array, open_array
+from zarrdask.nodes.open import open_array
 
 #: The attribute of an array, by convention.
 _GDAL, _CF = "_CRS", "grid_mapping"

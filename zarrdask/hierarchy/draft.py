@@ -13,10 +13,8 @@ from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.hierarchy.consolidated import ancestors
 from zarrdask.metadata import detect
 from zarrdask.metadata.draft.entry import KEY, is_entry, parse_entry, render_entry
-from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.consolidated import plain
 from zarrdask.storage.v3_draft import ARRAY, DRAFT, GROUP, IMPLICIT, PROTOCOL, DraftStore
 
 _NAME = re.compile(r"(?!\.+$)[A-Za-z0-9._-]+")
@@ -27,25 +25,18 @@ def is_draft(zarr_format: ZarrFormat) -> bool:
     return zarr_format in (DRAFT, PROTOCOL)
 
 
-def check_no_entry_point(data: bytes | None) -> None:
-    """Check that the ``zarr.json`` of a node is not the entry point of a hierarchy of the draft.
-
-    Raises
-    ------
-    MetadataError
-        If it is.
-    """
-    if is_entry(data):
-        older = b"/protocol/" in (data or b"")
-        raise MetadataError(
-            "this is the root of a hierarchy of the v3 draft; open it by its own URL, and create "
-            "nodes in it with the format of the hierarchy",
-            key=KEY,
-            expected=f"zarr_format={PROTOCOL if older else DRAFT!r}",
-        )
+def entry_point_error(entry_point: bytes | None) -> MetadataError:
+    """Return the error for a path where a node is expected and an entry point is found."""
+    older = b"/protocol/" in (entry_point or b"")
+    return MetadataError(
+        "this is the root of a hierarchy of the v3 draft; open it by its own URL, and create "
+        "nodes in it with the format of the hierarchy",
+        key=KEY,
+        expected=f"zarr_format={PROTOCOL if older else DRAFT!r}",
+    )
 
 
-def _enter(store: Store, path: str, entry_point: bytes) -> DraftStore:
+def enter(store: Store, path: str, entry_point: bytes) -> DraftStore:
     """Return a store as a hierarchy of the draft.
 
     If the entry point mixes the forms of both dialects, the documents of the root decide (X-B16,
@@ -73,22 +64,6 @@ def _enter(store: Store, path: str, entry_point: bytes) -> DraftStore:
     return view
 
 
-def root_here(store: Store, path: str, documents: Documents) -> DraftStore | None:
-    """Return the hierarchy that is rooted at a path, or None if no entry point is there.
-
-    Parameters
-    ----------
-    store : Store
-    path : str
-    documents : mapping of str to (bytes or None)
-        The documents at the path, by name.
-    """
-    data = documents.get(KEY)
-    if data is None or not is_entry(data):
-        return None
-    return _enter(plain(store), path, data)
-
-
 def root_above(store: Store, paths: Sequence[str]) -> DraftStore | None:
     """Return the hierarchy that is rooted at the first of some paths with an entry point.
 
@@ -107,10 +82,10 @@ def root_above(store: Store, paths: Sequence[str]) -> DraftStore | None:
         return None
     keys = [f"{path}/{KEY}" if path else KEY for path in paths]
     values = [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
-    hierarchies = (
-        root_here(store, path, {KEY: value}) for path, value in zip(paths, values, strict=True)
-    )
-    return next((hierarchy for hierarchy in hierarchies if hierarchy is not None), None)
+    for path, value in zip(paths, values, strict=True):
+        if value is not None and is_entry(value):
+            return enter(store, path, value)
+    return None
 
 
 def prepare(

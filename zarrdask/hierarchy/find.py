@@ -12,6 +12,7 @@ from zarrdask.hierarchy.path import check_ascii, key_prefix, node_location
 from zarrdask.metadata import consolidated as forms
 from zarrdask.metadata import detect, v2, v3
 from zarrdask.metadata.detect import ANY, Search
+from zarrdask.metadata.draft.entry import KEY, is_entry
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import Metadata, ZarrFormat
 from zarrdask.storage.base import Scratch, Store
@@ -88,12 +89,13 @@ def find_node(
         documents = read_documents(store, [path], search.rounds(store))[0]
     metadata, hierarchy = None, None
     may_be_draft = not (search.only and search.zarr_format in (2, 3))
-    if may_be_draft:
-        hierarchy = draft.root_here(store, path, documents)
-    if hierarchy is None:
+    entry_point = documents.get(KEY)
+    if may_be_draft and entry_point is not None and is_entry(entry_point):
+        hierarchy = draft.enter(plain(store), path, entry_point)
+    else:
         metadata = node_of(store, path, documents, search)
-    if metadata is None and may_be_draft:
-        hierarchy = hierarchy or draft.root_above(plain(store), ancestors(path))
+        if metadata is None and may_be_draft:
+            hierarchy = draft.root_above(plain(store), ancestors(path))
     if hierarchy is not None:
         store, metadata = hierarchy, read_node(hierarchy, path, search)
     if metadata is None:
@@ -159,7 +161,8 @@ def parse_node(store: Store, path: str, documents: Documents) -> Metadata | None
         If the documents are invalid; the error names the path.
     """
     try:
-        draft.check_no_entry_point(documents.get("zarr.json"))
+        if is_entry(documents.get(KEY)):
+            raise draft.entry_point_error(documents.get(KEY))
         metadata = detect.parse(documents, detect.formats_of(store))
         if isinstance(store, DraftStore):
             draft.check_read_path(store, path)

@@ -30,8 +30,9 @@ from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.attributes import Attributes
+from zarrdask.nodes.create import create_array
 from zarrdask.nodes.info import Info, group_info
-from zarrdask.nodes.open import MODES, check_mode, create_array, use_consolidated
+from zarrdask.nodes.open import MODES, check_mode, use_consolidated
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.storage.base import Store
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from html import escape
 from math import prod
 from typing import Any, Literal
 
@@ -42,6 +41,9 @@ class Info:
         return str(self)
 
     def _repr_html_(self) -> str:
+        # Imported late: only notebooks need it, and opening an array should not wait for it.
+        from html import escape
+
         return f"<pre>{escape(str(self))}</pre>"
 
 
