@@ -188,7 +188,7 @@ def test_unknown_transformations_are_passed_over(root):
 def test_what_is_no_number_is_an_error(root, scale):
     dataset = {"path": "0", "coordinateTransformations": [{"type": "scale", "scale": scale}]}
     root.attrs["multiscales"] = [{"datasets": [dataset]}]
-    with pytest.raises(MetadataError, match="not numbers"):
+    with pytest.raises(MetadataError, match="must be a list of numbers"):
         multiscales(root)
 
 
@@ -199,7 +199,7 @@ def test_numbers_for_different_axes_are_an_error(root):
     ]
     dataset = {"path": "0", "coordinateTransformations": transformations}
     root.attrs["multiscales"] = [{"datasets": [dataset]}]
-    with pytest.raises(MetadataError, match="axes"):
+    with pytest.raises(MetadataError, match="one number for each axis"):
         multiscales(root)
 
 

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from zarrdask.graph.write import to_zarr
     from zarrdask.nodes.array import Array
     from zarrdask.nodes.consolidate import consolidate_metadata
+    from zarrdask.nodes.create import create_array
     from zarrdask.nodes.group import Group, create_group, open, open_group
-    from zarrdask.nodes.open import create_array, open_array
+    from zarrdask.nodes.open import open_array
     from zarrdask.rewrite.copy import copy
     from zarrdask.rewrite.rechunk import rechunk
     from zarrdask.verification.verify import verify
@@ -40,7 +41,7 @@ _MODULES = {
     "append": "graph.append",
     "consolidate_metadata": "nodes.consolidate",
     "copy": "rewrite.copy",
-    "create_array": "nodes.open",
+    "create_array": "nodes.create",
     "create_group": "nodes.group",
     "from_zarr": "graph.read",
     "open": "nodes.group",

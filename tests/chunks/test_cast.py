@@ -124,6 +124,6 @@ def test_a_plan_tells_what_is_lost_and_its_run_what_does_not_fit(source):
     assert dict(plan.facts())["values"] == "float64 as float32: digits may be lost"
     assert "values" not in dict(zarrdask.rechunk(source, {}, chunks=8).facts())
     target = {}
-    with pytest.raises(CodecError, match=r"int8; found 700\.0; expected -128 to 127"):
+    with pytest.raises(CodecError, match=r"int8; .*found 700\.0; expected -128 to 127"):
         zarrdask.rechunk(source, target, chunks=8, dtype="i1").execute(progress=False)
     assert "zarr.json" not in target

@@ -39,7 +39,7 @@ from tests.documents import (
     zstd_frame,
 )
 from zarrdask import ZarrdaskError
-from zarrdask.chunks.read import _TURN
+from zarrdask.chunks.read import _SMALL_READS
 from zarrdask.errors import ChecksumError, CodecError, StoreError
 from zarrdask.storage.memory import MemoryStore
 
@@ -654,7 +654,7 @@ def test_small_chunks_that_come_fast_are_read_in_turns(tmp_path):
 def test_a_forked_process_reads_though_another_thread_was_reading(tmp_path):
     z = zarrdask.create_array(tmp_path, shape=300, dtype="i4", chunks=2)
     z[...] = 1
-    with _TURN:
+    with _SMALL_READS:
         child = os.fork()
         if not child:
             signal.alarm(20)

@@ -167,7 +167,7 @@ def test_consolidate(capsys, stored):
     assert zarrdask.open_group(stored, consolidated=True)["a"].shape == (10, 4)
     done = call(capsys, "consolidate", stored / "a")
     assert done.code == 1
-    assert "an array is here" in done.err
+    assert "an array has no consolidated metadata" in done.err
 
 
 def test_values_are_not_touched(capsys, stored):

@@ -253,7 +253,9 @@ def test_one_that_is_done_again_after_another_does_not_say_that_it_was_not_done(
     change()
     z = zarrdask.open_array(z.store, "a", mode="r+")
     z.append(np.ones((2, 7)))
-    with pytest.raises(zarrdask.errors.StoreError, match="that one stays, and what was to be"):
+    with pytest.raises(
+        zarrdask.errors.StoreError, match="that shape stays, and the appended values"
+    ):
         change()
     assert zarrdask.open_array(z.store, "a").shape == (17, 7)
 
@@ -280,8 +282,8 @@ def note_of(array, x):
     ("length", "told"),
     [
         (13, "the array is as it was"),
-        (15, "the array has the shape that it was to have; see whether the values are there"),
-        (14, "the array was given another shape; what was to be appended may be in it"),
+        (15, "the array has its new shape; check whether it has the appended values"),
+        (14, "another writer changed the shape; the appended values may be in the array"),
     ],
 )
 def test_the_note_of_one_that_fails_says_what_shape_there_is(length, told):
@@ -293,7 +295,7 @@ def test_the_note_of_one_that_fails_says_what_shape_there_is(length, told):
 def test_the_note_of_one_that_fails_says_if_the_array_is_gone_or_damaged():
     z = old({})
     x = failing(lambda: z.store.set("a/zarr.json", b"{"))
-    assert note_of(z, x) == "what is there now can't be told"
+    assert note_of(z, x) == "the state of the array is unknown, as it can't be read"
     z = old({})
     assert note_of(z, failing(lambda: z.store.erase("a/zarr.json"))) == "the array is gone"
 
@@ -304,7 +306,7 @@ def test_the_note_of_one_that_fails_says_what_could_not_be_taken_back(monkeypatc
 
     monkeypatch.setattr(resize, "trim", fail)
     found = note_of(old({}), failing(lambda: None))
-    assert found == "the array is as it was, but values are left beyond its end"
+    assert found == "the array is as it was, but values remain stored beyond its end"
 
 
 def test_readers_see_the_old_or_the_new():

@@ -96,7 +96,7 @@ def test_giving_up_leaves_the_old_one(array):
     stage.give_up()
     assert values(array) == list(range(8))
     assert not hidden(array)
-    with pytest.raises(StoreError, match="no longer there"):
+    with pytest.raises(StoreError, match="no longer exists"):
         stage.finish()
     assert values(array) == list(range(8))
 
@@ -139,7 +139,7 @@ def test_a_place_that_can_not_be_written_is_an_error_that_says_so(array, monkeyp
         raise PermissionError(13, "denied", path)
 
     monkeypatch.setattr(os, "mkdir", denied)
-    with pytest.raises(StoreError, match="written beside it: denied"):
+    with pytest.raises(StoreError, match="beside this one to replace it: denied"):
         begun(array)
     assert values(array) == list(range(8))
 

@@ -194,7 +194,7 @@ def test_requiring_an_array(full):
 
 @pytest.mark.parametrize(("shape", "dtype"), [((2, 4), "i4"), ((2, 3), "f8"), (6, "i4")])
 def test_requiring_another_array_than_there_is_is_an_error(full, shape, dtype):
-    with pytest.raises(MetadataError, match="another"):
+    with pytest.raises(MetadataError, match="exists with another"):
         full.require_array("a/x", shape=shape, dtype=dtype)
 
 

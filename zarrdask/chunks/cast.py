@@ -1,4 +1,4 @@
-"""Cast values to the data type of an array, with a range check."""
+"""Cast values to the data type of an array, and check that they are in its range."""
 
 from functools import lru_cache
 from typing import Any
@@ -12,48 +12,53 @@ from zarrdask.metadata.losses import dtype_label
 
 
 @lru_cache
-def _range(before: np.dtype[Any], after: np.dtype[Any]) -> tuple[int, int] | None:
-    """Return the range of an integer type, if numbers of the other one can lie outside."""
+def _range_to_check(before: np.dtype[Any], after: np.dtype[Any]) -> tuple[int, int] | None:
+    """Return the range of an integer type, or None if no value of the other type is outside it."""
     if kind_of(after) not in "iu" or kind_of(before) not in "iuf":
         return None
     low, high = limits(after)
     if kind_of(before) in "iu":
-        least, most = limits(before)
-        return None if low <= least and most <= high else (low, high)
+        lowest, highest = limits(before)
+        return None if low <= lowest and highest <= high else (low, high)
     return low, high
 
 
 def as_stored(values: np.ndarray, chunks: StoredChunks) -> np.ndarray:
-    """Return values as the data type of an array; themselves, if they have it.
+    """Return values cast to the data type of an array; the same object if they have it already.
 
     Raises
     ------
     CodecError
-        If a number is out of its range, or NaN where it has none.
+        If a number is outside the range of the data type, or is NaN and the type has none.
     """
     dtype = chunks.metadata.dtype
     if values.dtype == dtype:
         return values
     try:
-        limit = _range(values.dtype, dtype)
+        limit = _range_to_check(values.dtype, dtype)
         if limit is not None and values.size:
-            _check(values, *limit, dtype)
+            _check_range(values, *limit, dtype)
         with np.errstate(over="raise", invalid="ignore"):
             return values.astype(dtype)
     except FloatingPointError as error:
-        raise _outside(dtype).within(chunks.location) from error
+        raise _out_of_range(dtype).within(chunks.location) from error
     except CodecError as error:
         raise error.within(chunks.location) from None
 
 
-def _check(values: np.ndarray, low: int, high: int, dtype: np.dtype[Any]) -> None:
-    # NaN comes out of both, and is in no range.
-    for found in (values.min().item(), values.max().item()):
-        if not low - 1 < found < high + 1:
-            raise _outside(dtype, found, f"{low} to {high}")
+def _check_range(values: np.ndarray, low: int, high: int, dtype: np.dtype[Any]) -> None:
+    # If a value is NaN, so are the minimum and the maximum, and NaN is in no range.
+    for extreme in (values.min().item(), values.max().item()):
+        if not low - 1 < extreme < high + 1:
+            raise _out_of_range(dtype, extreme, f"{low} to {high}")
 
 
-def _outside(dtype: np.dtype[Any], found: Any = None, expected: str | None = None) -> CodecError:
+def _out_of_range(
+    dtype: np.dtype[Any], value: Any = None, expected: str | None = None
+) -> CodecError:
     return CodecError(
-        f"a value is out of the range of {dtype_label(dtype)}", found=found, expected=expected
+        f"a value is out of the range of {dtype_label(dtype)}; choose another data type, or clip "
+        "the values first",
+        found=value,
+        expected=expected,
     )

@@ -1,10 +1,10 @@
-"""What is stored of an array: counted, and erased where a smaller shape leaves it outside."""
+"""List, count and erase the stored chunks and shards of an array."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 
 from zarrdask.chunks.stored import StoredChunks, StoredValue
-from zarrdask.chunks.write import filled
+from zarrdask.chunks.write import fill_chunk
 from zarrdask.codecs.array_to_bytes.sharding import shard_of
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.grids.base import ChunkGrid, Index, Shape, extent_at
@@ -17,126 +17,135 @@ from zarrdask.storage.local import LocalStore
 from zarrdask.storage.v3_draft import real_key
 from zarrdask.storage.wrapper import WrappedStore
 
-#: What is wrong with such a file.
-IN_THE_WAY = "a file stands in the place of a directory of chunks; remove or move it"
-#: Keys that are erased by one call.
-_BATCH = 256
+#: The message for a file that has the name of a directory of chunks.
+IN_THE_WAY = "a file has the name of a directory of chunks; remove or rename it"
+#: The number of keys that are erased by one call.
+_KEYS_PER_CALL = 256
+#: The offset and the size of a chunk that is not stored, in the index of a shard.
+_NOT_STORED = 2**64 - 1
 
 
 def stored_units(chunks: StoredChunks) -> Iterator[Index]:
-    """Yield the indices of the units that are stored.
+    """Yield the indices of the units (chunks, or shards if there are any) that are stored.
 
     Raises
     ------
     UnsupportedError
         If the store can't be listed.
     StoreError
-        If that fails, or a file stands where a directory of chunks should be; the error names the
-        place.
+        If listing fails, or a file has the name of a directory of chunks; the error names it.
     """
     metadata = chunks.metadata
-    within = metadata.grid.counts
+    counts = metadata.grid.counts
     start, is_local = len(chunks.prefix), local_store(chunks.units) is not None
     for key in chunks.units.list_prefix(chunks.prefix):
         name = key[start:]
-        # A directory in the place of a chunk is listed, so that reading it is an error.
-        index = metadata.keys.index(name.rstrip("/") if is_local else name, len(within))
+        # A directory with the name of a chunk is yielded, too: reading that chunk is an error.
+        index = metadata.keys.index(name.rstrip("/") if is_local else name, len(counts))
         if index is not None:
-            if all(i < n for i, n in zip(index, within, strict=True)):
+            if all(i < n for i, n in zip(index, counts, strict=True)):
                 yield index
         elif is_local and not name.endswith("/") and is_in_the_way(metadata, name):
             raise StoreError(IN_THE_WAY, key=f"{chunks.store.url}/{key}")
 
 
 def is_in_the_way(metadata: ArrayMetadata, name: str) -> bool:
-    """Whether a file of this name in an array is where the chunks need a directory."""
+    """Whether a file of an array has the name of a directory of chunks.
+
+    Parameters
+    ----------
+    metadata : ArrayMetadata
+    name : str
+        The key of the file without the prefix of the array.
+    """
     ndim = len(metadata.shape)
     deeper = (name + "/0" * depth for depth in range(1, ndim + 1))
     return any(metadata.keys.index(key, ndim) is not None for key in deeper)
 
 
 def local_store(store: Store) -> LocalStore | None:
-    """Return the local directory that a store is a view of, if it is one."""
+    """Return the store of a local directory below all wrappers, or None if it is another kind."""
     while isinstance(store, WrappedStore):
         store = store.inner
     return store if isinstance(store, LocalStore) else None
 
 
-def touched(grid: ChunkGrid, arrays: Sequence[StoredChunks]) -> Iterator[Index]:
-    """Yield the chunks of a grid, in C order, in which something is stored of some arrays.
+def chunks_with_data(grid: ChunkGrid, arrays: Sequence[StoredChunks]) -> Iterator[Index]:
+    """Yield the chunks of a grid, in C order, for which an array has stored data.
 
-    All of them, where a store can't be listed, or most of an array is there.
+    All chunks are yielded if a store can't be listed, or at least half of an array is stored.
 
     Parameters
     ----------
     grid : ChunkGrid
-    arrays : sequence of Chunks
-        Of the shape of the grid.
+    arrays : sequence of StoredChunks
+        Arrays with the shape of the grid; their own chunks may differ from those of the grid.
     """
-    seen = set[Index]()
+    indices = set[Index]()
     for chunks in arrays:
-        within = chunks.metadata.grid
+        own_grid = chunks.metadata.grid
         units = list(stored_units(chunks)) if chunks.store.listable else None
-        if units is None or 2 * len(units) >= within.size:
+        if units is None or 2 * len(units) >= own_grid.size:
             yield from grid.indices()
             return
         for unit in units:
-            seen.update(project(extent_at(within, unit), grid.axes).indices)
-    yield from sorted(seen)
+            indices.update(project(extent_at(own_grid, unit), grid.axes).indices)
+    yield from sorted(indices)
 
 
 def erase_leftovers(chunks: StoredChunks, *, unless: Callable[[], object] | None = None) -> None:
-    """Erase units of an array that was here, so that a new one does not show them.
+    """Erase the units of a former array at the path of a new one, which would show them.
 
-    A node that was not removed to the end, or an array that was to appear when it is complete,
-    leaves such: no document tells of them.
+    Units without documents are left if a node was not erased completely, or if an array that was
+    to appear when it is complete was not completed.
 
     Parameters
     ----------
-    chunks : Chunks
-        The new array, which is not there yet.
+    chunks : StoredChunks
+        The new array, before its documents are written.
     unless : callable, optional
-        Raises an error if what was found is not left, as somebody made the array just now.
+        Is called before units are erased. It raises an error if another process has just created
+        the array, so that they are not left over.
     """
     if chunks.store.listable:
-        found = [chunks.key(index) for index in stored_units(chunks)]
-        if unless is not None and found:
+        leftovers = [chunks.key(index) for index in stored_units(chunks)]
+        if unless is not None and leftovers:
             unless()
-        chunks.units.check_erasable(found)
-        chunks.units.erase_values(found)
+        chunks.units.check_erasable(leftovers)
+        chunks.units.erase_values(leftovers)
 
 
 def trim(chunks: StoredChunks, shape: Shape) -> None:
-    """Erase what lies outside a smaller shape, so that growing again shows the fill value.
+    """Erase the elements outside a smaller shape: if the array grows again, they are not seen.
 
-    Several threads do it, and it may be done again. A store that can't be listed is asked to
-    erase all units that there might be.
+    Several threads are used. It may be repeated if it was cut short. If the store can't be listed,
+    all units that might be stored are erased.
 
     Parameters
     ----------
-    chunks : Chunks
-        With the old shape.
+    chunks : StoredChunks
+        The array with its old shape.
     shape : tuple of int
-        The new one.
+        The new shape.
     """
     grid = chunks.metadata.grid
-    kept = grid.resize(shape).counts
-    listed = stored_units(chunks) if chunks.store.listable else grid.indices()
-    outside, hanging = [], []
-    for index in listed:
-        if any(i >= n for i, n in zip(index, kept, strict=True)):
+    new_counts = grid.resize(shape).counts
+    indices = stored_units(chunks) if chunks.store.listable else grid.indices()
+    outside, overlapping = [], []
+    for index in indices:
+        if any(i >= n for i, n in zip(index, new_counts, strict=True)):
             outside.append(chunks.key(index))
-        elif _hangs_over(grid, index, shape):
-            hanging.append(index)
+        elif _loses_elements(grid, index, shape):
+            overlapping.append(index)
     chunks.units.check_erasable(outside)
     locks = ChunkLocks(chunks.store)
-    batches = [outside[at : at + _BATCH] for at in range(0, len(outside), _BATCH)]
+    batches = [outside[at : at + _KEYS_PER_CALL] for at in range(0, len(outside), _KEYS_PER_CALL)]
     on_each(chunks.units.erase_values, batches, None)
-    on_each(lambda index: _clear_outside(chunks, locks, index, shape), hanging, None)
+    on_each(lambda index: _clear_outside(chunks, locks, index, shape), overlapping, None)
 
 
-def _hangs_over(grid: ChunkGrid, index: Index, shape: Shape) -> bool:
-    """Whether a unit holds elements that a smaller shape has no more."""
+def _loses_elements(grid: ChunkGrid, index: Index, shape: Shape) -> bool:
+    """Whether a unit holds elements of the array that are outside a smaller shape."""
     return any(
         at + length > new < old
         for at, length, new, old in zip(
@@ -146,7 +155,7 @@ def _hangs_over(grid: ChunkGrid, index: Index, shape: Shape) -> bool:
 
 
 def _clear_outside(chunks: StoredChunks, locks: ChunkLocks, index: Index, shape: Shape) -> None:
-    """Rewrite a unit that hangs over a shape, with the fill value where it does."""
+    """Set the elements of a unit that are outside a shape to the fill value."""
     grid, pipeline = chunks.metadata.grid, chunks.metadata.pipeline_at(index)
     inside = tuple(
         slice(0, min(length, size - at), 1)
@@ -157,7 +166,7 @@ def _clear_outside(chunks: StoredChunks, locks: ChunkLocks, index: Index, shape:
         data = chunks.units.get(key)
         if data is None:
             return
-        unit = filled(pipeline)
+        unit = fill_chunk(pipeline)
         try:
             unit[inside] = pipeline.decode(data)[inside]
             encoded = pipeline.encode(unit)
@@ -167,13 +176,13 @@ def _clear_outside(chunks: StoredChunks, locks: ChunkLocks, index: Index, shape:
 
 
 def stored_sizes(chunks: StoredChunks) -> tuple[int, int]:
-    """Return how many units of an array are stored, and how many bytes they take together."""
+    """Return the number of stored units of an array, and their total size in bytes."""
     sizes = [_size(chunks.store, chunks.key(index)) for index in stored_units(chunks)]
     return len(sizes), sum(sizes)
 
 
 def _size(store: Store, key: str) -> int:
-    """Return the size of a value, without reading it where the store knows it."""
+    """Return the size of an object in bytes, without reading it if the store can tell its size."""
     key, inner = real_key(store, key), store
     while isinstance(inner, WrappedStore):
         inner = inner.inner
@@ -183,12 +192,12 @@ def _size(store: Store, key: str) -> int:
         if hasattr(inner, "fs") and hasattr(inner, "path"):
             return int(inner.fs.size(inner.path(key)))
     except OSError:
-        return 0  # it was erased meanwhile
+        return 0  # the object was erased meanwhile
     return len(inner.get(key) or b"")
 
 
 def count_stored(chunks: StoredChunks) -> int:
-    """Return how many chunks are stored: in shards, those that their indices name."""
+    """Return the number of stored chunks; in shards, of those that the shards' indices name."""
     units = stored_units(chunks)
     if chunks.metadata.shard is None:
         return sum(1 for _ in units)

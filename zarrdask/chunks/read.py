@@ -1,4 +1,7 @@
-"""Read regions of a stored array."""
+"""Read parts of a stored array.
+
+A *unit* is a stored object: a chunk, or a shard of an array that has shards.
+"""
 
 import threading
 from collections.abc import Iterable, Iterator
@@ -22,18 +25,20 @@ from zarrdask.runtime.threads import in_parts
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.system import after_fork
 
-# Small units are read by one thread at a time; see `_read_in_turns`.
-_TURN = threading.Lock()
+#: Lets one thread at a time read small units; see `_read_in_turns`.
+_SMALL_READS = threading.Lock()
 
-_SMALL = 2**16
+#: The size in bytes, decoded, below which a unit is small.
+_SMALL_UNIT_BYTES = 2**16
 
-# Units of one turn: at first, and when those came fast, in seconds a unit.
-_TRIAL, _RUN = 16, 256
+#: How many small units a thread reads while it holds the lock: at first, and if they come fast.
+_FIRST_TURN, _LATER_TURN = 16, 256
 
-_PATIENCE = 150e-6
+#: The time in seconds for one unit above which reads are slow, so that threads wait in parallel.
+_SLOW_SECONDS = 150e-6
 
-# Bytes, decoded, that are asked for together.
-_TOGETHER = 2**28
+#: The most bytes, decoded, that are requested together from a remote store.
+_REQUEST_BYTES = 2**28
 
 
 def read_region(
@@ -43,30 +48,32 @@ def read_region(
     threads: int | None = 1,
     out: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return what is wanted of an array.
+    """Return the requested elements of an array.
 
     Parameters
     ----------
-    chunks : Chunks
+    chunks : StoredChunks
+        The array.
     request : Request
-        One slice (with a positive step) or array of positions an axis, within the shape; or
-        points.
+        For each axis a slice with a positive step, or an array of positions; or points. All lie
+        within the shape of the array.
     threads : int, optional
-        How many decode at a time; as configured, if None. A Dask task uses one: the cluster is
-        the parallelism.
+        The number of threads that decode in parallel, by default 1: a Dask task uses one, since
+        the workers run in parallel. None means as many as configured.
     out : ndarray, optional
-        Where to, of the array's dtype and the request's shape.
+        An array for the result, with the data type of the array and the shape of the request. By
+        default a new one.
 
     Returns
     -------
     ndarray
-        `out`; or a new one, in C order, of the array's dtype: one axis a pick, or one axis for
-        points.
+        `out`, or a new array in C order with one axis for each slice or array of positions, or a
+        single axis for points.
 
     Raises
     ------
     CodecError
-        If a unit is damaged. The error names its key.
+        If a unit is damaged; the error names its key.
     StoreError
         If the store fails.
     """
@@ -74,50 +81,50 @@ def read_region(
     cuts = project(request, metadata.grid.axes)
     if not metadata.grid.is_regular:
         cuts = cuts.ordered(metadata.grid.shape_of)
-    into = buffers.empty(request_shape(request), metadata.dtype) if out is None else out
-    in_parts(lambda part: _read(chunks, part, into), cuts, threads)
-    return into
+    values = buffers.empty(request_shape(request), metadata.dtype) if out is None else out
+    in_parts(lambda part: _read(chunks, part, values), cuts, threads)
+    return values
 
 
 def request_shape(request: Request) -> Shape:
-    """Return the shape of what a request gives."""
+    """Return the shape of the result of a request."""
     if isinstance(request, Points):
         return (len(request.coordinates[0]),) if request.coordinates else (1,)
     return tuple(map(pick_size, request))
 
 
 def _read(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> None:
-    """Read some of a region's units, one after another."""
+    """Read some of the requested units in this thread."""
     metadata, store = chunks.metadata, chunks.units
     size, count = metadata.pipeline.spec.nbytes, len(cuts.indices)
     if not store.seekable:
-        # Units that are asked for together are in memory together.
-        step = max(_TOGETHER // max(size, 1), 1)
+        # Units that are requested together are in memory at the same time.
+        step = max(_REQUEST_BYTES // max(size, 1), 1)
         for at in range(0, count, step):
             _read_units(chunks, cuts.some(at, at + step), out)
-    elif count > 1 and size < _SMALL and metadata.shard is None:
+    elif count > 1 and size < _SMALL_UNIT_BYTES and metadata.shard is None:
         _read_in_turns(chunks, cuts, out)
     else:
         _read_units(chunks, cuts, out)
 
 
 def _read_in_turns(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> None:
-    """Read small units, as a rule while no other thread does."""
-    # Small chunks are many short calls, each of which lets go of the GIL and has to get it back:
-    # threads that do this at the same time are slower than one after the other. But where units
-    # come slowly, from a disk far away, all should wait at once.
-    at, step, end = 0, _TRIAL, len(cuts.indices)
+    """Read small units, one thread at a time unless the store is slow."""
+    # Reading a small unit is a few short system calls. Each releases the GIL and must acquire it
+    # again, so that threads which do this at the same time are slower than one after the other.
+    # But if each unit takes long, as on a network file system, all threads should wait at once.
+    at, step, end = 0, _FIRST_TURN, len(cuts.indices)
     while at < end:
         part = cuts.some(at, at + step)
-        with _TURN:
+        with _SMALL_READS:
             start = perf_counter()
             _read_units(chunks, part, out)
-            spent = perf_counter() - start
+            seconds = perf_counter() - start
         at += step
-        if spent > _PATIENCE * len(part.indices):
+        if seconds > _SLOW_SECONDS * len(part.indices):
             _read_units(chunks, cuts.some(at, end), out)
             return
-        step = _RUN
+        step = _LATER_TURN
 
 
 def _read_units(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> None:
@@ -125,15 +132,15 @@ def _read_units(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> None
     names = [chunks.prefix + name for name in metadata.keys.names(cuts.indices)]
     scratch = _scratch()
     if metadata.shard is not None:
-        _read_shards(metadata, names, cuts, _shards(store, names, cuts, scratch), out=out)
+        _read_shards(metadata, names, cuts, _open_shards(store, names, cuts, scratch), out=out)
         return
     encoded = store.get_many(names, scratch)
     if metadata.grid.is_regular:
         scatter(metadata.pipeline, names, cuts.insides, cuts.outsides, encoded, out=out)
         return
     at = 0
-    for shape, alike in groupby(map(metadata.grid.shape_of, cuts.indices)):
-        end = at + sum(1 for _ in alike)
+    for shape, run in groupby(map(metadata.grid.shape_of, cuts.indices)):
+        end = at + sum(1 for _ in run)
         part, values = cuts.some(at, end), islice(encoded, end - at)
         pipeline = metadata.pipeline_of(shape)
         scatter(pipeline, names[at:end], part.insides, part.outsides, values, out=out)
@@ -161,41 +168,42 @@ def _read_shards(
             raise error.within(name) from error.__cause__
 
 
-def _shards(
+def _open_shards(
     store: Store, names: list[str], cuts: Projection, scratch: Scratch
 ) -> Iterator[Value | None]:
-    """Yield each shard: as a whole where all of it is wanted and a request costs time."""
+    """Yield each shard, to be read in parts; remote ones that are read entirely, in one request."""
     if store.seekable or not any(inside is None for inside in cuts.insides):
         yield from (StoredValue(store, name, scratch) for name in names)
         return
     whole = [name for name, inside in zip(names, cuts.insides, strict=True) if inside is None]
-    held = store.get_many(whole, scratch)
+    whole_shards = store.get_many(whole, scratch)
     for name, inside in zip(names, cuts.insides, strict=True):
         if inside is None:
-            data = next(held)
+            data = next(whole_shards)
             yield None if data is None else HeldValue(data)
         else:
             yield StoredValue(store, name, scratch)
 
 
+#: The buffer of each thread for encoded bytes.
 _LOCAL = threading.local()
 
-# A thread that once read something huge must not hold on to it.
-_KEPT = 2**25
+#: The size in bytes above which a buffer is not kept: a thread reads a huge unit only once.
+_MAX_KEPT_BYTES = 2**25
 
 
 def _scratch() -> Scratch:
     """Return this thread's buffer for encoded bytes."""
-    found: Scratch | None = getattr(_LOCAL, "scratch", None)
-    if found is None or len(found.view) > _KEPT:
-        found = _LOCAL.scratch = Scratch()
-    return found
+    scratch: Scratch | None = getattr(_LOCAL, "scratch", None)
+    if scratch is None or len(scratch.view) > _MAX_KEPT_BYTES:
+        scratch = _LOCAL.scratch = Scratch()
+    return scratch
 
 
 def _after_fork() -> None:
-    # A forked process has none of its parent's threads: not the one that held a lock.
-    global _TURN  # noqa: PLW0603
-    _TURN = threading.Lock()
+    # The thread that held the lock does not exist in the forked process: it would never release it.
+    global _SMALL_READS  # noqa: PLW0603
+    _SMALL_READS = threading.Lock()
 
 
 after_fork(_after_fork)

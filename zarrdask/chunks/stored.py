@@ -1,4 +1,7 @@
-"""A stored array, bound to its store: where its chunks and shards are."""
+"""The chunks and shards of an array, bound to the store that they are in.
+
+A *unit* is what is stored as one object: a chunk, or a shard of an array that has shards.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,20 +17,22 @@ from zarrdask.storage.byte_ranges import Buffer, Range
 
 @dataclass(frozen=True)
 class StoredChunks:
-    """The stored units of one array.
+    """The units of one array in a store.
 
     Attributes
     ----------
     store : Store
     prefix : str
-        Of the array's keys: "" or ends with "/".
+        The prefix of the array's keys: "" or ends with "/".
     metadata : ArrayMetadata
+    units : Store
+        The store seen through the array's storage transformers: chunks and shards are read from
+        it and written to it.
     """
 
     store: Store
     prefix: str
     metadata: ArrayMetadata
-    #: Where the units are: the store, seen through the array's storage transformers.
     units: Store = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -38,44 +43,52 @@ class StoredChunks:
         object.__setattr__(self, "units", units)
 
     def key(self, index: Index) -> str:
-        """Return the store key of a unit."""
+        """Return the key of a unit in `units`."""
         return self.prefix + self.metadata.keys.key(index)
 
     @property
     def location(self) -> str:
-        """Where the array is, for messages."""
+        """The URL of the array, for messages."""
         return f"{self.store.url}/{self.prefix}".rstrip("/")
 
     @cached_property
     def place(self) -> str:
-        """Where the units are, whatever store and prefix they are reached by."""
+        """The location of the array, the same for all stores and prefixes that lead to it."""
         return location_of(self.store, self.prefix)
 
     @cached_property
-    def _together(self) -> Shape | None:
-        """How many units along each axis a storage transformer keeps in one value."""
-        found: Shape | None = None
-        for layer in self.metadata.transformers:
-            counts = getattr(layer, "chunks_per_shard", None)
+    def _units_per_object(self) -> Shape | None:
+        """How many units along each axis storage transformers keep in one object; None if one."""
+        total: Shape | None = None
+        for transformer in self.metadata.transformers:
+            counts = getattr(transformer, "chunks_per_shard", None)
             if counts is not None:
-                found = tuple(map(mul, counts, found or (1,) * len(counts)))
-        return found
+                total = tuple(map(mul, counts, total or (1,) * len(counts)))
+        return total
 
     @property
     def is_packed(self) -> bool:
-        """Whether a storage transformer keeps several units in one value."""
-        return self._together is not None
+        """Whether a storage transformer keeps several units in one object."""
+        return self._units_per_object is not None
 
     def lock_name(self, index: Index) -> str:
-        """Return what a lock must be called to keep others from the value that holds a unit."""
-        if self._together is not None:
-            index = tuple(map(floordiv, index, self._together))
+        """Return the name of the lock of the object that holds a unit."""
+        if self._units_per_object is not None:
+            index = tuple(map(floordiv, index, self._units_per_object))
         return self.place + self.metadata.keys.key(index)
 
 
 @dataclass(frozen=True)
 class StoredValue:
-    """A value in a store, read in parts."""
+    """A stored object that is read in parts.
+
+    Attributes
+    ----------
+    store : Store
+    key : str
+    scratch : Scratch
+        A buffer for the bytes of the parts.
+    """
 
     store: Store
     key: str

@@ -1,4 +1,8 @@
-"""Write regions of a stored array: whole units are stored, others changed."""
+"""Write parts of a stored array.
+
+A *unit* is a stored object: a chunk, or a shard of an array that has shards. Units that are covered
+completely are encoded and stored; others are read, changed and stored under a lock.
+"""
 
 from typing import Any, Literal, cast
 
@@ -17,8 +21,9 @@ from zarrdask.runtime.locks import ChunkLocks, Lock
 from zarrdask.runtime.threads import in_parts
 from zarrdask.storage.byte_ranges import Buffer
 
-#: What becomes of what a unit holds beyond the array's end. Of a new array, it becomes the fill
-#: value. Of one that is there it is kept: somebody may just be making the array longer.
+#: How a write treats the elements of a unit that are beyond the end of the array: in a new array
+#: they are set to the fill value; in an existing one they are kept, since another writer may be
+#: appending to the array.
 Beyond = Literal["fill", "keep"]
 
 
@@ -32,36 +37,37 @@ def write_region(
     threads: int | None = 1,
     among: Lock | None = None,
 ) -> int:
-    """Write values to a region, or to any other part of an array.
-
-    A unit that the region covers is encoded and stored; one that it covers in part is read,
-    changed and stored, while no other writer of this machine stores it.
+    """Write values to the requested elements of an array.
 
     Parameters
     ----------
-    chunks : Chunks
+    chunks : StoredChunks
+        The array.
     request : Request
-        Where to, as in `read_region`.
+        The elements to write, as in `zarrdask.chunks.read.read_region`.
     values : ndarray
-        Of the request's shape and the array's dtype.
+        The values, with the shape of the request and the data type of the array.
     empty : bool
-        Whether units that hold only the fill value are stored; they are erased otherwise.
+        Whether units that hold nothing but the fill value are stored; otherwise they are erased.
     beyond : {"keep", "fill"}
-        What becomes of what units hold beyond the end of the array: what is kept has to be read.
+        Whether elements of units beyond the end of the array are kept, which requires reading the
+        units (the default), or set to the fill value.
     threads : int, optional
-        How many encode at a time.
+        The number of threads that encode in parallel, by default 1. None means as many as
+        configured.
     among : Lock, optional
-        Keeps writers on other machines from a unit that is covered in part.
+        A lock to take for a unit that is covered in part, which excludes writers on other
+        machines. Writers on this machine are always excluded.
 
     Returns
     -------
     int
-        How many units were stored.
+        The number of units that were stored.
 
     Raises
     ------
     CodecError
-        If values can't be encoded, or a unit that is to be changed is damaged.
+        If values can't be encoded, or a unit that is written in part is damaged.
     StoreError
         If the store fails.
     """
@@ -83,7 +89,7 @@ def _write(
     empty: bool,
     beyond: Beyond,
 ) -> int:
-    grid, stored = chunks.metadata.grid, 0
+    grid, count = chunks.metadata.grid, 0
     for index, inside, outside in zip(*cuts, strict=True):
         if inside is None or (beyond == "fill" and _reaches_edges(grid, index, inside)):
             data = _encode(chunks, index, inside, values[outside], empty=empty)
@@ -92,8 +98,8 @@ def _write(
             with locks.hold(chunks.lock_name(index)):
                 data = _encode_part(chunks, index, inside, values[outside], empty=empty)
                 _put(chunks, index, data)
-        stored += data is not None
-    return stored
+        count += data is not None
+    return count
 
 
 def _put_whole(chunks: StoredChunks, index: Index, data: Buffer | None, locks: ChunkLocks) -> None:
@@ -103,7 +109,7 @@ def _put_whole(chunks: StoredChunks, index: Index, data: Buffer | None, locks: C
         _put(chunks, index, data)
         if not locks.is_outdated(version):
             return
-        # What is there may come from before, and have a part that someone changed.
+        # A partial write at the same time may have stored a unit that was read before this write.
     with locks.hold(name):
         _put(chunks, index, data)
 
@@ -115,19 +121,19 @@ def _put(chunks: StoredChunks, index: Index, data: Buffer | None) -> None:
             chunks.units.erase(key)
             return
         except LinkError:
-            # Nothing is erased through a link, but a stored unit of the fill value reads the same.
+            # Nothing is erased through a symbolic link. A unit of the fill value reads the same.
             pipeline = chunks.metadata.pipeline_at(index)
-            data = pipeline.encode(filled(pipeline))
+            data = pipeline.encode(fill_chunk(pipeline))
     chunks.units.set(key, data)
 
 
 def _encode(
     chunks: StoredChunks, index: Index, inside: Any, values: np.ndarray, *, empty: bool
 ) -> Buffer | None:
-    """Return the stored form of a unit, or None if it need not be stored."""
+    """Return an encoded unit, or None if it need not be stored."""
     pipeline = chunks.metadata.pipeline_at(index)
     if inside is not None:
-        padded = filled(pipeline)
+        padded = fill_chunk(pipeline)
         padded[inside] = values
         values = padded
     return _encoded(chunks, index, pipeline, values, empty=empty)
@@ -147,7 +153,7 @@ def _encoded(
 def _encode_part(
     chunks: StoredChunks, index: Index, inside: Any, values: np.ndarray, *, empty: bool
 ) -> Buffer | None:
-    """Return the new stored form of a unit of which a part changes."""
+    """Return an encoded unit of which a part is changed, or None if it need not be stored."""
     pipeline, key = chunks.metadata.pipeline_at(index), chunks.key(index)
     try:
         if shard_of(pipeline) is not None and _is_box(inside):
@@ -155,7 +161,7 @@ def _encode_part(
         merged = _merge(chunks, pipeline, key, inside, values)
     except CodecError as error:
         if _reaches_edges(chunks.metadata.grid, index, inside):
-            # All that anybody can see of it is replaced: nothing is to be kept of what is damaged.
+            # The damaged unit has no other element in the array that would have to be kept.
             return _encode(chunks, index, inside, values, empty=empty)
         raise error.within(key) from error.__cause__
     except ZarrdaskError as error:
@@ -163,8 +169,8 @@ def _encode_part(
     return _encoded(chunks, index, pipeline, merged, empty=empty)
 
 
-def filled(pipeline: Pipeline) -> np.ndarray:
-    """Return a chunk that holds the fill value."""
+def fill_chunk(pipeline: Pipeline) -> np.ndarray:
+    """Return a new chunk, or shard, in which every element is the fill value."""
     spec = pipeline.spec
     chunk = buffers.chunk(spec.shape, spec.dtype)
     put_fill(chunk, ..., spec.fill_value)
@@ -172,14 +178,14 @@ def filled(pipeline: Pipeline) -> np.ndarray:
 
 
 def _is_box(request: Request) -> bool:
-    """Whether a request is a block of neighbouring elements."""
+    """Whether a request is a contiguous block: slices of step 1 along all axes."""
     return not isinstance(request, Points) and all(
         isinstance(pick, slice) and pick.step == 1 for pick in request
     )
 
 
 def _reaches_edges(grid: ChunkGrid, index: Index, inside: Any) -> bool:
-    """Whether all elements of a unit that lie in the array are covered."""
+    """Whether a request covers all elements of a unit that are within the array."""
     return _is_box(inside) and all(
         pick.start == 0 and pick.stop == min(length, size - at)
         for pick, length, at, size in zip(
@@ -192,7 +198,7 @@ def _merge(
     chunks: StoredChunks, pipeline: Pipeline, key: str, inside: Any, values: np.ndarray
 ) -> np.ndarray:
     data = chunks.units.get(key)
-    unit = filled(pipeline) if data is None else pipeline.decode(data)
+    unit = fill_chunk(pipeline) if data is None else pipeline.decode(data)
     if not unit.flags.writeable or unit.dtype != pipeline.spec.dtype:
         unit = np.array(unit, pipeline.spec.dtype)
     unit[numpy_index(inside)] = values

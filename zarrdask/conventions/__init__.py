@@ -1,7 +1,6 @@
-"""Conventions for attributes: coordinate reference systems, and the levels of pyramids.
+"""Conventions for attributes: coordinate reference systems, and multiscale pyramids.
 
-They are attributes like any others: nothing is read or changed because of them, but by the
-functions here.
+Only the functions of this package interpret these attributes; elsewhere they have no effect.
 """
 
 from zarrdask.conventions.pyramids import Level, Multiscale, multiscales, write_multiscales

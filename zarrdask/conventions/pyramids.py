@@ -1,4 +1,4 @@
-"""Arrays at several resolutions: where a group tells of its levels."""
+"""Multiscale pyramids: the attributes in which a group lists arrays at several resolutions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +11,14 @@ from zarrdask.nodes.group import Group
 
 Numbers = tuple[float, ...]
 
+#: The attributes of a group.
 _MULTISCALES, _OME = "multiscales", "ome"
+#: The member with the scale and translation, of a level or of a whole pyramid.
 _TRANSFORMATIONS = "coordinateTransformations"
-_KINDS = {"list": "a list", "dict": "an object", "str": "text"}
-#: What a dimension of this name measures, in OME-Zarr's words; others measure nothing.
-_MEASURES = {
+#: The names of JSON types, for messages.
+_TYPE_NAMES = {"list": "a list", "dict": "an object", "str": "text"}
+#: The ``type`` of an axis in OME-Zarr, by the name of the axis; others have none.
+_AXIS_TYPES = {
     **dict.fromkeys("xyz", "space"),
     **dict.fromkeys(("t", "time"), "time"),
     **dict.fromkeys(("c", "channel"), "channel"),
@@ -29,9 +32,11 @@ class Level:
     Attributes
     ----------
     path : str
-        Of the array (of some writers: the group), from the group that tells of it.
-    scale, translation : tuple of float, optional
-        For each axis: how far elements are apart, and where the first one lies.
+        The path of the array, from the group that lists it. Some writers give that of a group.
+    scale : tuple of float, optional
+        The distance between elements along each axis.
+    translation : tuple of float, optional
+        The position of the first element along each axis.
     """
 
     path: str
@@ -46,10 +51,13 @@ class Multiscale:
     Attributes
     ----------
     levels : tuple of Level
-        As they are listed: the finest first, as a rule.
-    name, version : str, optional
+        The levels in the order of the document, which usually begins with the finest.
+    name : str, optional
+        The name of the pyramid.
+    version : str, optional
+        The version of the convention.
     axes : tuple of mapping
-        What is said of each axis: its ``name``, ``type``, ``unit``.
+        The description of each axis: its ``name``, and if known ``type`` and ``unit``.
     """
 
     levels: tuple[Level, ...]
@@ -63,15 +71,24 @@ class Multiscale:
 
 
 def multiscales(group: Group) -> tuple[Multiscale, ...]:
-    """Return the pyramids that a group's attributes tell of.
+    """Return the pyramids that a group's attributes describe.
 
-    They stand in ``multiscales`` (conformance A-75), of OME-Zarr 0.5 in the attribute ``ome``
-    (C-81).
+    They are in the attribute ``multiscales`` (conformance A-75); OME-Zarr 0.5 has that in the
+    attribute ``ome`` (C-81).
+
+    Parameters
+    ----------
+    group : Group
+
+    Returns
+    -------
+    tuple of Multiscale
+        It is empty if the group has no such attribute.
 
     Raises
     ------
     MetadataError
-        If they are not what the convention says.
+        If the attribute does not follow the convention.
 
     Examples
     --------
@@ -87,58 +104,72 @@ def multiscales(group: Group) -> tuple[Multiscale, ...]:
     key = f"{node_location(group.store, group.path)}: {_MULTISCALES}"
     if isinstance(attributes.get(_OME), dict):
         attributes = attributes[_OME]
-    found = _expect(attributes.get(_MULTISCALES, []), list, key)
-    return tuple(
-        _parse(each, f"{key}[{at}]", attributes.get("version")) for at, each in enumerate(found)
-    )
+    documents = _expect(attributes.get(_MULTISCALES, []), list, key)
+    version = attributes.get("version")
+    return tuple(_parse(each, f"{key}[{at}]", version) for at, each in enumerate(documents))
 
 
-def _expect(found: Any, kind: type, key: str) -> Any:
-    if not isinstance(found, kind):
-        raise MetadataError("not a pyramid", key=key, found=found, expected=_KINDS[kind.__name__])
-    return found
+def _expect(value: Any, kind: type, key: str) -> Any:
+    if not isinstance(value, kind):
+        raise MetadataError(
+            "the attributes do not describe a pyramid",
+            key=key,
+            found=value,
+            expected=_TYPE_NAMES[kind.__name__],
+        )
+    return value
 
 
-def _parse(found: Any, key: str, version: str | None) -> Multiscale:
-    document = _expect(found, dict, key)
-    whole = _parse_level("", document, key)
+def _parse(value: Any, key: str, version: str | None) -> Multiscale:
+    document = _expect(value, dict, key)
+    common = _parse_level("", document, key)
     levels = []
     for at, each in enumerate(_expect(document.get("datasets"), list, f"{key}.datasets")):
-        place = f"{key}.datasets[{at}]"
-        path = _expect(_expect(each, dict, place).get("path"), str, f"{place}.path")
-        levels.append(_within(_parse_level(path, each, place), whole, place))
+        level_key = f"{key}.datasets[{at}]"
+        path = _expect(_expect(each, dict, level_key).get("path"), str, f"{level_key}.path")
+        levels.append(_transformed(_parse_level(path, each, level_key), common, level_key))
     axes = _expect(document.get("axes", []), list, f"{key}.axes")
     named = tuple({"name": axis} if isinstance(axis, str) else axis for axis in axes)
     return Multiscale(tuple(levels), document.get("name"), document.get("version", version), named)
 
 
 def _parse_level(path: str, document: Mapping[str, Any], key: str) -> Level:
-    found: dict[str, Numbers] = {}
+    transformations: dict[str, Numbers] = {}
     key = f"{key}.{_TRANSFORMATIONS}"
     for each in _expect(document.get(_TRANSFORMATIONS, []), list, key):
         kind = _expect(each, dict, key).get("type")
         if kind in ("scale", "translation") and kind in each:
             numbers = _expect(each[kind], list, key)
             if not all(type(n) in (int, float) for n in numbers):
-                raise MetadataError("not numbers", key=key, found=numbers)
-            found[kind] = tuple(map(float, numbers))
-    return Level(normalise_path(path), found.get("scale"), found.get("translation"))
+                raise MetadataError(f"a {kind} must be a list of numbers", key=key, found=numbers)
+            transformations[kind] = tuple(map(float, numbers))
+    return Level(
+        normalise_path(path), transformations.get("scale"), transformations.get("translation")
+    )
 
 
-def _within(level: Level, whole: Level, key: str) -> Level:
-    """Return a level where what holds for all of the pyramid is applied after its own."""
-    given = [n for n in (level.scale, level.translation, whole.scale, whole.translation) if n]
-    if len({len(numbers) for numbers in given}) > 1:
-        raise MetadataError("not of as many axes", key=key, found=given)
-    if whole.scale is None and whole.translation is None:
+def _transformed(level: Level, common: Level, key: str) -> Level:
+    """Return a level with the transformation of the whole pyramid applied after its own."""
+    transformations = [
+        numbers
+        for numbers in (level.scale, level.translation, common.scale, common.translation)
+        if numbers
+    ]
+    if len({len(numbers) for numbers in transformations}) > 1:
+        raise MetadataError(
+            "the scales and translations of a level must have one number for each axis",
+            key=key,
+            found=transformations,
+        )
+    if common.scale is None and common.translation is None:
         return level
-    ndim = len(given[0])
-    scale, more = (each.scale or (1.0,) * ndim for each in (level, whole))
-    start, moved = (each.translation or (0.0,) * ndim for each in (level, whole))
+    ndim = len(transformations[0])
+    scale, common_scale = (each.scale or (1.0,) * ndim for each in (level, common))
+    start, common_start = (each.translation or (0.0,) * ndim for each in (level, common))
     return Level(
         level.path,
-        tuple(a * b for a, b in zip(scale, more, strict=True)),
-        tuple(a * b + c for a, b, c in zip(start, more, moved, strict=True)),
+        tuple(a * b for a, b in zip(scale, common_scale, strict=True)),
+        tuple(a * b + c for a, b, c in zip(start, common_scale, common_start, strict=True)),
     )
 
 
@@ -154,72 +185,75 @@ def write_multiscales(
     axes: Sequence[Mapping[str, Any] | str] | None = None,
     convention: Literal["multiscales", "ome"] = "multiscales",
 ) -> None:
-    """Tell of a pyramid in a group's attributes, instead of those that it tells of.
+    """Describe a pyramid in a group's attributes, in place of the pyramids described there.
 
     Parameters
     ----------
     group : Group
-        Opened for changes.
+        The group, opened for writing.
     levels : iterable of Level or str
-        Arrays below the group: the finest first.
+        The levels, the finest first: their paths from the group, or `Level` with scales, too.
     name : str, optional
+        The name of the pyramid.
     axes : sequence of mapping or str, optional
-        ``{"name": ..., "type": ..., "unit": ...}``, or names; those of the first array's
-        dimensions by default. OME-Zarr needs them.
+        The axes: ``{"name": ..., "type": ..., "unit": ...}``, or their names. By default the names
+        of the dimensions of the first array. OME-Zarr requires names.
     convention : {"multiscales", "ome"}
-        Multiscale Arrays 0.1 (conformance A-75); or OME-Zarr, 0.5 in v3 and 0.4 in v2 (C-81),
-        which needs a scale for each level.
+        Multiscale Arrays 0.1 (conformance A-75, the default); or OME-Zarr, 0.5 in v3 and 0.4 in v2
+        (C-81), which requires a scale for each level.
 
     Raises
     ------
     MetadataError
-        If there is no level, or what the convention needs is not given.
+        If there is no level, or something that the convention requires is missing.
     NodeNotFoundError
-        If there is no such array.
+        If a level is not a node below the group.
     ReadOnlyError
-        If the group was opened for reading.
+        If the group was opened for reading only.
     """
-    chosen = [Level(level) if isinstance(level, str) else level for level in levels]
-    nodes = [group[level.path] for level in chosen]
-    place = node_location(group.store, group.path)
-    if not chosen:
-        raise MetadataError("a pyramid has levels", key=place)
-    document: dict[str, Any] = {"datasets": [_render_level(level) for level in chosen]}
+    all_levels = [Level(level) if isinstance(level, str) else level for level in levels]
+    nodes = [group[level.path] for level in all_levels]
+    location = node_location(group.store, group.path)
+    if not all_levels:
+        raise MetadataError("a pyramid must have at least one level", key=location)
+    document: dict[str, Any] = {"datasets": [_render_level(level) for level in all_levels]}
     if name is not None:
         document["name"] = name
     if axes is None and isinstance(nodes[0], Array):
         axes = [each for each in nodes[0].dimension_names or () if each is not None]
     named = [{"name": axis} if isinstance(axis, str) else dict(axis) for axis in axes or ()]
     if convention == "multiscales":
-        others = {"axes": named} if named else {}
-        group.attrs[_MULTISCALES] = [{**document, **others, "version": "0.1"}]
+        if named:
+            document["axes"] = named
+        group.attrs[_MULTISCALES] = [{**document, "version": "0.1"}]
         return
-    _check_ome(chosen, named, nodes, place)
-    document["axes"] = [_with_kind(axis) for axis in named]
+    _check_ome(all_levels, named, nodes, location)
+    document["axes"] = [_with_type(axis) for axis in named]
     if group.zarr_format == 2:
         group.attrs[_MULTISCALES] = [{**document, "version": "0.4"}]
     else:
-        held = group.attrs.get(_OME, {})
-        group.attrs[_OME] = {**held, "version": "0.5", _MULTISCALES: [document]}
+        others = group.attrs.get(_OME, {})
+        group.attrs[_OME] = {**others, "version": "0.5", _MULTISCALES: [document]}
 
 
 def _render_level(level: Level) -> dict[str, Any]:
-    given = {"scale": level.scale, "translation": level.translation}
-    found = [
-        {"type": kind, kind: list(map(float, numbers))}
-        for kind, numbers in given.items()
-        if numbers is not None
+    numbers = {"scale": level.scale, "translation": level.translation}
+    transformations = [
+        {"type": kind, kind: list(map(float, values))}
+        for kind, values in numbers.items()
+        if values is not None
     ]
-    return {"path": level.path, **({_TRANSFORMATIONS: found} if found else {})}
+    document: dict[str, Any] = {"path": level.path}
+    return document | ({_TRANSFORMATIONS: transformations} if transformations else {})
 
 
-def _with_kind(axis: dict[str, Any]) -> dict[str, Any]:
-    kind = _MEASURES.get(axis["name"])
+def _with_type(axis: dict[str, Any]) -> dict[str, Any]:
+    kind = _AXIS_TYPES.get(axis["name"])
     return axis if kind is None or "type" in axis else {**axis, "type": kind}
 
 
 def _check_ome(
-    levels: list[Level], axes: list[dict[str, Any]], nodes: Sequence[Array | Group], place: str
+    levels: list[Level], axes: list[dict[str, Any]], nodes: Sequence[Array | Group], location: str
 ) -> None:
     for level, node in zip(levels, nodes, strict=True):
         lengths = {len(axes), len(level.scale or ()), getattr(node, "ndim", 0)}
@@ -227,8 +261,9 @@ def _check_ome(
             lengths.add(len(level.translation))
         if len(lengths) > 1 or 0 in lengths:
             raise MetadataError(
-                "OME-Zarr needs a name and a scale for each axis of each level",
-                key=f"{place}: {level.path}",
+                "OME-Zarr requires a name for each axis, and a scale along each axis for each "
+                "level",
+                key=f"{location}: {level.path}",
                 found=level,
                 expected=f"{getattr(node, 'ndim', 0)} axes and numbers; axes are {axes}",
             )

@@ -1,4 +1,4 @@
-"""Where the coordinate reference system of an array is written down: in CF's way, or in GDAL's."""
+"""Coordinate reference systems: the attributes in which CF and GDAL store them."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -12,26 +12,30 @@ from zarrdask.hierarchy.find import node_exists, read_node
 from zarrdask.hierarchy.path import join_path, node_location
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array
+from zarrdask.nodes.create import create_array
 from zarrdask.nodes.group import Group
-from zarrdask.nodes.open import create_array, open_array
+from zarrdask.nodes.open import open_array
 
+#: The attribute of an array, by convention.
 _GDAL, _CF = "_CRS", "grid_mapping"
+#: The members of GDAL's attribute and their types.
 _GDAL_MEMBERS = {"url": str, "wkt": str, "projjson": dict}
 
 
 @dataclass(frozen=True)
 class Crs:
-    """A coordinate reference system, as it is written down: it is not interpreted.
+    """A coordinate reference system in the forms that were stored; it is not interpreted.
 
     Attributes
     ----------
     url : str, optional
-        Its name, such as ``http://www.opengis.net/def/crs/EPSG/0/4326``.
+        The URL that names it, such as ``http://www.opengis.net/def/crs/EPSG/0/4326``.
     wkt : str, optional
-        Well-known text.
+        Its definition as well-known text.
     projjson : mapping, optional
+        Its definition as PROJJSON.
     grid_mapping : mapping, optional
-        The other attributes of CF's variable: the parameters of the projection.
+        The other attributes of the CF variable, such as the parameters of the projection.
     """
 
     url: str | None = None
@@ -41,23 +45,32 @@ class Crs:
 
     @property
     def definition(self) -> str | Mapping[str, Any] | None:
-        """URL, WKT or PROJJSON, the first that there is: what ``pyproj.CRS`` takes (A-74)."""
+        """The URL, WKT or PROJJSON, the first that exists: ``pyproj.CRS`` takes it (A-74)."""
         return self.url or self.wkt or self.projjson
 
 
 def crs(node: Array | Group) -> Crs | None:
     """Return the coordinate reference system of an array or a group, or None if it has none.
 
-    An array has it in its attribute ``_CRS``, as GDAL does, or in the variable that its attribute
-    ``grid_mapping`` names, as CF does: there in ``crs_wkt`` or ``spatial_ref`` (conformance A-73,
-    A-74). A group has that of its arrays.
+    An array has it in its attribute ``_CRS`` (GDAL), or in the attribute ``crs_wkt`` or
+    ``spatial_ref`` of the variable that its attribute ``grid_mapping`` names (CF; conformance
+    A-73, A-74). A group has that of its arrays.
+
+    Parameters
+    ----------
+    node : Array or Group
+
+    Returns
+    -------
+    Crs or None
 
     Raises
     ------
     MetadataError
-        If an attribute is not what the convention says, or the arrays of a group differ.
+        If an attribute does not follow the convention, or the arrays of a group have different
+        coordinate reference systems.
     NodeNotFoundError
-        If ``grid_mapping`` names a variable that is not there.
+        If the variable that ``grid_mapping`` names does not exist.
 
     Examples
     --------
@@ -68,59 +81,65 @@ def crs(node: Array | Group) -> Crs | None:
     >>> crs(z).wkt, z.attrs["grid_mapping"], root["crs"].attrs["crs_wkt"]
     ('GEOGCRS["WGS 84"]', 'crs', 'GEOGCRS["WGS 84"]')
     """
-    place = node_location(node.store, node.path)
+    location = node_location(node.store, node.path)
     if _GDAL in node.attrs:
-        return _parse_gdal(node.attrs[_GDAL], f"{place}: {_GDAL}")
+        return _parse_gdal(node.attrs[_GDAL], f"{location}: {_GDAL}")
     if _CF in node.attrs:
-        return _parse_cf(_variable(node, node.attrs[_CF], f"{place}: {_CF}"))
+        return _parse_cf(_variable(node, node.attrs[_CF], f"{location}: {_CF}"))
     return _common(node) if isinstance(node, Group) else None
 
 
 def _common(group: Group) -> Crs | None:
-    found: list[Crs] = []
+    systems: list[Crs] = []
     for _, array in group.arrays():
-        own = crs(array)
-        if own is not None and own not in found:
-            found.append(own)
-    if len(found) > 1:
+        system = crs(array)
+        if system is not None and system not in systems:
+            systems.append(system)
+    if len(systems) > 1:
         raise MetadataError(
-            "arrays of this group have different coordinate reference systems",
+            "the arrays of this group have different coordinate reference systems; pass one of "
+            "the arrays",
             key=node_location(group.store, group.path),
-            found=[each.definition for each in found],
+            found=[system.definition for system in systems],
         )
-    return found[0] if found else None
+    return systems[0] if systems else None
 
 
-def _parse_gdal(found: Any, key: str) -> Crs:
-    if isinstance(found, dict):
-        known = {name: value for name, value in found.items() if name in _GDAL_MEMBERS}
-        if known and all(isinstance(v, _GDAL_MEMBERS[name]) for name, v in known.items()):
-            return Crs(**known)
+def _parse_gdal(value: Any, key: str) -> Crs:
+    if isinstance(value, dict):
+        members = {name: member for name, member in value.items() if name in _GDAL_MEMBERS}
+        if members and all(isinstance(m, _GDAL_MEMBERS[name]) for name, m in members.items()):
+            return Crs(**members)
     raise MetadataError(
-        "not a coordinate reference system",
+        "the attribute is not a coordinate reference system",
         key=key,
-        found=found,
+        found=value,
         expected="an object with url, wkt or projjson",
     )
 
 
-def _variable(node: Array | Group, found: Any, key: str) -> dict[str, Any]:
-    """Return the attributes of the variable that ``grid_mapping`` names, the nearest of its name.
+def _variable(node: Array | Group, grid_mapping: Any, key: str) -> dict[str, Any]:
+    """Return the attributes of the variable that ``grid_mapping`` names.
 
-    It is looked for in the node's group and then in those above; a path is taken from there.
+    It is searched for in the node's group and in the groups above, the nearest first. If it is a
+    path, it is relative to each of these groups.
     """
-    words = found.split() if isinstance(found, str) else []
+    words = grid_mapping.split() if isinstance(grid_mapping, str) else []
     if not words:
-        raise MetadataError("not the name of a variable", key=key, found=found, expected="a name")
-    # The longer form, "name: coordinate coordinate other: ...", names several: the first counts.
+        raise MetadataError(
+            "the attribute must name a variable", key=key, found=grid_mapping, expected="text"
+        )
+    # The longer form, "name: coordinate coordinate other: ...", names several: the first is used.
     name = words[0].removesuffix(":")
-    above = [*ancestors(node.path), *([node.path] if isinstance(node, Group) else [])]
-    for group in reversed(above):
+    groups = [*ancestors(node.path), *([node.path] if isinstance(node, Group) else [])]
+    for group in reversed(groups):
         path = normpath(join("/", group, name)).strip("/")
         metadata = None if path == node.path else read_node(node.store, path)
         if isinstance(metadata, ArrayMetadata):
             return deepcopy(dict(metadata.attributes))
-    raise NodeNotFoundError("this names a variable that is not there", key=key, found=found)
+    raise NodeNotFoundError(
+        "the attribute names a variable that does not exist", key=key, found=grid_mapping
+    )
 
 
 def _parse_cf(attributes: dict[str, Any]) -> Crs:
@@ -130,44 +149,47 @@ def _parse_cf(attributes: dict[str, Any]) -> Crs:
 
 
 def write_crs(
-    array: Array, found: Any, *, convention: Literal["cf", "gdal"] = "cf", name: str = "crs"
+    array: Array, definition: Any, *, convention: Literal["cf", "gdal"] = "cf", name: str = "crs"
 ) -> None:
-    """Write an array's coordinate reference system.
+    """Write the coordinate reference system of an array to its attributes.
 
     Parameters
     ----------
     array : Array
-        Opened for changes.
-    found : Crs, str, mapping or object
-        A URL that begins with ``http``, WKT, PROJJSON, or what has a method ``to_wkt``, such as
-        ``pyproj.CRS``.
+        The array, opened for writing.
+    definition : Crs, str, mapping or object
+        The coordinate reference system: a URL that begins with ``http``, WKT, PROJJSON, or an
+        object with a method ``to_wkt``, such as ``pyproj.CRS``.
     convention : {"cf", "gdal"}
-        As CF does, in the attribute ``crs_wkt`` of a variable that ``grid_mapping`` names
-        (conformance A-73); or as GDAL does, in ``_CRS`` (A-74).
+        CF (the default) stores WKT in the attribute ``crs_wkt`` of a variable that the attribute
+        ``grid_mapping`` names (conformance A-73); GDAL stores any form in the attribute ``_CRS``
+        (A-74).
     name : str
-        Of CF's variable, beside the array; it is created if it is not there.
+        The name of the CF variable beside the array, which is created if it does not exist. By
+        default "crs".
 
     Raises
     ------
     MetadataError
-        If it is not a coordinate reference system, or has no WKT, which CF needs.
+        If `definition` is not a coordinate reference system, or has no WKT, which CF requires.
     ReadOnlyError
-        If the array was opened for reading.
+        If the array was opened for reading only.
     """
     array.check_writable()
-    known = _as_crs(found)
+    system = _as_crs(definition)
     if convention == "gdal":
-        found = {name: getattr(known, name) for name in _GDAL_MEMBERS}
-        array.attrs[_GDAL] = {name: value for name, value in found.items() if value is not None}
+        members = {member: getattr(system, member) for member in _GDAL_MEMBERS}
+        array.attrs[_GDAL] = {key: value for key, value in members.items() if value is not None}
         return
-    if known.wkt is None or not array.path:
+    if system.wkt is None or not array.path:
         raise MetadataError(
-            "CF keeps WKT in a variable beside the array; convention='gdal' does otherwise",
+            "CF stores WKT in a variable beside the array; use convention='gdal' for other forms, "
+            "or for an array at the root of a store",
             key=_CF,
-            found=known if array.path else "an array at the root",
+            found=system if array.path else "an array at the root",
         )
     path = join_path(ancestors(array.path)[-1], name)
-    attributes = {**(known.grid_mapping or {}), "crs_wkt": known.wkt}
+    attributes = {**(system.grid_mapping or {}), "crs_wkt": system.wkt}
     if node_exists(array.store, path):
         open_array(array.store, path, mode="r+").attrs.update(attributes)
     else:
@@ -182,19 +204,19 @@ def write_crs(
     array.attrs[_CF] = name
 
 
-def _as_crs(found: Any) -> Crs:
-    if isinstance(found, Crs) and found.definition:
-        return found
-    if isinstance(found, Mapping):
-        return Crs(projjson=dict(found))
-    text = found.to_wkt() if hasattr(found, "to_wkt") else found
+def _as_crs(definition: Any) -> Crs:
+    if isinstance(definition, Crs) and definition.definition:
+        return definition
+    if isinstance(definition, Mapping):
+        return Crs(projjson=dict(definition))
+    text = definition.to_wkt() if hasattr(definition, "to_wkt") else definition
     if isinstance(text, str) and text.startswith(("http://", "https://")):
         return Crs(url=text)
     if isinstance(text, str) and "[" in text:
         return Crs(wkt=text)
     raise MetadataError(
-        "not a coordinate reference system",
+        "this is not a coordinate reference system",
         key="crs",
-        found=found,
+        found=definition,
         expected="a URL, WKT, PROJJSON, or an object with to_wkt()",
     )

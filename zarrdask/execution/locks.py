@@ -6,7 +6,7 @@ from ipaddress import ip_address
 from zlib import crc32
 
 from zarrdask.execution.client import current_client
-from zarrdask.hierarchy.resize import changing_shape
+from zarrdask.hierarchy.resize import lock_shape
 from zarrdask.runtime.locks import Lock
 from zarrdask.storage.base import Store
 
@@ -30,7 +30,7 @@ def shape_lock(store: Store, path: str) -> AbstractContextManager[object]:
     Tasks and clients of a cluster on several machines share it.
     """
     make_way()
-    return changing_shape(store, path, _shape_lock_of_cluster())
+    return lock_shape(store, path, _shape_lock_of_cluster())
 
 
 def make_way() -> None:

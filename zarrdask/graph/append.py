@@ -16,7 +16,7 @@ from zarrdask.graph.target import WriteTarget
 from zarrdask.graph.write_job import as_dask_array, batches, begin, check_deferrable, compute
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.path import locate_node, node_location
-from zarrdask.hierarchy.resize import appended, check_shape, grow, now, take_back
+from zarrdask.hierarchy.resize import appended, check_shape, grow, roll_back_append, stored_metadata
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
@@ -125,7 +125,7 @@ class AppendedRegion(WriteTarget):
 
     def abort(self) -> str:
         """Erase the appended chunks, and describe what the array holds now."""
-        return take_back(self.array.store, self.array.path, self.chunks, self.old_shape)
+        return roll_back_append(self.array.store, self.array.path, self.chunks, self.old_shape)
 
 
 def _append(
@@ -154,7 +154,7 @@ def _check_unchanged(
     store: Store, path: str, zarr_format: ZarrFormat, shape: Shape, block: Any
 ) -> Any:
     """Return a block if the stored array still has the given shape; raise StoreError otherwise."""
-    check_shape(now(store, path, zarr_format), (shape,), node_location(store, path))
+    check_shape(stored_metadata(store, path, zarr_format), (shape,), node_location(store, path))
     return block
 
 
@@ -193,7 +193,7 @@ class DeferredAppend:
         shape = chunks.metadata.shape
         location = node_location(array.store, self.path)
         with shape_lock(array.store, self.path), scheduler_in_task() as options:
-            current = now(array.store, self.path, array.zarr_format)
+            current = stored_metadata(array.store, self.path, array.zarr_format)
             metadata = check_shape(current, (shape,), location)
             _append(self.x, array, self.axis, replace(chunks, metadata=metadata), **options)
 

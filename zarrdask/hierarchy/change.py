@@ -13,19 +13,24 @@ from zarrdask.storage.v3_draft import DraftStore
 def write_node(
     store: Store, path: str, metadata: Metadata, *, before: Metadata | None = None
 ) -> None:
-    """Write a node's documents, and erase those that it should not have.
+    """Write a node's documents, and erase those that the node no longer has.
 
     Parameters
     ----------
+    store : Store
+    path : str
+        The path of the node in the store.
+    metadata : Metadata
+        The node.
     before : Metadata, optional
-        What is there: documents that stay the same are not touched, with whatever another writer
-        put in them.
+        The node as it is stored at present. Documents that stay the same are not written: another
+        writer may have added members to them that are not known here.
     """
     prefix = key_prefix(path)
     documents = detect.render(metadata)
     if before is not None:
         old = detect.render(before)
-        documents = {n: value for n, value in documents.items() if old.get(n) != value}
+        documents = {name: value for name, value in documents.items() if old.get(name) != value}
     if not documents:
         return
     is_array = isinstance(metadata, ArrayMetadata)
@@ -38,7 +43,7 @@ def write_node(
 
 
 def erase_node(store: Store, path: str) -> None:
-    """Remove a node and everything below it; of a node that is a symbolic link, the link."""
+    """Erase a node and everything below it; of a node that is a symbolic link, the link."""
     store.check_erasable([key_prefix(path)])
     with changing(store, path, whole=True) as real:
         remove_keys(real, path)
@@ -47,13 +52,13 @@ def erase_node(store: Store, path: str) -> None:
 
 
 def remove_keys(store: Store, path: str) -> None:
-    """Remove a node, whatever consolidated metadata tell of it."""
+    """Erase the keys of a node and of everything below it; consolidated metadata stay."""
     prefix = key_prefix(path)
     if store.listable:
-        # Documents go first: what is left is no node.
+        # Documents are erased first: if this is cut short, the rest is not a node.
         try:
             for name in detect.names(store):
                 store.erase(prefix + name)
         except LinkError:
-            pass  # The node is a link, which is removed at once; what it points to stays.
+            pass  # The node is a symbolic link, which is erased below; its target stays.
     store.erase_prefix(prefix)

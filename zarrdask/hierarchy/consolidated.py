@@ -1,9 +1,9 @@
-"""Consolidated metadata must not tell what is no longer true: each change drops them.
+"""Keep consolidated metadata true: a change of a node removes them from the groups above it.
 
-They are one document about many nodes. Who changes a node drops them from every group above,
-which any number of writers can do at a time: it makes no difference who is first, or how often. To
-bring them up to date instead is to read, change and write that one document: of two writers that
-do so at once, the later undoes what the earlier told. So dropping is the default.
+Consolidated metadata are one document about many nodes. Any number of writers can remove them at
+the same time. To update them instead, a writer has to read, change and write that one document,
+and of two writers at the same time the later one discards the change of the earlier one. Hence
+removing them is the default (setting ``zarrdask.consolidated-after-change``).
 """
 
 import os
@@ -25,18 +25,28 @@ from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.v3_draft import DraftStore
 
-#: What makes a directory a group, or may.
-_GROUPS = (v2.CHILD_NAMES[1], *v3.NAMES)
-#: What ``zarrdask.consolidated-after-change`` may be.
+#: The documents that a group may have.
+_GROUP_DOCUMENTS = (v2.CHILD_NAMES[1], *v3.NAMES)
+#: The values of ``zarrdask.consolidated-after-change``.
 CHOICES = ("drop", "update")
 
 
 class _Dropped(NamedTuple):
-    """Consolidated metadata that were dropped: whose, and as they were."""
+    """Consolidated metadata that were removed.
+
+    Attributes
+    ----------
+    group : str
+        The path of the group that had them.
+    zarr_format : {2, 3}
+        The format of the group.
+    content : bytes or dict
+        The document of v2, or the member of the group's document in v3.
+    """
 
     group: str
     zarr_format: ZarrFormat
-    found: Any
+    content: Any
 
 
 def ancestors(path: str) -> list[str]:
@@ -53,20 +63,23 @@ def ancestors(path: str) -> list[str]:
 def changing(store: Store, path: str, *, whole: bool, is_array: bool = False) -> Iterator[Store]:
     """Keep consolidated metadata true while a node is changed.
 
-    Those of the node and of the groups above it are dropped first: a reader who comes in between
-    finds the nodes' own documents.
+    Those of the node and of the groups above it are removed first, so that a reader meanwhile reads
+    the nodes' own documents.
 
     Parameters
     ----------
+    store : Store
+    path : str
+        The path of the node in the store.
     whole : bool
-        Whether what is below the node goes, too.
+        Whether everything below the node is erased, too.
     is_array : bool
-        Whether the node is known to be an array, which has no consolidated metadata itself.
+        Whether the node is known to be an array, which has no consolidated metadata.
 
     Yields
     ------
     Store
-        The store itself, to write to.
+        The store to write to, which is not seen through consolidated metadata.
     """
     with store.batch():
         yield from _changing(store, path, whole=whole, is_array=is_array)
@@ -74,7 +87,7 @@ def changing(store: Store, path: str, *, whole: bool, is_array: bool = False) ->
 
 def _changing(store: Store, path: str, *, whole: bool, is_array: bool) -> Iterator[Store]:
     if isinstance(store, DraftStore):
-        yield store  # of other formats' consolidated metadata none can tell of it
+        yield store  # the draft has no consolidated metadata
         return
     if isinstance(store, ConsolidatedStore):
         store.forget()
@@ -82,13 +95,13 @@ def _changing(store: Store, path: str, *, whole: bool, is_array: bool) -> Iterat
     after = config.get("consolidated-after-change")
     if after not in CHOICES:
         raise MetadataError(
-            "unknown setting",
+            "unknown value of a setting",
             key="zarrdask.consolidated-after-change",
             found=after,
-            expected=" or ".join(CHOICES),
+            expected=" or ".join(map(repr, CHOICES)),
         )
-    # Of other writers' documents nothing is wanted but that they go: how they are is no matter.
     wide, below = _widened(store, path)
+    # The documents are only removed: whether they follow all rules does not matter.
     with strictness(strict=False, quiet=True):
         dropped = _drop(wide, [*ancestors(below), *([] if is_array else [below])])
     yield store
@@ -98,15 +111,15 @@ def _changing(store: Store, path: str, *, whole: bool, is_array: bool) -> Iterat
 
 
 def _widened(store: Store, path: str) -> tuple[Store, str]:
-    """Return the store and path of a node as seen from the outermost group around it.
+    """Return the store of the outermost group around a node, and the path of the node in it.
 
-    A directory may be opened as a store of its own, though it lies in a group.
+    A local directory may be opened as a store by itself, though it is a node in a group.
     """
     if type(store) is not LocalStore:
         return store, path
     root = store.root
     above, name = os.path.split(root)
-    while name and any(os.path.exists(f"{above}/{key}") for key in _GROUPS):
+    while name and any(os.path.exists(f"{above}/{key}") for key in _GROUP_DOCUMENTS):
         root, path = above, f"{name}/{path}" if path else name
         above, name = os.path.split(root)
     return (store if root == store.root else replace(store, root=root)), path
@@ -115,12 +128,12 @@ def _widened(store: Store, path: str) -> tuple[Store, str]:
 def _read(store: Store, paths: list[str], names: tuple[str, ...]) -> list[Documents]:
     prefixes = [f"{path}/" if path else "" for path in paths]
     keys = [prefix + name for prefix in prefixes for name in names]
-    found = iter([None if v is None else bytes(v) for v in store.get_many(keys, Scratch())])
-    return [{name: next(found) for name in names} for _ in paths]
+    values = iter([None if v is None else bytes(v) for v in store.get_many(keys, Scratch())])
+    return [{name: next(values) for name in names} for _ in paths]
 
 
 def _drop(store: Store, groups: list[str]) -> list[_Dropped]:
-    """Drop the consolidated metadata of the groups at some paths, and return them."""
+    """Remove the consolidated metadata of the groups at some paths, and return them."""
     dropped = []
     for group, documents in zip(groups, _read(store, groups, consolidated.NAMES), strict=True):
         prefix = f"{group}/" if group else ""
@@ -139,15 +152,15 @@ def _with_member(documents: Documents) -> Json | None:
     try:
         return consolidated.group_with_member(documents[v3.NAMES[0]])
     except MetadataError:
-        return None  # nobody can read it, so nobody is misled
+        return None  # nobody can read this document, so it misleads nobody
 
 
 def _update(store: Store, dropped: _Dropped, path: str, *, whole: bool) -> None:
-    """Write consolidated metadata again, as they are after a change."""
+    """Write consolidated metadata again, updated after a change of the node at a path."""
     group, zarr_format = dropped.group, dropped.zarr_format
     start = f"{group}/" if group else ""
     try:
-        entries = dict(consolidated.parse(zarr_format, dropped.found))
+        entries = dict(consolidated.parse(zarr_format, dropped.content))
         paths = [each for each in (*ancestors(path), path) if f"{each}/".startswith(start)]
         if whole:
             gone = f"{path}/" if path else ""
@@ -161,5 +174,5 @@ def _update(store: Store, dropped: _Dropped, path: str, *, whole: bool) -> None:
                 store.set(start + name, value)
     except MetadataError as error:
         warn_compliance(
-            f"{store.url}: consolidated metadata were dropped, as they can't be written: {error}"
+            f"{store.url}: consolidated metadata were removed, as they can't be updated: {error}"
         )

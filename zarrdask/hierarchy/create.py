@@ -1,4 +1,4 @@
-"""Making nodes: what must be so before, and in what order it is done."""
+"""Create nodes: check that it is possible, then write the documents in a safe order."""
 
 from zarrdask.chunks.inventory import erase_leftovers
 from zarrdask.chunks.stored import StoredChunks
@@ -9,7 +9,7 @@ from zarrdask.hierarchy.consolidated import ancestors, changing
 from zarrdask.hierarchy.find import node_exists, read_nodes
 from zarrdask.hierarchy.journal import is_begun
 from zarrdask.hierarchy.members import check_new_path, documents_below
-from zarrdask.hierarchy.path import key_prefix, node_location
+from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.metadata import consolidated, detect
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
@@ -19,42 +19,59 @@ from zarrdask.storage.v3_draft import DraftStore
 
 
 def is_draft_node(store: Store, metadata: Metadata) -> bool:
-    """Whether a new node will be in a hierarchy of the v3 draft."""
+    """Whether a new node belongs to a hierarchy of the v3 draft."""
     return isinstance(store, DraftStore) or draft.is_draft(metadata.zarr_format)
 
 
 def check_creation(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Store:
     """Check that a node can be created; nothing is written.
 
+    Parameters
+    ----------
+    store, path, metadata, overwrite
+        As in `create_node`.
+
     Returns
     -------
     Store
-        The store as the hierarchy that the node is to be in will see it.
+        The store as the node's hierarchy will see it.
 
     Raises
     ------
-    NodeExistsError
-        As `create_node`.
+    NodeExistsError, MetadataError, UnsupportedError
+        As in `create_node`.
     """
     detect.render(metadata)
     if is_draft_node(store, metadata):
         return draft.prepare(plain(store), path, metadata, overwrite=overwrite)[0]
-    _checked(store, path, metadata, overwrite=overwrite)
+    _check(store, path, metadata, overwrite=overwrite)
     return store
 
 
 def create_node(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Store:
-    """Write a new node, and groups above it where there are none (conformance A-48, C-6).
+    """Write a new node, and the groups above it that don't exist (conformance A-48, C-6).
+
+    Parameters
+    ----------
+    store : Store
+    path : str
+        The path of the new node in the store.
+    metadata : Metadata
+        The new node.
+    overwrite : bool
+        Whether an existing node is removed first, with everything below it.
 
     Returns
     -------
     Store
-        The store as the hierarchy that the node is in sees it.
+        The store as the node's hierarchy sees it.
 
     Raises
     ------
     NodeExistsError
-        If there is a node and `overwrite` is false, or an array stands above.
+        If the node exists and `overwrite` is false, or a node above it is an array.
+    MetadataError, UnsupportedError
+        If a name in the path is reserved, or the format can't express the metadata.
     """
     with store.batch():
         return _create(store, path, metadata, overwrite=overwrite)
@@ -66,14 +83,14 @@ def _create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> 
             view = check_creation(store, path, metadata, overwrite=overwrite)
             erase_leftovers(StoredChunks(view, key_prefix(path), metadata))
         return draft.create(plain(store), path, metadata, overwrite=overwrite)
-    documents = detect.render(metadata)  # so that what can't be written fails before erasing
-    missing, there = _checked(store, path, metadata, overwrite=overwrite)
+    documents = detect.render(metadata)  # before anything is erased: rendering may fail
+    missing_groups, exists = _check(store, path, metadata, overwrite=overwrite)
     with changing(store, path, whole=True) as real:
-        for parent in missing:
-            _put_group(real, parent, metadata)
+        for group in missing_groups:
+            _put_group(real, group, metadata)
         real.tidy(key_prefix(path))
-        # Only what is a node is erased: a directory of other things is not ours to empty.
-        if there:
+        # Only nodes are erased: a directory with other files is left alone.
+        if exists:
             remove_keys(real, path)
         elif isinstance(metadata, ArrayMetadata) and (
             overwrite or is_begun(real, key_prefix(path))
@@ -86,29 +103,30 @@ def _create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> 
     return store
 
 
-def _checked(
+def _check(
     store: Store, path: str, metadata: Metadata, *, overwrite: bool
 ) -> tuple[list[str], bool]:
-    """Return the paths above at which there is no group, and whether there is a node already."""
+    """Return the paths above a node where there is no group, and whether the node exists."""
     check_new_path(path, metadata.zarr_format)
-    missing = _missing_parents(plain(store), path)
-    there = node_exists(plain(store), path)
-    if there and not overwrite:
+    missing_groups = _missing_groups(plain(store), path)
+    exists = node_exists(plain(store), path)
+    if exists and not overwrite:
         raise exists_error(store, path)
-    if there:
+    if exists:
         plain(store).check_erasable([key_prefix(path)])
-    return missing, there
+    return missing_groups, exists
 
 
-def _missing_parents(store: Store, path: str) -> list[str]:
+def _missing_groups(store: Store, path: str) -> list[str]:
     parents = ancestors(path)
     missing = []
-    for parent, found in zip(parents, read_nodes(store, parents), strict=True):
-        if isinstance(found, ArrayMetadata):
+    for parent, metadata in zip(parents, read_nodes(store, parents), strict=True):
+        if isinstance(metadata, ArrayMetadata):
             raise NodeExistsError(
-                "an array can't hold other nodes", key=node_location(store, parent)
+                "an array can't hold other nodes; create the node in a group",
+                key=node_location(store, parent),
             )
-        if found is None:
+        if metadata is None:
             missing.append(parent)
     return missing
 
@@ -121,7 +139,7 @@ def create_parents(store: Store, path: str, metadata: Metadata) -> None:
     NodeExistsError
         If an array stands above the node.
     """
-    missing = _missing_parents(plain(store), path)
+    missing = _missing_groups(plain(store), path)
     if missing:
         with changing(store, missing[0], whole=True) as real:
             for parent in missing:
@@ -129,26 +147,26 @@ def create_parents(store: Store, path: str, metadata: Metadata) -> None:
 
 
 def _put_group(store: Store, path: str, below: Metadata) -> None:
-    """Write a group above a new node, unless another writer did so meanwhile."""
+    """Write a group above a new node, unless another writer has done so meanwhile."""
     try:
         put_new_documents(store, path, detect.render(GroupMetadata(below.zarr_format)))
     except NodeExistsError:
-        _missing_parents(store, f"{path}/x" if path else "x")  # or it is an array
+        _missing_groups(store, join_path(path, "member"))  # an error if that node is an array
 
 
 def put_documents(store: Store, path: str, documents: Documents) -> None:
-    """Write a node's documents, those last that make it a node."""
+    """Write a node's documents, the one that makes it a node last."""
     for name, value in _in_order(documents):
         store.set(key_prefix(path) + name, value)
 
 
 def put_new_documents(store: Store, path: str, documents: Documents) -> None:
-    """Write a node's documents where there is none: of several writers, one does.
+    """Write the documents of a node that does not exist: of several writers, only one succeeds.
 
     Raises
     ------
     NodeExistsError
-        If another one did so first: what that one wrote is as it was.
+        If another writer was first. Its documents are not changed.
     """
     prefix, late = key_prefix(path), []
     for name, value in _in_order(documents):
@@ -156,7 +174,7 @@ def put_new_documents(store: Store, path: str, documents: Documents) -> None:
             continue
         if name in detect.CHILD_NAMES:
             raise exists_error(store, path)
-        # It is left from a node that was here, or of another writer, who may yet be the one.
+        # It is left from an erased node, or from another writer that may still be the first.
         late.append((name, value))
     for name, value in late:
         store.set(prefix + name, value)
@@ -168,7 +186,7 @@ def _in_order(documents: Documents) -> list[tuple[str, bytes]]:
 
 
 def exists_error(store: Store, path: str) -> NodeExistsError:
-    """Return the error for a place where there is a node."""
+    """Return the error for a path where a node exists already."""
     return NodeExistsError(
         "there is an array or group here already; overwrite=True replaces it",
         key=node_location(store, path),
@@ -178,10 +196,18 @@ def exists_error(store: Store, path: str) -> NodeExistsError:
 def write_consolidated(store: Store, path: str, zarr_format: ZarrFormat) -> None:
     """Write a group's consolidated metadata (conformance A-67, C-78).
 
+    Parameters
+    ----------
+    store : Store
+    path : str
+        The path of the group in the store.
+    zarr_format : {2, 3}
+        The format of the group.
+
     Raises
     ------
     MetadataError
-        If a document is not JSON, or of another format than the group.
+        If a document is not JSON, or has another format than the group.
     UnsupportedError
         If the store can't be listed.
     """

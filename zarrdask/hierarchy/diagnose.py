@@ -1,4 +1,4 @@
-"""What to say where there is no node: which of the usual mistakes it was."""
+"""The message for a path without a node: which of the usual mistakes was made."""
 
 import os
 from collections.abc import Iterator
@@ -12,26 +12,37 @@ from zarrdask.storage.local import LocalStore
 from zarrdask.storage.v3_draft import DraftStore
 from zarrdask.storage.wrapper import WrappedStore
 
-#: How many directories up an entry point of the draft is looked for; elsewhere each is a request.
-_UP, _UP_ELSEWHERE = 8, 4
-_FOLDERS = ("meta", "data")
+#: How many directories up the entry point of a draft hierarchy is searched for: in a local
+#: directory, and in other stores, where each costs a request.
+_MAX_LEVELS_LOCAL, _MAX_LEVELS_REMOTE = 8, 4
+#: The directories of a draft hierarchy.
+_DRAFT_DIRECTORIES = ("meta", "data")
 
 
-def missing(store: Store, path: str, text: str = "there is no array or group here") -> str:
-    """Return a text for a place where there is no node, with a hint at the usual mistakes."""
+def missing_node(store: Store, path: str, text: str = "there is no array or group here") -> str:
+    """Return the message for a path without a node, with a hint if the mistake is a usual one.
+
+    Parameters
+    ----------
+    store : Store
+    path : str
+        The path that was opened.
+    text : str
+        The message without a hint.
+    """
     inner = store
     while isinstance(inner, WrappedStore):
         inner = inner.inner
-    for above, below in _above(inner):
+    for store_above, path_below in _stores_above(inner):
         try:
-            data = above.get(KEY)
+            document = store_above.get(KEY)
         except StoreError:
-            break  # it was but for a hint: who may see the store need not see what is around it
-        if is_entry(data):
-            node = _component(f"{below}/{path}".strip("/"))
+            break  # access to the store does not imply access to the directories around it
+        if is_entry(document):
+            component = _component(f"{path_below}/{path}".strip("/"))
             return (
-                f"{text}: it is inside a hierarchy of the v3 draft, which is opened at its root, "
-                f"{above.url}" + (f", with component={node!r}" if node else "")
+                f"{text}: it is inside a hierarchy of the v3 draft; open that at its root, "
+                f"{store_above.url}" + (f", with component={component!r}" if component else "")
             )
     directories = not isinstance(store, DraftStore)  # in the draft nodes are files
     if directories and isinstance(inner, LocalStore) and not os.path.isdir(inner.path(path)):
@@ -40,16 +51,16 @@ def missing(store: Store, path: str, text: str = "there is no array or group her
     return text
 
 
-def _above(store: Store) -> Iterator[tuple[Store, str]]:
-    """Yield the places above a store, with the path from there to the store."""
+def _stores_above(store: Store) -> Iterator[tuple[Store, str]]:
+    """Yield stores of the directories above that of a store, each with the path back to it."""
     root = getattr(store, "root", "")
     names = root.strip("/").split("/") if isinstance(root, str) else []
-    # A bucket, or a host with its protocol, is not below anything.
+    # Nothing is above a bucket, or above a host with its protocol.
     first = 3 if names[:1] in (["http:"], ["https:"]) else 1
-    most = _UP if isinstance(store, LocalStore) else _UP_ELSEWHERE
-    for up in range(1, min(len(names) - first, most) + 1):
-        above = "/" * root.startswith("/") + "/".join(names[:-up])
-        below = "/".join(names[-up:])
+    max_levels = _MAX_LEVELS_LOCAL if isinstance(store, LocalStore) else _MAX_LEVELS_REMOTE
+    for level in range(1, min(len(names) - first, max_levels) + 1):
+        above = "/" * root.startswith("/") + "/".join(names[:-level])
+        below = "/".join(names[-level:])
         try:
             if isinstance(store, LocalStore):
                 yield replace(store, root=above), below
@@ -60,9 +71,9 @@ def _above(store: Store) -> Iterator[tuple[Store, str]]:
 
 
 def _component(path: str) -> str:
-    """Return the path of the node that a path within ``meta`` or ``data`` belongs to."""
-    first, _, rest = path.partition("/")
-    if first not in _FOLDERS:
+    """Return the path of the node that a path in the ``meta`` or ``data`` directory belongs to."""
+    directory, _, rest = path.partition("/")
+    if directory not in _DRAFT_DIRECTORIES:
         return path
-    first, _, below = rest.partition("/")
-    return below if first == "root" else rest
+    name, _, below = rest.partition("/")
+    return below if name == "root" else rest

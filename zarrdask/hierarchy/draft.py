@@ -1,11 +1,11 @@
-"""Hierarchies of the v3 draft: which one a path is in, and how one begins.
+"""Hierarchies of the v3 draft: find the one that a path is in, and create nodes in it.
 
-Nodes of other formats stand for themselves; those of the draft are found from the entry point at
-the root of their hierarchy (conformance B-9, B-76).
+A node of another format is complete by itself. One of the draft is found from the entry point at
+the root of its hierarchy, the document ``zarr.json`` (conformance B-9, B-76).
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from zarrdask import config
 from zarrdask.compliance import report_deviation
@@ -20,56 +20,42 @@ from zarrdask.storage.v3_draft import ARRAY, DRAFT, GROUP, IMPLICIT, PROTOCOL, D
 _NAME = re.compile(r"(?!\.+$)[A-Za-z0-9._-]+")
 
 
-class EntryPointError(MetadataError):
-    """Where a node was expected there is the entry point of a hierarchy of the draft."""
-
-    data: bytes = b""
-
-
 def is_draft(zarr_format: ZarrFormat) -> bool:
     """Whether a format is a dialect of the draft."""
     return zarr_format in (DRAFT, PROTOCOL)
 
 
-def check_no_entry(data: bytes | None) -> None:
-    """Check that what is to be a node's ``zarr.json`` is no entry point.
-
-    Raises
-    ------
-    EntryPointError
-        If it is.
-    """
-    if is_entry(data):
-        older = b"/protocol/" in (data or b"")
-        error = EntryPointError(
-            "the root of a hierarchy of the v3 draft, which is opened by itself; nodes are made "
-            "in it with its own format only",
-            key=KEY,
-            expected=f"zarr_format={PROTOCOL if older else DRAFT!r}",
-        )
-        error.data = data or b""
-        raise error
+def entry_point_error(entry_point: bytes | None) -> MetadataError:
+    """Return the error for a path where a node is expected and an entry point is found."""
+    older = b"/protocol/" in (entry_point or b"")
+    return MetadataError(
+        "this is the root of a hierarchy of the v3 draft; open it by its own URL, and create "
+        "nodes in it with the format of the hierarchy",
+        key=KEY,
+        expected=f"zarr_format={PROTOCOL if older else DRAFT!r}",
+    )
 
 
-def enter(store: Store, path: str, data: bytes) -> DraftStore:
+def enter(store: Store, path: str, entry_point: bytes) -> DraftStore:
     """Return a store as a hierarchy of the draft.
 
-    Where the entry point mixes the forms of both dialects, the root's documents decide (X-B16,
+    If the entry point mixes the forms of both dialects, the documents of the root decide (X-B16,
     X-B17).
 
     Parameters
     ----------
+    store : Store
     path : str
-        Of the hierarchy's root in the store.
-    data : bytes
-        The entry point.
+        The path of the hierarchy's root in the store.
+    entry_point : bytes
+        The document ``zarr.json`` of the root.
 
     Raises
     ------
     MetadataError, UnsupportedError
-        If that is wrong, or needs what isn't there.
+        If the entry point is invalid, or requires an extension that is not available.
     """
-    entry, base = parse_entry(data), f"{path}/" if path else ""
+    entry, base = parse_entry(entry_point), f"{path}/" if path else ""
     view = DraftStore(store, base, entry.zarr_format, entry.suffix, entry.minor)
     if not entry.certain:
         older = DraftStore(store, base, PROTOCOL, entry.suffix, entry.minor)
@@ -78,27 +64,28 @@ def enter(store: Store, path: str, data: bytes) -> DraftStore:
     return view
 
 
-def first(store: Store, found: Iterable[tuple[str, bytes | None]]) -> DraftStore | None:
-    """Return the hierarchy of the first entry point among some ``zarr.json``, by path."""
-    for path, data in found:
-        if data is not None and is_entry(data):
-            return enter(store, path, data)
-    return None
-
-
-def around(store: Store, above: Sequence[str]) -> DraftStore | None:
-    """Return the hierarchy of the draft that is rooted at one of some paths, if any is.
+def root_above(store: Store, paths: Sequence[str]) -> DraftStore | None:
+    """Return the hierarchy that is rooted at the first of some paths with an entry point.
 
     Parameters
     ----------
-    above : sequence of str
-        The paths above a node, which are asked for at once.
+    store : Store
+    paths : sequence of str
+        Usually the paths above a node. Their documents are requested together.
+
+    Returns
+    -------
+    DraftStore or None
+        None if there is no entry point, or the store is a hierarchy of the draft already.
     """
-    if isinstance(store, DraftStore) or not above:
+    if isinstance(store, DraftStore) or not paths:
         return None
-    keys = [f"{path}/{KEY}" if path else KEY for path in above]
+    keys = [f"{path}/{KEY}" if path else KEY for path in paths]
     values = [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
-    return first(store, zip(above, values, strict=True))
+    for path, value in zip(paths, values, strict=True):
+        if value is not None and is_entry(value):
+            return enter(store, path, value)
+    return None
 
 
 def prepare(
@@ -106,22 +93,32 @@ def prepare(
 ) -> tuple[DraftStore, bool]:
     """Check that a node can be created in a hierarchy of the draft; nothing is written.
 
+    Parameters
+    ----------
+    store : Store
+    path : str
+        The path of the new node in the store.
+    metadata : Metadata
+        The new node.
+    overwrite : bool
+        Whether an existing node may be replaced.
+
     Returns
     -------
     DraftStore
         The hierarchy.
     bool
-        Whether it begins with the node.
+        Whether the hierarchy has to be created with the node.
 
     Raises
     ------
     NodeExistsError
-        If there is a node and `overwrite` is false, an array stands above, or the hierarchy or
-        the store's root has another format.
+        If the node exists and `overwrite` is false, a node above it is an array, or the hierarchy
+        or the root of the store has another format.
     """
-    view = store if isinstance(store, DraftStore) else around(store, [*ancestors(path), path])
+    view = store if isinstance(store, DraftStore) else root_above(store, [*ancestors(path), path])
     if overwrite and not path and view is not store and view is not None:
-        # The root of another dialect goes as that of another format does.
+        # The root of another dialect is replaced as that of another format is.
         view = view if view.zarr_format == metadata.zarr_format else None
     check_path(path if view is None else below_root(view, path))
     if view is not None:
@@ -130,25 +127,31 @@ def prepare(
         return view, False
     if _is_taken(store) and (path or not overwrite):
         raise NodeExistsError(
-            "a node of another format is here; overwrite=True at the root replaces it",
+            "the root of the store is a node of another format; replace it with overwrite=True "
+            "and the path of the root",
             key=store.url,
         )
     return DraftStore(store, "", str(metadata.zarr_format)), True
 
 
 def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> DraftStore:
-    """Write a new node in a hierarchy of the draft, which begins with it if there is none.
+    """Write a new node in a hierarchy of the draft, and the entry point if there is none.
 
-    No groups above are made: they are implied (conformance B-67).
+    No groups above the node are created: they are implied (conformance B-67).
+
+    Parameters
+    ----------
+    store, path, metadata, overwrite
+        As in `prepare`.
 
     Raises
     ------
     NodeExistsError
-        As `prepare`.
+        As in `prepare`.
     """
-    documents = detect.render(metadata)  # so that what can't be written fails before erasing
-    view, begins = prepare(store, path, metadata, overwrite=overwrite)
-    if begins:
+    documents = detect.render(metadata)  # before anything is erased: rendering may fail
+    view, is_new = prepare(store, path, metadata, overwrite=overwrite)
+    if is_new:
         if _is_taken(store):
             store.erase_prefix("")
         entry = render_entry(view.zarr_format)
@@ -176,15 +179,15 @@ def _exists(view: DraftStore, path: str) -> NodeExistsError:
 
 
 def _is_taken(store: Store) -> bool:
-    """Whether a node of another format stands at the root of a store."""
-    found = store.get_many(detect.CHILD_NAMES, Scratch())
-    return any(value is not None for value in found)
+    """Whether the root of a store is a node of another format."""
+    documents = store.get_many(detect.CHILD_NAMES, Scratch())
+    return any(document is not None for document in documents)
 
 
 def _check_format(view: DraftStore, zarr_format: ZarrFormat) -> None:
     if view.zarr_format != zarr_format:
         raise NodeExistsError(
-            "a hierarchy of another format",
+            "the hierarchy has another format than the new node",
             key=f"{view.url}/{view.base}{KEY}",
             found=zarr_format,
             expected=f"zarr_format={view.zarr_format!r}",
@@ -192,44 +195,47 @@ def _check_format(view: DraftStore, zarr_format: ZarrFormat) -> None:
 
 
 def _check_place(view: DraftStore, path: str, metadata: Metadata, *, overwrite: bool) -> None:
-    """Check that nothing is in the way of a new node."""
+    """Check that no node above a new one is an array, and that the new one does not exist."""
     prefixes = [f"{parent}/" if parent else "" for parent in ancestors(path)]
     above = [prefix for prefix in prefixes if prefix.startswith(view.base)]
     values = view.get_many([prefix + ARRAY for prefix in above], Scratch())
     for prefix, value in zip(above, values, strict=True):
         if value is not None:
-            raise NodeExistsError("an array can't hold other nodes", key=f"{view.url}/{prefix}")
+            raise NodeExistsError(
+                "an array can't hold other nodes; create the node in a group",
+                key=f"{view.url}/{prefix}",
+            )
     prefix = f"{path}/" if path else ""
-    # A group that was implied so far may get a document.
+    # A group that is only implied may get a document.
     implied = isinstance(metadata, ArrayMetadata) and view.has_nodes(prefix)
     if not overwrite and (implied or view.has_document(prefix)):
         raise _exists(view, path)
 
 
 def below_root(view: DraftStore, path: str) -> str:
-    """Return a path as the hierarchy has it, from its own root."""
+    """Return the path of a node from the root of its hierarchy, given its path in the store."""
     return f"{path}/"[len(view.base) :].rstrip("/")
 
 
 def check_path(path: str) -> None:
-    """Check that a node may be created at a path in a hierarchy.
+    """Check that a node may be created at a path, given from the root of its hierarchy.
 
     Raises
     ------
     MetadataError
-        If it has a name with other characters than the draft allows (conformance B-4, B-5).
+        If a name in it has characters that the draft does not allow (conformance B-4, B-5).
     """
     if path and not all(map(_NAME.fullmatch, path.split("/"))):
         raise MetadataError(
-            "not names in the draft of Zarr v3",
+            "the draft of Zarr v3 does not allow this path; choose other names",
             key="path",
             found=path,
-            expected="letters and digits of ASCII, '-', '_' and '.'",
+            expected="names of ASCII letters and digits, '-', '_' and '.'",
         )
 
 
-def check_found(view: DraftStore, path: str) -> None:
-    """Check the path of a node that was found, in strict mode."""
+def check_read_path(view: DraftStore, path: str) -> None:
+    """Report the path of a node that is read, if the draft does not allow it (B-4)."""
     try:
         check_path(below_root(view, path))
     except MetadataError as error:
@@ -237,7 +243,7 @@ def check_found(view: DraftStore, path: str) -> None:
 
 
 def keep_parent(view: DraftStore, path: str) -> None:
-    """Make the group above a node that was erased explicit, if it is to stay (B-75)."""
+    """Write a document for the group above an erased node, if such groups are kept (B-75)."""
     parent = below_root(view, path).rpartition("/")[0]
     prefix = f"{view.base}{parent}/"
     if parent and config.get("draft-keep-groups") and view.get(prefix + GROUP) is None:

@@ -1,37 +1,38 @@
-"""Nodes in a store: paths, and the documents that stand at them."""
+"""Find the node at a path: read its documents and parse them."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
-from zarrdask.compliance import report_deviation, warn_compliance
+from zarrdask.compliance import warn_compliance
 from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError
 from zarrdask.hierarchy import diagnose, draft, nested
 from zarrdask.hierarchy.consolidated import ancestors
-from zarrdask.hierarchy.implicit import implied
-from zarrdask.hierarchy.path import key_prefix, node_location
+from zarrdask.hierarchy.implicit import implied_group
+from zarrdask.hierarchy.path import check_ascii, key_prefix, node_location
 from zarrdask.metadata import consolidated as forms
-from zarrdask.metadata import detect, v2
+from zarrdask.metadata import detect, v2, v3
 from zarrdask.metadata.detect import ANY, Search
+from zarrdask.metadata.draft.entry import KEY, is_entry
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import Metadata, ZarrFormat
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore, plain
 from zarrdask.storage.v3_draft import DraftStore
 
-
-def _check_ascii(path: str) -> None:
-    """Check a path of Zarr v2: all other software reads and writes other names, too (A-1)."""
-    if not path.isascii():
-        report_deviation("A-1", "a path in Zarr v2 is ASCII text", key="path", found=path)
+#: Which consolidated metadata are used to find a node. "never": none, the node's own documents are
+#: read. "inherited": only those that the store is already seen through. "own": also those of the
+#: group itself, if it has any. "nearest": those of the group itself or of the nearest group above
+#: that has any. "required": the same; it is an error if there are none.
+UseConsolidated = Literal["never", "inherited", "own", "nearest", "required"]
 
 
 def search_below(url: Any, zarr_format: ZarrFormat | None) -> Search:
-    """Return which formats a node may have that is opened by a URL, store or opened node.
+    """Return the formats that a node may have which is opened by a URL, store or opened node.
 
     Parameters
     ----------
     url : object
-        As the user gives it. Members of an opened group are expected to be of its format.
+        The argument of the user. Members of an opened group are expected to have its format.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
         The only format, if the user asks for one.
 
@@ -40,36 +41,87 @@ def search_below(url: Any, zarr_format: ZarrFormat | None) -> Search:
     MetadataError
         If there is no such format.
     """
-    above = getattr(url, "search", None)
-    if zarr_format is None and isinstance(above, Search):
-        return above
+    inherited = getattr(url, "search", None)
+    if zarr_format is None and isinstance(inherited, Search):
+        return inherited
     return detect.search(zarr_format)
 
 
-def read_node(store: Store, path: str, search: Search = ANY) -> Metadata | None:
-    """Return the node at a path, or None if there is none.
+def find_node(
+    store: Store,
+    path: str,
+    *,
+    consolidated: UseConsolidated = "never",
+    search: Search = ANY,
+) -> tuple[Store, Metadata]:
+    """Return the node at a path, and the store as the node's hierarchy sees it.
+
+    Parameters
+    ----------
+    store : Store
+    path : str
+        The path of the node in the store, in normal form.
+    consolidated : {"never", "inherited", "own", "nearest", "required"}
+        Which consolidated metadata are used; see `UseConsolidated`.
+    search : Search
+        The formats that the node may have.
+
+    Returns
+    -------
+    Store
+        A `DraftStore` if the node is in a hierarchy of the v3 draft, a `ConsolidatedStore` if the
+        node was read from consolidated metadata, else the store itself.
+    Metadata
 
     Raises
     ------
+    NodeNotFoundError
+        If there is no such node.
     MetadataError, UnsupportedError
-        If its documents are wrong; the error names the path.
+        If the documents of the node are invalid; the error names the path.
     """
-    metadata = parse_node(store, path, read_documents(store, [path], search.rounds(store))[0])
-    if metadata is None and search.accepts(3):
-        metadata = implied(store, key_prefix(path))
-    return metadata if metadata is None or search.accepts(metadata.zarr_format) else None
+    if consolidated == "never":
+        store = plain(store)
+    required, above = consolidated == "required", consolidated in ("nearest", "required")
+    if required or ((above or consolidated == "own") and not isinstance(store, DraftStore)):
+        store, documents = _read_consolidated(store, path, search, above=above, required=required)
+    else:
+        documents = read_documents(store, [path], search.rounds(store))[0]
+    metadata, hierarchy = None, None
+    may_be_draft = not (search.only and search.zarr_format in (2, 3))
+    entry_point = documents.get(KEY)
+    if may_be_draft and entry_point is not None and is_entry(entry_point):
+        hierarchy = draft.enter(plain(store), path, entry_point)
+    else:
+        metadata = node_of(store, path, documents, search)
+        if metadata is None and may_be_draft:
+            hierarchy = draft.root_above(plain(store), ancestors(path))
+    if hierarchy is not None:
+        store, metadata = hierarchy, read_node(hierarchy, path, search)
+    if metadata is None:
+        raise _missing(store, path, search)
+    return store, metadata
 
 
-def read_nodes(store: Store, paths: list[str]) -> list[Metadata | None]:
-    """Return the nodes at several paths, asked for at once; groups without a document are none.
+def _missing(store: Store, path: str, search: Search) -> NodeNotFoundError:
+    of_format = f" of zarr_format={search.zarr_format!r}" if search.only else ""
+    return NodeNotFoundError(
+        diagnose.missing_node(store, path, f"there is no array or group{of_format} here"),
+        key=node_location(store, path),
+        expected=f"one of {', '.join(_requested_documents(store, path, search))}",
+    )
 
-    Raises
-    ------
-    MetadataError, UnsupportedError
-        As `read_node`.
-    """
-    found = zip(paths, read_documents(store, paths, ANY.rounds(store)), strict=True)
-    return [parse_node(store, path, documents) for path, documents in found]
+
+def _requested_documents(store: Store, path: str, search: Search) -> Iterable[str]:
+    """Return the documents that were requested: by name, or by key in the draft."""
+    if not isinstance(store, DraftStore):
+        requested = {name for names in search.rounds(store) for name in names}
+        return [name for name in detect.NAMES if name in requested]
+    return [store.real(key_prefix(path) + name) for name in detect.names(store)]
+
+
+# --------------------------------------------------------------------------------------------
+# The documents of nodes
 
 
 def read_documents(
@@ -79,15 +131,17 @@ def read_documents(
 
     Parameters
     ----------
+    store : Store
+    paths : list of str
     rounds : tuple of (tuple of str)
-        The names of the documents. Those of a round are requested together, for the nodes of
-        which no earlier round has found any that makes a node.
+        The names of the documents. Those of one round are requested together, for the nodes for
+        which no earlier round returned a document that makes a node.
     """
     documents: list[dict[str, bytes | None]] = [{} for _ in paths]
     left = list(range(len(paths)))
     for names in rounds:
         keys = [key_prefix(paths[at]) + name for at in left for name in names]
-        # Each value is valid until the next is requested: keep them by value.
+        # Each value is valid until the next is requested: copy it.
         values = [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
         for number, at in enumerate(left):
             own = values[number * len(names) : (number + 1) * len(names)]
@@ -99,174 +153,158 @@ def read_documents(
 
 
 def parse_node(store: Store, path: str, documents: Documents) -> Metadata | None:
-    """Return the node that documents describe, or None if there are none."""
+    """Return the node that documents describe, or None if they describe none.
+
+    Raises
+    ------
+    MetadataError, UnsupportedError
+        If the documents are invalid; the error names the path.
+    """
     try:
-        draft.check_no_entry(documents.get("zarr.json"))
-        found = detect.parse(documents, detect.formats_of(store))
+        if is_entry(documents.get(KEY)):
+            raise draft.entry_point_error(documents.get(KEY))
+        metadata = detect.parse(documents, detect.formats_of(store))
         if isinstance(store, DraftStore):
-            draft.check_found(store, path)
-        elif found is not None and found.zarr_format == 2:
-            _check_ascii(path)
-            found = nested.as_stored(store, key_prefix(path), documents, found)
+            draft.check_read_path(store, path)
+        elif metadata is not None and metadata.zarr_format == 2:
+            check_ascii(path)
+            metadata = nested.with_stored_separator(store, key_prefix(path), documents, metadata)
     except ZarrdaskError as error:
         raise error.within(node_location(store, path)) from error.__cause__
     except RecursionError as error:
         # `parse_json` limits the depth of documents; this is for callers with little stack left.
         raise MetadataError(
-            "the metadata are nested too deeply for what is left of Python's stack",
+            "the metadata are nested too deeply for the rest of Python's stack; read them with "
+            "fewer calls on the stack",
             key=node_location(store, path),
         ) from error
-    others = [] if found is None else detect.ignored_documents(documents, found)
-    if found is not None and others:
+    ignored = [] if metadata is None else detect.ignored_documents(documents, metadata)
+    if metadata is not None and ignored:
         warn_compliance(
-            f"{node_location(store, path)}: metadata of two formats; Zarr {found.zarr_format} was "
-            f"taken, {', '.join(others)} was not"
+            f"{node_location(store, path)}: there are metadata of two formats; the node is read "
+            f"as Zarr {metadata.zarr_format}, and {', '.join(ignored)} is ignored"
         )
-    return found
+    return metadata
+
+
+def node_of(store: Store, path: str, documents: Documents, search: Search) -> Metadata | None:
+    """Return the node at a path whose documents were read, or None if there is none.
+
+    Raises
+    ------
+    MetadataError, UnsupportedError
+        If the documents are invalid; the error names the path.
+    """
+    metadata = parse_node(store, path, documents)
+    if metadata is None and search.accepts(3):
+        metadata = implied_group(store, key_prefix(path))
+    return metadata if metadata is None or search.accepts(metadata.zarr_format) else None
+
+
+def read_node(store: Store, path: str, search: Search = ANY) -> Metadata | None:
+    """Return the node at a path, or None if there is none.
+
+    Raises
+    ------
+    MetadataError, UnsupportedError
+        If the documents are invalid; the error names the path.
+    """
+    documents = read_documents(store, [path], search.rounds(store))[0]
+    return node_of(store, path, documents, search)
+
+
+def read_nodes(store: Store, paths: list[str]) -> list[Metadata | None]:
+    """Return the nodes at several paths, requested together; groups without a document are None.
+
+    Raises
+    ------
+    MetadataError, UnsupportedError
+        If the documents of a node are invalid; the error names the path.
+    """
+    documents = read_documents(store, paths, ANY.rounds(store))
+    return [parse_node(store, *node) for node in zip(paths, documents, strict=True)]
 
 
 def node_exists(store: Store, path: str, search: Search = ANY) -> bool:
-    """Whether there is a node at a path, be it valid or not."""
-    makes = [name for form in detect.formats_of(store) for name in form.CHILD_NAMES]
-    rounds = tuple(tuple(name for name in r if name in makes) for r in search.rounds(store))
+    """Whether there is a node with a document at a path, be it valid or not."""
+    node_names = [name for form in detect.formats_of(store) for name in form.CHILD_NAMES]
+    rounds = tuple(tuple(name for name in r if name in node_names) for r in search.rounds(store))
     return detect.is_node(read_documents(store, [path], rounds)[0])
 
 
 def has_document(store: Store, path: str) -> bool:
-    """Whether there is a node at a path that has a document: no group that is only implied."""
+    """Whether the node at a path has a document: groups that are only implied have none."""
     if isinstance(store, DraftStore):
         return store.has_document(key_prefix(path))
     return node_exists(store, path)
 
 
 def is_implicit_group(store: Store, path: str) -> bool:
-    """Whether there is a group without a document at a path, if such are looked for (X-C10)."""
-    return implied(store, key_prefix(path)) is not None
+    """Whether a group without a document is at a path, if the settings allow such (X-C10)."""
+    return implied_group(store, key_prefix(path)) is not None
 
 
-def find_node(
-    store: Store,
-    path: str,
-    *,
-    consolidated: bool | None = False,
-    group: bool = True,
-    above: bool = False,
-    search: Search = ANY,
-) -> tuple[Store, Metadata]:
-    """Return the node at a path, and the store as the hierarchy that the node is in sees it.
+def version_stamp(store: Store, path: str, search: Search = ANY) -> str:
+    """Return a text that changes when the node's documents are written again.
 
-    Parameters
-    ----------
-    consolidated : bool, optional
-        Whether consolidated metadata are used: none, those of the group itself if there are any
-        (None), or else those of a group above it; then it is an error if there are none.
-    group : bool
-        Whether a group is looked for.
-    above : bool
-        Whether, if `consolidated` is None, consolidated metadata of a group above are used too.
-    search : Search
-        Which formats the node may have.
-
-    Raises
-    ------
-    NodeNotFoundError
-        If there is none.
-    MetadataError, UnsupportedError
-        If its documents are wrong; the error names the path.
+    It is "" for stores that would need a request for it.
     """
-    if consolidated is False or isinstance(store, DraftStore):
-        store = plain(store)
-    enters = search.zarr_format is None or search.zarr_format not in (2, 3) or not search.only
-    try:
-        if consolidated or (group and consolidated is None and not isinstance(store, DraftStore)):
-            store, found = _find_consolidated(
-                store, path, search, above=above or bool(consolidated), required=bool(consolidated)
-            )
-        else:
-            found = read_node(store, path, search)
-        if found is None and enters and (view := draft.around(plain(store), ancestors(path))):
-            store, found = view, read_node(view, path, search)
-    except draft.EntryPointError as entry:
-        if not enters:
-            raise
-        store = draft.enter(plain(store), path, entry.data)
-        found = read_node(store, path, search)
-    if found is None or not search.accepts(found.zarr_format):
-        of_format = f" of zarr_format={search.zarr_format!r}" if search.only else ""
-        raise NodeNotFoundError(
-            diagnose.missing(store, path, f"there is no array or group{of_format} here"),
-            key=node_location(store, path),
-            expected=f"one of {', '.join(_looked_for(store, path, search))}",
-        )
-    return store, found
+    prefix = key_prefix(path)
+    names = [name for names in search.rounds(store) for name in names]
+    return "".join(store.stamp(prefix + name) for name in names)
 
 
-def _looked_for(store: Store, path: str, search: Search) -> Iterable[str]:
-    """Return the documents of which there is none: by name, or by key in the draft."""
-    if not isinstance(store, DraftStore):
-        requested = {name for names in search.rounds(store) for name in names}
-        return [name for name in detect.NAMES if name in requested]
-    return [store.real(key_prefix(path) + name) for name in detect.names(store)]
+# --------------------------------------------------------------------------------------------
+# Consolidated metadata
 
 
-def _find_consolidated(
+def _read_consolidated(
     store: Store, path: str, search: Search, *, above: bool, required: bool
-) -> tuple[Store, Metadata | None]:
-    """Return the node at a path, if there is one, and the store as consolidated metadata show it.
+) -> tuple[Store, Documents]:
+    """Return the documents of the node at a path, and the store as consolidated metadata show it.
 
     Parameters
     ----------
     above : bool
-        Whether consolidated metadata of a group above the node are used.
+        Whether consolidated metadata of the groups above are used, too.
     required : bool
-        Whether it is an error if there are no consolidated metadata.
+        Whether it is an error if there are none.
     """
     if isinstance(store, ConsolidatedStore) and store.holds(path):
-        return store, read_node(store, path, search)
+        return store, read_documents(store, [path], search.rounds(store))[0]
     store = plain(store)
     groups = [path, *reversed(ancestors(path))] if above else [path]
     rounds = tuple(
         (*names, forms.KEY) if set(v2.NAMES) <= set(names) else names
         for names in search.rounds(store)
     )
-    asked = read_documents(store, groups, rounds)
-    for group, documents in zip(groups, asked, strict=True):
-        own, held = _taken(store, group, documents)
-        # One that tells of no members says nothing: they may be there all the same.
+    all_documents = read_documents(store, groups, rounds)
+    for group, documents in zip(groups, all_documents, strict=True):
+        own, held = _split(store, group, documents)
+        if held is None and above:
+            continue
+        # Metadata that name no member are not used: there may be members all the same.
         view = ConsolidatedStore(store, group, held) if held and any(held.documents) else store
-        if group == path and (held is not None or not above):
-            metadata = parse_node(store, path, own)
-            if metadata is None and search.accepts(3):
-                metadata = implied(store, key_prefix(path))
-            return view, metadata
-        if held is not None:
-            found = read_node(view, path, search)
-            if found is not None or required:
-                return view, found
-            break  # they are older than the node
+        if group != path:
+            own = read_documents(view, [path], search.rounds(view))[0]
+            if not (required or detect.is_node(own)):
+                break  # The consolidated metadata are older than the node.
+        return view, own
     if not required:
-        metadata = parse_node(store, path, asked[0])
-        if metadata is None and search.accepts(3):
-            metadata = implied(store, key_prefix(path))
-        return store, metadata
+        return store, _split(store, path, all_documents[0])[0]
     raise MetadataError(
-        "there are no consolidated metadata here",
+        "there are no consolidated metadata here; write them with zarrdask.consolidate_metadata, "
+        "or open the node without consolidated=True",
         key=node_location(store, path),
-        expected=f"{forms.KEY}, or {forms.MEMBER} in zarr.json; consolidate_metadata writes them",
+        expected=f"{forms.KEY}, or {forms.MEMBER} in {v3.NAMES[0]}",
     )
 
 
-def _taken(
+def _split(
     store: Store, path: str, documents: Documents
 ) -> tuple[Documents, ConsolidatedMetadata | None]:
+    """Return a node's own documents, and its consolidated metadata if it has any."""
     try:
         return forms.split_documents(documents)
     except ZarrdaskError as error:
         raise error.within(node_location(store, path)) from error.__cause__
-
-
-def version_stamp(store: Store, path: str, search: Search = ANY) -> str:
-    """Return what changes when the node's documents are written again, or "" if that costs."""
-    prefix = key_prefix(path)
-    names = [name for names in search.rounds(store) for name in names]
-    return "".join(store.stamp(prefix + name) for name in names)

@@ -1,4 +1,4 @@
-"""What of a plan is done: a small record beside what it makes, so that a killed run can go on."""
+"""The progress of a rewrite: a record beside the new node, so that a killed run can resume."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -9,55 +9,59 @@ from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
 from zarrdask.storage.v3_draft import DraftStore
 
-#: In seconds: how often the record is stored. What was done since is done again.
-_PAUSE = 1.0
+#: Seconds between two writes of the record. A resumed run repeats the tasks done since the last.
+_WRITE_INTERVAL = 1.0
+#: The version of the record's format.
 _VERSION = 1
-#: Beside a node that is being made: the record, and what passes leave to the next.
+#: The directory beside a node that is being written: the record, and intermediate results.
 BESIDE = ".zarrdask-rewrite/"
+#: The name of the record in that directory.
 _RECORD = "plan.json"
 
 
 def beside(store: Store, prefix: str) -> tuple[Store, str]:
-    """Return where notes are kept on a node that is not there yet: a store, and a prefix.
+    """Return the store and the prefix of the keys for data about a node that is being written.
 
     Parameters
     ----------
     store : Store
-        As the node's hierarchy sees it: of the draft, the notes are not among its nodes.
+        The store as the hierarchy of the node sees it. For a hierarchy of the draft the underlying
+        store is returned: the data are not part of the hierarchy.
     prefix : str
-        Of the node's keys: "" or ends with "/".
+        The prefix of the node's keys: "" or ends with "/".
     """
     return (store.inner if isinstance(store, DraftStore) else store), f"{prefix}{BESIDE}"
 
 
 def is_begun(store: Store, prefix: str) -> bool:
-    """Whether there is a record of a plan that makes a node, or makes it longer."""
-    where, start = beside(store, prefix)
-    return where.get(f"{start}{_RECORD}") is not None
+    """Whether there is a record of a plan that creates a node, or appends to it."""
+    record_store, record_prefix = beside(store, prefix)
+    return record_store.get(f"{record_prefix}{_RECORD}") is not None
 
 
-def forget(store: Store, prefix: str) -> None:
-    """Remove the record, so that what was begun has to begin anew."""
-    where, start = beside(store, prefix)
-    where.erase(f"{start}{_RECORD}")
+def erase_journal(store: Store, prefix: str) -> None:
+    """Erase the record of a plan, so that it can't be resumed."""
+    record_store, record_prefix = beside(store, prefix)
+    record_store.erase(f"{record_prefix}{_RECORD}")
 
 
 def journal_of(store: Store, prefix: str, plan: str) -> "Journal":
-    """Return the record of a plan that makes a node."""
-    where, start = beside(store, prefix)
-    return Journal(where, f"{start}{_RECORD}", plan)
+    """Return the record of a plan that writes the node at a prefix."""
+    record_store, record_prefix = beside(store, prefix)
+    return Journal(record_store, f"{record_prefix}{_RECORD}", plan)
 
 
 class Journal:
-    """Which tasks of each stage of a plan are done.
+    """The record of a plan: which tasks of each stage are done.
 
     Parameters
     ----------
     store : Store
+        The store that the record is in.
     key : str
-        Of the record.
+        The key of the record.
     plan : str
-        What tells the plan from all others.
+        An identifier of the plan, by which its record is told from those of other plans.
     """
 
     def __init__(self, store: Store, key: str, plan: str) -> None:
@@ -66,7 +70,13 @@ class Journal:
         self._stored = monotonic()
 
     def read(self) -> str | None:
-        """Read what was done before; return which plan did it, or None if there is no record.
+        """Read the stored record, if it is one of this plan.
+
+        Returns
+        -------
+        str or None
+            The identifier of the plan that the record belongs to, "" if another version of
+            zarrdask wrote it, None if there is no record.
 
         Raises
         ------
@@ -77,14 +87,14 @@ class Journal:
         if data is None:
             return None
         try:
-            found = json.loads(data)
-            if found["version"] != _VERSION:
+            record = json.loads(data)
+            if record["version"] != _VERSION:
                 return ""
-            plan = str(found["plan"])
-            done = {at: set(_numbers(runs)) for at, runs in enumerate(found["done"])}
+            plan = str(record["plan"])
+            done = {stage: set(_numbers(runs)) for stage, runs in enumerate(record["done"])}
         except (ValueError, TypeError, KeyError) as error:
             raise StoreError(
-                "the record of a rewrite is damaged; begin anew with restart=True",
+                "the record of an interrupted rewrite is damaged; start again with restart=True",
                 key=self._key,
                 found=str(error),
             ) from error
@@ -92,29 +102,29 @@ class Journal:
         return plan
 
     def done(self, stage: int) -> set[int]:
-        """Return the tasks of a stage that are done."""
+        """Return the numbers of the tasks of a stage that are done."""
         return self._done.setdefault(stage, set())
 
     def add(self, stage: int, task: int) -> None:
-        """Remember that a task is done."""
+        """Note that a task is done; the record is stored from time to time."""
         self.done(stage).add(task)
-        if monotonic() - self._stored >= _PAUSE:
+        if monotonic() - self._stored >= _WRITE_INTERVAL:
             self.store()
 
     def store(self) -> None:
-        """Store the record."""
+        """Store the record now."""
         stages = range(max(self._done, default=-1) + 1)
         record: dict[str, Any] = {
             "version": _VERSION,
             "plan": self.plan,
-            "done": [list(_runs(sorted(self.done(at)))) for at in stages],
+            "done": [list(_runs(sorted(self.done(stage)))) for stage in stages],
         }
         self._store.set(self._key, json.dumps(record).encode())
         self._stored = monotonic()
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield numbers that follow each other as first and last.
+    """Yield the first and the last number of each run of consecutive numbers.
 
     >>> list(_runs([0, 1, 2, 5]))
     [(0, 2), (5, 5)]

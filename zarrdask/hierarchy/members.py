@@ -1,16 +1,16 @@
-"""The nodes below a group."""
+"""The nodes below a group: their names, documents and metadata."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 
+from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, ZarrdaskError
-from zarrdask.hierarchy.find import _check_ascii, is_implicit_group, parse_node, read_documents
-from zarrdask.hierarchy.implicit import implied
-from zarrdask.hierarchy.path import join_path, key_prefix
+from zarrdask.hierarchy.find import is_implicit_group, node_of, read_documents
+from zarrdask.hierarchy.path import check_ascii, join_path, key_prefix
 from zarrdask.metadata import consolidated as forms
 from zarrdask.metadata import detect, v2
 from zarrdask.metadata.detect import ANY, Search
 from zarrdask.metadata.json import Documents
-from zarrdask.metadata.model import Metadata, ZarrFormat
+from zarrdask.metadata.model import GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.v3_draft import DraftStore
@@ -22,36 +22,65 @@ def check_new_path(path: str, zarr_format: ZarrFormat) -> None:
     Raises
     ------
     MetadataError
-        If one of its names is reserved (conformance C-29); in strict mode, if it is not ASCII in
-        v2.
+        If a name in the path is reserved (conformance C-29); in strict mode, if the path is not
+        ASCII in v2.
     """
     if zarr_format == 2:
-        _check_ascii(path)
+        check_ascii(path)
     reserved = (*detect.NAMES, forms.KEY)
     for name in path.split("/"):
         if name in reserved or (zarr_format == 3 and is_reserved_name(name)):
-            raise MetadataError("this name is reserved", key="path", found=name)
+            raise MetadataError(
+                f"the name {name!r} is reserved in Zarr; choose another name",
+                key="path",
+                found=path,
+            )
 
 
-def _members(
+def is_reserved_name(name: str) -> bool:
+    """Whether v3 reserves a name for other purposes than nodes (conformance C-29)."""
+    return name.startswith("__")
+
+
+def member_documents(
     store: Store,
     path: str,
     search: Search = ANY,
     *,
     skip: Container[str] = (),
     reserved: bool = False,
-) -> list[tuple[str, Documents]]:
-    _, below = store.list_dir(key_prefix(path))
-    names = [name for name in below if _is_name(name) and name not in skip]
+) -> Iterator[tuple[str, Documents]]:
+    """Yield the name and the documents of each node right below a group, valid or not.
+
+    The store is listed once, and all documents are requested together.
+
+    Parameters
+    ----------
+    store : Store
+    path : str
+        The path of the group in the store.
+    search : Search
+        The formats that the members may have.
+    skip : container of str
+        Names of nodes that are not read.
+    reserved : bool
+        Whether v3 nodes are included whose names v3 reserves, such as xarray's ``__values__``.
+
+    Raises
+    ------
+    UnsupportedError
+        If the store can't be listed.
+    """
+    _, prefixes = store.list_dir(key_prefix(path))
+    names = [name for name in prefixes if _is_node_name(name) and name not in skip]
     documents = read_documents(
         store, [join_path(path, name) for name in names], search.rounds(store)
     )
-    return [
-        (name, found)
-        for name, found in zip(names, documents, strict=True)
-        if _is_member(store, name, found, reserved=reserved)
-        or (search.accepts(3) and _is_implied_member(store, path, name))
-    ]
+    for name, member in zip(names, documents, strict=True):
+        if _is_node(store, name, member, reserved=reserved) or (
+            search.accepts(3) and _is_implied_member(store, path, name)
+        ):
+            yield name, member
 
 
 def _is_implied_member(store: Store, path: str, name: str) -> bool:
@@ -60,57 +89,28 @@ def _is_implied_member(store: Store, path: str, name: str) -> bool:
     return is_implicit_group(store, join_path(path, name))
 
 
-def _is_member(store: Store, name: str, documents: Documents, *, reserved: bool) -> bool:
+def _is_node(store: Store, name: str, documents: Documents, *, reserved: bool) -> bool:
     keys = [key for form in detect.formats_of(store) for key in form.CHILD_NAMES]
     if is_reserved_name(name) and not reserved and not isinstance(store, DraftStore):
         keys = [*v2.CHILD_NAMES]
     return any(documents.get(key) is not None for key in keys)
 
 
-def is_reserved_name(name: str) -> bool:
-    """Whether v3 keeps a name for others than nodes (conformance C-29)."""
-    return name.startswith("__")
-
-
-def _is_name(name: str) -> bool:
-    """Whether something in a store can be a node: it may be a directory of another purpose."""
+def _is_node_name(name: str) -> bool:
+    """Whether a node can have the name of a directory, which may have another purpose."""
     return bool(name.strip(".")) and "\\" not in name
 
 
-def documents_below(store: Store, path: str) -> forms.Entries:
-    """Return the documents of a group and of every node below it, by path from the group.
-
-    Raises
-    ------
-    MetadataError
-        If one is not JSON.
-    UnsupportedError
-        If the store can't be listed.
-    """
-    start = len(key_prefix(path))
-    found = {"": forms.parse_documents("", read_documents(store, [path], ANY.rounds(store))[0])}
-    groups = [path]
-    while groups:
-        group = groups.pop(0)
-        for name, documents in _members(store, group):
-            node = join_path(group, name)
-            below = node[start:]
-            found[below] = forms.parse_documents(below, documents)
-            if forms.is_group(found[below]):
-                groups.append(node)
-    return found
-
-
 def member_names(store: Store, path: str, search: Search = ANY) -> list[str]:
-    """Return the names of the nodes right below a group, be they valid or not.
+    """Return the names of the nodes right below a group, valid or not.
 
     Raises
     ------
     UnsupportedError
         If the store can't be listed.
     """
-    held = store.members(path) if isinstance(store, ConsolidatedStore) else None
-    return [name for name, _ in _members(store, path, search)] if held is None else held
+    names = store.members(path) if isinstance(store, ConsolidatedStore) else None
+    return [name for name, _ in member_documents(store, path, search)] if names is None else names
 
 
 def child_nodes(
@@ -121,30 +121,100 @@ def child_nodes(
     skip: Container[str] = (),
     reserved: bool = False,
 ) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
-    """Yield the nodes right below a group, by name; for one that is not valid, the error.
+    """Yield the name and the metadata of each node right below a group.
 
-    The store is listed once, and each document is read once.
-
-    Parameters
-    ----------
-    skip : container of str
-        Names of nodes that are not looked at.
-    reserved : bool
-        Whether v3 nodes are included whose names v3 reserves, such as xarray's ``__values__``.
+    In place of the metadata of an invalid node there is the error. The parameters are those of
+    `member_documents`.
 
     Raises
     ------
     UnsupportedError
         If the store can't be listed.
     """
-    for name, documents in _members(store, path, search, skip=skip, reserved=reserved):
-        below = join_path(path, name)
+    members = member_documents(store, path, search, skip=skip, reserved=reserved)
+    for name, documents in members:
         try:
-            metadata = parse_node(store, below, documents)
-            if metadata is None and search.accepts(3):
-                metadata = implied(store, key_prefix(below))
+            metadata = node_of(store, join_path(path, name), documents, search)
         except ZarrdaskError as error:
             yield name, error
-            continue
-        if metadata is not None:
-            yield name, metadata
+        else:
+            if metadata is not None:
+                yield name, metadata
+
+
+def walk_nodes(
+    store: Store,
+    path: str,
+    *,
+    search: Search = ANY,
+    strict: bool | None = None,
+    descend: Callable[[str], bool] | None = None,
+) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
+    """Yield the path and the metadata of every node below a group, each group before its members.
+
+    In place of the metadata of an invalid node there is the error. Each group is listed once, when
+    the walk reaches it.
+
+    Parameters
+    ----------
+    store : Store
+    path : str
+        The path of the group in the store. The paths that are yielded are relative to it.
+    search : Search
+        The formats that the nodes may have. Unless there is only one, members are expected to
+        have the format of their group.
+    strict : bool, optional
+        Whether metadata that break a rule are errors; by default as it is set.
+    descend : callable, optional
+        Is called with the relative path of each group, after that group was yielded. If it
+        returns False, nothing below the group is visited. By default all groups are.
+
+    Raises
+    ------
+    UnsupportedError
+        If the store can't be listed.
+    """
+
+    def members(group: str, expected: Search) -> list[tuple[str, Metadata | ZarrdaskError]]:
+        with strictness(strict):
+            nodes = list(child_nodes(store, join_path(path, group), expected))
+        return [(join_path(group, name), node) for name, node in reversed(nodes)]
+
+    pending = members("", search)
+    while pending:
+        below, node = pending.pop()
+        yield below, node
+        if isinstance(node, GroupMetadata) and (descend is None or descend(below)):
+            pending += members(below, search if search.only else Search(node.zarr_format))
+
+
+def documents_below(store: Store, path: str) -> forms.Entries:
+    """Return the documents of a group and of all nodes below it, as consolidated metadata.
+
+    Parameters
+    ----------
+    store : Store
+    path : str
+        The path of the group in the store.
+
+    Returns
+    -------
+    mapping of str to (mapping of str to dict)
+        For each node, by its path from the group ("" is the group): its documents, parsed, by name.
+
+    Raises
+    ------
+    MetadataError
+        If a document is not JSON.
+    UnsupportedError
+        If the store can't be listed.
+    """
+    entries = {"": forms.parse_documents("", read_documents(store, [path], ANY.rounds(store))[0])}
+    groups = [""]
+    for group in groups:  # grows while it is iterated
+        for name, documents in member_documents(store, join_path(path, group)):
+            below = join_path(group, name)
+            entries[below] = forms.parse_documents(below, documents)
+            if forms.is_group(entries[below]):
+                groups.append(below)
+    return entries

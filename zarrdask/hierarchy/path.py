@@ -1,7 +1,8 @@
-"""Paths of nodes, and the stores that they are in."""
+"""Paths of nodes, and the stores that the nodes are in."""
 
 from typing import Any
 
+from zarrdask.compliance import report_deviation
 from zarrdask.errors import MetadataError
 from zarrdask.storage.base import Store
 from zarrdask.storage.resolve import resolve
@@ -10,13 +11,18 @@ from zarrdask.storage.zarr_python import split_node
 
 
 def normalise_path(path: str | None) -> str:
-    """Return a path in normal form: names joined by "/", none at either end.
+    """Return a path in normal form: names joined by "/", without "/" at either end.
+
+    Parameters
+    ----------
+    path : str, optional
+        The path as a user gives it; None and "" are the root. A backslash separates names, too.
 
     Raises
     ------
     MetadataError
-        If it is no text, or a name is made of periods only, or has a NUL (conformance A-44, A-45,
-        C-29).
+        If it is not Unicode text, or a name in it consists of periods only or contains a NUL
+        (conformance A-44, A-45, C-29).
 
     Examples
     --------
@@ -24,31 +30,66 @@ def normalise_path(path: str | None) -> str:
     'foo/bar'
     """
     if not isinstance(path, str | None) or any("\ud800" <= c <= "\udfff" for c in path or ""):
-        raise MetadataError("not a path", key="path", found=path, expected="Unicode text")
+        raise MetadataError(
+            "a path must be Unicode text", key="path", found=path, expected="names joined by '/'"
+        )
     names = [name for name in (path or "").replace("\\", "/").split("/") if name]
     for name in names:
         if not name.strip(".") or "\0" in name:
             raise MetadataError(
-                "a name may not be periods only, nor have a NUL", key="path", found=path
+                "a name in a path must not consist of periods only or contain a NUL; choose "
+                "another name",
+                key="path",
+                found=path,
             )
     return "/".join(names)
+
+
+def check_ascii(path: str) -> None:
+    """Report a path of Zarr v2 that is not ASCII, which all Zarr software reads and writes (A-1).
+
+    Raises
+    ------
+    MetadataError
+        If it is not, in strict mode.
+    """
+    if not path.isascii():
+        report_deviation("A-1", "a path in Zarr v2 is ASCII text", key="path", found=path)
 
 
 def locate_node(
     url: Any, component: str | None, storage_options: dict[str, Any] | None
 ) -> tuple[Store, str]:
-    """Return the store and path that a user means: by URL, store, mapping, or an opened node."""
-    above = getattr(url, "store", None)
-    if isinstance(above, Store) and not isinstance(url, Store):
-        return above, join_path(url.path, component or "")
+    """Return the store and the path of the node that a user names; the node need not exist.
+
+    Parameters
+    ----------
+    url : str, os.PathLike, MutableMapping, Store, Array or Group
+        A place as `zarrdask.open` takes it; for an opened node, its store.
+    component : str, optional
+        The path of the node from there.
+    storage_options : dict, optional
+        Options for fsspec.
+    """
+    store_above = getattr(url, "store", None)
+    if isinstance(store_above, Store) and not isinstance(url, Store):
+        return store_above, join_path(url.path, component or "")
     url, path = split_node(url)
     return retrying(resolve(url, storage_options)), join_path(normalise_path(path), component or "")
 
 
 def inherited_strictness(url: Any, strict: bool | None) -> bool | None:  # noqa: FBT001
-    """Return whether what is opened by a node has to be strict: as there, if nobody says."""
-    above = getattr(url, "strict", None)
-    return above if strict is None and isinstance(above, bool) else strict
+    """Return whether a node is opened in strict mode.
+
+    Parameters
+    ----------
+    url : object
+        Where the node is; an opened group passes its own mode on.
+    strict : bool, optional
+        The argument of the user, which takes precedence.
+    """
+    inherited = getattr(url, "strict", None)
+    return inherited if strict is None and isinstance(inherited, bool) else strict
 
 
 def key_prefix(path: str) -> str:
@@ -57,11 +98,19 @@ def key_prefix(path: str) -> str:
 
 
 def node_location(store: Store, path: str) -> str:
-    """Return where a node is, for people."""
+    """Return where a node is, for messages: the URL of its store and its path."""
     return f"{store.url}/{path}".rstrip("/")
 
 
 def join_path(path: str, name: str) -> str:
-    """Return the path of a node below another, in normal form."""
+    """Return the path of a node below another one, in normal form.
+
+    Parameters
+    ----------
+    path : str
+        The path of the upper node, in normal form.
+    name : str
+        The name of the lower node, or its path from the upper one.
+    """
     below = normalise_path(name)
     return f"{path}/{below}" if path and below else path or below

@@ -1,4 +1,4 @@
-"""A node that is written beside the one that it replaces, which stays until the new one is done."""
+"""Replace a node: the new one is written beside the old one, which stays until it is complete."""
 
 import os
 
@@ -15,30 +15,39 @@ from zarrdask.storage.v3_draft import DraftStore
 
 
 class Stage:
-    """A directory, which no listing shows, beside that of a node.
+    """A new node in a hidden directory beside the node that it will replace.
 
     Parameters
     ----------
     store : LocalStore
     path : str
-        Of the node that is to be replaced.
+        The path of the node to be replaced in the store.
+
+    Attributes
+    ----------
+    inner : StagedStore
+        The store of the hidden directory. The new node is written at its root.
     """
 
     def __init__(self, store: LocalStore, path: str) -> None:
         self.store = store
         self.path = path
         self._old = _directory(store, path)
-        #: Where the new node is written, at the root.
         self.inner = StagedStore(beside(self._old))
         self._stamp = ""
 
     def begin(self, documents: Documents) -> None:
-        """Make the directory, with the documents of the new node.
+        """Create the directory and write the documents of the new node.
+
+        Parameters
+        ----------
+        documents : mapping of str to (bytes or None)
+            The documents by name; None for those that the node does not have.
 
         Raises
         ------
         StoreError
-            If it can't be made.
+            If the directory can't be created.
         """
         tidy(os.path.dirname(self._old))
         try:
@@ -51,21 +60,21 @@ class Stage:
         self._stamp = version_stamp(self.inner, "")
 
     def finish(self) -> None:
-        """Put the new node in the place of the old one; if that was done already, nothing.
+        """Replace the old node by the new one, unless that is done already.
 
         Raises
         ------
         StoreError
-            If it can't be done, or the new node was given up.
+            If the directory can't be replaced, or the new node was removed meanwhile.
         """
         try:
-            # A rename leaves a file's times and its number as they are: they tell which node it is.
+            # A rename keeps the times and inode numbers of files, so the stamp identifies the node.
             if version_stamp(self.inner, "") == self._stamp:
                 with changing(self.store, self.path, whole=True):
                     replace_directory(self.inner.root, self._old)
             elif version_stamp(self.store, self.path) != self._stamp:
                 raise StoreError(
-                    "what was to replace this node is no longer there",
+                    "the new node that was to replace this one no longer exists; write it again",
                     key=node_location(self.store, self.path),
                 )
             self.give_up()
@@ -73,12 +82,12 @@ class Stage:
             raise error if isinstance(error, StoreError) else self._failed(error) from error
 
     def give_up(self) -> None:
-        """Remove the new node, or what is left of the old one."""
+        """Remove the hidden directory, with the new node or the rest of the old one."""
         remove_directory(self.inner.root)
 
     def _failed(self, error: OSError) -> StoreError:
         return StoreError(
-            f"a node can't be replaced by one that is written beside it: {error.strerror or error}",
+            f"a new node can't be written beside this one to replace it: {error.strerror or error}",
             key=self._old,
             found=type(error).__name__,
         )

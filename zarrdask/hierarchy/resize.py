@@ -1,8 +1,8 @@
-"""How an array gets another shape: checked, and described, before anything is done.
+"""Change the shape of an array, which is checked before anything is changed.
 
-Who changes the shape holds a lock from reading the old one until the new one is written: of two
-appends at once, one comes after the other. Documents are read, changed and written under another
-lock, for a moment only.
+A writer that changes the shape holds a lock from reading the old shape until the new one is stored,
+so that of two appends at the same time one follows the other. Updating the documents takes another
+lock, for the moment between reading and writing them.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from zarrdask.errors import MetadataError, SelectionError, StoreError, ZarrdaskE
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import write_node
 from zarrdask.hierarchy.find import read_node
-from zarrdask.hierarchy.journal import forget
+from zarrdask.hierarchy.journal import erase_journal
 from zarrdask.hierarchy.path import key_prefix, node_location
 from zarrdask.indexing.selection import Region, is_integer, whole_region
 from zarrdask.metadata import detect
@@ -30,157 +30,186 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 
 
-def changing_shape(
+def lock_shape(
     store: Store, path: str, among: Lock | None = None
 ) -> AbstractContextManager[object]:
-    """Be the only one who gives an array another shape.
+    """Return a lock that lets one writer at a time change the shape of an array.
 
     Parameters
     ----------
     store : Store
     path : str
-        Of the array.
+        The path of the array in the store.
     among : Lock, optional
-        Another lock, among machines.
+        Another lock to take first, which excludes writers on other machines.
 
     Raises
     ------
     StoreError
-        When entered, if other processes can't be kept away.
+        When the lock is entered, if other processes can't be excluded.
     """
     return _lock(store, path, "shape", among)
 
 
 def rewrite_lock(store: Store, path: str) -> AbstractContextManager[object]:
-    """Be the only one on this machine who makes a node out of another one.
+    """Return a lock that lets one process on this machine at a time rewrite a node.
 
     Raises
     ------
     StoreError
-        When entered, if other processes can't be kept away.
+        When the lock is entered, if other processes can't be excluded.
     """
     return _lock(store, path, "rewrite")
 
 
 def _lock(
-    store: Store, path: str, what: str, among: Lock | None = None
+    store: Store, path: str, purpose: str, among: Lock | None = None
 ) -> AbstractContextManager[object]:
     store = plain(store)
-    # The key of a unit does not end with "/".
-    name = f"{location_of(store, key_prefix(path))}{what}/"
+    # The key of a chunk does not end with "/": this is not the lock of a chunk.
+    name = f"{location_of(store, key_prefix(path))}{purpose}/"
     return ChunkLocks(store, among).hold(name)
 
 
-def change(
+def update_array(
     store: Store,
     path: str,
     zarr_format: ZarrFormat,
-    to: Callable[[Metadata | None], ArrayMetadata],
+    update: Callable[[Metadata | None], ArrayMetadata],
 ) -> ArrayMetadata:
-    """Read the documents of an array, change and write them, while nobody else does.
+    """Read the documents of an array, change them and write them, under a lock.
 
     Parameters
     ----------
     store, path, zarr_format
-        As in `now`.
-    to : callable
-        Returns the new metadata, given those that are there; or raises an error.
+        As in `stored_metadata`.
+    update : callable
+        Takes the stored metadata, or None if the node is gone. Returns the new metadata, or raises
+        an error.
+
+    Returns
+    -------
+    ArrayMetadata
+        The new metadata.
     """
     with _lock(store, path, "documents"):
-        found = now(store, path, zarr_format)
-        metadata = to(found)
-        write_node(store, path, metadata, before=found)
+        before = stored_metadata(store, path, zarr_format)
+        metadata = update(before)
+        write_node(store, path, metadata, before=before)
         return metadata
 
 
-def now(store: Store, path: str, zarr_format: ZarrFormat) -> Metadata | None:
-    """Return the metadata of an opened node as they are stored now, or None if it is gone.
+def stored_metadata(store: Store, path: str, zarr_format: ZarrFormat) -> Metadata | None:
+    """Return the metadata of an opened node as they are stored at present.
 
-    No warnings are given, as they were when the node was opened.
+    No warnings are emitted, as they were when the node was opened.
 
     Parameters
     ----------
     store : Store
     path : str
+        The path of the node in the store.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}
-        The format of the node: only the documents of this one are read.
+        The format of the node. Documents of other formats are not read.
+
+    Returns
+    -------
+    Metadata or None
+        None if the node is gone.
     """
     with strictness(strict=False, quiet=True):
         return read_node(plain(store), path, Search(zarr_format, only=True))
 
 
 def check_shape(
-    found: Metadata | None,
+    metadata: Metadata | None,
     shapes: Sequence[Shape],
-    place: str,
-    otherwise: str = "nothing more is written",
+    location: str,
+    outcome: str = "nothing more is written",
 ) -> ArrayMetadata:
-    """Check that an array has one of some shapes still.
+    """Check that another writer has not changed the shape of an array.
 
     Parameters
     ----------
-    found : Metadata
-        What is there now.
+    metadata : Metadata or None
+        The node as it is stored at present.
     shapes : sequence of tuple of int
-        The first is the one that it should have.
-    place : str
-        Where it is.
-    otherwise : str
-        What there is if it has another one, in words. It can't be told who gave it that: an append
-        that Dask does again may have done so itself.
+        The shapes that the array may have; the first is the one that the error names.
+    location : str
+        The URL of the array, for the error.
+    outcome : str
+        For the error, in words: what happens if the array has another shape. Which writer changed
+        the shape is unknown: it may be this append, which Dask runs for a second time.
 
     Raises
     ------
     StoreError
-        If it has another one, or is gone.
+        If the array has another shape or is gone.
     """
-    if not isinstance(found, ArrayMetadata) or found.shape not in shapes:
+    if not isinstance(metadata, ArrayMetadata) or metadata.shape not in shapes:
         raise StoreError(
-            f"the array was given another shape meanwhile: {otherwise}",
-            key=place,
-            found=getattr(found, "shape", None),
+            f"another writer gave the array another shape meanwhile: {outcome}",
+            key=location,
+            found=getattr(metadata, "shape", None),
             expected=f"{shapes[0]}",
         )
-    return found
+    return metadata
 
 
 def grow(store: Store, path: str, zarr_format: ZarrFormat, old: Shape, new: Shape) -> ArrayMetadata:
-    """Give an array its new shape, if that is not done already.
+    """Store the new shape of an array, unless that is done already.
+
+    Parameters
+    ----------
+    store, path, zarr_format
+        As in `stored_metadata`.
+    old, new : tuple of int
+        The shape before the append, and after it.
 
     Raises
     ------
     StoreError
-        If it has neither the old shape nor the new one.
+        If the array has neither the old shape nor the new one.
     """
-    place = node_location(store, path)
-    otherwise = "that one stays, and what was to be appended may be in it"
+    location = node_location(store, path)
+    outcome = "that shape stays, and the appended values may be in the array"
 
-    def to(found: Metadata | None) -> ArrayMetadata:
-        return check_shape(found, (old, new), place, otherwise).resized(new)
+    def update(metadata: Metadata | None) -> ArrayMetadata:
+        return check_shape(metadata, (old, new), location, outcome).resized(new)
 
-    return change(store, path, zarr_format, to)
+    return update_array(store, path, zarr_format, update)
 
 
 def parse_lengths(shape: Any, ndim: int) -> Shape:
-    """Return the new shape of an array of so many axes.
+    """Return the new shape of an array, given the argument of the user.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        An int is the shape of an array with one axis.
+    ndim : int
+        The number of axes.
 
     Raises
     ------
     MetadataError
-        If it is none.
+        If it is not a shape with that number of axes.
     """
     lengths = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
     if len(lengths) != ndim or any(not is_integer(n) or n < 0 for n in lengths):
         raise MetadataError(
-            "not a shape for this array", key="shape", found=shape, expected=f"{ndim} lengths"
+            "the array can't have this shape",
+            key="shape",
+            found=shape,
+            expected=f"{ndim} non-negative integers",
         )
     return tuple(map(int, lengths))
 
 
 def resized(chunks: StoredChunks, shape: Shape) -> StoredChunks:
-    """Return an array as it will be with another shape.
+    """Return an array with another shape; nothing is written.
 
-    Its documents are rendered: what can't be written must fail before any chunk is changed.
+    The documents are rendered, since that may fail and must do so before any chunk is changed.
 
     Raises
     ------
@@ -194,34 +223,38 @@ def resized(chunks: StoredChunks, shape: Shape) -> StoredChunks:
 
 
 def appended(chunks: StoredChunks, added: Sequence[int], axis: Any) -> tuple[StoredChunks, Region]:
-    """Return an array to which values are to be appended, as it will be, and where these go.
+    """Return an array with the shape after an append, and the region of the new values.
 
     Parameters
     ----------
-    chunks : Chunks
-        As it is.
+    chunks : StoredChunks
+        The array before the append.
     added : sequence of int
         The shape of the values.
     axis : int
-        Which becomes longer.
+        The axis that becomes longer.
 
     Raises
     ------
     SelectionError
-        If they don't fit.
+        If the shape of the values does not fit that of the array.
     ZarrdaskError
-        As `resized`.
+        As in `resized`.
     """
     shape = chunks.metadata.shape
     ndim = len(shape)
     if not is_integer(axis) or not -ndim <= axis < ndim or len(added) != ndim:
         raise SelectionError(
-            "can't be appended", found=(tuple(added), axis), expected=f"{ndim} axes"
+            "values of this shape can't be appended along this axis",
+            found=(tuple(added), axis),
+            expected=f"values with {ndim} axes, and one of these axes",
         )
     axis = int(axis) % ndim
     if any(n != old for i, (n, old) in enumerate(zip(added, shape, strict=True)) if i != axis):
         raise SelectionError(
-            "the other axes differ in length", found=tuple(added), expected=f"{shape}"
+            "values that are appended must have the lengths of the array along all other axes",
+            found=tuple(added),
+            expected=f"{shape}, except along axis {axis}",
         )
     longer = list(shape)
     longer[axis] += added[axis]
@@ -231,38 +264,42 @@ def appended(chunks: StoredChunks, added: Sequence[int], axis: Any) -> tuple[Sto
     return grown, tuple(region)
 
 
-def take_back(store: Store, path: str, grown: StoredChunks, shape: Shape) -> str:
-    """Erase what an append wrote that came to nothing, unless the array grew meanwhile.
+def roll_back_append(store: Store, path: str, grown: StoredChunks, shape: Shape) -> str:
+    """Erase what a failed append has written.
 
-    Then what is there may be another's.
+    Nothing is erased if the array has another shape than before: the values there may belong to
+    another append.
 
     Parameters
     ----------
-    grown : Chunks
-        The array as it was to be.
+    store : Store
+    path : str
+        The path of the array in the store.
+    grown : StoredChunks
+        The array with the shape that it was to get.
     shape : tuple of int
-        As it was.
+        The shape before the append.
 
     Returns
     -------
     str
-        What is there, in words.
+        The state of the array, in words, for the error that made the append fail.
     """
-    # As far as that is possible now: what made the append fail may be in the way of this, too.
+    # The cause of the failure, such as a lost connection, may make this fail, too.
     try:
-        found = now(store, path, grown.metadata.zarr_format)
+        metadata = stored_metadata(store, path, grown.metadata.zarr_format)
     except ZarrdaskError:
-        return "what is there now can't be told"
-    if not isinstance(found, ArrayMetadata):
+        return "the state of the array is unknown, as it can't be read"
+    if not isinstance(metadata, ArrayMetadata):
         return "the array is gone"
-    if found.shape == grown.metadata.shape:
-        return "the array has the shape that it was to have; see whether the values are there"
-    if found.shape != shape:
-        return "the array was given another shape; what was to be appended may be in it"
+    if metadata.shape == grown.metadata.shape:
+        return "the array has its new shape; check whether it has the appended values"
+    if metadata.shape != shape:
+        return "another writer changed the shape; the appended values may be in the array"
     try:
-        # A record of an unfinished append no longer applies: it has to begin anew.
-        forget(grown.store, grown.prefix)
+        # The record of the unfinished append no longer applies: a repeated append starts anew.
+        erase_journal(grown.store, grown.prefix)
         trim(grown, shape)
     except ZarrdaskError:
-        return "the array is as it was, but values are left beyond its end"
+        return "the array is as it was, but values remain stored beyond its end"
     return "the array is as it was"

@@ -1,4 +1,4 @@
-"""Arrays: a node in a store, with eager NumPy-style access."""
+"""Stored arrays, read and written by NumPy's indexing; each access happens immediately."""
 
 import reprlib
 from collections.abc import Callable, Mapping
@@ -23,17 +23,17 @@ from zarrdask.errors import (
     UnsupportedError,
 )
 from zarrdask.grids.base import Shape, extents
-from zarrdask.hierarchy.journal import forget
+from zarrdask.hierarchy.journal import erase_journal
 from zarrdask.hierarchy.path import key_prefix, node_location
 from zarrdask.hierarchy.resize import (
     appended,
-    change,
-    changing_shape,
     grow,
-    now,
+    lock_shape,
     parse_lengths,
     resized,
-    take_back,
+    roll_back_append,
+    stored_metadata,
+    update_array,
 )
 from zarrdask.indexing.projection import Request
 from zarrdask.indexing.selection import Selection, basic, expand, is_basic, is_integer, scalar_mask
@@ -46,30 +46,34 @@ from zarrdask.storage.consolidated import plain
 
 
 class Array:
-    """A stored array. Make one with `open_array`, `create_array` or from a group.
+    """A stored array.
+
+    It is returned by `open_array`, `create_array`, `open`, and by the methods of a group.
 
     Parameters
     ----------
     store : Store
+        The store that the array is in.
     path : str
-        In the store, in normal form; "" is the root.
+        The path of the array in the store, in normal form; "" is the root.
     metadata : ArrayMetadata
+        The parsed documents of the array.
     mode : {"r", "r+"}
-        Whether it may be changed.
+        Whether the array may be changed ("r+") or only read ("r", the default).
     """
 
     def __init__(self, store: Store, path: str, metadata: ArrayMetadata, mode: str = "r") -> None:
         self.store = store
         self.path = path
         self.mode = mode
-        # Chunks are where they are, whoever tells of the metadata.
+        # Consolidated metadata hold no chunks: these are read from the store itself.
         self.stored = StoredChunks(plain(store), key_prefix(path), metadata)
 
-    # ---- what it is
+    # ---- properties
 
     @property
     def metadata(self) -> ArrayMetadata:
-        """The array's description, without its store."""
+        """The parsed documents of the array."""
         return self.stored.metadata
 
     @property
@@ -79,17 +83,17 @@ class Array:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of the elements."""
+        """The data type of the elements."""
         return self.metadata.dtype
 
     @property
     def ndim(self) -> int:
-        """How many axes there are."""
+        """The number of axes."""
         return len(self.metadata.shape)
 
     @property
     def size(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         return prod(self.metadata.shape)
 
     @property
@@ -99,45 +103,46 @@ class Array:
 
     @property
     def chunks(self) -> Shape | tuple[Shape, ...]:
-        """The shape of the chunks; in shards, of the chunks within.
+        """The shape of the chunks, in elements; of a sharded array, of the chunks in the shards.
 
-        Where chunks differ, their lengths along each axis, as Dask has them.
+        If the chunks differ in length along an axis, the lengths of all chunks along each axis, as
+        in Dask.
         """
         return extents(self.metadata.read_grid)
 
     @property
     def shards(self) -> Shape | tuple[Shape, ...] | None:
-        """The shape of the shards, or their lengths as in `chunks`; None if there are none."""
+        """The shape of the shards, given as in `chunks`, or None if the array is not sharded."""
         return None if self.metadata.shard is None else extents(self.metadata.grid)
 
     @property
     def fill_value(self) -> Any:
-        """What absent chunks read as; None if the metadata leaves it open (zeros, then)."""
+        """The value of elements in chunks that are not stored; None means undefined, read as 0."""
         return self.metadata.fill_value
 
     @property
     def dimension_names(self) -> tuple[str | None, ...] | None:
-        """The names of the axes, or None if they have none."""
+        """The names of the axes, or None if no axis has a name."""
         return self.metadata.dimension_names
 
     @property
     def zarr_format(self) -> ZarrFormat:
-        """The format it is stored in: 2, 3, or a dialect of the draft of 3."""
+        """The format of the array: 2, 3, "v3-draft" or "v3-draft-protocol"."""
         return self.metadata.zarr_format
 
     @property
     def attrs(self) -> Attributes:
-        """The user's attributes; changes are stored at once."""
+        """The user's attributes, a mapping. Each change is stored immediately."""
         return Attributes(lambda: self.metadata.attributes, self._save_attributes)
 
     @property
     def nchunks(self) -> int:
-        """How many chunks the array has (chunks within shards, not shards)."""
+        """The number of chunks, stored or not; of a sharded array, of the chunks in all shards."""
         return self.metadata.read_grid.size
 
     @property
     def compressors(self) -> tuple[Codec, ...]:
-        """The codecs on the bytes of a chunk; in v2 one at most."""
+        """The codecs on the bytes of a chunk; in v2 at most one."""
         return codec_options(self.metadata).compressors
 
     @property
@@ -161,14 +166,15 @@ class Array:
         return array_info(node_location(self.store, self.path), self.metadata)
 
     def nchunks_stored(self) -> int:
-        """Count the chunks that are stored: it lists the store.
+        """Count the chunks that are stored, by listing the store.
 
-        The other chunks read as the fill value. In shards every chunk that the shard's index
-        names counts, also outside the array.
+        The elements of other chunks are the fill value. Of a sharded array, all chunks that the
+        indices of the shards name are counted, also those outside the array.
 
         Returns
         -------
         int
+            The number of stored chunks, which may be greater than `nchunks` of a sharded array.
 
         Raises
         ------
@@ -178,12 +184,12 @@ class Array:
         return count_stored(self.stored)
 
     def nbytes_stored(self) -> int:
-        """Add up the sizes of the stored chunks or shards: it lists the store.
+        """Add up the sizes of the stored chunks or shards, by listing the store.
 
         Returns
         -------
         int
-            The bytes that they take encoded, without metadata documents.
+            The size of the encoded chunks in bytes, without the metadata documents.
 
         Raises
         ------
@@ -198,7 +204,9 @@ class Array:
         if isinstance(index, str):
             if index not in (self.dtype.names or ()):
                 raise SelectionError(
-                    "there is no such field", found=index, expected=str(self.dtype)
+                    "the data type of the array has no such field",
+                    found=index,
+                    expected=str(self.dtype),
                 )
             return self[...][index]
         if is_basic(index):
@@ -211,49 +219,63 @@ class Array:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:  # noqa: FBT001
         if copy is False:
-            raise ValueError("a stored array can't be an ndarray without a copy")
-        found: np.ndarray = self[...]
-        return found if dtype is None else found.astype(dtype, copy=False)
+            raise ValueError("reading a stored array makes a copy; pass copy=None or copy=True")
+        values: np.ndarray = self[...]
+        return values if dtype is None else values.astype(dtype, copy=False)
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of an array without axes")
+            raise TypeError("an array without axes has no len(); use its size")
         return self.shape[0]
 
     @property
     def oindex(self) -> OuterIndex:
-        """Outer (orthogonal) selection: each axis by a slice, integer, list or 1-d mask."""
+        """Selection of each axis independently, by a slice, integer, list or 1-d mask (outer)."""
         return OuterIndex(self)
 
     @property
     def vindex(self) -> PointIndex:
-        """Pointwise (vectorised) selection: an array of positions for each axis, or one mask."""
+        """Selection of points, by an array of positions for each axis or by one mask."""
         return PointIndex(self)
 
     @property
     def blocks(self) -> BlockIndex:
-        """Selection by chunk index (the shards', where there are any): integers and slices."""
+        """Selection of whole chunks (shards if there are any) by their indices and slices."""
         return BlockIndex(self)
 
     def select(self, selection: Selection, index: Any = ...) -> Any:
-        """Return what a selection takes, in the shape that NumPy would give it."""
-        found = self.read(selection.picks)
-        if selection.plain and found.ndim:
-            return found
+        """Return the elements of a selection, in the shape that NumPy would return them.
+
+        Parameters
+        ----------
+        selection : Selection
+        index : object
+            The index of the user that `selection` was made from: NumPy returns an array without
+            axes, not a scalar, if it has "...".
+
+        Returns
+        -------
+        ndarray or scalar
+        """
+        values = self.read(selection.picks)
+        if selection.plain and values.ndim:
+            return values
         ellipsis = index is ... or (isinstance(index, tuple) and any(e is ... for e in index))
-        return found[(*selection.finish, ...) if ellipsis else selection.finish]
+        return values[(*selection.finish, ...) if ellipsis else selection.finish]
 
     def read(self, request: Request, threads: int | None = None) -> np.ndarray:
-        """Return what is wanted of the array; see `zarrdask.chunks.read.read_region`."""
+        """Return the requested elements; see `zarrdask.chunks.read.read_region`."""
         return read_region(self.stored, request, threads=threads)
 
     def _fancy(self, index: Any) -> OuterIndex | PointIndex:
-        """Return the kind of selection that an index with lists or masks means in NumPy."""
+        """Return the selector that does what an index with lists or masks means in NumPy."""
         entries = index if isinstance(index, tuple) else (index,)
         lists = [e for e in entries if not is_basic(e)]
         if any(np.ndim(e) == 0 for e in lists):
             raise SelectionError(
-                "not an index", found=index, expected="integers, slices, '...', lists and masks"
+                "an array can't be indexed by this",
+                found=index,
+                expected="integers, slices, '...', None, lists and masks",
             )
         if len(entries) == 1 and np.ndim(entries[0]) == self.ndim and self.ndim > 1:
             return self.vindex
@@ -265,8 +287,8 @@ class Array:
         if len(lists) == 1 and np.ndim(lists[0]) == 1 and together:
             return self.oindex
         raise SelectionError(
-            "this mixture of lists, integers and slices has another meaning in NumPy than it "
-            "seems; say which with oindex (each axis by itself) or vindex (points)",
+            "NumPy's result for this mixture of lists, integers and slices is easily mistaken; "
+            "use array.oindex to select each axis independently, or array.vindex for points",
             found=index,
         )
 
@@ -275,7 +297,7 @@ class Array:
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, str):
             raise SelectionError(
-                "single fields can't be written; write whole elements", found=index
+                "a single field can't be written; write whole elements", found=index
             )
         if is_basic(index):
             self.assign(basic(index, self.shape), value)
@@ -288,30 +310,30 @@ class Array:
         if taken:
             self[new_axis] = value
         else:
-            # Nothing is written, but the same values are refused.
+            # Nothing is written, but invalid values are an error all the same.
             self.check_writable()
             broadcast(value, self._shape_of(index), self.dtype)
 
     def _shape_of(self, index: Any) -> tuple[int, ...]:
-        """Return the shape of what NumPy takes from such an array."""
+        """Return the shape of NumPy's result for an index of this array."""
         taken: np.ndarray = np.broadcast_to(np.False_, self.shape)[index]
         return taken.shape
 
     def assign(self, selection: Selection, value: Any) -> None:
-        """Write a value, broadcast as NumPy would, where a selection is."""
-        # What `finish` drops from the result is a new axis of the value, and the other way round.
+        """Write a value to a selection, broadcast as by NumPy."""
+        # An axis that `finish` drops from a result is a new axis of the value, and conversely.
         result = np.broadcast_to(np.False_, selection.shape)[selection.finish].shape
         undo = tuple(0 if f is None else None if f == 0 else f for f in selection.finish)
-        # With "...", else one element would become a scalar: text or bytes have other indices.
+        # "..." keeps an array: a scalar of text or bytes would be indexed by characters.
         self.write(selection.picks, broadcast(value, result, self.dtype)[(*undo, ...)])
 
     def write(self, request: Request, values: np.ndarray, threads: int | None = None) -> None:
-        """Write values of the request's shape; see `zarrdask.chunks.write.write_region`.
+        """Write values to the requested elements; see `zarrdask.chunks.write.write_region`.
 
         Raises
         ------
         ReadOnlyError
-            If the array was opened for reading.
+            If the array was opened for reading only.
         """
         self.check_writable()
         empty = config.get("write-empty-chunks")
@@ -319,69 +341,97 @@ class Array:
             write.write_region(self.stored, request, values, empty=empty, threads=threads)
 
     def check_writable(self) -> None:
-        """Check that the array may be changed.
+        """Check that the array was opened for writing.
 
         Raises
         ------
         ReadOnlyError
-            If it was opened for reading.
+            If it was opened for reading only.
         """
         if self.mode == "r":
             raise ReadOnlyError(
-                "the array was opened for reading",
+                "the array was opened for reading only",
                 key=node_location(self.store, self.path),
                 expected='mode="r+"',
             )
 
     def resize(self, shape: Any, *, outside: Literal["erase", "keep"] = "erase") -> None:
-        """Give the array another shape (conformance C-76).
+        """Change the shape of the array (conformance C-76).
 
         Parameters
         ----------
         shape : int or sequence of int
-            As many lengths as there are axes.
+            The new lengths of all axes, in elements.
         outside : {"erase", "keep"}
-            What becomes of elements outside a smaller shape: erased, they never come back; kept,
-            they do if the array grows again. Nothing else is rewritten: an array that grows shows
-            what is stored there already, and elsewhere its fill value.
+            Whether the elements outside a smaller shape are erased (the default), or kept in the
+            store, so that they appear again when the array grows. No other element is rewritten:
+            new elements of an array that grows are the fill value unless they are stored already.
+
+        Raises
+        ------
+        ReadOnlyError
+            If the array was opened for reading only.
+        MetadataError
+            If the array can't have the shape.
+        NodeNotFoundError
+            If the array was removed meanwhile.
         """
         if outside not in ("erase", "keep"):
-            raise MetadataError("unknown", key="outside", found=outside, expected="erase or keep")
+            raise MetadataError(
+                "unknown way to treat the elements outside the new shape",
+                key="outside",
+                found=outside,
+                expected="'erase' or 'keep'",
+            )
         self.check_writable()
         lengths = parse_lengths(shape, self.ndim)
-        with changing_shape(self.store, self.path), self.store.batch():
+        with lock_shape(self.store, self.path), self.store.batch():
             old = self.refreshed()
-            resized(old, lengths)  # if that can't be, nothing is erased
+            resized(old, lengths)  # before anything is erased: it fails for an invalid shape
             if outside == "erase" and any(map(lt, lengths, old.metadata.shape)):
-                # First, so that what was begun can be done again: by the old shape.
-                forget(old.store, old.prefix)
+                # Before the documents: if this is cut short, the old shape says what to erase.
+                erase_journal(old.store, old.prefix)
                 trim(old, lengths)
-            self._change(lambda now: now.resized(lengths))
+            self._update(lambda stored: stored.resized(lengths))
 
     def append(self, values: Any, axis: int = 0) -> Shape:
-        """Add values at the end of an axis, and return the new shape.
+        """Append values at the end of an axis.
 
-        The values are stored first, then the shape: who reads meanwhile sees the array as it was,
-        then as it is. If it fails, it is as it was.
+        The values are stored first, then the new shape, so that readers see the array either
+        without the values or with all of them. If the append fails, the array is as it was before.
 
         Parameters
         ----------
         values : array_like
-            The values to append, of the array's shape but for the length of `axis`. Dask arrays
-            are appended by `zarrdask.append`.
+            The values, with the shape of the array except for the length of `axis`. A Dask array
+            is appended in parallel by `zarrdask.append`.
         axis : int
-            Which.
+            The axis to append to, by default the first.
+
+        Returns
+        -------
+        tuple of int
+            The new shape of the array.
+
+        Raises
+        ------
+        ReadOnlyError
+            If the array was opened for reading only.
+        SelectionError
+            If the shape of the values does not fit.
+        NodeNotFoundError
+            If the array was removed meanwhile.
         """
         self.check_writable()
         if hasattr(values, "__dask_graph__"):
             raise UnsupportedError(
-                "a Dask array is appended by zarrdask.append(x, array), in parallel",
+                "append a Dask array in parallel, by zarrdask.append(x, array)",
                 key=node_location(self.store, self.path),
                 found=type(values).__name__,
                 expected="an array-like",
             )
         values, empty = np.asarray(values), config.get("write-empty-chunks")
-        with changing_shape(self.store, self.path), self.store.batch():
+        with lock_shape(self.store, self.path), self.store.batch():
             old = self.refreshed()
             shape = old.metadata.shape
             grown, region = appended(old, values.shape, axis)
@@ -389,7 +439,7 @@ class Array:
             try:
                 write.write_region(grown, region, values, empty=empty, beyond="fill", threads=None)
             except BaseException:
-                take_back(self.store, self.path, grown, shape)
+                roll_back_append(self.store, self.path, grown, shape)
                 raise
             metadata = grow(self.store, self.path, self.zarr_format, shape, grown.metadata.shape)
         self.stored = replace(old, metadata=metadata)
@@ -397,30 +447,38 @@ class Array:
 
     def _save_attributes(self, attributes: Mapping[str, Any]) -> None:
         self.check_writable()
-        self._change(lambda now: replace(now, attributes=dict(attributes)))
+        self._update(lambda stored: replace(stored, attributes=dict(attributes)))
 
-    def _change(self, to: Callable[[ArrayMetadata], ArrayMetadata]) -> None:
-        """Change the metadata as they are stored now."""
-
-        def checked(found: Metadata | None) -> ArrayMetadata:
-            return to(self._checked(found))
-
-        metadata = change(self.store, self.path, self.zarr_format, checked)
+    def _update(self, update: Callable[[ArrayMetadata], ArrayMetadata]) -> None:
+        """Update the documents, given the metadata that are stored at present."""
+        metadata = update_array(
+            self.store,
+            self.path,
+            self.zarr_format,
+            lambda metadata: update(self._existing(metadata)),
+        )
         self.stored = replace(self.stored, metadata=metadata)
 
     def refreshed(self) -> StoredChunks:
-        """Return the array as it is stored now: others may have changed its shape."""
-        metadata = now(self.store, self.path, self.zarr_format)
-        return replace(self.stored, metadata=self._checked(metadata))
+        """Return the array as it is stored at present: other writers may have changed its shape.
 
-    def _checked(self, found: Metadata | None) -> ArrayMetadata:
-        if not isinstance(found, ArrayMetadata):
+        Raises
+        ------
+        NodeNotFoundError
+            If the array was removed.
+        """
+        metadata = stored_metadata(self.store, self.path, self.zarr_format)
+        return replace(self.stored, metadata=self._existing(metadata))
+
+    def _existing(self, metadata: Metadata | None) -> ArrayMetadata:
+        if not isinstance(metadata, ArrayMetadata):
             raise NodeNotFoundError(
-                "the array is no longer there", key=node_location(self.store, self.path)
+                "the array no longer exists; it was removed or replaced by a group",
+                key=node_location(self.store, self.path),
             )
-        return found
+        return metadata
 
-    # ---- to people
+    # ---- text
 
     @property
     def name(self) -> str:
@@ -435,6 +493,6 @@ class Array:
 
 
 def _brief(lengths: tuple[Any, ...]) -> str:
-    """Return chunk lengths as text, of many different ones the first."""
-    different = any(isinstance(axis, tuple) for axis in lengths)
-    return reprlib.repr(lengths) if different else repr(lengths)
+    """Return the lengths of chunks as text; only the first few if they are listed one by one."""
+    are_listed = any(isinstance(axis, tuple) for axis in lengths)
+    return reprlib.repr(lengths) if are_listed else repr(lengths)

@@ -1,4 +1,4 @@
-"""The user's attributes of a node: a mapping that is stored as it changes."""
+"""The user's attributes of a node: a mapping whose changes are stored immediately."""
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from copy import deepcopy
@@ -6,14 +6,16 @@ from typing import Any
 
 
 class Attributes(MutableMapping[str, Any]):
-    """Attributes of an array or a group. Each change writes the node's metadata once.
+    """The user's attributes of an array or a group.
+
+    Each change writes the documents of the node once; `update` and `put` are a single change.
 
     Parameters
     ----------
     load : callable
-        Gives what is stored.
+        Returns all attributes.
     save : callable
-        Stores all attributes; raises if the node is read-only.
+        Stores all attributes; it raises an error if the node was opened for reading only.
     """
 
     def __init__(
@@ -23,7 +25,7 @@ class Attributes(MutableMapping[str, Any]):
         self._save = save
 
     def __getitem__(self, name: str) -> Any:
-        # A copy: what is changed within it would not be stored.
+        # A copy, as changes inside the value would not be stored.
         return deepcopy(self._load()[name])
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -41,15 +43,15 @@ class Attributes(MutableMapping[str, Any]):
         return len(self._load())
 
     def update(self, *args: Any, **names: Any) -> None:
-        """Set several attributes with one write."""
+        """Set several attributes in one write; the arguments are those of `dict`."""
         self._save({**self._load(), **dict(*args, **names)})
 
     def put(self, attributes: Mapping[str, Any]) -> None:
-        """Replace all attributes with one write."""
+        """Replace all attributes by others in one write."""
         self._save(dict(attributes))
 
     def asdict(self) -> dict[str, Any]:
-        """Return a copy as a dict."""
+        """Return a copy of all attributes as a dict."""
         return deepcopy(dict(self._load()))
 
     def __repr__(self) -> str:

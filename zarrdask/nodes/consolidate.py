@@ -9,38 +9,39 @@ from zarrdask.hierarchy.path import locate_node, node_location
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.options import suggests_arguments
-from zarrdask.storage.consolidated import plain
 
 
 @suggests_arguments
 def consolidate_metadata(
     url: Any, component: str | None = None, storage_options: dict[str, Any] | None = None
 ) -> Group:
-    """Write a group's consolidated metadata: the documents of all nodes below it, in one.
+    """Write a group's consolidated metadata: one document about all nodes below it.
 
-    Who opens the group afterwards needs one read to know every node (conformance A-67, C-78). The
-    nodes keep their own documents, and are not parsed: what can't be opened here is told of, too.
-    Nobody should change nodes meanwhile. A change through zarrdask drops them again, or brings
-    them up to date (``zarrdask.consolidated-after-change``).
+    Opening the group then takes one read to know every node (conformance A-67, C-78). The nodes
+    keep their own documents. These are not interpreted, so that nodes which zarrdask can't open
+    are included, too. No node should be changed meanwhile. A later change through zarrdask removes
+    the consolidated metadata, or updates them (setting ``zarrdask.consolidated-after-change``).
 
     Parameters
     ----------
     url, component, storage_options
-        Of the group, as in `zarrdask.open`.
+        Where the group is, as in `zarrdask.open`.
 
     Returns
     -------
     Group
-        The group, opened for changes.
+        The group, opened for writing.
 
     Raises
     ------
-    NodeNotFoundError, NodeTypeError
-        If no group is there.
+    NodeNotFoundError
+        If there is no node.
+    NodeTypeError
+        If the node is an array.
     MetadataError
-        If a document is not JSON, or of another format than the group.
+        If a document is not JSON, or has another format than the group.
     UnsupportedError
-        If the store can't be listed, or the format has no such metadata.
+        If the store can't be listed, or the format has no consolidated metadata.
 
     Examples
     --------
@@ -51,14 +52,22 @@ def consolidate_metadata(
     ['a']
     """
     store, path = locate_node(url, component, storage_options)
-    store, group = find_node(plain(store), path)
-    place = node_location(store, path)
-    if isinstance(group, ArrayMetadata):
-        raise NodeTypeError("an array is here", key=place, found="array", expected="group")
-    if group.zarr_format not in (2, 3):
-        raise UnsupportedError(
-            "this format has no consolidated metadata", key=place, found=group.zarr_format
+    store, metadata = find_node(store, path)
+    location = node_location(store, path)
+    if isinstance(metadata, ArrayMetadata):
+        raise NodeTypeError(
+            "an array has no consolidated metadata; pass a group",
+            key=location,
+            found="array",
+            expected="group",
         )
-    write_consolidated(store, path, group.zarr_format)
-    store, group = find_node(store, path, consolidated=True)
-    return Group(store, path, group, "r+")  # type: ignore[arg-type]
+    if metadata.zarr_format not in (2, 3):
+        raise UnsupportedError(
+            "this format has no consolidated metadata; open the group without them",
+            key=location,
+            found=metadata.zarr_format,
+            expected="2 or 3",
+        )
+    write_consolidated(store, path, metadata.zarr_format)
+    store, metadata = find_node(store, path, consolidated="required")
+    return Group(store, path, metadata, "r+")  # type: ignore[arg-type]

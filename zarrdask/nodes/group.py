@@ -1,4 +1,4 @@
-"""Groups: nodes that hold nodes."""
+"""Groups: nodes that hold arrays and other groups."""
 
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import replace
@@ -23,7 +23,7 @@ from zarrdask.hierarchy.find import (
     read_node,
     search_below,
 )
-from zarrdask.hierarchy.members import child_nodes, member_names
+from zarrdask.hierarchy.members import child_nodes, member_names, walk_nodes
 from zarrdask.hierarchy.path import inherited_strictness, join_path, locate_node, node_location
 from zarrdask.metadata.create import new_attributes, plan_array
 from zarrdask.metadata.detect import Search
@@ -31,22 +31,23 @@ from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, Zarr
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.attributes import Attributes
+from zarrdask.nodes.create import create_array
 from zarrdask.nodes.info import Info, group_info
-from zarrdask.nodes.open import check_mode, create_array
+from zarrdask.nodes.open import MODES, check_mode, use_consolidated
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.storage.base import Store
 
-MODES = ("r", "r+", "a", "w", "w-")
 T = TypeVar("T")
-#: Characters that lengths of chunks may take in a line of a tree.
-_LONGEST_LENGTHS = 60
+#: The modes of `open_group`.
+_GROUP_MODES = (*MODES, "a", "w", "w-")
+#: The most characters of the lengths of chunks in a line of a tree.
+_MAX_CHARACTERS = 60
 
 
 class _Listing(Iterator[T], Generic[T]):
-    """An iterator over what a listing found, which knows their number before the first one.
+    """An iterator over the members of a group, which knows their number before the first step.
 
-    ``list(group)`` asks for an iterator and then for the length of the group: both come from one
-    listing of the store.
+    ``list(group)`` calls ``iter`` and then ``len``: both are answered by one listing of the store.
     """
 
     def __init__(self, items: Iterable[T]) -> None:
@@ -55,7 +56,7 @@ class _Listing(Iterator[T], Generic[T]):
 
     @property
     def count(self) -> int | None:
-        """The number of items, or None after the first one was taken."""
+        """The number of items, or None after the first step."""
         return len(self._items) if self._next == 0 else None
 
     def __next__(self) -> T:
@@ -66,7 +67,7 @@ class _Listing(Iterator[T], Generic[T]):
 
 
 class _Items(ItemsView[str, "Array | Group"]):
-    """The members of a group by name, each document read once."""
+    """Names and members of a group; each document is read once."""
 
     _mapping: "Group"
 
@@ -75,7 +76,7 @@ class _Items(ItemsView[str, "Array | Group"]):
 
 
 class _Values(ValuesView["Array | Group"]):
-    """The members of a group, each document read once."""
+    """The members of a group; each document is read once."""
 
     _mapping: "Group"
 
@@ -84,26 +85,29 @@ class _Values(ValuesView["Array | Group"]):
 
 
 class Group(Mapping[str, "Array | Group"]):
-    """A mapping of names to arrays and groups. Make one with `open_group` or `create_group`.
+    """A stored group: a mapping of names to arrays and groups.
 
-    A name may be a path: ``group["a/b"]``.
+    It is returned by `open_group`, `create_group` and `open`. A name may be a path from the group:
+    ``group["a/b"]``. Each access reads the store, so that changes by others are seen.
 
     Parameters
     ----------
     store : Store
+        The store that the group is in.
     path : str
-        In the store, in normal form; "" is the root.
+        The path of the group in the store, in normal form; "" is the root.
     metadata : GroupMetadata
+        The parsed document of the group.
     mode : {"r", "r+"}
-        Whether it and its members may be changed.
+        Whether the group and its members may be changed ("r+") or only read ("r", the default).
     strict : bool, optional
-        As in `open_group`; it holds for what is read below, too.
+        As in `open_group`; it applies to the nodes below the group, too.
     search : Search, optional
-        Which formats its members may have: by default they are expected to be of its own, and
-        documents of others are requested only where there are none of it.
+        The formats that nodes below the group may have. By default they are expected to have the
+        format of the group: documents of other formats are requested only if there are none of it.
     """
 
-    #: The iterator that was made last, while it is in use.
+    #: The iterator over the members that was created last, while it is referenced.
     _latest: "ReferenceType[_Listing[Any]] | None" = None
 
     def __init__(
@@ -133,17 +137,17 @@ class Group(Mapping[str, "Array | Group"]):
 
     @property
     def zarr_format(self) -> ZarrFormat:
-        """The format it is stored in: 2, 3, or a dialect of the draft of 3."""
+        """The format of the group: 2, 3, "v3-draft" or "v3-draft-protocol"."""
         return self.metadata.zarr_format
 
     @property
     def attrs(self) -> Attributes:
-        """The user's attributes; changes are stored at once."""
+        """The user's attributes, a mapping. Each change is stored immediately."""
         return Attributes(lambda: self.metadata.attributes, self._save_attributes)
 
     def _save_attributes(self, attributes: Mapping[str, Any]) -> None:
         self.check_writable()
-        # What there was to allow, or to say, was where it was opened.
+        # Deviations were reported when the group was opened.
         with strictness(strict=False, quiet=True):
             before = open_group(
                 self.store, self.path, zarr_format=self.zarr_format, consolidated=False
@@ -153,16 +157,16 @@ class Group(Mapping[str, "Array | Group"]):
         self.metadata = metadata
 
     def check_writable(self) -> None:
-        """Check that the group was opened for changes.
+        """Check that the group was opened for writing.
 
         Raises
         ------
         ReadOnlyError
-            If it was not.
+            If it was opened for reading only.
         """
         if self.mode == "r":
             raise ReadOnlyError(
-                "the group was opened for reading",
+                "the group was opened for reading only",
                 key=node_location(self.store, self.path),
                 expected='mode="r+"',
             )
@@ -182,7 +186,7 @@ class Group(Mapping[str, "Array | Group"]):
         return self._node(path, metadata)
 
     def _below(self, name: object) -> str | None:
-        """Return the path of a name, or None if nothing below can have it."""
+        """Return the path of the member of a name, or None if no member can have that name."""
         try:
             path = join_path(self.path, name) if isinstance(name, str) else self.path
         except MetadataError:
@@ -203,7 +207,7 @@ class Group(Mapping[str, "Array | Group"]):
         )
 
     def _children(self) -> list[tuple[str, Metadata | ZarrdaskError]]:
-        """Return the metadata of the members by name; for one that is not valid, the error."""
+        """Return the names and metadata of the members; of an invalid one, the error."""
         with strictness(self.strict):
             return list(child_nodes(self.store, self.path, self.search))
 
@@ -232,46 +236,50 @@ class Group(Mapping[str, "Array | Group"]):
         return count
 
     def items(self) -> ItemsView[str, "Array | Group"]:
-        """Return a view of name and node of each member."""
+        """Return a view of the members as pairs of a name and an array or group."""
         return _Items(self)
 
     def values(self) -> ValuesView["Array | Group"]:
-        """Return a view of the members."""
+        """Return a view of the members: arrays and groups."""
         return _Values(self)
 
     def arrays(self) -> Iterator[tuple[str, Array]]:
-        """Yield name and array of each array right below."""
-        return ((name, found) for name, found in self._members() if isinstance(found, Array))
+        """Yield the name and the array of each member that is an array."""
+        return ((name, member) for name, member in self._members() if isinstance(member, Array))
 
     def groups(self) -> Iterator[tuple[str, "Group"]]:
-        """Yield name and group of each group right below."""
-        return ((name, found) for name, found in self._members() if isinstance(found, Group))
+        """Yield the name and the group of each member that is a group."""
+        return ((name, member) for name, member in self._members() if isinstance(member, Group))
 
     def walk(self) -> Iterator[tuple[str, "Array | Group"]]:
-        """Yield path (from here) and node of everything below, parents first."""
-        for name, found in self._members():
-            yield name, found
-            if isinstance(found, Group):
-                yield from ((f"{name}/{path}", below) for path, below in found.walk())
+        """Yield every array and group below this group with its path from here.
+
+        Each group comes before its members.
+        """
+        nodes = walk_nodes(self.store, self.path, search=self.search, strict=self.strict)
+        for path, metadata in nodes:
+            if isinstance(metadata, ZarrdaskError):
+                raise metadata
+            yield path, self._node(join_path(self.path, path), metadata)
 
     @property
     def info(self) -> Info:
-        """The properties of the group as a table, which prints: it lists the members."""
+        """The properties of the group as a table, which prints. It lists the members."""
         return group_info(node_location(self.store, self.path), self.metadata, self)
 
     def tree(self, depth: int | None = None) -> Tree:
-        """Return a drawing of everything below, which prints; notebooks show it, too.
+        """Return a drawing of all nodes below the group, which prints and shows in notebooks.
 
         Parameters
         ----------
         depth : int, optional
-            How many levels are drawn; all by default.
+            The number of levels to draw; by default all.
 
         Returns
         -------
         Tree
-            A line for each node: arrays with shape, data type, chunks and shards; nodes that
-            can't be opened with the reason.
+            A line for each node: an array with its shape, data type, chunks and shards; a node
+            that can't be opened with the error.
         """
         return Tree(self.path or "/", self._branches(depth))
 
@@ -297,10 +305,29 @@ class Group(Mapping[str, "Array | Group"]):
             raise self._missing(name)
         erase_node(self.store, join_path(self.path, name))
 
-    # ---- making members
+    # ---- creating members
 
     def create_array(self, name: str, **options: Any) -> Array:
-        """Create an array below; options as in `zarrdask.create_array`."""
+        """Create an array below the group.
+
+        Parameters
+        ----------
+        name : str
+            The name of the array, or its path from the group.
+        **options
+            The arguments of `zarrdask.create_array`. The format is that of the group by default.
+
+        Returns
+        -------
+        Array
+
+        Raises
+        ------
+        ReadOnlyError
+            If the group was opened for reading only.
+        NodeExistsError, MetadataError, UnsupportedError
+            As in `zarrdask.create_array`.
+        """
         self.check_writable()
         self._latest = None
         options.setdefault("zarr_format", self.zarr_format)
@@ -309,7 +336,25 @@ class Group(Mapping[str, "Array | Group"]):
     def create_group(
         self, name: str, *, attributes: Mapping[str, Any] | None = None, overwrite: bool = False
     ) -> "Group":
-        """Create a group below."""
+        """Create a group below this one, in the same format.
+
+        Parameters
+        ----------
+        name : str
+            The name of the new group, or its path from this one.
+        attributes : mapping, optional
+            The user's attributes, of JSON values.
+        overwrite : bool
+            Whether an existing node is removed first, with everything below it. By default it is
+            an error if there is one.
+
+        Raises
+        ------
+        ReadOnlyError
+            If the group was opened for reading only.
+        NodeExistsError
+            If the node exists and `overwrite` is False.
+        """
         self.check_writable()
         self._latest = None
         metadata = GroupMetadata(self.zarr_format, new_attributes(attributes))
@@ -317,46 +362,66 @@ class Group(Mapping[str, "Array | Group"]):
         return _create(self.store, path, metadata, overwrite=overwrite, strict=self.strict)
 
     def require_group(self, name: str) -> "Group":
-        """Return the group below, created if there is none.
+        """Return the group of a name, created if it does not exist.
 
         Raises
         ------
         NodeTypeError
-            If it is an array.
+            If there is an array of this name.
         """
-        found = self.get(name)
-        if found is None:
+        member = self.get(name)
+        if member is None:
             return self.create_group(name)
-        if isinstance(found, Array):
-            raise NodeTypeError("an array is here", key=found.path, found="array", expected="group")
-        return found
+        if isinstance(member, Array):
+            raise NodeTypeError(
+                "an array of this name exists; choose another name for the group",
+                key=member.path,
+                found="array",
+                expected="group",
+            )
+        return member
 
     def require_array(self, name: str, *, shape: Any, dtype: Any, **options: Any) -> Array:
-        """Return the array below, created if there is none.
+        """Return the array of a name, created if it does not exist.
+
+        Parameters
+        ----------
+        name : str
+            The name of the array, or its path from the group.
+        shape, dtype
+            As in `zarrdask.create_array`. An existing array must have both.
+        **options
+            The other arguments of `zarrdask.create_array`; an existing array may differ in them.
 
         Raises
         ------
         NodeTypeError
-            If it is a group.
+            If there is a group of this name.
         MetadataError
-            If its shape or data type are others.
+            If the array exists with another shape or data type.
         """
-        found = self.get(name)
-        if found is None:
+        member = self.get(name)
+        if member is None:
             return self.create_array(name, shape=shape, dtype=dtype, **options)
-        if isinstance(found, Group):
-            raise NodeTypeError("a group is here", key=found.path, found="group", expected="array")
-        wanted = plan_array(
-            ArrayOptions(shape=shape, dtype=dtype, zarr_format=found.zarr_format, chunks=-1)
-        )
-        if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
-            raise MetadataError(
-                "the array that is here is another one",
-                key=found.path,
-                found=(found.shape, str(found.dtype)),
-                expected=f"{wanted.shape} of {wanted.dtype}",
+        if isinstance(member, Group):
+            raise NodeTypeError(
+                "a group of this name exists; choose another name for the array",
+                key=member.path,
+                found="group",
+                expected="array",
             )
-        return found
+        required = plan_array(
+            ArrayOptions(shape=shape, dtype=dtype, zarr_format=member.zarr_format, chunks=-1)
+        )
+        if (member.shape, member.dtype) != (required.shape, required.dtype):
+            raise MetadataError(
+                "the array exists with another shape or data type; replace it by create_array "
+                "with overwrite=True, or choose another name",
+                key=member.path,
+                found=(member.shape, str(member.dtype)),
+                expected=f"{required.shape} of {required.dtype}",
+            )
+        return member
 
     def __repr__(self) -> str:
         return f"<zarrdask.Group {node_location(self.store, self.path)}>"
@@ -368,7 +433,7 @@ class Group(Mapping[str, "Array | Group"]):
 
 
 def array_tree(name: str, array: Array) -> Tree:
-    """Return the tree of an array: one line with its shape, data type, chunks and shards."""
+    """Return an array as a tree: one line with its name, shape, data type, chunks and shards."""
     shards = f" in shards {_shortened(array.shards)}" if array.shards else ""
     chunks = _shortened(array.chunks)
     return Tree(f"{name} {array.shape} {array.dtype}, chunks {chunks}{shards}")
@@ -376,7 +441,7 @@ def array_tree(name: str, array: Array) -> Tree:
 
 def _shortened(lengths: Any) -> str:
     text = str(lengths)
-    return text if len(text) <= _LONGEST_LENGTHS else f"{text[:_LONGEST_LENGTHS]}..."
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}..."
 
 
 def node(
@@ -395,7 +460,7 @@ def node(
 
 
 # --------------------------------------------------------------------------------------------
-# Verbs
+# Functions that open and create groups
 
 
 @suggests_arguments
@@ -409,40 +474,55 @@ def open(  # noqa: A001
     strict: bool | None = None,
     consolidated: bool | None = None,
 ) -> Array | Group:
-    """Open whatever node is stored there: an array or a group, of any format.
+    """Open a stored array or group, of any format.
 
     Parameters
     ----------
-    url : str, os.PathLike, MutableMapping or Store
-        Where it is: a path, any fsspec URL, a mapping of keys to bytes, a store.
+    url : str, os.PathLike, MutableMapping, Store or Group
+        Where the node is: a path, any fsspec URL, a mapping of keys to bytes, a store, or a group
+        above it.
     component : str, optional
-        The node's path within.
+        The path of the node from `url`. By default the node is at `url` itself.
     mode : {"r", "r+"}
-        Whether it may be changed.
+        Read only ("r", the default), or read and write ("r+").
     storage_options : dict, optional
-        For fsspec.
+        Options for fsspec, such as credentials.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
-        The only format whose documents are requested, of the node and of all below it; by
-        default any.
+        The only format whose documents are requested, of the node and of all nodes below it. By
+        default those of all formats are.
     strict : bool, optional
         As in `open_array`.
     consolidated : bool, optional
-        Whether a group's consolidated metadata are used: by default if there are any, of the
-        group itself. True demands them, of the node or of a group above it; False reads each
-        node's own documents.
+        By default the consolidated metadata of a group are used if it has any. True requires
+        consolidated metadata, of the node or of a group above it; False reads each node's own
+        documents.
+
+    Returns
+    -------
+    Array or Group
 
     Raises
     ------
     NodeNotFoundError
-        If nothing is there.
+        If there is no node.
     MetadataError, UnsupportedError
-        If its metadata is wrong, or needs what isn't there.
+        If the metadata are invalid, or require a codec, data type or extension that is not
+        available.
+
+    Examples
+    --------
+    >>> import zarrdask
+    >>> store = {}
+    >>> z = zarrdask.create_array(store, "a", shape=4, dtype="i4")
+    >>> list(zarrdask.open(store)), zarrdask.open(store, "a").shape
+    (['a'], (4,))
     """
-    check_mode(mode, ("r", "r+"))
+    check_mode(mode, MODES)
     strict, search = inherited_strictness(url, strict), search_below(url, zarr_format)
     store, path = locate_node(url, component, storage_options)
+    use = use_consolidated(consolidated, default="own")
     with strictness(strict):
-        store, metadata = find_node(store, path, consolidated=consolidated, search=search)
+        store, metadata = find_node(store, path, consolidated=use, search=search)
     own = search if search.only else None
     return node(store, path, metadata, mode, strict=strict, search=own)
 
@@ -458,44 +538,58 @@ def open_group(
     strict: bool | None = None,
     consolidated: bool | None = None,
 ) -> Group:
-    """Open a group.
+    """Open a stored group, or create one.
 
     Parameters
     ----------
     url, component, storage_options
         As in `open`.
     mode : {"r", "r+", "a", "w", "w-"}
-        Read; change; create if there is none; replace; create, or fail if there is one.
+        Read only ("r", the default); read and write ("r+"); read and write, created if there is
+        no node ("a"); replace any node by a new group ("w"); create a new group, where it is an
+        error if there is a node ("w-").
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
-        As in `open`; a group that is created has this format, or 3 by default.
+        As in `open`; a group that is created has this format, by default 3.
     strict : bool, optional
         As in `open_array`.
     consolidated : bool, optional
         As in `open`.
 
+    Returns
+    -------
+    Group
+
     Raises
     ------
     NodeNotFoundError
-        If nothing is there and the mode does not create.
+        If there is no node and the mode does not create one.
+    NodeExistsError
+        If there is a node and the mode is "w-".
     NodeTypeError
-        If it is an array.
+        If the node is an array.
+    MetadataError, UnsupportedError
+        As in `open`.
     """
-    check_mode(mode, MODES)
+    check_mode(mode, _GROUP_MODES)
     strict, search = inherited_strictness(url, strict), search_below(url, zarr_format)
     new = GroupMetadata(3 if zarr_format is None else zarr_format)
     store, path = locate_node(url, component, storage_options)
     if mode in ("w", "w-"):
         return _create(store, path, new, overwrite=mode == "w", strict=strict)
+    use = use_consolidated(consolidated, default="own")
     try:
         with strictness(strict):
-            store, metadata = find_node(store, path, consolidated=consolidated, search=search)
+            store, metadata = find_node(store, path, consolidated=use, search=search)
     except NodeNotFoundError:
         if mode != "a":
             raise
         return _create(store, path, new, overwrite=False, strict=strict)
     if isinstance(metadata, ArrayMetadata):
         raise NodeTypeError(
-            "an array is here", key=node_location(store, path), found="array", expected="group"
+            "an array can't be opened as a group; open it with zarrdask.open_array",
+            key=node_location(store, path),
+            found="array",
+            expected="group",
         )
     own = search if search.only else None
     return Group(store, path, metadata, "r" if mode == "r" else "r+", strict=strict, search=own)
@@ -511,23 +605,40 @@ def create_group(
     overwrite: bool = False,
     storage_options: dict[str, Any] | None = None,
 ) -> Group:
-    """Create a group, and groups above it where there are none.
+    """Create a group, and the groups above it that don't exist.
 
     Parameters
     ----------
     url, component, storage_options
         As in `open`.
     attributes : mapping, optional
-        The user's attributes.
+        The user's attributes, of JSON values.
     zarr_format : {3, 2, "v3-draft", "v3-draft-protocol"}
+        The format. The last two are the draft of May 2022, and the older dialect of it that
+        existing files use.
     overwrite : bool
-        Whether a node that is there is removed first, with all that it holds; it is an error
-        otherwise.
+        Whether an existing node is removed first, with everything below it. By default it is an
+        error if there is one.
+
+    Returns
+    -------
+    Group
+        The new group, opened for writing.
 
     Raises
     ------
     NodeExistsError
-        If there is a node and `overwrite` is false.
+        If the node exists and `overwrite` is False, or a node above it is an array.
+    MetadataError
+        If the attributes are not JSON values.
+
+    Examples
+    --------
+    >>> import zarrdask
+    >>> root = zarrdask.create_group({}, attributes={"title": "winds"})
+    >>> z = root.create_array("u", shape=4, dtype="f4")
+    >>> list(root), dict(root.attrs)
+    (['u'], {'title': 'winds'})
     """
     store, path = locate_node(url, component, storage_options)
     metadata = GroupMetadata(zarr_format, new_attributes(attributes))

@@ -1,4 +1,4 @@
-"""``array.oindex``, ``array.vindex`` and ``array.blocks``: other ways to select than NumPy's."""
+"""``array.oindex``, ``array.vindex`` and ``array.blocks``: selections that NumPy does not have."""
 
 from typing import Any, Protocol
 
@@ -13,52 +13,55 @@ from zarrdask.metadata.model import ArrayMetadata
 
 
 class Selectable(Protocol):
-    """What is asked of an array."""
+    """The part of an array's interface that the indexers use."""
 
     @property
     def metadata(self) -> ArrayMetadata:
-        """Its description."""
+        """The parsed documents of the array."""
 
     @property
     def shape(self) -> Shape:
-        """In elements."""
+        """The lengths of the axes, in elements."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the elements."""
+        """The data type of the elements."""
 
     @property
     def ndim(self) -> int:
-        """How many axes there are."""
+        """The number of axes."""
 
     def __getitem__(self, index: Any) -> Any:
-        """Return what NumPy's index takes."""
+        """Return the elements of an index, as in NumPy."""
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Write a value where NumPy's index is."""
+        """Write a value to an index, as in NumPy."""
 
     def select(self, selection: Selection, index: Any = ...) -> Any:
-        """Return what a selection takes, an index's as NumPy would: a scalar or an array."""
+        """Return the elements of a selection that was made from an index: a scalar or an array."""
 
     def assign(self, selection: Selection, value: Any) -> None:
-        """Write a value where a selection is."""
+        """Write a value to a selection."""
 
     def read(self, request: Request) -> np.ndarray:
-        """Return what is wanted."""
+        """Return the requested elements."""
 
     def write(self, request: Request, values: np.ndarray) -> None:
-        """Write values of the request's shape."""
+        """Write values with the shape of the request to the requested elements."""
 
 
 class OuterIndex:
-    """``array.oindex``: reads and writes the outer product of one selection an axis."""
+    """``array.oindex``: selects each axis independently.
+
+    The result is the outer product of a slice, integer, list of positions or mask for each axis.
+    """
 
     def __init__(self, array: Selectable) -> None:
         self.array = array
 
     def __getitem__(self, index: Any) -> Any:
         if not self.array.shape:
-            return self.array[index]  # without axes all ways to select are one
+            return self.array[index]  # without axes all kinds of selection are the same
         return self.array.select(orthogonal(index, self.array.shape), index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -69,7 +72,7 @@ class OuterIndex:
 
 
 class PointIndex:
-    """``array.vindex``: reads and writes points."""
+    """``array.vindex``: selects points, by positions along each axis or by one mask."""
 
     def __init__(self, array: Selectable) -> None:
         self.array = array
@@ -79,8 +82,8 @@ class PointIndex:
             return self.array[index]
         coordinates = pointwise(index, self.array.shape)
         shape = coordinates[0].shape
-        found = self.array.read(_points(coordinates))
-        return found.reshape(shape) if shape else found[0]
+        values = self.array.read(_points(coordinates))
+        return values.reshape(shape) if shape else values[0]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if not self.array.shape:
@@ -96,7 +99,7 @@ def _points(coordinates: tuple[np.ndarray, ...]) -> Points:
 
 
 class BlockIndex:
-    """``array.blocks``: reads and writes whole stored units, by their index."""
+    """``array.blocks``: selects whole chunks, or shards if there are any, by their indices."""
 
     def __init__(self, array: Selectable) -> None:
         self.array = array
@@ -104,10 +107,12 @@ class BlockIndex:
     def _selection(self, index: Any) -> Selection:
         grid = self.array.metadata.grid
         blocks = basic(index, grid.counts)
-        plain = all(f == 0 or f == slice(None) for f in blocks.finish)
-        if not plain or any(pick.step != 1 for pick in blocks.slices):
+        without_new_axes = all(f == 0 or f == slice(None) for f in blocks.finish)
+        if not without_new_axes or any(pick.step != 1 for pick in blocks.slices):
             raise SelectionError(
-                "blocks are selected by integers and slices of step 1", found=index
+                "chunks can't be selected by this index",
+                found=index,
+                expected="integers and slices of step 1",
             )
         region = tuple(
             slice(min(start, size), min(stop, size), 1)
@@ -128,22 +133,22 @@ class BlockIndex:
 
 
 def broadcast(value: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
-    """Return a value as an array of a shape and dtype, as NumPy's assignment would.
+    """Return a value as an array with a shape and data type, converted as by NumPy's assignment.
 
     Raises
     ------
     SelectionError
-        If it does not broadcast.
+        If the value can't be converted to the data type or broadcast to the shape.
     """
     try:
-        found = _objects(value, shape) if dtype.hasobject else _as_array(value, dtype)
-        while found.ndim > len(shape) and len(found) == 1:
-            found = found[0]
-        return np.broadcast_to(found, shape)
+        values = _objects(value, shape) if dtype.hasobject else _as_array(value, dtype)
+        while values.ndim > len(shape) and len(values) == 1:
+            values = values[0]
+        return np.broadcast_to(values, shape)
     except (TypeError, ValueError, OverflowError) as error:
         raise SelectionError(
             f"the value does not fit the selection: {error}",
-            found=_described(value),
+            found=_shape_or_value(value),
             expected=f"{shape} of {dtype}",
         ) from error
 
@@ -155,12 +160,13 @@ def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def _objects(value: Any, shape: Shape) -> np.ndarray:
-    """Return objects that are assigned to a selection of a shape.
+    """Return a value that is assigned to a selection of a shape as an array of objects.
 
-    A single element may be a list or an array; only an array without axes is its one element.
+    If a single element is selected, the value is that element, be it a list or an array with axes;
+    an array without axes stands for its element.
     """
     if hasattr(value, "__array__") and not isinstance(value, np.generic):
-        value = np.asarray(value)  # a stored array, say
+        value = np.asarray(value)  # for example a stored array
     if isinstance(value, np.ndarray) and (shape or not value.ndim):
         return value.astype(object, copy=False)
     if not shape or not isinstance(value, list | tuple):
@@ -168,19 +174,19 @@ def _objects(value: Any, shape: Shape) -> np.ndarray:
         cell[()] = value
         return cell
     try:
-        found = np.array(value, object)
-        if found.ndim <= len(shape):
-            return found
+        values = np.array(value, object)
+        if values.ndim <= len(shape):
+            return values
     except ValueError:
-        pass  # elements that are arrays, of shapes that do not fit together
-    # Lists and arrays below the selection's last axis are elements.
-    found = np.empty(shape, object)
-    found[...] = value
-    return found
+        pass  # the elements are arrays whose shapes do not make one array
+    # Lists and arrays below the last axis of the selection are elements.
+    values = np.empty(shape, object)
+    values[...] = value
+    return values
 
 
-def _described(value: Any) -> Any:
-    """Return a value's shape if it has one, else the value: for an error."""
+def _shape_or_value(value: Any) -> Any:
+    """Return the shape of a value if it has axes, else the value, to be named in an error."""
     try:
         return np.shape(value) or value
     except ValueError:

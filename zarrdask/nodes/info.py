@@ -1,8 +1,7 @@
-"""What an array or a group is, for people: `Array.info`, and the command ``zarrdask info``."""
+"""The properties of an array or a group as a table, which `Array.info` and `Group.info` return."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from html import escape
 from math import prod
 from typing import Any, Literal
 
@@ -18,12 +17,12 @@ from zarrdask.metadata.v2_codecs import render_codecs
 
 @dataclass(frozen=True, repr=False)
 class Info:
-    """The properties of a node, which print as a table, in a notebook, too.
+    """The properties of a node, which print as a table, also in notebooks.
 
     Attributes
     ----------
     rows : tuple of (str, str)
-        The name of each property and its value as text.
+        The name of each property, and its value as text.
 
     Examples
     --------
@@ -42,17 +41,20 @@ class Info:
         return str(self)
 
     def _repr_html_(self) -> str:
+        # Imported late: only notebooks need it, and opening an array should not wait for it.
+        from html import escape
+
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def array_info(place: str, metadata: ArrayMetadata) -> Info:
-    """Return the properties of the array at a place."""
-    return Info(tuple(_array_rows(place, metadata)))
+def array_info(location: str, metadata: ArrayMetadata) -> Info:
+    """Return the properties of the array at a location."""
+    return Info(tuple(_array_rows(location, metadata)))
 
 
-def _array_rows(place: str, metadata: ArrayMetadata) -> Iterator[tuple[str, str]]:
+def _array_rows(location: str, metadata: ArrayMetadata) -> Iterator[tuple[str, str]]:
     fill = metadata.fill_value
-    yield "array", place
+    yield "array", location
     yield "format", format_name(metadata.zarr_format)
     yield "shape", str(metadata.shape)
     yield "dtype", str(metadata.dtype)
@@ -63,17 +65,20 @@ def _array_rows(place: str, metadata: ArrayMetadata) -> Iterator[tuple[str, str]
     if metadata.dimension_names:
         yield "dimensions", ", ".join(name or "-" for name in metadata.dimension_names)
     yield "codecs", ", ".join(map(describe, metadata.codecs))
-    yield "fill value", "left open (zeros)" if fill is None else str(fill)
+    yield "fill value", "undefined, read as zeros" if fill is None else str(fill)
     if metadata.transformers:
-        yield "transformers", ", ".join(type(layer).__name__ for layer in metadata.transformers)
+        yield (
+            "transformers",
+            ", ".join(type(transformer).__name__ for transformer in metadata.transformers),
+        )
     yield "attributes", str(len(metadata.attributes))
 
 
-def group_info(place: str, metadata: GroupMetadata, members: Iterable[str]) -> Info:
-    """Return the properties of the group at a place."""
+def group_info(location: str, metadata: GroupMetadata, members: Iterable[str]) -> Info:
+    """Return the properties of the group at a location."""
     return Info(
         (
-            ("group", place),
+            ("group", location),
             ("format", format_name(metadata.zarr_format)),
             ("members", ", ".join(members) or "none"),
             ("attributes", str(len(metadata.attributes))),
@@ -101,7 +106,7 @@ def describe(codec: Codec) -> str:
     try:
         members = dict(codec.to_json().get("configuration") or {})
     except UnsupportedError:
-        return codec.name  # it has no name in v3
+        return codec.name  # the codec has no configuration in the form of v3
     inner: Any = getattr(codec, "codecs", None)
     if inner is not None:
         members = {"chunk_shape": members["chunk_shape"], "codecs": None}
@@ -121,9 +126,9 @@ class CodecOptions:
     order : {"C", "F"}
         The order of the elements in a chunk.
     filters : tuple of Codec
-        The codecs before the elements become bytes; in v2 all before the compressor.
+        The codecs on the elements of a chunk; in v2 all codecs before the compressor.
     compressors : tuple of Codec
-        The codecs on the bytes; in v2 one at most.
+        The codecs on the bytes of a chunk; in v2 at most one.
     """
 
     order: Literal["C", "F"]
@@ -132,7 +137,7 @@ class CodecOptions:
 
 
 def codec_options(metadata: ArrayMetadata) -> CodecOptions:
-    """Return the order, filters and compressors of an array's chunks, also of those in shards."""
+    """Return the order, filters and compressors of an array's chunks, which may be in shards."""
     shard = metadata.shard
     codecs = list(metadata.codecs if shard is None else shard.codec.codecs)
     reverse = tuple(reversed(range(len(metadata.shape))))

@@ -1,4 +1,4 @@
-"""Errors for arguments that a verb does not have: they name the one that was meant."""
+"""Errors for unknown arguments of a function: they suggest the one that was probably meant."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import fields
@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Names that other Zarr software has for the same.
+#: Names of arguments in other Zarr software, and the names of the same arguments here.
 _SYNONYMS = {
     "attrs": "attributes",
     "compressor": "compressors",
@@ -27,45 +27,48 @@ _SYNONYMS = {
 }
 
 
-def suggests_arguments(verb: Callable[P, R]) -> Callable[P, R]:
-    """Let a verb name the argument that was probably meant by one that it does not have."""
-    known = set(signature(verb).parameters)
+def suggests_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function so that its error for an unknown argument suggests a known one."""
+    names = set(signature(function).parameters)
 
-    @wraps(verb)
+    @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not kwargs.keys() <= known:
-            check_options([name for name in kwargs if name not in known], verb)
-        return verb(*args, **kwargs)
+        if not kwargs.keys() <= names:
+            check_options([name for name in kwargs if name not in names], function)
+        return function(*args, **kwargs)
 
     return call
 
 
 def check_options(
-    options: Iterable[str], verb: Callable[..., Any], kind: type | None = None
+    options: Iterable[str], function: Callable[..., Any], kind: type | None = None
 ) -> None:
-    """Check that a verb has options of such names.
+    """Check that a function has arguments with some names.
 
     Parameters
     ----------
     options : iterable of str
-        The names.
-    verb : callable
-        What was called.
+        The names of the arguments that were passed.
+    function : callable
+        The function that was called.
     kind : type, optional
-        A dataclass of the options that it hands on.
+        A dataclass whose fields the function accepts as keyword arguments, too.
 
     Raises
     ------
     TypeError
-        As for any unknown argument. It names the one that was probably meant, or else all.
+        If it has no such argument, as Python would raise it. The message names the argument that
+        was probably meant, or else all arguments.
     """
-    known = set() if kind is None else {field.name for field in fields(kind)}
-    unknown = [name for name in options if name not in known]
+    field_names = set() if kind is None else {field.name for field in fields(kind)}
+    unknown = [name for name in options if name not in field_names]
     if not unknown:
         return
-    own = [p.name for p in signature(verb).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    names = sorted({*own, *known})
+    parameters = signature(function).parameters.values()
+    names = sorted({*(p.name for p in parameters if p.kind is not p.VAR_KEYWORD), *field_names})
     synonym = _SYNONYMS.get(unknown[0])
-    meant = [synonym] if synonym in names else get_close_matches(unknown[0], names, 1)
-    hint = f"did you mean {meant[0]!r}?" if meant else f"it has {', '.join(names)}"
-    raise TypeError(f"{verb.__name__}() got an unexpected keyword argument {unknown[0]!r}; {hint}")
+    suggestions = [synonym] if synonym in names else get_close_matches(unknown[0], names, 1)
+    hint = f"did you mean {suggestions[0]!r}?" if suggestions else f"it has {', '.join(names)}"
+    raise TypeError(
+        f"{function.__name__}() got an unexpected keyword argument {unknown[0]!r}; {hint}"
+    )

@@ -23,7 +23,7 @@ from zarrdask.hierarchy.create import check_creation, create_node, exists_error
 from zarrdask.hierarchy.find import has_document
 from zarrdask.hierarchy.journal import Journal, beside, journal_of
 from zarrdask.hierarchy.path import key_prefix, node_location
-from zarrdask.hierarchy.resize import check_shape, grow, now, rewrite_lock
+from zarrdask.hierarchy.resize import check_shape, grow, rewrite_lock, stored_metadata
 from zarrdask.indexing.selection import Region, whole_region
 from zarrdask.metadata import detect
 from zarrdask.metadata.losses import cast_loss
@@ -249,7 +249,7 @@ class RechunkPlan(Report):
         """
         self._check_source()
         if self.grows:
-            metadata = now(self.store, self.path, self.metadata.zarr_format)
+            metadata = stored_metadata(self.store, self.path, self.metadata.zarr_format)
             check_shape(metadata, (self._old_shape,), self.place)
         elif resumed and has_document(plain(self.view), self.path):
             raise exists_error(self.view, self.path)
@@ -258,7 +258,7 @@ class RechunkPlan(Report):
         if self.blocks is not None:
             return
         source = self.source
-        metadata = now(source.store, source.path, source.zarr_format)
+        metadata = stored_metadata(source.store, source.path, source.zarr_format)
         if metadata is None or _element_metadata(metadata) != _element_metadata(source.metadata):
             raise StoreError(
                 "the source has changed since the plan was made; plan it again",

@@ -11,7 +11,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from zarrdask import config
-from zarrdask.chunks.inventory import erase_leftovers, stored_units, touched
+from zarrdask.chunks.inventory import chunks_with_data, erase_leftovers, stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.handle import Handle
@@ -170,7 +170,7 @@ def _tasks(number: int, job: ArrayJob) -> Iterator[_Task]:
     if transfer is None:
         grid = recode_grid(before, after)
         writes_all = empty or not has_equal_fill(before, after)
-        indices = grid.indices() if writes_all else touched(grid, [job.source])
+        indices = grid.indices() if writes_all else chunks_with_data(grid, [job.source])
         shape = grid.chunk_shape
     elif transfer == "units" or after.shard is None:
         indices, shape = _stored_indices(job.source), before.chunk_shape

@@ -56,7 +56,7 @@ def find_origin(source: Any, storage_options: dict[str, Any] | None) -> Origin:
     strict = inherited_strictness(source, None)
     store, path = locate_node(source, None, storage_options)
     with strictness(strict):
-        view, metadata = find_node(plain(store), path, consolidated=None)
+        view, metadata = find_node(plain(store), path, consolidated="own")
     return Origin(view, path, metadata, isinstance(view, ConsolidatedStore))
 
 

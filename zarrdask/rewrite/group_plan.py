@@ -196,6 +196,6 @@ def plan_group(group: Group, store: Store, path: str, options: RechunkOptions) -
         else:
             target = new_target(store, new_path, node.after, overwrite=False)
         plans[node.path] = plan_target(array, whole_region(array.shape), target, options)
-    origin = find_node(group.store, group.path, consolidated=None)[0]
+    origin = find_node(group.store, group.path, consolidated="own")[0]
     consolidated = isinstance(origin, ConsolidatedStore) and root.zarr_format in (2, 3)
     return GroupPlan(groups, plans, store, path, options.overwrite, consolidated)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zarrdask.chunks.inventory import touched
+from zarrdask.chunks.inventory import chunks_with_data
 from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.report import Report
@@ -202,7 +202,7 @@ def blocks(a: StoredChunks, b: StoredChunks, max_bytes: int) -> Iterator[Region]
     chunks = one.read_grid.chunk_shape, other.read_grid.chunk_shape
     lengths = block_shape(one.shape, chunks, max_bytes // _itemsize(one, other))
     grid = RegularGrid(one.shape, lengths)
-    for index in touched(grid, [a, b]) if _same_fill(one, other) else grid.indices():
+    for index in chunks_with_data(grid, [a, b]) if _same_fill(one, other) else grid.indices():
         yield extent_at(grid, index)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.chunks.write import filled
+from zarrdask.chunks.write import fill_chunk
 from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, NodeTypeError, ZarrdaskError
 from zarrdask.grids.base import Index, extent_at
@@ -50,7 +50,7 @@ def find_array(store: Store, path: str) -> StoredChunks:
         If there is no array.
     """
     with strictness(strict=False, quiet=True):
-        store, metadata = find_node(store, path, group=False)
+        store, metadata = find_node(store, path)
     if not isinstance(metadata, ArrayMetadata):
         place = node_location(store, path)
         raise NodeTypeError(
@@ -153,7 +153,7 @@ def _encoded(chunks: StoredChunks, other: StoredChunks, index: Index) -> Buffer:
     """Read the elements of a unit from another array, and encode them."""
     pipeline = chunks.metadata.pipeline_at(index)
     region = extent_at(chunks.metadata.grid, index)
-    unit = filled(pipeline)
+    unit = fill_chunk(pipeline)
     inside: Any = (*(slice(0, part.stop - part.start) for part in region), ...)
     unit[inside] = read_region(other, region)
     return pipeline.encode(unit)

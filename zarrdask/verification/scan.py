@@ -134,9 +134,9 @@ def _root(store: Store, path: str) -> tuple[Store, Metadata | None, list[Problem
     """Return the node that is scanned, and the store as its hierarchy sees it."""
     with collect_deviations() as notes:
         try:
-            view, metadata = find_node(store, path, consolidated=False)
+            view, metadata = find_node(store, path)
             if not (isinstance(metadata, ArrayMetadata) or view.listable):
-                view, metadata = find_node(store, path, consolidated=None)
+                view, metadata = find_node(store, path, consolidated="own")
         except ZarrdaskError as error:
             if _document_kind(error) is None or isinstance(error, StoreError):
                 raise

@@ -24,6 +24,7 @@ from zarrdask.hierarchy.path import (
 )
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
 from zarrdask.nodes.array import Array
+from zarrdask.nodes.open import use_consolidated
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.keys import Names
@@ -119,9 +120,8 @@ class _Hierarchy:
     def _find_documents(self) -> GroupMetadata:
         try:
             with strictness(self.strict):
-                self.store, metadata = find_node(
-                    self.store, self.path, consolidated=self.options.consolidated, above=True
-                )
+                use = use_consolidated(self.options.consolidated, default="nearest")
+                self.store, metadata = find_node(self.store, self.path, consolidated=use)
         except NodeNotFoundError as error:
             raise NodeNotFoundError(
                 f"no such Zarr group: it does not exist ({error.message})",

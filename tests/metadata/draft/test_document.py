@@ -301,7 +301,7 @@ def test_a_hierarchy_among_the_members_of_a_group_is_told_so():
     store = {f"inner/{key}": value for key, value in stored().items()}
     root = zarrdask.create_group(store)
     root.create_array("a", shape=3, dtype="i4")
-    with pytest.raises(MetadataError, match="opened by itself"):
+    with pytest.raises(MetadataError, match="open it by its own URL"):
         root["inner"]
     assert zarrdask.open_array(store, "inner/a").zarr_format == "v3-draft"
 
