@@ -15,9 +15,9 @@ MISSING = "missing"
 INTRODUCTION = """\
 # Conformance
 
-Every rule of the three formats, summarised, and the tests that check it. Known deviations of other
-software are accepted when they are read; with `strict` they are errors that name the rule.
-`python -m tests.conformance.table` writes this page from the tests.
+Every rule of the three formats, in a few words, and the test that holds zarrdask to it. What real
+writers made is read, also where it breaks a rule; with `strict` such a tolerance is an error that
+names its rule. `python -m tests.conformance.table` writes this page from the tests.
 """
 
 
