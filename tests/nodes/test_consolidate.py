@@ -41,8 +41,7 @@ def test_the_target_can_be_named_in_many_ways(stored, tmp_path):
     assert {(plan.whole, plan.merged, plan.read_modify_write) for plan in there} == {(0, 2, 1)}
     assert {(plan.whole, plan.merged, plan.read_modify_write) for plan in new} == {(1, 2, 0)}
     assert there[0].unit((2, 0)).why == (
-        "only a part of it is written: 128:150 of 128:150, which goes on beyond the array, "
-        "along axis 0"
+        "it is written in part: 128:150 of 128:150 (extends beyond the array) along axis 0"
     )
 
 
