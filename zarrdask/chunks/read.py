@@ -9,9 +9,10 @@ from typing import cast
 
 import numpy as np
 
+from zarrdask.chunks.shards import ShardRequest, fetch_shards
 from zarrdask.chunks.stored import StoredChunks, StoredValue
 from zarrdask.codecs.array_to_bytes.sharding import Shard, read_shard
-from zarrdask.codecs.byte_source import HeldValue, Value
+from zarrdask.codecs.byte_source import Value
 from zarrdask.codecs.decode import put_fill, scatter
 from zarrdask.errors import ZarrdaskError
 from zarrdask.grids.base import Shape
@@ -90,7 +91,7 @@ def _read(chunks: StoredChunks, cuts: Cuts, out: np.ndarray) -> None:
     """Read some of a region's units, one after another."""
     metadata, store = chunks.metadata, chunks.units
     size, count = metadata.pipeline.spec.nbytes, len(cuts.indices)
-    if not store.seekable:
+    if not store.seekable and metadata.shard is None:
         # Units that are asked for together are in memory together.
         step = max(_TOGETHER // max(size, 1), 1)
         for at in range(0, count, step):
@@ -125,7 +126,8 @@ def _read_units(chunks: StoredChunks, cuts: Cuts, out: np.ndarray) -> None:
     names = [chunks.prefix + name for name in metadata.keys.names(cuts.indices)]
     scratch = _scratch()
     if metadata.shard is not None:
-        _read_shards(metadata, names, cuts, _shards(store, names, cuts, scratch), out=out)
+        shards = _shards(store, metadata, names, cuts, scratch)
+        _read_shards(metadata, names, cuts, shards, out=out)
         return
     encoded = store.get_many(names, scratch)
     if metadata.grid.is_regular:
@@ -161,19 +163,14 @@ def _read_shards(
             raise error.within(name) from error.__cause__
 
 
-def _shards(store: Store, names: list[str], cuts: Cuts, scratch: Scratch) -> Iterator[Value | None]:
-    """Yield each shard: as a whole where all of it is wanted and a request costs time."""
-    if store.seekable or not any(inside is None for inside in cuts.insides):
-        yield from (StoredValue(store, name, scratch) for name in names)
-        return
-    whole = [name for name, inside in zip(names, cuts.insides, strict=True) if inside is None]
-    held = store.get_many(whole, scratch)
-    for name, inside in zip(names, cuts.insides, strict=True):
-        if inside is None:
-            data = next(held)
-            yield None if data is None else HeldValue(data)
-        else:
-            yield StoredValue(store, name, scratch)
+def _shards(
+    store: Store, metadata: ArrayMetadata, names: list[str], cuts: Cuts, scratch: Scratch
+) -> Iterator[Value | None]:
+    """Return each shard: where a request takes time, with what is needed of it in memory."""
+    if store.seekable:
+        return (StoredValue(store, name, scratch) for name in names)
+    pipelines = map(metadata.pipeline_at, cuts.indices)
+    return fetch_shards(store, map(ShardRequest, names, pipelines, cuts.insides), scratch)
 
 
 _LOCAL = threading.local()

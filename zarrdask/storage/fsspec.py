@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from glob import has_magic
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import fsspec
@@ -18,8 +18,8 @@ from toolz import partition_all
 from zarrdask import config
 from zarrdask.errors import ReadOnlyError, StoreError
 from zarrdask.storage.base import Scratch, Store, not_listable
-from zarrdask.storage.byte_ranges import Buffer, Range, coalesce
-from zarrdask.storage.keys import Names, check_prefix
+from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, by_key, coalesce, cut
+from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import elsewhere
 
@@ -169,6 +169,23 @@ class FsspecStore(Store):
                 for offset, size in members:
                     yield None if data is None else memoryview(data)[offset : offset + size]
 
+    def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
+        ranges = [(check_key(key), start, length) for key, (start, length) in key_ranges]
+        values: list[Buffer | None] = [None] * len(ranges)
+        for batch in _batches(_joined(ranges)):
+            keys = [request.key for request in batch]
+            answers = self._fetch(
+                keys[0],
+                [self.path(key) for key in keys],
+                [request.start for request in batch],
+                [request.end for request in batch],
+            )
+            for request, answer in zip(batch, answers, strict=True):
+                data = self._value(request.key, answer)
+                for at, offset, size in request.members:
+                    values[at] = None if data is None else cut(data, offset, size)
+        return values
+
     def set(self, key: str, value: Buffer) -> None:
         if getattr(self.fs, "mode", None) == "r":
             raise ReadOnlyError("this archive was opened for reading", key=key)
@@ -313,6 +330,45 @@ class FsspecStore(Store):
 
     def __hash__(self) -> int:
         return hash((self.fs, self.root))
+
+
+class _RangeRequest(NamedTuple):
+    """One request for a range of a value, and what is taken from the answer.
+
+    Attributes
+    ----------
+    key : str
+        The key of the value.
+    start, end : int or None
+        As for fsspec's `cat_file`.
+    members : list of (int, int, int or None)
+        For each range that the request serves its position in the call, its offset in the answer
+        and its length.
+    """
+
+    key: str
+    start: int
+    end: int | None
+    members: Sequence[tuple[int, int, int | None]]
+
+
+def _joined(ranges: Sequence[tuple[str, int, int | None]]) -> Iterator[_RangeRequest]:
+    """Yield the requests for ranges of values; ranges of a value that lie close are one request."""
+    for key, places in by_key([key for key, _, _ in ranges]).items():
+        bounded: list[tuple[Range, int]] = []
+        for at in places:
+            _, start, length = ranges[at]
+            if start >= 0 and length is not None:
+                bounded.append(((start, length), at))
+            else:
+                end = None if length is None or start + length == 0 else start + length
+                yield _RangeRequest(key, start, end, [(at, 0, length)])
+        bounded.sort()
+        order = iter(at for _, at in bounded)
+        gap = config.get("coalesce-gap")
+        for (start, length), members in coalesce([each for each, _ in bounded], gap, _JOIN_LIMIT):
+            taken = [(next(order), offset, size) for offset, size in members]
+            yield _RangeRequest(key, start, start + length, taken)
 
 
 def _reopen(fs: Any, root: str, process: int | None) -> Store:

@@ -28,7 +28,7 @@ from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import CodecError, MetadataError, TruncatedError, ZarrdaskError
 from zarrdask.grids.base import Shape
 from zarrdask.grids.regular import RegularGrid
-from zarrdask.indexing.projection import Points, Request, cut, permute
+from zarrdask.indexing.projection import Cuts, Points, Request, cut, permute
 from zarrdask.indexing.selection import whole_region
 from zarrdask.runtime import buffers
 
@@ -183,6 +183,11 @@ class Shard:
                 raise
         return self._read_index(value, self.plain_index)
 
+    @property
+    def index_range(self) -> Range:
+        """Where the index stands: start (from the end, if negative) and length, in bytes."""
+        return (0 if self.codec.index_location == "start" else -self.index_size, self.index_size)
+
     def _read_index(self, value: Value, pipeline: Pipeline) -> np.ndarray | None:
         size = cast(int, pipeline.encoded_size)
         data = value.part(0 if self.codec.index_location == "start" else -size, size)
@@ -212,17 +217,10 @@ class Shard:
         if index is None:
             put_fill(out, ..., self.spec.fill_value)
             return
-        cuts = cut(
-            whole_region(self.spec.shape) if request is None else request, self.codec.chunk_shape
-        )
-        entries = index.reshape(-1, 2)[_flat(cuts.indices, self.grid.counts)]
-        empty = (entries == _EMPTY).all(axis=1)
+        cuts, empty, order, ranges = self._locate(index, request)
         for n in np.nonzero(empty)[0].tolist():
             put_fill(out, cuts.outsides[n], self.spec.fill_value)
-        stored = np.nonzero(~empty)[0]
-        order = stored[np.argsort(entries[stored, 0], kind="stable")]
         names = [cuts.indices[n] for n in order]
-        ranges = self._ranges(entries[order], names)
         insides = [cuts.insides[n] for n in order]
         outsides = [cuts.outsides[n] for n in order]
         nested = shard_of(self.chunks)
@@ -233,6 +231,31 @@ class Shard:
         for (start, size), inside, outside in zip(ranges, insides, outsides, strict=True):
             within = PartOfValue(value, start, size)
             read_shard(self.chunks, nested, within, inside, out, outside)
+
+    def _locate(
+        self, index: np.ndarray, request: Request | None
+    ) -> tuple[Cuts, np.ndarray, np.ndarray, list[Range]]:
+        """Return the chunks that a request meets, and where they are.
+
+        Returns
+        -------
+        cuts : Cuts
+            The chunks, and which part of each goes where.
+        empty : ndarray of bool
+            Which of them are not stored.
+        order : ndarray of int
+            The others, by their place in the shard.
+        ranges : list of (int, int)
+            Start and length of these, in bytes.
+        """
+        cuts = cut(
+            whole_region(self.spec.shape) if request is None else request, self.codec.chunk_shape
+        )
+        entries = index.reshape(-1, 2)[_flat(cuts.indices, self.grid.counts)]
+        empty = (entries == _EMPTY).all(axis=1)
+        stored = np.nonzero(~empty)[0]
+        order = stored[np.argsort(entries[stored, 0], kind="stable")]
+        return cuts, empty, order, self._ranges(entries[order], [cuts.indices[n] for n in order])
 
     def _ranges(self, entries: np.ndarray, indices: list[Shape]) -> list[Range]:
         ranges: list[Range] = [(start, size) for start, size in entries.tolist()]
@@ -358,6 +381,32 @@ def shard_of(pipeline: Pipeline) -> Shard | None:
     if pipeline.compressors or pipeline.stages or not isinstance(pipeline.serializer, Shard):
         return None
     return pipeline.serializer
+
+
+def needed_ranges(pipeline: Pipeline, index: Value, request: Request) -> list[Range]:
+    """Return where the chunks of a shard are that a request meets, by rising start.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        The codecs of the shard, of which `shard_of` is not None.
+    index : Value
+        The index of the shard.
+    request : Request
+        The part of the shard that is needed, as for `read_shard`.
+
+    Raises
+    ------
+    CodecError
+        If the index is damaged.
+    """
+    shard = cast(Shard, pipeline.serializer)
+    entries = shard.read_index(index)
+    if entries is None:
+        return []
+    if pipeline.axes is not None:
+        request = permute(request, pipeline.axes)
+    return shard._locate(entries, request)[3]
 
 
 def read_shard(
