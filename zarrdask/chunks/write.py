@@ -1,5 +1,6 @@
 """Write regions of a stored array: whole units are stored, others changed."""
 
+from functools import partial
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -16,10 +17,14 @@ from zarrdask.runtime import buffers
 from zarrdask.runtime.locks import Lock, UnitLocks
 from zarrdask.runtime.threads import in_parts
 from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.in_flight import Requests
 
 #: What becomes of what a unit holds beyond the array's end. Of a new array, it becomes the fill
 #: value. Of one that is there it is kept: somebody may just be making the array longer.
 Beyond = Literal["fill", "keep"]
+
+#: Encoded bytes of one task that may be on their way to a store with latency.
+_MAX_BYTES_IN_FLIGHT = 2**26
 
 
 def write_region(
@@ -75,6 +80,56 @@ def write_region(
 
 
 def _write(
+    chunks: StoredChunks,
+    cuts: Cuts,
+    values: np.ndarray,
+    locks: UnitLocks,
+    *,
+    empty: bool,
+    beyond: Beyond,
+) -> int:
+    if chunks.units.seekable or len(cuts.indices) == 1:
+        return _write_in_turn(chunks, cuts, values, locks, empty=empty, beyond=beyond)
+    return _write_at_once(chunks, cuts, values, locks, empty=empty, beyond=beyond)
+
+
+def _write_at_once(
+    chunks: StoredChunks,
+    cuts: Cuts,
+    values: np.ndarray,
+    locks: UnitLocks,
+    *,
+    empty: bool,
+    beyond: Beyond,
+) -> int:
+    """Write to a store with latency: while one object is encoded, others are on their way."""
+    grid, counts = chunks.metadata.grid, list[int]()
+
+    def change(index: Index, inside: Any, part: np.ndarray) -> None:
+        with locks.changing(chunks.lock_name(index)):
+            data = _encode_part(chunks, index, inside, part, empty=empty)
+            _put(chunks, index, data)
+        counts.append(data is not None)
+
+    with Requests(_MAX_BYTES_IN_FLIGHT) as requests:
+        for index, inside, outside in zip(*cuts, strict=True):
+            part = values[outside]
+            if inside is None or (beyond == "fill" and _reaches_edges(grid, index, inside)):
+                data = _encode(chunks, index, inside, part, empty=empty)
+                counts.append(data is not None)
+                # Some codecs return a view of memory that the next chunk is encoded into.
+                data = None if data is None else bytes(data)
+                requests.send(partial(_put_whole, chunks, index, data, locks), len(data or b""))
+            elif locks.is_distributed:
+                # A lock of the cluster belongs to the thread of the task.
+                change(index, inside, part)
+            else:
+                size = chunks.metadata.pipeline.spec.nbytes
+                requests.send(partial(change, index, inside, part), 2 * size)
+    return sum(counts)
+
+
+def _write_in_turn(
     chunks: StoredChunks,
     cuts: Cuts,
     values: np.ndarray,

@@ -81,6 +81,11 @@ class UnitLocks:
                 self._traces = None
                 self._is_unsafe = isinstance(error, UnsafeDirectoryError)
 
+    @property
+    def is_distributed(self) -> bool:
+        """Whether partial writes also take a lock of the cluster."""
+        return self._among is not None
+
     def changing(self, name: str) -> AbstractContextManager[object]:
         """Be the only one who changes a unit.
 

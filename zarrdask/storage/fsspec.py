@@ -19,12 +19,15 @@ from zarrdask import config
 from zarrdask.errors import ReadOnlyError, StoreError
 from zarrdask.storage.base import Scratch, Store, not_listable
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, by_key, coalesce, cut
+from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import elsewhere
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 _JOIN_LIMIT = 2**24
+#: Protocols of stores that have keys, not directories.
+_OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "az"}
 #: What S3 says if there is a value, and what it, or an old botocore, says if it can't tell.
 _TAKEN = {"412", "PreconditionFailed"}
 _NO_BUCKET = "NoSuchBucket"
@@ -59,8 +62,9 @@ class FsspecStore(Store):
         StoreError
             If fsspec has no such protocol, or the package for it is not installed.
         """
+        options = _with_connections(url, storage_options or {})
         try:
-            fs, root = url_to_fs(url, **(storage_options or {}))
+            fs, root = url_to_fs(url, **options)
         except Exception as error:
             unknown = _unknown_option(error, storage_options or {})
             if unknown is not None:
@@ -245,6 +249,10 @@ class FsspecStore(Store):
         except Exception as error:
             raise self._failed(key, error) from error
 
+    def erase_values(self, keys: Iterable[str]) -> None:
+        for _ in in_flight(self.erase, [check_key(key) for key in keys]):
+            pass
+
     def erase_prefix(self, prefix: str) -> None:
         if self._directory is not None:
             self._directory.erase_prefix(prefix)
@@ -288,6 +296,26 @@ class FsspecStore(Store):
             if entry["name"].strip("/") != directory.strip("/") and name:
                 (prefixes if entry["type"] == "directory" else keys).add(name)
         return sorted(keys), sorted(prefixes)
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        if not self._lists_flat:
+            return super().list_prefix(prefix)
+        start = self.path(check_prefix(prefix))
+        try:
+            self.fs.invalidate_cache(start.rstrip("/"))
+            paths = self.fs.find(start)
+        except _ABSENT as error:
+            self._check_bucket(error)
+            return iter(())
+        except Exception as error:
+            raise self._failed(prefix, error) from error
+        skipped = len(self.path(""))
+        return (path[skipped:] for path in paths if path.startswith(start))
+
+    @property
+    def _lists_flat(self) -> bool:
+        """Whether keys below a prefix are listed by the thousand, not directory by directory."""
+        return not _OBJECT_STORES.isdisjoint(_protocols(self.fs))
 
     def _value(self, key: str, found: Any) -> Buffer | None:
         if found is None:
@@ -385,6 +413,14 @@ def _codes(error: BaseException | None) -> set[str]:
         found.add(type(error).__name__)
         error = error.__cause__
     return found
+
+
+def _with_connections(url: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return options with as many connections as there may be requests: botocore's pool has 10."""
+    if not url.startswith(("s3://", "s3a://")):
+        return options
+    settings = {"max_pool_connections": config.get("requests")} | options.get("config_kwargs", {})
+    return {**options, "config_kwargs": settings}
 
 
 def _unknown_option(error: BaseException, options: Mapping[str, Any]) -> str | None:
