@@ -79,7 +79,7 @@ def test_missing_shards_and_chunks_are_the_fill_value():
 
 
 def test_shards_within_shards_are_read():
-    bare = [{"name": "bytes"}]
+    bare = [{"name": "bytes", "configuration": {"endian": "little"}}]
 
     def sharding(shape, codecs):
         settings = {"chunk_shape": shape, "codecs": codecs, "index_codecs": bare}
