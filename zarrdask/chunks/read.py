@@ -11,9 +11,10 @@ from typing import cast
 
 import numpy as np
 
+from zarrdask.chunks.shards import ShardRequest, fetch_shards
 from zarrdask.chunks.stored import StoredChunks, StoredValue
 from zarrdask.codecs.array_to_bytes.sharding import Shard, read_shard
-from zarrdask.codecs.byte_source import HeldValue, Value
+from zarrdask.codecs.byte_source import Value
 from zarrdask.codecs.decode import put_fill, scatter
 from zarrdask.errors import ZarrdaskError
 from zarrdask.grids.base import Shape
@@ -97,7 +98,7 @@ def _read(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> None:
     """Read some of the requested units in this thread."""
     metadata, store = chunks.metadata, chunks.units
     size, count = metadata.pipeline.spec.nbytes, len(cuts.indices)
-    if not store.seekable:
+    if not store.seekable and metadata.shard is None:
         # Units that are requested together are in memory at the same time.
         step = max(_REQUEST_BYTES // max(size, 1), 1)
         for at in range(0, count, step):
@@ -132,7 +133,8 @@ def _read_units(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> None
     names = [chunks.prefix + name for name in metadata.keys.names(cuts.indices)]
     scratch = _scratch()
     if metadata.shard is not None:
-        _read_shards(metadata, names, cuts, _open_shards(store, names, cuts, scratch), out=out)
+        shards = _open_shards(store, metadata, names, cuts, scratch)
+        _read_shards(metadata, names, cuts, shards, out=out)
         return
     encoded = store.get_many(names, scratch)
     if metadata.grid.is_regular:
@@ -169,20 +171,13 @@ def _read_shards(
 
 
 def _open_shards(
-    store: Store, names: list[str], cuts: Projection, scratch: Scratch
+    store: Store, metadata: ArrayMetadata, names: list[str], cuts: Projection, scratch: Scratch
 ) -> Iterator[Value | None]:
-    """Yield each shard, to be read in parts; remote ones that are read entirely, in one request."""
-    if store.seekable or not any(inside is None for inside in cuts.insides):
-        yield from (StoredValue(store, name, scratch) for name in names)
-        return
-    whole = [name for name, inside in zip(names, cuts.insides, strict=True) if inside is None]
-    whole_shards = store.get_many(whole, scratch)
-    for name, inside in zip(names, cuts.insides, strict=True):
-        if inside is None:
-            data = next(whole_shards)
-            yield None if data is None else HeldValue(data)
-        else:
-            yield StoredValue(store, name, scratch)
+    """Return each shard, to be read in parts; remote ones with the needed parts in memory."""
+    if store.seekable:
+        return (StoredValue(store, name, scratch) for name in names)
+    pipelines = map(metadata.pipeline_at, cuts.indices)
+    return fetch_shards(store, map(ShardRequest, names, pipelines, cuts.insides), scratch)
 
 
 #: The buffer of each thread for encoded bytes.

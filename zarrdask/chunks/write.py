@@ -4,6 +4,7 @@ A *unit* is a stored object: a chunk, or a shard of an array that has shards. Un
 completely are encoded and stored; others are read, changed and stored under a lock.
 """
 
+from functools import partial
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -20,11 +21,15 @@ from zarrdask.runtime import buffers
 from zarrdask.runtime.locks import ChunkLocks, Lock
 from zarrdask.runtime.threads import in_parts
 from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.in_flight import Requests
 
 #: How a write treats the elements of a unit that are beyond the end of the array: in a new array
 #: they are set to the fill value; in an existing one they are kept, since another writer may be
 #: appending to the array.
 Beyond = Literal["fill", "keep"]
+
+#: Encoded bytes of one task that may be on their way to a store with latency.
+_MAX_BYTES_IN_FLIGHT = 2**26
 
 
 def write_region(
@@ -81,6 +86,56 @@ def write_region(
 
 
 def _write(
+    chunks: StoredChunks,
+    cuts: Projection,
+    values: np.ndarray,
+    locks: ChunkLocks,
+    *,
+    empty: bool,
+    beyond: Beyond,
+) -> int:
+    if chunks.units.seekable or len(cuts.indices) == 1:
+        return _write_in_turn(chunks, cuts, values, locks, empty=empty, beyond=beyond)
+    return _write_at_once(chunks, cuts, values, locks, empty=empty, beyond=beyond)
+
+
+def _write_at_once(
+    chunks: StoredChunks,
+    cuts: Projection,
+    values: np.ndarray,
+    locks: ChunkLocks,
+    *,
+    empty: bool,
+    beyond: Beyond,
+) -> int:
+    """Write to a store with latency: while one object is encoded, others are on their way."""
+    grid, counts = chunks.metadata.grid, list[int]()
+
+    def change(index: Index, inside: Any, part: np.ndarray) -> None:
+        with locks.hold(chunks.lock_name(index)):
+            data = _encode_part(chunks, index, inside, part, empty=empty)
+            _put(chunks, index, data)
+        counts.append(data is not None)
+
+    with Requests(_MAX_BYTES_IN_FLIGHT) as requests:
+        for index, inside, outside in zip(*cuts, strict=True):
+            part = values[outside]
+            if inside is None or (beyond == "fill" and _reaches_edges(grid, index, inside)):
+                data = _encode(chunks, index, inside, part, empty=empty)
+                counts.append(data is not None)
+                # Some codecs return a view of memory that the next chunk is encoded into.
+                data = None if data is None else bytes(data)
+                requests.send(partial(_put_whole, chunks, index, data, locks), len(data or b""))
+            elif locks.is_distributed:
+                # A lock of the cluster belongs to the thread of the task.
+                change(index, inside, part)
+            else:
+                size = chunks.metadata.pipeline.spec.nbytes
+                requests.send(partial(change, index, inside, part), 2 * size)
+    return sum(counts)
+
+
+def _write_in_turn(
     chunks: StoredChunks,
     cuts: Projection,
     values: np.ndarray,

@@ -93,6 +93,11 @@ class ChunkLocks:
                 self._stamps = None
                 self._is_unsafe = isinstance(error, UnsafeDirectoryError)
 
+    @property
+    def is_distributed(self) -> bool:
+        """Whether a partial write also takes a lock of the cluster."""
+        return self._cluster_lock is not None
+
     def hold(self, name: str) -> AbstractContextManager[object]:
         """Return the lock of an object, to be held while part of the object is changed.
 

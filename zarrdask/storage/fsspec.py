@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from glob import has_magic
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import fsspec
@@ -18,13 +18,16 @@ from toolz import partition_all
 from zarrdask import config
 from zarrdask.errors import ReadOnlyError, StoreError
 from zarrdask.storage.base import Scratch, Store, not_listable
-from zarrdask.storage.byte_ranges import Buffer, Range, coalesce
-from zarrdask.storage.keys import Names, check_prefix
+from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, by_key, coalesce, cut
+from zarrdask.storage.in_flight import in_flight
+from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import elsewhere
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 _JOIN_LIMIT = 2**24
+#: Protocols of stores that have keys, not directories.
+_OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "az"}
 #: Error codes of S3 for a conditional write: the key exists, or the condition is not supported by
 #: the server or by an old botocore.
 _KEY_EXISTS = {"412", "PreconditionFailed"}
@@ -60,8 +63,9 @@ class FsspecStore(Store):
         StoreError
             If fsspec does not know the protocol, or its package is not installed.
         """
+        options = _with_connections(url, storage_options or {})
         try:
-            fs, root = url_to_fs(url, **(storage_options or {}))
+            fs, root = url_to_fs(url, **options)
         except Exception as error:
             unknown = _unknown_option(error, storage_options or {})
             if unknown is not None:
@@ -170,6 +174,23 @@ class FsspecStore(Store):
                 for offset, size in members:
                     yield None if data is None else memoryview(data)[offset : offset + size]
 
+    def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
+        ranges = [(check_key(key), start, length) for key, (start, length) in key_ranges]
+        values: list[Buffer | None] = [None] * len(ranges)
+        for batch in _batches(_joined(ranges)):
+            keys = [request.key for request in batch]
+            answers = self._fetch(
+                keys[0],
+                [self.path(key) for key in keys],
+                [request.start for request in batch],
+                [request.end for request in batch],
+            )
+            for request, answer in zip(batch, answers, strict=True):
+                data = self._value(request.key, answer)
+                for at, offset, size in request.members:
+                    values[at] = None if data is None else cut(data, offset, size)
+        return values
+
     def set(self, key: str, value: Buffer) -> None:
         if getattr(self.fs, "mode", None) == "r":
             raise ReadOnlyError("this archive was opened for reading", key=key)
@@ -229,6 +250,10 @@ class FsspecStore(Store):
         except Exception as error:
             raise self._failed(key, error) from error
 
+    def erase_values(self, keys: Iterable[str]) -> None:
+        for _ in in_flight(self.erase, [check_key(key) for key in keys]):
+            pass
+
     def erase_prefix(self, prefix: str) -> None:
         if self._directory is not None:
             self._directory.erase_prefix(prefix)
@@ -272,6 +297,26 @@ class FsspecStore(Store):
             if entry["name"].strip("/") != directory.strip("/") and name:
                 (prefixes if entry["type"] == "directory" else keys).add(name)
         return sorted(keys), sorted(prefixes)
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        if not self._lists_flat:
+            return super().list_prefix(prefix)
+        start = self.path(check_prefix(prefix))
+        try:
+            self.fs.invalidate_cache(start.rstrip("/"))
+            paths = self.fs.find(start)
+        except _ABSENT as error:
+            self._check_bucket(error)
+            return iter(())
+        except Exception as error:
+            raise self._failed(prefix, error) from error
+        skipped = len(self.path(""))
+        return (path[skipped:] for path in paths if path.startswith(start))
+
+    @property
+    def _lists_flat(self) -> bool:
+        """Whether keys below a prefix are listed by the thousand, not directory by directory."""
+        return not _OBJECT_STORES.isdisjoint(_protocols(self.fs))
 
     def _value(self, key: str, value: Any) -> Buffer | None:
         """Return a value of `_fetch`, or raise its error."""
@@ -317,6 +362,45 @@ class FsspecStore(Store):
         return hash((self.fs, self.root))
 
 
+class _RangeRequest(NamedTuple):
+    """One request for a range of a value, and what is taken from the answer.
+
+    Attributes
+    ----------
+    key : str
+        The key of the value.
+    start, end : int or None
+        As for fsspec's `cat_file`.
+    members : list of (int, int, int or None)
+        For each range that the request serves its position in the call, its offset in the answer
+        and its length.
+    """
+
+    key: str
+    start: int
+    end: int | None
+    members: Sequence[tuple[int, int, int | None]]
+
+
+def _joined(ranges: Sequence[tuple[str, int, int | None]]) -> Iterator[_RangeRequest]:
+    """Yield the requests for ranges of values; ranges of a value that lie close are one request."""
+    for key, places in by_key([key for key, _, _ in ranges]).items():
+        bounded: list[tuple[Range, int]] = []
+        for at in places:
+            _, start, length = ranges[at]
+            if start >= 0 and length is not None:
+                bounded.append(((start, length), at))
+            else:
+                end = None if length is None or start + length == 0 else start + length
+                yield _RangeRequest(key, start, end, [(at, 0, length)])
+        bounded.sort()
+        order = iter(at for _, at in bounded)
+        gap = config.get("coalesce-gap")
+        for (start, length), members in coalesce([each for each, _ in bounded], gap, _JOIN_LIMIT):
+            taken = [(next(order), offset, size) for offset, size in members]
+            yield _RangeRequest(key, start, start + length, taken)
+
+
 def _reopen(fs: Any, root: str, process: int | None) -> Store:
     return FsspecStore(fs, root) if process in (None, os.getpid()) else elsewhere()
 
@@ -331,6 +415,14 @@ def _codes(error: BaseException | None) -> set[str]:
         codes.add(type(error).__name__)
         error = error.__cause__
     return codes
+
+
+def _with_connections(url: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return options with as many connections as there may be requests: botocore's pool has 10."""
+    if not url.startswith(("s3://", "s3a://")):
+        return options
+    settings = {"max_pool_connections": config.get("requests")} | options.get("config_kwargs", {})
+    return {**options, "config_kwargs": settings}
 
 
 def _unknown_option(error: BaseException, options: Mapping[str, Any]) -> str | None:

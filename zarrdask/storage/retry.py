@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 from zarrdask import config
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range
 from zarrdask.storage.keys import Names
 from zarrdask.storage.memory import MappingStore
 from zarrdask.storage.v3_draft import DraftStore
@@ -129,6 +129,10 @@ class RetryingStore(WrappedStore):
         return self._resumed(
             [key] * len(ranges), lambda start: self.inner.get_ranges(key, ranges[start:], scratch)
         )
+
+    def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
+        ranges = list(key_ranges)
+        return self._attempt("", partial(self.inner.get_partial_values, ranges))
 
     def set(self, key: str, value: Buffer) -> None:
         self._attempt(key, partial(self.inner.set, key, value))

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range
 from zarrdask.storage.keys import Names
 
 
@@ -108,6 +108,17 @@ class WrappedStore(Store):
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         return self.inner.get_ranges(key, ranges, scratch)
+
+    def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
+        if self._reads_otherwise:
+            return super().get_partial_values(key_ranges)
+        return self.inner.get_partial_values(key_ranges)
+
+    @property
+    def _reads_otherwise(self) -> bool:
+        """Whether a subclass reads values, or parts of them, in a way of its own."""
+        names = ("get", "get_range", "get_ranges")
+        return any(getattr(type(self), name) is not getattr(WrappedStore, name) for name in names)
 
     def set(self, key: str, value: Buffer) -> None:
         self.inner.set(key, value)

@@ -30,6 +30,7 @@ from zarrdask.grids.regular import RegularGrid
 from zarrdask.indexing.projection import Points, Request, permute, project
 from zarrdask.indexing.selection import whole_region
 from zarrdask.runtime import buffers
+from zarrdask.storage.byte_ranges import Range
 from zarrdask.storage.shard_index import MISSING, ShardIndex
 
 
@@ -180,6 +181,11 @@ class Shard:
             if self.plain_index is None:
                 raise
         return self._read_index(value, self.plain_index)
+
+    @property
+    def index_range(self) -> Range:
+        """The start (from the end, if negative) and the length of the index, in bytes."""
+        return (0 if self.codec.index_location == "start" else -self.index_size, self.index_size)
 
     def _read_index(self, value: Value, pipeline: Pipeline) -> ShardIndex | None:
         size = cast(int, pipeline.encoded_size)
@@ -346,6 +352,32 @@ def shard_of(pipeline: Pipeline) -> Shard | None:
     if pipeline.compressors or pipeline.stages or not isinstance(pipeline.serializer, Shard):
         return None
     return pipeline.serializer
+
+
+def needed_ranges(pipeline: Pipeline, index: Value, request: Request) -> list[Range]:
+    """Return the byte ranges of the chunks of a shard that a request meets, sorted by start.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        The codecs of the shard, of which `shard_of` is not None.
+    index : Value
+        The index of the shard.
+    request : Request
+        The part of the shard that is needed, as for `read_shard`.
+
+    Raises
+    ------
+    CodecError
+        If the index is damaged.
+    """
+    shard = cast(Shard, pipeline.serializer)
+    entries = shard.read_index(index)
+    if entries is None:
+        return []
+    if pipeline.axes is not None:
+        request = permute(request, pipeline.axes)
+    return entries.locate(project(request, shard.codec.chunk_shape).indices)[2]
 
 
 def read_shard(

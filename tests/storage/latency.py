@@ -1,0 +1,85 @@
+"""A store with latency, which counts rounds of requests and how many are in flight."""
+
+import threading
+import time
+
+from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.wrapper import WrappedStore
+
+
+class LatencyStore(WrappedStore):
+    """A store in memory whose requests take a while, and that is not read by position.
+
+    Attributes
+    ----------
+    calls : list of str
+        The operations, in the order in which they began.
+    most : int
+        The most requests that were in flight at the same time.
+    """
+
+    seekable = False
+    shared = False
+
+    def __init__(self, inner=None, seconds=0.005):
+        super().__init__(inner if inner is not None else MemoryStore())
+        self.seconds = seconds
+        self.clear()
+
+    def clear(self):
+        self.calls, self.keys, self.most = [], [], 0
+        self._now, self._lock = 0, threading.Lock()
+
+    def _request(self, name, keys, call):
+        with self._lock:
+            self.calls.append(name)
+            self.keys += keys
+            self._now += 1
+            self.most = max(self.most, self._now)
+        try:
+            time.sleep(self.seconds)
+            return call()
+        finally:
+            with self._lock:
+                self._now -= 1
+
+    def get(self, key):
+        return self._request("get", [key], lambda: self.inner.get(key))
+
+    def get_many(self, keys, scratch):
+        keys = list(keys)
+        return iter(
+            self._request(
+                "get_many",
+                keys,
+                lambda: [
+                    bytes(v) if v is not None else None for v in self.inner.get_many(keys, scratch)
+                ],
+            )
+        )
+
+    def get_range(self, key, start, length=None):
+        return self._request("get_range", [key], lambda: self.inner.get_range(key, start, length))
+
+    def get_ranges(self, key, ranges, scratch):
+        return iter(
+            self._request(
+                "get_ranges", [key], lambda: list(self.inner.get_ranges(key, ranges, scratch))
+            )
+        )
+
+    def get_partial_values(self, key_ranges):
+        key_ranges = list(key_ranges)
+        keys = [key for key, _ in key_ranges]
+        return self._request(
+            "get_partial_values", keys, lambda: self.inner.get_partial_values(key_ranges)
+        )
+
+    def set(self, key, value):
+        self._request("set", [key], lambda: self.inner.set(key, value))
+
+    def create(self, key, value):
+        return self._request("create", [key], lambda: self.inner.create(key, value))
+
+    def erase(self, key):
+        self._request("erase", [key], lambda: self.inner.erase(key))

@@ -1,0 +1,115 @@
+"""Requests in flight: one limit for a process, shared by all its tasks and threads.
+
+A store with latency answers many requests at once as fast as one. Each request runs in a thread of
+one pool, which sleeps while it waits, so that as many are in flight as ``zarrdask.requests`` says,
+whichever task they belong to.
+"""
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cache
+from typing import Any, TypeVar
+
+from zarrdask import config
+
+T = TypeVar("T")
+Item = TypeVar("Item")
+
+_THREAD = threading.local()
+
+
+class Requests:
+    """Requests of one call: started one after another, in flight together.
+
+    Leaving the block waits for all of them, also after an error, so that nothing goes on behind
+    the caller's back. The first error is raised then.
+
+    Parameters
+    ----------
+    max_bytes : int
+        How many bytes the requests in flight may hold together. A request that holds more is
+        sent when it is the only one.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._held = 0
+        self._pending: deque[tuple[Future[Any], int]] = deque()
+
+    def send(self, call: Callable[[], Any], size: int = 0) -> None:
+        """Start a request that holds `size` bytes until it is done.
+
+        Raises
+        ------
+        Exception
+            What an earlier request raised.
+        """
+        while self._pending and (self._pending[0][0].done() or self._held + size > self.max_bytes):
+            self._finish_first()
+        self._pending.append((submit(call), size))
+        self._held += size
+
+    def _finish_first(self) -> None:
+        future, size = self._pending.popleft()
+        self._held -= size
+        future.result()
+
+    def __enter__(self) -> "Requests":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            for future, _size in self._pending:
+                future.cancel()
+        wait([future for future, _ in self._pending])
+        while kind is None and self._pending:
+            self._finish_first()
+
+
+def in_flight(call: Callable[[Item], T], items: Iterable[Item]) -> Iterator[T]:
+    """Yield the result of a request for each item in turn, with later ones already in flight.
+
+    A window slides over the items: while the caller works on one result, up to
+    ``zarrdask.requests`` others are on their way.
+    """
+    window: deque[Future[T]] = deque()
+    limit = config.get("requests")
+    try:
+        for item in items:
+            window.append(submit(lambda item=item: call(item)))  # type: ignore[misc]
+            if len(window) >= limit:
+                yield window.popleft().result()
+        while window:
+            yield window.popleft().result()
+    finally:
+        for future in window:
+            future.cancel()
+        wait(window)
+
+
+def submit(call: Callable[[], T]) -> "Future[T]":
+    """Start a request; in a thread of the pool itself it is made at once, not waited for."""
+    if getattr(_THREAD, "is_request", False):
+        done: Future[T] = Future()
+        try:
+            done.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
+            done.set_exception(error)
+        return done
+    return _pool(config.get("requests")).submit(call)
+
+
+@cache
+def _pool(size: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(size, "zarrdask-request", _enter)
+
+
+def _enter() -> None:
+    _THREAD.is_request = True
+
+
+# A forked process has none of its parent's threads.
+os.register_at_fork(after_in_child=_pool.cache_clear)
