@@ -8,13 +8,13 @@ import pytest
 
 import zarrdask
 from tests.documents import LITTLE, dump, stored, v3
+from zarrdask import register
 from zarrdask.codecs.registry import CODECS, parse_codec
 from zarrdask.dtypes.registry import parse_data_type
 from zarrdask.errors import ComplianceWarning, MetadataError, UnsupportedError
 from zarrdask.extension import parse_definition
 from zarrdask.grids.keys import parse_keys
 from zarrdask.metadata.extensions import EXTENSIONS
-from zarrdask.register import register_codec, register_extension
 
 GROUP = {"zarr_format": 3, "node_type": "group"}
 OFFSET = {"name": "https://example.com/zarr/offset", "configuration": {"offset": [12]}}
@@ -208,7 +208,7 @@ def test_c22_uris_are_never_fetched(monkeypatch):
 
 def test_c23_a_registered_uri_is_one_thing_under_that_very_name():
     name = "https://example.com/codecs/sum"
-    register_codec(CODECS.find("crc32c"), name)
+    register.codec(CODECS.find("crc32c"), name)
     assert parse_codec(name) == parse_codec("crc32c")
     for other in (name + "/", name.upper().lower() + "x", name.replace("https", "http"), "sum"):
         with pytest.raises(UnsupportedError):
@@ -235,7 +235,7 @@ def test_c25_an_unknown_extension_is_an_error_unless_it_need_not_be_understood(b
 
 def test_c25_a_known_one_has_its_configuration_checked():
     seen = []
-    register_extension("acme.x", seen.append)
+    register.extension("acme.x", seen.append)
     given = {"name": "acme.x", "configuration": {"a": 1}}
     zarrdask.open(stored(v3(extensions=[given])))
     assert seen == [{"a": 1}]
@@ -306,7 +306,7 @@ def test_c82_the_example_with_an_unknown_offset_is_refused():
 
 
 def test_c82_it_opens_where_the_offset_is_known():
-    register_extension(OFFSET["name"], lambda configuration: None)
+    register.extension(OFFSET["name"], lambda configuration: None)
     z = zarrdask.open(stored(v3(extensions=[OFFSET, STATISTICS, CONSOLIDATED])))
     assert [e.must_understand for e in z.metadata.extensions] == [True, False, False]
 

@@ -155,7 +155,7 @@ def test_xa4_fill_values_that_the_text_forgets_are_those_of_real_writers(dtype, 
     same(zarrdask.open_array(store, strict=True)[:1], np.array([value], dtype))
 
 
-@pytest.mark.parametrize(("fill", "value"), [("", ""), (0, 0), (None, 0), ("none", "none")])
+@pytest.mark.parametrize(("fill", "value"), [("", ""), (0, 0), (None, ""), ("none", "none")])
 def test_xa4_a_fill_value_of_objects_is_what_it_says(fill, value):
     filters = [{"id": "vlen-utf8"}]
     z = zarrdask.open_array(stored(v2((1,), (1,), "|O", fill, filters=filters)), strict=True)

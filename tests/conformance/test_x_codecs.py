@@ -43,7 +43,7 @@ def test_xc5_an_ignored_codec_gives_back_what_it_is_given(codecs):
     if codecs[0]["name"] == "sharding_indexed":
         index = struct.pack("<4Q", 0, 6, 6, 6)
         data = RAW + index + crc32c(index)
-    with pytest.warns(zarrdask.ToleranceWarning, match="example"):
+    with pytest.warns(zarrdask.errors.ComplianceWarning, match="example"):
         z = opened(codecs, data)
     same(z[...], VALUES)
     with pytest.raises(zarrdask.errors.UnsupportedError, match="example"):
@@ -52,7 +52,10 @@ def test_xc5_an_ignored_codec_gives_back_what_it_is_given(codecs):
 
 @pytest.mark.parametrize("codecs", [[IGNORED], [IGNORED, GZIP], [GZIP, IGNORED]])
 def test_xc5_one_is_never_ignored_in_the_place_of_the_array_bytes_codec(codecs):
-    with pytest.warns(zarrdask.ToleranceWarning), pytest.raises(zarrdask.errors.MetadataError):
+    with (
+        pytest.warns(zarrdask.errors.ComplianceWarning),
+        pytest.raises(zarrdask.errors.MetadataError),
+    ):
         opened(codecs)
 
 
