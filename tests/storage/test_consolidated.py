@@ -302,7 +302,9 @@ def test_what_is_wrong_is_an_error_that_names_it_and_says_how_to_do_without(
 
 def test_what_is_no_json_is_an_error_that_names_it():
     store = {".zgroup": b'{"zarr_format": 2}', ".zmetadata": b'{"zarr_consolidated_format": 1'}
-    with pytest.raises(MetadataError, match=r"\.zmetadata: this is not a JSON .*consolidated=False"):
+    with pytest.raises(
+        MetadataError, match=r"\.zmetadata: this is not a JSON .*consolidated=False"
+    ):
         zarrdask.open(store)
     assert len(zarrdask.open(store, consolidated=False)) == 0
 
