@@ -1,7 +1,7 @@
-"""All rules of the formats, by id, and those that are advice which nothing here could follow.
+"""All rules of the formats, by id, and those that are advice, which no software could follow.
 
 A: Zarr v2 (OGC 21-050r1). B: the core draft of v3 of 25 May 2022. C: Zarr v3, 3.0 and 3.1, with
-ZEP 9. S: sharding, of the draft and of v3. X: where the texts are silent or contradict themselves.
+ZEP 9. S: sharding, of the draft and of v3. X: where the texts say nothing or contradict themselves.
 """
 
 import re
@@ -53,7 +53,7 @@ RULES = {
     "A-33": "fill values of the other types, exact",
     "A-34": "a null fill value reads as zeros",
     "A-35": "chunk keys: decimal indices joined by dots; 0 without dimensions",
-    "A-36": "a chunk's index tells its place",
+    "A-36": "the index of a chunk defines its place",
     "A-37": "an absent chunk reads as the fill value",
     "A-38": "chunks at the edge are whole; what is outside never shows",
     "A-39": "a value is the compressor's output, nothing added",
@@ -67,7 +67,7 @@ RULES = {
     "A-47": "a group is where .zgroup is",
     "A-48": "a new group gets groups above it",
     "A-49": "a new array gets groups above it",
-    "A-50": ".zgroup has zarr_format only; others are read over",
+    "A-50": ".zgroup has zarr_format only; other members are ignored",
     "A-51": "members are the nodes right below",
     "A-52": "nothing stands below an array",
     "A-53": ".zattrs may be absent: no attributes",
@@ -85,7 +85,7 @@ RULES = {
     "A-65": "object codecs and base64; pickle is refused",
     "A-66": "a codec that isn't there is named in the error",
     "A-67": ".zmetadata holds all documents",
-    "A-68": "consolidated metadata answer for the store",
+    "A-68": "consolidated metadata replaces requests to the store",
     "A-69": "_ARRAY_DIMENSIONS are the dimension names",
     "A-70": "NetCDF's model: file, group, variable, attribute, dimension",
     "A-71": "dimension names of another length are ignored",
@@ -172,7 +172,7 @@ RULES = {
     "B-75": "an implicit group vanishes with its last child, or is kept",
     "B-76": "a hierarchy is opened at its root",
     "B-77": "keys and prefixes of permitted characters only",
-    "B-78": "one value a key, case sensitive",
+    "B-78": "one value for each key, case sensitive",
     "B-79": "get: the value, or none",
     "B-80": "get_partial_values: in order, None for a missing key",
     "B-81": "partial reads without the store's help",
@@ -181,7 +181,7 @@ RULES = {
     "B-84": "list and list_prefix",
     "B-85": "list_dir: keys and prefixes right below",
     "B-86": "readable, writeable, listable are separate",
-    "B-87": "partial and whole operations stand in for each other",
+    "B-87": "partial and whole operations replace each other",
     "B-88": "file-system store: keys are relative paths",
     # ---- C
     "C-1": "a node's document is its path and zarr.json",
@@ -191,7 +191,7 @@ RULES = {
     "C-5": "a group's document; no implicit groups",
     "C-6": "a new node gets groups above it",
     "C-7": "zarr_format is the integer 3",
-    "C-8": "dimension_names: one text or null a dimension",
+    "C-8": "dimension_names: a text or null for each dimension",
     "C-9": "codecs: exactly one array->bytes",
     "C-10": "fill_value is required; the default is written down",
     "C-11": "an unknown member fails unless it need not be understood",
@@ -226,7 +226,7 @@ RULES = {
     "C-40": "wrong separators, lengths and sizes are errors",
     "C-41": "rectilinear chunks have their own shapes",
     "C-42": "the order of codecs by kind",
-    "C-43": "what codecs get and give is computed at open",
+    "C-43": "the inputs and outputs of codecs are computed at open",
     "C-44": "codecs forwards to encode, backwards to decode",
     "C-45": "a partial read equals a part of the whole",
     "C-46": "an unknown codec is named in the error",
@@ -262,18 +262,18 @@ RULES = {
     "C-76": "resizing rewrites no data",
     "C-77": "storage_transformers: [] is none, unknown fails",
     "C-78": "consolidated metadata in a group's document",
-    "C-79": "consolidated metadata don't go stale unseen",
+    "C-79": "consolidated metadata does not become stale unnoticed",
     "C-80": "names are in dimension_names, _FillValue is an attribute",
     "C-81": "OME: multiscales under the attribute ome",
     "C-82": "ZEP 9's example arrays",
     # ---- S
     "S-1": "the transformer's URIs",
-    "S-2": "type indexed, one count a dimension",
+    "S-2": "type indexed, one count for each dimension",
     "S-3": "where a chunk's shard is",
     "S-4": "a shard: chunks, then the index",
-    "S-5": "the index: 16 bytes a chunk, little-endian, C order",
+    "S-5": "the index: 16 bytes for each chunk, little-endian, C order",
     "S-6": "an empty chunk's entry",
-    "S-7": "each chunk is encoded by itself",
+    "S-7": "each chunk is encoded on its own",
     "S-8": "any order, gaps and overlaps; beyond the end is an error",
     "S-9": "a shard of empty chunks is erased",
     "S-10": "writing one chunk keeps the others",
@@ -298,7 +298,7 @@ RULES = {
     "X-A1": "dimension_separator: written for a slash; old nested stores on request",
     "X-A2": "other members: never written, ignored, refused in strict mode",
     "X-A3": "U4 means four code points",
-    "X-A4": "fill values of the types that the text forgets",
+    "X-A4": "fill values of types that the text leaves out",
     "X-A5": "a null fill value is zeros; key 0; filters see the F order",
     "X-A6": "the text's delta example loses digits",
     "X-B1": "NumPy typestrs as data types",
@@ -324,8 +324,8 @@ RULES = {
     "X-C2": "bool and float16 are core",
     "X-C3": "the text's extension example is only an example",
     "X-C4": "extensions is read as ZEP 9 says",
-    "X-C5": "what an ignored codec does",
-    "X-C6": "a raw fill value has one integer a byte",
+    "X-C5": "the effect of an ignored codec",
+    "X-C6": "a raw fill value has one integer for each byte",
     "X-C7": "bytes without endian, and the dialect of 2023",
     "X-C8": "packbits: names of its members, bit order",
     "X-C9": "bitround's least bits; an illegal example",
@@ -342,16 +342,16 @@ _TEST = re.compile(r"test_(x?)([abcs])(\d+)(?:_|$)")
 
 
 def rule_of(function: str) -> str | None:
-    """Return the rule that a test's name has, be there such a rule or not.
+    """Return the rule that a test's name has, whether there is such a rule or not.
 
     >>> rule_of("test_a31_one_packed_element"), rule_of("test_xb3_null"), rule_of("test_it")
     ('A-31', 'X-B3', None)
     """
-    found = _TEST.match(function)
-    if found is None:
+    match = _TEST.match(function)
+    if match is None:
         return None
-    odd, letter, number = found.groups()
-    return f"X-{letter.upper()}{number}" if odd else f"{letter.upper()}-{number}"
+    is_choice, letter, number = match.groups()
+    return f"X-{letter.upper()}{number}" if is_choice else f"{letter.upper()}-{number}"
 
 
 def section_of(rule: str) -> str:

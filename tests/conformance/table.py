@@ -15,9 +15,9 @@ MISSING = "missing"
 INTRODUCTION = """\
 # Conformance
 
-Every rule of the three formats, in a few words, and the test that holds zarrdask to it. What real
-writers made is read, also where it breaks a rule; with `strict` such a tolerance is an error that
-names its rule. `python -m tests.conformance.table` writes this page from the tests.
+Every rule of the three formats in short form, and the tests that check it. Known deviations of real
+writers from the rules are read, too; with `strict` they are errors that name the rule.
+`python -m tests.conformance.table` generates this page from the tests.
 """
 
 
@@ -45,46 +45,46 @@ def tests() -> list[Test]:
     ]
 
 
-def by_rule(found: Iterable[Test]) -> dict[str, list[Test]]:
+def by_rule(all_tests: Iterable[Test]) -> dict[str, list[Test]]:
     """Return the tests of each rule, whether there is such a rule or not."""
     grouped = defaultdict(list)
-    for test in found:
+    for test in all_tests:
         rule = rule_of(test.function)
         if rule is not None:
             grouped[rule].append(test)
     return dict(grouped)
 
 
-def state(rule: str, found: Mapping[str, list[Test]], advice: Mapping[str, str]) -> str:
-    """Return what the table says of a rule."""
+def state(rule: str, tested: Mapping[str, list[Test]], advice: Mapping[str, str]) -> str:
+    """Return the state of a rule, as the table shows it."""
     if rule in advice:
         return f"advice: {advice[rule]}"
-    return "tested" if found.get(rule) else MISSING
+    return "tested" if tested.get(rule) else MISSING
 
 
-def render(found: Mapping[str, list[Test]], advice: Mapping[str, str] = ADVICE) -> str:
+def render(tested: Mapping[str, list[Test]], advice: Mapping[str, str] = ADVICE) -> str:
     """Return the page."""
-    parts = [INTRODUCTION, _summary(found, advice)]
+    parts = [INTRODUCTION, _summary(tested, advice)]
     for section, title in SECTIONS.items():
         lines = [f"## {section}: {title}", "", "| rule | what it says | test | state |"]
         lines.append("|---|---|---|---|")
         for rule, text in RULES.items():
             if section_of(rule) == section:
-                cells = (rule, text, _links(found.get(rule, ())), state(rule, found, advice))
+                cells = (rule, text, _links(tested.get(rule, ())), state(rule, tested, advice))
                 lines.append(f"| {' | '.join(cells)} |")
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
 
-def _summary(found: Mapping[str, list[Test]], advice: Mapping[str, str]) -> str:
-    states = [state(rule, found, advice).partition(":")[0] for rule in RULES]
+def _summary(tested: Mapping[str, list[Test]], advice: Mapping[str, str]) -> str:
+    states = [state(rule, tested, advice).partition(":")[0] for rule in RULES]
     counts = [f"{states.count(name)} {name}" for name in ("tested", "advice", MISSING)]
     return f"{len(RULES)} rules: {', '.join(counts)}.\n"
 
 
-def _links(found: Iterable[Test]) -> str:
+def _links(rule_tests: Iterable[Test]) -> str:
     return "<br>".join(
-        f"[{test.function}](../tests/conformance/{test.file})" for test in sorted(found)
+        f"[{test.function}](../tests/conformance/{test.file})" for test in sorted(rule_tests)
     )
 
 

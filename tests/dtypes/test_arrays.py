@@ -21,16 +21,16 @@ def values_of(name, shape=(7, 9)):
     dtype = find_data_type(name).dtype
     random = np.random.default_rng(1)
     if name in OBJECTS:
-        found = np.empty(shape, object)
-        found.reshape(-1)[:] = [OBJECTS[name][n] for n in random.integers(0, 3, found.size)]
-        return found
+        result = np.empty(shape, object)
+        result.reshape(-1)[:] = [OBJECTS[name][n] for n in random.integers(0, 3, result.size)]
+        return result
     if dtype.kind == "U":
         return random.integers(0, 999, shape).astype(dtype)
     if name == OTHERS[-1]:
-        found = np.zeros(shape, dtype)
+        result = np.zeros(shape, dtype)
         for field in dtype.names:
-            found[field] = random.integers(0, 9, shape).astype(dtype[field])
-        return found
+            result[field] = random.integers(0, 9, shape).astype(dtype[field])
+        return result
     most = 2 ** min(BITS.get(name.removeprefix("complex_"), 8), 8) if name != "bool" else 2
     raw = random.integers(0, most, (*shape, dtype.itemsize)).astype("u1")
     return raw.reshape(-1).view(dtype).reshape(shape)
@@ -106,9 +106,9 @@ def test_text_may_be_asked_for_and_given_as_numpy_has_it(dtype, zarr_format):
     texts = np.array([["a", "", "é"], ["bc", "def", "z"]])
     for values in (texts, texts.astype(object), texts.astype(np.dtypes.StringDType())):
         z[1:3, 4:7] = values
-        found = zarrdask.open_array(store)[1:3, 4:7]
-        assert found.tolist() == texts.tolist()
-        assert {type(item) for item in found.reshape(-1)} == {str}
+        result = zarrdask.open_array(store)[1:3, 4:7]
+        assert result.tolist() == texts.tolist()
+        assert {type(item) for item in result.reshape(-1)} == {str}
     z[0] = "all"
     assert zarrdask.open_array(store)[0].tolist() == ["all"] * 9
 

@@ -56,10 +56,10 @@ def test_fill_values_keep_payloads():
     check_fills(data_type, value)
 
 
-@pytest.mark.parametrize("found", [1.0, [1.0], [1, 2, 3], ["Infinity", 0], [None, 0], {"re": 1}])
-def test_what_is_no_pair_of_parts_is_an_error(found):
+@pytest.mark.parametrize("value", [1.0, [1.0], [1, 2, 3], ["Infinity", 0], [None, 0], {"re": 1}])
+def test_what_is_no_pair_of_parts_is_an_error(value):
     with pytest.raises(MetadataError):
-        parse_data_type("complex_float8_e4m3fn").parse_fill(found)
+        parse_data_type("complex_float8_e4m3fn").parse_fill(value)
 
 
 def test_a_users_complex_number_is_taken_apart():

@@ -75,11 +75,11 @@ def test_not_a_time_is_a_word_or_the_least_count(name, kind):
     assert data_type.render_fill(data_type.default) == 0
 
 
-@pytest.mark.parametrize("found", [2**63, -(2**63) - 1, 1.0, "2020", "nat", True, None, [1]])
-def test_what_is_no_count_is_an_error(found):
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 1.0, "2020", "nat", True, None, [1]])
+def test_what_is_no_count_is_an_error(value):
     with pytest.raises(MetadataError) as caught:
-        parse_data_type(of()).parse_fill(found)
-    assert (caught.value.key, caught.value.found) == ("fill_value", found)
+        parse_data_type(of()).parse_fill(value)
+    assert (caught.value.key, caught.value.found) == ("fill_value", value)
 
 
 def test_a_users_fill_value_is_a_date_a_count_or_a_text():

@@ -105,9 +105,9 @@ def test_v3_raw_fill_values_are_lists_of_bytes():
     ],
 )
 def test_v3_fill_values_are_written_in_the_specifications_spelling(dtype, value, expected):
-    found = render_v3(value, np.dtype(dtype))
-    assert found == expected
-    assert type(found) is type(expected)
+    result = render_v3(value, np.dtype(dtype))
+    assert result == expected
+    assert type(result) is type(expected)
 
 
 def test_negative_zero_keeps_its_sign_in_json():
@@ -121,27 +121,27 @@ numbers = st.sampled_from(["i1", "u2", "i8", "u8", "f2", "f4", "f8", "c8", "c16"
 @given(numbers.map(np.dtype).flatmap(lambda d: hnp.arrays(d, ())))
 def test_any_number_survives_v3_json_to_the_bit(value):
     scalar = value[()]
-    found = parse_v3(json.loads(json.dumps(render_v3(scalar, value.dtype))), value.dtype)
-    assert np.asarray(found).tobytes() == value.tobytes()
+    result = parse_v3(json.loads(json.dumps(render_v3(scalar, value.dtype))), value.dtype)
+    assert np.asarray(result).tobytes() == value.tobytes()
 
 
 @given(st.integers(0, 2**32 - 1))
 def test_any_float_bits_survive_v3_json(pattern):
     # NaN payloads among them. The quiet bit may be set by the processor, nothing else.
     value = np.array(pattern, "u4").view("f4")
-    found = parse_v3(json.loads(json.dumps(render_v3(value[()], value.dtype))), value.dtype)
-    again = int(np.asarray(found).view("u4"))
+    result = parse_v3(json.loads(json.dumps(render_v3(value[()], value.dtype))), value.dtype)
+    again = int(np.asarray(result).view("u4"))
     assert again in (pattern, pattern | 0x00400000 if np.isnan(value) else pattern)
 
 
 @given(numbers.map(np.dtype).flatmap(lambda d: hnp.arrays(d, ())))
 def test_any_number_survives_v2_json_but_for_nan_payloads(value):
-    found = parse_v2(json.loads(json.dumps(render_v2(value[()], value.dtype))), value.dtype)
-    assert np.array_equal(found, value, equal_nan=value.dtype.kind in "fc")
+    result = parse_v2(json.loads(json.dumps(render_v2(value[()], value.dtype))), value.dtype)
+    assert np.array_equal(result, value, equal_nan=value.dtype.kind in "fc")
 
 
 @pytest.mark.parametrize(
-    ("dtype", "found"),
+    ("dtype", "value"),
     [
         ("bool", 2),
         ("bool", 0.0),
@@ -183,11 +183,11 @@ def test_any_number_survives_v2_json_but_for_nan_payloads(value):
         ("V3", None),
     ],
 )
-def test_what_is_no_v3_fill_value_is_an_error_that_shows_it(dtype, found):
+def test_what_is_no_v3_fill_value_is_an_error_that_shows_it(dtype, value):
     with pytest.raises(MetadataError) as caught:
-        parse_v3(found, np.dtype(dtype))
+        parse_v3(value, np.dtype(dtype))
     assert caught.value.key == "fill_value"
-    assert caught.value.found == found
+    assert caught.value.found == value
     assert caught.value.expected
 
 
@@ -220,9 +220,9 @@ V2 = [
 ]
 
 
-@pytest.mark.parametrize(("dtype", "found", "expected"), V2)
-def test_v2_fill_values_mean_what_the_conventions_say(dtype, found, expected):
-    value = parse_v2(found, np.dtype(dtype))
+@pytest.mark.parametrize(("dtype", "json_value", "expected"), V2)
+def test_v2_fill_values_mean_what_the_conventions_say(dtype, json_value, expected):
+    value = parse_v2(json_value, np.dtype(dtype))
     same(np.array(value, dtype), np.array(expected, dtype))
 
 
@@ -267,9 +267,9 @@ def test_the_fill_value_of_objects_is_json_as_it_stands():
     ],
 )
 def test_v2_fill_values_are_written_in_the_specifications_spelling(dtype, value, expected):
-    found = render_v2(value, np.dtype(dtype))
-    assert found == expected
-    assert json.loads(json.dumps(found, allow_nan=False)) == expected
+    result = render_v2(value, np.dtype(dtype))
+    assert result == expected
+    assert json.loads(json.dumps(result, allow_nan=False)) == expected
 
 
 def test_a_short_text_is_base64_with_or_without_its_zeros():
@@ -285,7 +285,7 @@ def test_a_structured_fill_value_is_written_with_exactly_its_size():
 
 
 @pytest.mark.parametrize(
-    ("dtype", "found"),
+    ("dtype", "value"),
     [
         ("|b1", 2),
         ("|b1", "true"),
@@ -312,11 +312,11 @@ def test_a_structured_fill_value_is_written_with_exactly_its_size():
         (NESTED, [1.5, [2.5, 7]]),
     ],
 )
-def test_what_is_no_v2_fill_value_is_an_error_that_shows_it(dtype, found):
+def test_what_is_no_v2_fill_value_is_an_error_that_shows_it(dtype, value):
     with pytest.raises(MetadataError) as caught:
-        parse_v2(found, np.dtype(dtype))
+        parse_v2(value, np.dtype(dtype))
     assert caught.value.key == "fill_value"
-    assert caught.value.found == found
+    assert caught.value.found == value
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,9 @@ def counts(values):
     ],
 )
 def test_counts_are_taken_as_they_are(dtype, value, expected):
-    made = as_array(value, np.dtype(dtype))
-    assert made.dtype == np.dtype(dtype)
-    assert counts(made) == expected
+    result = as_array(value, np.dtype(dtype))
+    assert result.dtype == np.dtype(dtype)
+    assert counts(result) == expected
 
 
 def test_the_text_of_a_count_is_a_span():
@@ -46,8 +46,8 @@ def test_what_is_no_count_is_refused_as_numpy_does(value, dtype):
 
 @pytest.mark.parametrize(("dtype", "value"), [("f4", [1, 2]), ("M8[s]", ["NaT", 3]), ("U2", "ab")])
 def test_other_arrays_are_numpys(dtype, value):
-    made, expected = as_array(value, np.dtype(dtype)), np.array(value, dtype)
-    assert (made.dtype, made.tobytes()) == (expected.dtype, expected.tobytes())
+    result, expected = as_array(value, np.dtype(dtype)), np.array(value, dtype)
+    assert (result.dtype, result.tobytes()) == (expected.dtype, expected.tobytes())
 
 
 @pytest.mark.parametrize(("given", "stored"), [("NaT", NAT), (7, 7)])

@@ -22,12 +22,12 @@ def patterns(name):
 
 def numbers(name):
     """Return all elements but infinities and NaN, and their values, rising."""
-    found = patterns(name)
+    result = patterns(name)
     with np.errstate(all="ignore"):
-        values = found.astype("f8")
+        values = result.astype("f8")
     finite = np.isfinite(values)
     order = np.argsort(values[finite], kind="stable")
-    return found[finite][order], values[finite][order]
+    return result[finite][order], values[finite][order]
 
 
 @pytest.mark.parametrize("name", BITS)
@@ -75,13 +75,13 @@ def test_numbers_are_rounded_once_to_the_nearest_and_half_to_even(name, data):
     low, high = values[at], values[at + 1]
     parts = [0.25, 0.5 - 2**-40, 0.5 + 2**-40, *([] if powers else [0.5])]
     number = low + (high - low) * data.draw(st.sampled_from(parts))
-    found = nearest(float(number), dtype_named(name))
+    result = nearest(float(number), dtype_named(name))
     below, above = number - low, high - number
     if below != above:
         expected = [elements[at] if below < above else elements[at + 1]]
     else:
         expected = [e for e in elements[at : at + 2] if int(e.view(f"u{e.itemsize}")) % 2 == 0]
-    assert float(found) in [float(e) for e in expected]
+    assert float(result) in [float(e) for e in expected]
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def test_numbers_are_rounded_once_to_the_nearest_and_half_to_even(name, data):
     ],
 )
 def test_nan_is_the_one_of_the_registry(name, pattern):
-    found = nearest(float("nan"), dtype_named(name))
-    assert int(found.view(f"u{found.itemsize}")) == pattern
+    result = nearest(float("nan"), dtype_named(name))
+    assert int(result.view(f"u{result.itemsize}")) == pattern
 
 
 @pytest.mark.parametrize("name", FLOATS)

@@ -39,7 +39,7 @@ def test_every_bfloat16_survives_as_a_fill_value(pattern):
 
 
 @pytest.mark.parametrize(
-    ("name", "found", "pattern"),
+    ("name", "json_value", "pattern"),
     [
         ("bfloat16", 1.5, 0x3FC0),
         ("bfloat16", "0x3fc0", 0x3FC0),
@@ -64,14 +64,14 @@ def test_every_bfloat16_survives_as_a_fill_value(pattern):
         ("uint4", 15, 0x0F),
     ],
 )
-def test_fill_values_have_the_bits_that_the_registry_says(name, found, pattern):
-    value = parse_data_type(name).parse_fill(found)
+def test_fill_values_have_the_bits_that_the_registry_says(name, json_value, pattern):
+    value = parse_data_type(name).parse_fill(json_value)
     assert value.dtype == dtype_named(name)
     assert int(np.asarray(value).view(f"u{value.itemsize}")) == pattern
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "value"),
     [
         ("int2", 2),
         ("int2", -3),
@@ -105,10 +105,10 @@ def test_fill_values_have_the_bits_that_the_registry_says(name, found, pattern):
         ("float4_e2m1fn", "0x1"),
     ],
 )
-def test_what_a_type_does_not_have_is_no_fill_value(name, found):
+def test_what_a_type_does_not_have_is_no_fill_value(name, value):
     with pytest.raises(MetadataError) as caught:
-        parse_data_type(name).parse_fill(found)
-    assert (caught.value.key, caught.value.found) == ("fill_value", found)
+        parse_data_type(name).parse_fill(value)
+    assert (caught.value.key, caught.value.found) == ("fill_value", value)
 
 
 @pytest.mark.parametrize("name", FLOATS)

@@ -16,7 +16,7 @@ UTF32 = {"name": "fixed_length_utf32", "configuration": {"length_bytes": 12}}
 
 
 @pytest.mark.parametrize(
-    ("wanted", "document"),
+    ("value", "document"),
     [
         ("float32", "float32"),
         ("f4", "float32"),
@@ -60,8 +60,8 @@ UTF32 = {"name": "fixed_length_utf32", "configuration": {"length_bytes": 12}}
     ],
     ids=repr,
 )
-def test_a_user_may_say_it_in_numpys_words_or_in_those_of_v3(wanted, document):
-    assert portable(find_data_type(wanted)).to_json() == document
+def test_a_user_may_say_it_in_numpys_words_or_in_those_of_v3(value, document):
+    assert portable(find_data_type(value)).to_json() == document
 
 
 def test_byte_order_is_kept_for_formats_that_have_it():
@@ -69,17 +69,17 @@ def test_byte_order_is_kept_for_formats_that_have_it():
     assert portable(find_data_type(">f4")).dtype == np.dtype("f4")
 
 
-@pytest.mark.parametrize("wanted", ["nonsense", "f3", 7, {"a": 1}, object()])
-def test_what_is_no_data_type_is_an_error(wanted):
+@pytest.mark.parametrize("value", ["nonsense", "f3", 7, {"a": 1}, object()])
+def test_what_is_no_data_type_is_an_error(value):
     with pytest.raises(MetadataError) as caught:
-        find_data_type(wanted)
-    assert (caught.value.key, caught.value.found) == ("dtype", wanted)
+        find_data_type(value)
+    assert (caught.value.key, caught.value.found) == ("dtype", value)
 
 
-@pytest.mark.parametrize("wanted", ["struct", "numpy.datetime64", {"name": "r7"}])
-def test_a_name_that_does_not_say_enough_is_an_error(wanted):
+@pytest.mark.parametrize("value", ["struct", "numpy.datetime64", {"name": "r7"}])
+def test_a_name_that_does_not_say_enough_is_an_error(value):
     with pytest.raises(MetadataError, match="data_type"):
-        find_data_type(wanted)
+        find_data_type(value)
 
 
 @pytest.mark.parametrize("dtype", ["O", "g", [("a", "i4", (2,))], [("a", "O")]])

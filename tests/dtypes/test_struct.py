@@ -129,15 +129,15 @@ def test_two_structs_may_have_the_same_names_within():
 
 def test_a_fill_value_is_an_object_with_every_field():
     data_type = parse_data_type(struct(("point", POINT), ("value", "float64"), ("when", TIME)))
-    found = {"point": {"x": "0x7fc00001", "y": -0.0}, "value": "-Infinity", "when": "NaT"}
-    value = data_type.parse_fill(found)
+    result = {"point": {"x": "0x7fc00001", "y": -0.0}, "value": "-Infinity", "when": "NaT"}
+    value = data_type.parse_fill(result)
     assert value.tobytes().hex() == "0100c07f" + "00000080" + "000000000000f0ff" + "00" * 7 + "80"
-    assert data_type.render_fill(value) == found
+    assert data_type.render_fill(value) == result
     check_fills(data_type, value)
 
 
 @pytest.mark.parametrize(
-    "found",
+    "value",
     [
         {"x": 1},
         {},
@@ -151,9 +151,9 @@ def test_a_fill_value_is_an_object_with_every_field():
         "AAAAAAAAAAA=",
     ],
 )
-def test_other_fill_values_are_an_error(found):
+def test_other_fill_values_are_an_error(value):
     with pytest.raises(MetadataError, match="fill_value"):
-        parse_data_type(POINT).parse_fill(found)
+        parse_data_type(POINT).parse_fill(value)
 
 
 @pytest.mark.parametrize(
@@ -224,10 +224,10 @@ def test_the_older_form_has_base64_as_its_fill_value():
     check_fills(data_type, value)
 
 
-@pytest.mark.parametrize("found", ["AAAA" * 2, "AA==", "?", 0, None, [1, 2]])
-def test_the_older_form_has_no_other_fill_value(found):
+@pytest.mark.parametrize("value", ["AAAA" * 2, "AA==", "?", 0, None, [1, 2]])
+def test_the_older_form_has_no_other_fill_value(value):
     with pytest.raises(MetadataError, match="fill_value"):
-        parse_data_type(structured(("a", "uint8"), ("b", "int16"))).parse_fill(found)
+        parse_data_type(structured(("a", "uint8"), ("b", "int16"))).parse_fill(value)
 
 
 @pytest.mark.parametrize(

@@ -75,11 +75,11 @@ def test_a_fixed_text_is_its_own_spelling(text):
     check_fills(data_type, value)
 
 
-@pytest.mark.parametrize("found", ["abc", 0, None, ["a"], b"a"])
-def test_what_is_no_text_that_fits_is_an_error(found):
+@pytest.mark.parametrize("value", ["abc", 0, None, ["a"], b"a"])
+def test_what_is_no_text_that_fits_is_an_error(value):
     with pytest.raises(MetadataError) as caught:
-        parse_data_type(of("fixed_length_utf32", 8)).parse_fill(found)
-    assert (caught.value.key, caught.value.found) == ("fill_value", found)
+        parse_data_type(of("fixed_length_utf32", 8)).parse_fill(value)
+    assert (caught.value.key, caught.value.found) == ("fill_value", value)
 
 
 @pytest.mark.parametrize("name", ["null_terminated_bytes", "raw_bytes"])
@@ -97,7 +97,7 @@ def test_zeros_at_the_end_may_be_left_out():
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "value"),
     [
         ("null_terminated_bytes", "AAAAAAAA"),
         ("null_terminated_bytes", "?"),
@@ -108,10 +108,10 @@ def test_zeros_at_the_end_may_be_left_out():
         ("raw_bytes", [0, 0, 0, 0]),
     ],
 )
-def test_what_is_no_base64_of_the_length_is_an_error(name, found):
+def test_what_is_no_base64_of_the_length_is_an_error(name, value):
     with pytest.raises(MetadataError) as caught:
-        parse_data_type(of(name, 4)).parse_fill(found)
-    assert (caught.value.key, caught.value.found) == ("fill_value", found)
+        parse_data_type(of(name, 4)).parse_fill(value)
+    assert (caught.value.key, caught.value.found) == ("fill_value", value)
 
 
 # --------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def test_bytes_are_base64_or_a_list(data):
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "value"),
     [
         ("string", 0),
         ("string", None),
@@ -163,10 +163,10 @@ def test_bytes_are_base64_or_a_list(data):
         ("bytes", [1.0]),
     ],
 )
-def test_what_is_neither_text_nor_bytes_is_an_error(name, found):
+def test_what_is_neither_text_nor_bytes_is_an_error(name, value):
     with pytest.raises(MetadataError) as caught:
-        parse_data_type(name).parse_fill(found)
-    assert (caught.value.key, caught.value.found) == ("fill_value", found)
+        parse_data_type(name).parse_fill(value)
+    assert (caught.value.key, caught.value.found) == ("fill_value", value)
 
 
 def test_a_users_fill_value_has_the_right_type():

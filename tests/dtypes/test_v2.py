@@ -84,7 +84,7 @@ def test_the_shape_of_a_field_may_be_one_integer():
 
 
 @pytest.mark.parametrize(
-    "found",
+    "value",
     [
         "f8",
         "<|f8",
@@ -118,9 +118,9 @@ def test_the_shape_of_a_field_may_be_one_integer():
         [["a", "<i4"], ["a", "<f4"]],
     ],
 )
-def test_what_is_no_data_type_is_an_error_that_shows_it(found):
+def test_what_is_no_data_type_is_an_error_that_shows_it(value):
     with pytest.raises(MetadataError) as caught:
-        parse_dtype(found)
+        parse_dtype(value)
     assert caught.value.key.startswith("dtype")
 
 
@@ -158,9 +158,9 @@ def test_a_datetime_without_unit_is_refused(dtype):
 
 
 @pytest.mark.parametrize(
-    "found",
+    "value",
     ["<M8[0s]", "<M8[s/3]", "<M8[s/0]", [["a", "|V2147483647"], ["b", "|V2147483647"]]],
 )
-def test_what_numpy_has_not_or_can_not_compute_with_is_an_error(found):
+def test_what_numpy_has_not_or_can_not_compute_with_is_an_error(value):
     with pytest.raises((MetadataError, UnsupportedError)):
-        parse_dtype(found)
+        parse_dtype(value)

@@ -409,7 +409,10 @@ def test_regions_are_slices_or_names_of_dimensions(region, index):
 @pytest.mark.parametrize(
     ("region", "message"),
     [
-        ({"y": slice(2)}, r"region: not the name of an axis; found 'y'; expected one of \['time'"),
+        (
+            {"y": slice(2)},
+            r"region: this is not the name of an axis; found 'y'; expected one of \['time'",
+        ),
         ({"time": slice(0, 10, 2)}, "region: .* without a step"),
         ({"time": 3}, "region: .* without a step"),
         ({"time": [1, 2]}, "region: "),

@@ -70,9 +70,9 @@ def test_a_grid_is_what_its_document_says(case):
     grid, lengths = case
     document = grid.to_json()
     assert document["name"] == "rectilinear"
-    found = parse_grid(document, grid.shape)
-    assert found == grid
-    assert hash(found) == hash(grid)
+    result = parse_grid(document, grid.shape)
+    assert result == grid
+    assert hash(result) == hash(grid)
     plain = {"kind": "inline", "chunk_shapes": [list(axis) for axis in lengths]}
     assert parse_grid({"name": "rectilinear", "configuration": plain}, grid.shape) == grid
     assert pickle.loads(pickle.dumps(grid)) == grid
@@ -82,16 +82,16 @@ def test_a_grid_is_what_its_document_says(case):
 def test_resizing_keeps_chunks_that_are_in_both(case, data):
     grid, _ = case
     shape = tuple(data.draw(st.integers(0, 40)) for _ in grid.shape)
-    found = grid.resize(shape)
-    assert found.shape == shape
-    both = zip(grid.counts, found.counts, strict=True)
+    result = grid.resize(shape)
+    assert result.shape == shape
+    both = zip(grid.counts, result.counts, strict=True)
     for index in product(*(range(min(a, b)) for a, b in both)):
-        assert found.shape_of(index) == grid.shape_of(index)
-        assert found.start(index) == grid.start(index)
-    assert found.resize(shape) == found
+        assert result.shape_of(index) == grid.shape_of(index)
+        assert result.start(index) == grid.start(index)
+    assert result.resize(shape) == result
     # Also if an axis was shorter meanwhile.
     longer = tuple(map(max, shape, grid.shape))
-    again, never = found.resize(longer), grid.resize(longer)
+    again, never = result.resize(longer), grid.resize(longer)
     assert again.counts == never.counts
     assert {again.shape_of(i) == never.shape_of(i) for i in never.indices()} <= {True}
 

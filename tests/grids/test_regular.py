@@ -83,7 +83,7 @@ def test_a_regular_grid_is_what_its_document_says():
 
 
 @pytest.mark.parametrize(
-    "found",
+    "value",
     [
         "regular",
         {"name": "regular"},
@@ -100,9 +100,9 @@ def test_a_regular_grid_is_what_its_document_says():
     ],
     ids=str,
 )
-def test_wrong_configurations_are_an_error(found):
+def test_wrong_configurations_are_an_error(value):
     with pytest.raises(MetadataError):
-        parse_grid(found, (4,))
+        parse_grid(value, (4,))
 
 
 def test_an_unknown_grid_is_named():

@@ -30,7 +30,7 @@ def test_three_equal_lengths_become_a_pair(lengths, text):
 
 
 @pytest.mark.parametrize(
-    "found",
+    "value",
     [
         0,
         -1,
@@ -48,9 +48,9 @@ def test_three_equal_lengths_become_a_pair(lengths, text):
         [2**63],
     ],
 )
-def test_other_things_are_no_lengths(found):
+def test_other_things_are_no_lengths(value):
     with pytest.raises(MetadataError) as caught:
-        parse_runs(found)
+        parse_runs(value)
     assert caught.value.key == "chunk_shapes"
 
 
@@ -58,13 +58,13 @@ def test_other_things_are_no_lengths(found):
 def test_what_is_needed_reaches_as_far_as_the_axis(runs, data):
     size = data.draw(st.integers(0, sum(n * times for n, times in runs)))
     [before] = expand([runs])
-    [found] = expand([trim_last_run(runs, size)])
-    if isinstance(found, int):
-        assert set(before) == {found}
+    [result] = expand([trim_last_run(runs, size)])
+    if isinstance(result, int):
+        assert set(before) == {result}
     else:
-        assert sum(found) >= size
-        assert before[: len(found)] == found
-        assert set(before[len(found) :]) <= {found[-1]}
+        assert sum(result) >= size
+        assert before[: len(result)] == result
+        assert set(before[len(result) :]) <= {result[-1]}
 
 
 def test_an_endless_run_costs_nothing():

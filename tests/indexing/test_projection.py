@@ -87,8 +87,8 @@ def test_whole_chunks_are_told_from_parts(case):
 
 def test_a_slice_with_a_long_step_passes_over_chunks():
     edges = np.array([0, 2, 3, 4, 9, 10])
-    found = [(p.chunk, p.inside, p.outside) for p in axis_parts(slice(1, 10, 4), edges)]
-    assert found == [
+    result = [(p.chunk, p.inside, p.outside) for p in axis_parts(slice(1, 10, 4), edges)]
+    assert result == [
         (0, slice(1, 2, 4), slice(0, 1, 1)),
         (3, slice(1, 5, 4), slice(1, 2, 1)),
         (4, slice(0, 1, 4), slice(2, 3, 1)),
@@ -98,10 +98,10 @@ def test_a_slice_with_a_long_step_passes_over_chunks():
 def test_ordered_entries_stay_together():
     cuts = project((slice(0, 7, 1),), (np.array([0, 3, 4, 7]),))
     lengths = {0: 3, 1: 1, 2: 3}
-    found = cuts.ordered(lambda index: lengths[index[0]])
-    assert found.indices == [(1,), (0,), (2,)]
-    assert found.outsides == [(slice(3, 4, 1),), (slice(0, 3, 1),), (slice(4, 7, 1),)]
-    assert found.insides == [None, None, None]
+    result = cuts.ordered(lambda index: lengths[index[0]])
+    assert result.indices == [(1,), (0,), (2,)]
+    assert result.outsides == [(slice(3, 4, 1),), (slice(0, 3, 1),), (slice(4, 7, 1),)]
+    assert result.insides == [None, None, None]
 
 
 @pytest.mark.parametrize("axis", [4, np.array([0, 1, 4, 8])])

@@ -53,10 +53,10 @@ def test_a_basic_selection_cut_into_chunks_is_complete_and_disjoint(layout, data
     index = data.draw(selections.basic(shape))
     array = np.arange(math.prod(shape)).reshape(shape)
     selection = basic(index, shape)
-    found = gather(array, selection.picks, chunks, selection.shape)
+    result = gather(array, selection.picks, chunks, selection.shape)
     expected = array[index]
-    assert np.array_equal(found[selection.finish], expected)
-    assert found[selection.finish].shape == np.shape(expected)
+    assert np.array_equal(result[selection.finish], expected)
+    assert result[selection.finish].shape == np.shape(expected)
 
 
 @given(shape_and_chunks, st.data())
@@ -65,9 +65,9 @@ def test_an_outer_selection_cut_into_chunks_is_complete_and_disjoint(layout, dat
     index = data.draw(selections.outer(shape))
     array = np.arange(math.prod(shape)).reshape(shape)
     selection = orthogonal(index, shape)
-    found = gather(array, selection.picks, chunks, selection.shape)
+    result = gather(array, selection.picks, chunks, selection.shape)
     expected, _ = selections.take_outer(array, index)
-    assert np.array_equal(found[selection.finish], expected)
+    assert np.array_equal(result[selection.finish], expected)
 
 
 @given(selections.shapes.filter(all).filter(len), st.data())
@@ -77,8 +77,8 @@ def test_points_cut_into_chunks_are_complete_and_disjoint(shape, data):
     array = np.arange(math.prod(shape)).reshape(shape)
     coordinates = pointwise(index, shape)
     request = Points(tuple(c.reshape(-1) for c in coordinates))
-    found = gather(array, request, chunks, (coordinates[0].size,))
-    assert np.array_equal(found.reshape(coordinates[0].shape), array[index])
+    result = gather(array, request, chunks, (coordinates[0].size,))
+    assert np.array_equal(result.reshape(coordinates[0].shape), array[index])
 
 
 @given(st.integers(0, 40), st.integers(1, 12), st.data())
@@ -86,12 +86,12 @@ def test_parts_of_a_slice_are_its_elements_in_order(size, chunk, data):
     index = data.draw(st.slices(size))
     taken = range(*index.indices(size))
     [pick] = basic(index, (size,)).picks
-    found = axis_parts(pick, chunk)
-    elements = [p.chunk * chunk + n for p in found for n in range(chunk)[p.inside]]
+    result = axis_parts(pick, chunk)
+    elements = [p.chunk * chunk + n for p in result for n in range(chunk)[p.inside]]
     assert elements == sorted(taken)
-    assert [n for p in found for n in range(len(taken))[p.outside]] == list(range(len(taken)))
-    assert [p.chunk for p in found] == sorted({n // chunk for n in taken})
-    for p in found:
+    assert [n for p in result for n in range(len(taken))[p.outside]] == list(range(len(taken)))
+    assert [p.chunk for p in result] == sorted({n // chunk for n in taken})
+    for p in result:
         every = len(range(chunk)[p.inside]) == chunk
         assert p.whole == every if pick.step == 1 else every or not p.whole
 
@@ -99,13 +99,13 @@ def test_parts_of_a_slice_are_its_elements_in_order(size, chunk, data):
 @given(st.integers(1, 40), st.integers(1, 12), st.data())
 def test_parts_of_positions_are_those_positions(size, chunk, data):
     taken = np.array(data.draw(st.lists(st.integers(0, size - 1), max_size=20)), np.intp)
-    found = axis_parts(taken, chunk)
+    outcome = axis_parts(taken, chunk)
     result = np.full(len(taken), -1)
-    for p in found:
+    for p in outcome:
         assert (result[p.outside] == -1).all()
         result[p.outside] = p.chunk * chunk + p.inside
     assert result.tolist() == taken.tolist()
-    assert [p.chunk for p in found] == sorted({int(n) // chunk for n in taken})
+    assert [p.chunk for p in outcome] == sorted({int(n) // chunk for n in taken})
 
 
 def test_a_part_knows_whether_it_is_the_whole_chunk():
@@ -229,8 +229,8 @@ def test_points_that_do_not_fit_are_an_index_error(index):
 
 
 def test_unsigned_positions_are_positions():
-    [found] = pointwise((np.array([2, 0], "u8"),), (3,))
-    assert found.tolist() == [2, 0]
+    [result] = pointwise((np.array([2, 0], "u8"),), (3,))
+    assert result.tolist() == [2, 0]
 
 
 def test_a_mask_of_the_arrays_shape_is_its_true_points():

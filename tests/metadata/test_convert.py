@@ -379,5 +379,5 @@ def test_bytes_stay_the_same_wherever_the_format_has_the_codec(source, target, d
     values = values.astype(before.dtype)
     chunk = np.ascontiguousarray(values[:2, :4])
     stored = bytes(before.pipeline.encode(chunk))
-    found = after.pipeline.decode(stored)
-    assert found.astype(before.dtype).tobytes() == chunk.tobytes()
+    result = after.pipeline.decode(stored)
+    assert result.astype(before.dtype).tobytes() == chunk.tobytes()

@@ -156,11 +156,11 @@ ZSTD1 = ZstdCodec(1)
     ids=repr,
 )
 def test_compressors_may_be_given_in_several_ways(compressors, expected):
-    found = plan(compressors=compressors).codecs[1:]
+    result = plan(compressors=compressors).codecs[1:]
     if compressors == "zstd":
-        assert [c.name for c in found] == ["zstd"]
+        assert [c.name for c in result] == ["zstd"]
     else:
-        assert found == expected
+        assert result == expected
 
 
 def test_the_whole_list_of_codecs_may_be_given():
@@ -169,9 +169,9 @@ def test_the_whole_list_of_codecs_may_be_given():
         {"name": "bytes", "configuration": {"endian": "big"}},
         "crc32c",
     ]
-    found = plan(codecs=codecs).codecs
-    assert [c.name for c in found] == ["transpose", "bytes", "crc32c"]
-    assert found[1] == BytesCodec("big")
+    result = plan(codecs=codecs).codecs
+    assert [c.name for c in result] == ["transpose", "bytes", "crc32c"]
+    assert result[1] == BytesCodec("big")
 
 
 def test_a_list_of_compressors_only_gets_its_bytes():
@@ -251,9 +251,9 @@ def test_v3_configurations_do_for_v2():
 
 def test_objects_are_texts_unless_a_filter_says_otherwise():
     assert plan(dtype=object, zarr_format=2).codecs[0].name == "vlen-utf8"
-    found = plan(dtype=object, zarr_format=2, filters=numcodecs.JSON())
-    assert found.codecs[0].name == "json2"
-    assert found.fill_value == ""
+    result = plan(dtype=object, zarr_format=2, filters=numcodecs.JSON())
+    assert result.codecs[0].name == "json2"
+    assert result.fill_value == ""
 
 
 # ---- the rest

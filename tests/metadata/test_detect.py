@@ -49,8 +49,8 @@ def test_documents_are_utf8_and_may_begin_with_a_mark():
     assert render_json({"a": "た"}, "k").decode().count("た") == 1
 
 
-@pytest.mark.parametrize("found", [None, 4, "44", (4,), [4.0], [-1], [True], [2**63]])
-def test_what_is_no_list_of_lengths_is_an_error(found):
+@pytest.mark.parametrize("value", [None, 4, "44", (4,), [4.0], [-1], [True], [2**63]])
+def test_what_is_no_list_of_lengths_is_an_error(value):
     with pytest.raises(MetadataError) as caught:
-        parse_lengths(found, "shape", 0)
-    assert (caught.value.key, caught.value.found) == ("shape", found)
+        parse_lengths(value, "shape", 0)
+    assert (caught.value.key, caught.value.found) == ("shape", value)

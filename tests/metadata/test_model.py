@@ -115,8 +115,8 @@ def test_metadata_whose_fill_value_is_nan_are_equal():
 
 @pytest.mark.parametrize("change", [{}, *CHANGES], ids=lambda c: str(*c) if c else "none")
 def test_metadata_pickle_to_equal_ones(change):
-    found = metadata(**change)
-    assert pickle.loads(pickle.dumps(found)) == found
+    result = metadata(**change)
+    assert pickle.loads(pickle.dumps(result)) == result
 
 
 def test_metadata_cannot_be_changed_in_place():
@@ -137,9 +137,9 @@ def test_the_part_that_can_be_read_by_itself_is_the_inner_chunk_of_a_shard():
 
 
 def test_resized_metadata_differ_in_the_shape_only():
-    found = metadata(attributes={"a": 1}).resized((2, 100))
-    assert found.shape == found.grid.shape == (2, 100)
-    assert replace(found, grid=metadata().grid) == metadata(attributes={"a": 1})
+    result = metadata(attributes={"a": 1}).resized((2, 100))
+    assert result.shape == result.grid.shape == (2, 100)
+    assert replace(result, grid=metadata().grid) == metadata(attributes={"a": 1})
 
 
 @pytest.mark.parametrize(
@@ -166,27 +166,27 @@ def uneven(lengths, *codecs):
 
 
 def test_each_unit_of_an_uneven_grid_has_the_pipeline_of_its_shape():
-    found = uneven([1, 7, 3])
-    assert found.pipeline.spec.shape == found.chunk_shape == (7, 6)
+    result = uneven([1, 7, 3])
+    assert result.pipeline.spec.shape == result.chunk_shape == (7, 6)
     for index, length in enumerate((1, 7, 3)):
-        pipeline = found.pipeline_at((index, 0))
+        pipeline = result.pipeline_at((index, 0))
         assert pipeline.spec.shape == (length, 6)
         assert pipeline.encoded_size == length * 6 * 4
-        assert found.pipeline_at((index, 0)) is pipeline
+        assert result.pipeline_at((index, 0)) is pipeline
     regular = metadata()
     assert regular.pipeline_at((1, 1)) is regular.pipeline
 
 
 def test_pipelines_of_thousands_of_shapes_are_not_all_kept():
-    found = uneven(range(1, 3000))
+    result = uneven(range(1, 3000))
     for index in range(2999):
-        assert found.pipeline_at((index, 0)).spec.shape == (index + 1, 6)
-    assert len(found._pipelines) <= 1024
+        assert result.pipeline_at((index, 0)).spec.shape == (index + 1, 6)
+    assert len(result._pipelines) <= 1024
 
 
 def test_chunks_in_shards_of_several_shapes_are_one_regular_grid():
-    found = uneven([4, 8, 4], ShardingCodec((2, 3)))
-    assert found.read_grid == RegularGrid((16, 6), (2, 3))
+    result = uneven([4, 8, 4], ShardingCodec((2, 3)))
+    assert result.read_grid == RegularGrid((16, 6), (2, 3))
     assert uneven([1, 7, 3]).read_grid == uneven([1, 7, 3]).grid
 
 

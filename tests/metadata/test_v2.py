@@ -21,10 +21,10 @@ BLOSC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 
 
 
 def parse(document, attributes=None, name=".zarray"):
-    found = {name: document if isinstance(document, bytes) else dump(document)}
+    result = {name: document if isinstance(document, bytes) else dump(document)}
     if attributes is not None:
-        found[".zattrs"] = attributes if isinstance(attributes, bytes) else dump(attributes)
-    return form.parse(found)
+        result[".zattrs"] = attributes if isinstance(attributes, bytes) else dump(attributes)
+    return form.parse(result)
 
 
 def render(metadata):
@@ -35,16 +35,16 @@ def render(metadata):
 
 
 def test_documents_become_metadata():
-    found = parse(
+    result = parse(
         v2((10, 20), (5, 6), ">f4", "NaN", compressor=BLOSC, order="F", dimension_separator="/"),
         {"unit": "K"},
     )
-    assert (found.zarr_format, found.shape, found.chunk_shape) == (2, (10, 20), (5, 6))
-    assert found.dtype == np.dtype(">f4")
-    assert found.keys == ChunkKeys("v2", "/")
-    assert np.isnan(found.fill_value)
-    assert [codec.name for codec in found.codecs] == ["transpose", "bytes", "blosc"]
-    assert found.attributes == {"unit": "K"}
+    assert (result.zarr_format, result.shape, result.chunk_shape) == (2, (10, 20), (5, 6))
+    assert result.dtype == np.dtype(">f4")
+    assert result.keys == ChunkKeys("v2", "/")
+    assert np.isnan(result.fill_value)
+    assert [codec.name for codec in result.codecs] == ["transpose", "bytes", "blosc"]
+    assert result.attributes == {"unit": "K"}
 
 
 def test_the_separator_is_a_dot_unless_it_is_said():
@@ -194,9 +194,9 @@ def test_no_filters_may_be_an_empty_list():
 
 @pytest.mark.parametrize("document", [v2(_NCZARR_ARRAY={"dimrefs": ["/x"]}, whatever=1)])
 def test_unknown_members_are_ignored_and_never_written(document):
-    found = parse(document)
-    assert found.shape == parse(v2()).shape
-    assert set(render(found)[".zarray"]) == set(MANDATORY)
+    result = parse(document)
+    assert result.shape == parse(v2()).shape
+    assert set(render(result)[".zarray"]) == set(MANDATORY)
 
 
 @pytest.mark.parametrize("shape", [(), (5,), (5, 6), (2, 3, 4)])
@@ -210,9 +210,9 @@ NAMES = "_ARRAY_DIMENSIONS"
 
 
 def test_dimension_names_are_an_attribute():
-    found = parse(v2((4, 4), (2, 2)), {NAMES: ["y", "x"], "a": 1})
-    assert found.dimension_names == ("y", "x")
-    assert render(found)[".zattrs"] == {NAMES: ["y", "x"], "a": 1}
+    result = parse(v2((4, 4), (2, 2)), {NAMES: ["y", "x"], "a": 1})
+    assert result.dimension_names == ("y", "x")
+    assert render(result)[".zattrs"] == {NAMES: ["y", "x"], "a": 1}
 
 
 @pytest.mark.parametrize("names", [[], ["y"], ["_scalar_"], ["a", "b", "c"], "xy", [1, 2], None])
@@ -222,8 +222,8 @@ def test_an_attribute_that_names_other_dimensions_is_no_error(names):
 
 
 def test_what_is_written_is_complete_and_has_no_more():
-    found = parse(v2(compressor=BLOSC, filters=[{"id": "delta", "dtype": "<u2"}]))
-    document = render(found)[".zarray"]
+    result = parse(v2(compressor=BLOSC, filters=[{"id": "delta", "dtype": "<u2"}]))
+    document = render(result)[".zarray"]
     assert set(document) == set(MANDATORY)
     assert document["zarr_format"] == 2
     assert document["compressor"]["id"] == "blosc"

@@ -30,7 +30,7 @@ def render(metadata):
 
 
 def test_a_document_becomes_metadata():
-    found = parse(
+    result = parse(
         v3(
             (10, 20),
             (5, 6),
@@ -41,19 +41,19 @@ def test_a_document_becomes_metadata():
             dimension_names=["y", None],
         )
     )
-    assert (found.zarr_format, found.shape, found.chunk_shape) == (3, (10, 20), (5, 6))
-    assert found.dtype == np.float32
-    assert found.keys == ChunkKeys("default", "/")
-    assert np.isnan(found.fill_value)
-    assert [codec.name for codec in found.codecs] == ["bytes", "crc32c"]
-    assert found.attributes == {"unit": "K"}
-    assert found.dimension_names == ("y", None)
+    assert (result.zarr_format, result.shape, result.chunk_shape) == (3, (10, 20), (5, 6))
+    assert result.dtype == np.float32
+    assert result.keys == ChunkKeys("default", "/")
+    assert np.isnan(result.fill_value)
+    assert [codec.name for codec in result.codecs] == ["bytes", "crc32c"]
+    assert result.attributes == {"unit": "K"}
+    assert result.dimension_names == ("y", None)
 
 
 def test_what_may_be_absent_has_defaults():
-    found = parse(v3())
-    assert found.attributes == {}
-    assert found.dimension_names is None
+    result = parse(v3())
+    assert result.attributes == {}
+    assert result.dimension_names is None
 
 
 def test_a_group_becomes_metadata():

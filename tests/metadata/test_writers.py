@@ -83,8 +83,8 @@ class TestUnderstood:
         array = zarrdask.open_array(place, mode="r+")
         array.attrs["late"] = 1
         array[2:4] = -1
-        found = zarrdask.open_array(place)
-        assert found[...].tolist() == [0, 1, -1, -1, 4, 5]
+        result = zarrdask.open_array(place)
+        assert result[...].tolist() == [0, 1, -1, -1, 4, 5]
 
     def test_not_in_strict_mode(self, name):
         with pytest.raises(zarrdask.errors.MetadataError, match=name.partition(",")[0]):

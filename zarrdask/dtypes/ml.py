@@ -104,7 +104,7 @@ def nearest(value: float, dtype: np.dtype[Any]) -> Any:
 
 
 def _odd_float32(value: float) -> Any:
-    """Return a number as float32, rounded to odd, so that rounding it again is still exact."""
+    """Return a number as float32, rounded to odd, so that rounding it again is correct."""
     narrow = np.float32(value)
     rounded = float(narrow)
     if rounded == value or math.isnan(value) or math.isinf(value):

@@ -53,7 +53,7 @@ class FixedText(DataType):
 
 @dataclass(frozen=True)
 class FixedBytes(DataType):
-    """``null_terminated_bytes`` and ``raw_bytes``, which zarr-python writes, but no one registered.
+    """``null_terminated_bytes`` and ``raw_bytes``: zarr-python writes them, unregistered.
 
     They are NumPy's "S", which drops zeros at the end, and "V". A new array of "V" here gets the
     name that the core specification has for it, ``r<bits>``.

@@ -155,7 +155,7 @@ def find(zarr_format: ZarrFormat) -> Format:
 
 
 def rules(zarr_format: ZarrFormat) -> FormatRules:
-    """Return what arrays of a format may have, and how new ones are made.
+    """Return the rules of a format: the features of its arrays, and how new ones are made.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the arrays of a format may have, and how new ones are made; the defaults are those of v3."""
+"""The rules of a format: the features of its arrays, and how new ones are made; v3 by default."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -147,7 +147,7 @@ def _same_layout(
 
 @dataclass(frozen=True, kw_only=True)
 class FormatRules:
-    """What the arrays of a format may have, and how new ones are made. The defaults are v3's.
+    """The features of the arrays of a format, and how new ones are made. The defaults are v3's.
 
     Attributes
     ----------

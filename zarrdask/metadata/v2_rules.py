@@ -1,4 +1,4 @@
-"""What arrays of v2 may have, and how new ones are made."""
+"""The rules of v2: the features of its arrays, and how new ones are made."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ def _config(value: Any) -> dict[str, Any]:
     """Return the configuration of numcodecs for a codec in any form."""
     value = plain_config(value)
     if isinstance(value, str):
-        # numcodecs' default for Zstandard is level 0; ours is level 3, the library's own.
+        # The default level is 3 in all formats; that of numcodecs.Zstd is 0.
         value = {"id": "zstd", "level": 3} if value == "zstd" else {"id": value}
     if isinstance(value, Mapping) and "id" in value:
         return dict(json.loads(json.dumps(make(dict(value)).get_config())))

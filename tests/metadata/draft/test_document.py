@@ -101,12 +101,12 @@ def test_values_come_back_from_the_store(place, zarr_format, options):
     values = data.view(z.dtype if z.dtype.kind not in "?U" else "u1")[:72].reshape(8, 9)
     values = values.astype(z.dtype) if z.dtype.kind != "V" else values
     z[...] = values
-    found = zarrdask.open_array(place, "g/a", strict=True)
-    assert found[...].tobytes() == values.tobytes()
+    result = zarrdask.open_array(place, "g/a", strict=True)
+    assert result[...].tobytes() == values.tobytes()
     assert zarrdask.from_zarr(place, "g/a")[3:, :5].compute().tobytes() == (
         values[3:, :5].tobytes()
     )
-    assert found.dimension_names == (("y", "x") if "dimension_names" in options else None)
+    assert result.dimension_names == (("y", "x") if "dimension_names" in options else None)
 
 
 def test_big_endian_is_stored_as_asked_only_in_the_older_dialect():
@@ -175,9 +175,9 @@ def test_a_registered_grid_is_known_by_its_uri(monkeypatch):
     monkeypatch.setattr(GRIDS, "_registered", {NOBODY: Halves})
     grid = {"extension": NOBODY, "type": "halves", "of": 2}
     store = stored(array((5,), chunk_grid=grid))
-    found = zarrdask.open_array(store, "a", mode="r+")
-    assert found.chunks == (3,)
-    found.attrs["x"] = 1
+    result = zarrdask.open_array(store, "a", mode="r+")
+    assert result.chunks == (3,)
+    result.attrs["x"] = 1
     assert json.loads(store["meta/a.array.json"])["chunk_grid"] == grid
     with pytest.raises(MetadataError, match="chunk_grid"):
         zarrdask.open_array(stored(array((5,), chunk_grid=grid | {"extension": "regular"})), "a")
@@ -198,8 +198,8 @@ def test_a_registered_data_type_is_known_by_its_uri(monkeypatch):
         def to_json(self):
             return {"name": NOBODY, "configuration": {"type": "rgb"}}
 
-        def parse_fill(self, found):
-            return np.void(bytes.fromhex(found.removeprefix("#")))
+        def parse_fill(self, result):
+            return np.void(bytes.fromhex(result.removeprefix("#")))
 
         def render_fill(self, value):
             return f"#{value.tobytes().hex()}"
@@ -222,8 +222,8 @@ class Reverse:
     kind = Kind.BYTES_BYTES
 
     @classmethod
-    def from_configuration(cls, found):
-        assert not found or found == {"x": 1}
+    def from_configuration(cls, value):
+        assert not value or value == {"x": 1}
         return cls()
 
     def to_json(self):
@@ -254,13 +254,13 @@ def test_a_registered_codec_is_known_by_its_uri(monkeypatch, zarr_format):
         member = "codecs", [codec("gzip", level=5), {"type": NOBODY, "configuration": {"x": 1}}]
         key, chunk = "meta/a.array.json", "data/a/c0"
     else:
-        found = {"codec": NOBODY, "configuration": {"x": 1}}
+        result = {"codec": NOBODY, "configuration": {"x": 1}}
         filters = [{"id": "zlib", "level": 1}]
-        document = older((4,), (4,), "u1", compressor=found, attributes={"filters": filters})
+        document = older((4,), (4,), "u1", compressor=result, attributes={"filters": filters})
         store |= stored(document, entry=OLDER_ENTRY)
         z = zarrdask.open_array(store, "a", mode="r+")
         z.attrs["x"] = 1
-        member = "compressor", found
+        member = "compressor", result
         key, chunk = "meta/root/a.array.json", "data/root/a/c0"
     z[...] = [1, 2, 3, 4]
     assert json.loads(store[key])[member[0]] == member[1]

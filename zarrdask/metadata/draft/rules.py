@@ -1,4 +1,4 @@
-"""What arrays of the v3 draft and of its older dialect may have, and how new ones are made."""
+"""The rules of the v3 draft and of its older dialect: features of arrays, how new ones are made."""
 
 from collections.abc import Mapping
 from dataclasses import replace
