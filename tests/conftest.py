@@ -58,8 +58,12 @@ def pytest_make_collect_report():
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport():
-    return _failed_if_skipped((yield))
+def pytest_runtest_makereport(item):
+    report = yield
+    # xarray's own tests, which are run with our engine, choose themselves what does not apply.
+    bases = getattr(getattr(item, "cls", None), "__mro__", ())
+    is_of_xarray = any(base.__module__.startswith("xarray.") for base in bases)
+    return report if is_of_xarray else _failed_if_skipped(report)
 
 
 @pytest.fixture

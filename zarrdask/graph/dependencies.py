@@ -1,9 +1,9 @@
 """Which stored arrays a Dask array reads, as far as they stand in its graph.
 
 Found are the arrays of this package that are arguments of tasks: what `zarrdask.from_zarr`
-returns, an `Array` given to `dask.array.from_array` or to a task, and what a write that is part of
-the graph stores. What a function holds (its closure, its module, its own object) is not looked at,
-nor are arrays of other libraries.
+returns, an `Array` given to `dask.array.from_array` or to a task, lazy arrays of xarray around one,
+and what a write that is part of the graph stores. What a function holds (its closure, its module,
+its own object) is not looked at, nor are arrays of other libraries.
 """
 
 from collections.abc import Iterable, Iterator
@@ -61,6 +61,18 @@ def needed_reads(arrays: Iterable[da.Array]) -> Iterator[Read]:
     return _find([_culled(x) for x in arrays])
 
 
+def optimized_reads(arrays: Iterable[da.Array]) -> Iterator[Read]:
+    """Yield the same with slices moved into the reads, as they will be when it is computed."""
+    if EXPRESSIONS:
+        return reads(arrays)
+    return _find([_optimized(x) for x in arrays])
+
+
+def _optimized(x: da.Array) -> dict[Any, Any]:
+    keys = list(flatten(x.__dask_keys__()))
+    return dict(x.__dask_optimize__(x.__dask_graph__(), keys))
+
+
 def _culled(x: da.Array) -> dict[Any, Any]:
     graph, keys = x.__dask_graph__(), list(flatten(x.__dask_keys__()))
     if isinstance(graph, HighLevelGraph):
@@ -83,8 +95,8 @@ def _find(waiting: list[Any]) -> Iterator[Read]:
         item = waiting.pop()
         if isinstance(item, Read):
             yield item
-        elif isinstance(item, Source):
-            yield Read(item.handle.chunks.place, item.region)
+        elif (source := _source(item)) is not None:
+            yield Read(source.handle.chunks.place, source.region)
         elif isinstance(item, Array | Target):
             chunks = item.stored if isinstance(item, Array) else item.handle.chunks
             yield Read(chunks.place, whole_region(chunks.metadata.shape))
@@ -103,7 +115,16 @@ def _parts(item: Any) -> Iterable[Any]:
         return item.values()
     if isinstance(item, list | tuple | set | frozenset):
         return item
-    return ()
+    if type(item).__module__.startswith("xarray."):
+        return [getattr(item, name, None) for name in ("array", "_array")]
+    stored = getattr(item, "stored", None)
+    return (stored,) if isinstance(stored, Array) else ()
+
+
+def _source(item: Any) -> Source | None:
+    """Return a source, also one whose elements an object decodes one by one."""
+    inner = getattr(item, "source", None)
+    return item if isinstance(item, Source) else inner if isinstance(inner, Source) else None
 
 
 def _arguments(task: Task) -> Iterator[Any]:
@@ -111,9 +132,10 @@ def _arguments(task: Task) -> Iterator[Any]:
     values = [arg.value if isinstance(arg, DataNode) else arg for arg in task.args]
     for value, following in pairwise([*values, None]):
         # Tasks of `dask.array.from_array` have an array and the slices to take of it.
-        if isinstance(value, Source) and _is_region(following):
-            region = value.view(basic(following, value.shape).slices).region
-            yield Read(value.handle.chunks.place, region)
+        source = _source(value)
+        if source is not None and _is_region(following):
+            region = source.view(basic(following, source.shape).slices).region
+            yield Read(source.handle.chunks.place, region)
         else:
             yield value
 

@@ -14,7 +14,7 @@ from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
 from zarrdask.execution.client import check_visible
 from zarrdask.graph.conflicts import WrittenRegion
-from zarrdask.graph.dependencies import needed_reads, reads
+from zarrdask.graph.dependencies import needed_reads, optimized_reads, reads
 from zarrdask.graph.placement import chunk_options, find_place
 from zarrdask.graph.read import stored_type
 from zarrdask.hierarchy.change import erase_node
@@ -339,9 +339,10 @@ def _can_stage(array: Array) -> bool:
 
 def _existing_region(array: Array, region: Region, arrays: Sequence[da.Array]) -> WriteTarget:
     place = array.stored.place
-    # The blocks that no result depends on are left out only if they make a difference.
-    if any(read.overlaps(place, region) for read in reads(arrays)) and any(
-        read.overlaps(place, region) for read in needed_reads(arrays)
+    # Each of these may report more than what is read; the first is the fastest.
+    if all(
+        any(read.overlaps(place, region) for read in find(arrays))
+        for find in (reads, needed_reads, optimized_reads)
     ):
         current = open_array(array.store, array.path, mode="r+", consolidated=False)
         if region == whole_region(current.shape) and _can_stage(current):

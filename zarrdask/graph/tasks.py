@@ -22,7 +22,12 @@ from zarrdask.plan.write import plan_writes
 
 
 def write_blocks(
-    x: da.Array, stored: StoredChunks, place: Region, beyond: Beyond = "keep"
+    x: da.Array,
+    stored: StoredChunks,
+    place: Region,
+    beyond: Beyond = "keep",
+    *,
+    empty: bool | None = None,
 ) -> tuple[da.Array, Chunks, Target]:
     """Return the tasks that write a Dask array.
 
@@ -35,6 +40,8 @@ def write_blocks(
         Where in it, of the shape of `x`.
     beyond : {"keep", "fill"}
         What becomes of what units hold beyond the end of the array.
+    empty : bool, optional
+        Whether units that hold only the fill value are stored; by default as configured.
 
     Returns
     -------
@@ -60,7 +67,7 @@ def write_blocks(
     start = tuple(pick.start for pick in place)
     # Not by what it is made of: a write that is asked for again has to be done again.
     name = f"write-zarr-{uuid4().hex}"
-    empty = config.get("write-empty-chunks")
+    empty = config.get("write-empty-chunks") if empty is None else empty
     target = Target(Handle(stored), start, empty=empty, name=name, beyond=beyond)
     receipts = _map_blocks(
         write_block,

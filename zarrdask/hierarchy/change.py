@@ -5,8 +5,10 @@ from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.consolidated import changing
 from zarrdask.hierarchy.path import key_prefix
 from zarrdask.metadata import detect
+from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.storage.base import Store
+from zarrdask.storage.consolidated import plain
 from zarrdask.storage.v3_draft import DraftStore
 
 
@@ -26,20 +28,33 @@ def write_node(
         The node as it is stored at present. Documents that stay the same are not written: another
         writer may have added members to them that are not known here.
     """
-    prefix = key_prefix(path)
+    documents = _changed_documents(metadata, before)
+    if documents:
+        is_array = isinstance(metadata, ArrayMetadata)
+        with changing(store, path, whole=False, is_array=is_array) as real:
+            _put(real, path, documents)
+
+
+def write_member(store: Store, path: str, metadata: Metadata, *, before: Metadata) -> None:
+    """Write a node's documents as `write_node`, but leave consolidated metadata to the caller."""
+    _put(plain(store), path, _changed_documents(metadata, before))
+
+
+def _changed_documents(metadata: Metadata, before: Metadata | None) -> Documents:
     documents = detect.render(metadata)
-    if before is not None:
-        old = detect.render(before)
-        documents = {name: value for name, value in documents.items() if old.get(name) != value}
-    if not documents:
-        return
-    is_array = isinstance(metadata, ArrayMetadata)
-    with changing(store, path, whole=False, is_array=is_array) as real:
-        for name, value in documents.items():
-            if value is None:
-                real.erase(prefix + name)
-            else:
-                real.set(prefix + name, value)
+    if before is None:
+        return documents
+    old = detect.render(before)
+    return {name: value for name, value in documents.items() if old.get(name) != value}
+
+
+def _put(store: Store, path: str, documents: Documents) -> None:
+    prefix = key_prefix(path)
+    for name, value in documents.items():
+        if value is None:
+            store.erase(prefix + name)
+        else:
+            store.set(prefix + name, value)
 
 
 def erase_node(store: Store, path: str) -> None:

@@ -60,7 +60,9 @@ def ancestors(path: str) -> list[str]:
 
 
 @contextmanager
-def changing(store: Store, path: str, *, whole: bool, is_array: bool = False) -> Iterator[Store]:
+def changing(
+    store: Store, path: str, *, whole: bool, is_array: bool = False, keep: str | None = None
+) -> Iterator[Store]:
     """Keep consolidated metadata true while a node is changed.
 
     Those of the node and of the groups above it are removed first, so that a reader meanwhile reads
@@ -75,6 +77,10 @@ def changing(store: Store, path: str, *, whole: bool, is_array: bool = False) ->
         Whether everything below the node is erased, too.
     is_array : bool
         Whether the node is known to be an array, which has no consolidated metadata.
+    keep : str, optional
+        The path of the node, or of a group above it, whose consolidated metadata stay: the caller
+        writes them again when all changes are complete, so that readers see all changes or none.
+        The others are removed then, whatever the setting.
 
     Yields
     ------
@@ -82,10 +88,12 @@ def changing(store: Store, path: str, *, whole: bool, is_array: bool = False) ->
         The store to write to, which is not seen through consolidated metadata.
     """
     with store.batch():
-        yield from _changing(store, path, whole=whole, is_array=is_array)
+        yield from _changing(store, path, whole=whole, is_array=is_array, keep=keep)
 
 
-def _changing(store: Store, path: str, *, whole: bool, is_array: bool) -> Iterator[Store]:
+def _changing(
+    store: Store, path: str, *, whole: bool, is_array: bool, keep: str | None
+) -> Iterator[Store]:
     if isinstance(store, DraftStore):
         yield store  # the draft has no consolidated metadata
         return
@@ -101,11 +109,15 @@ def _changing(store: Store, path: str, *, whole: bool, is_array: bool) -> Iterat
             expected=" or ".join(map(repr, CHOICES)),
         )
     wide, below = _widened(store, path)
+    groups = [*ancestors(below), *([] if is_array else [below])]
+    if keep is not None:
+        around = below.removesuffix(path).rstrip("/")
+        groups.remove(f"{around}/{keep}".strip("/"))
     # The documents are only removed: whether they follow all rules does not matter.
     with strictness(strict=False, quiet=True):
-        dropped = _drop(wide, [*ancestors(below), *([] if is_array else [below])])
+        dropped = _drop(wide, groups)
     yield store
-    if after == "update":
+    if after == "update" and keep is None:
         for each in dropped:
             _update(wide, each, below, whole=whole)
 

@@ -1,5 +1,9 @@
 """Create nodes: check that it is possible, then write the documents in a safe order."""
 
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from zarrdask import config
 from zarrdask.chunks.inventory import erase_leftovers
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import NodeExistsError, ZarrdaskError
@@ -13,9 +17,12 @@ from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.metadata import consolidated, detect
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
+from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 from zarrdask.storage.v3_draft import DraftStore
+
+T = TypeVar("T")
 
 
 def is_draft_node(store: Store, metadata: Metadata) -> bool:
@@ -183,6 +190,77 @@ def put_new_documents(store: Store, path: str, documents: Documents) -> None:
 def _in_order(documents: Documents) -> list[tuple[str, bytes]]:
     names = sorted(documents, key=detect.CHILD_NAMES.__contains__)
     return [(name, value) for name in names if (value := documents[name]) is not None]
+
+
+def create_members(
+    store: Store,
+    group: str,
+    members: Mapping[str, ArrayMetadata],
+    *,
+    has_chunks: bool = False,
+    keep: str | None = None,
+) -> None:
+    """Write new arrays right below a group that exists: the documents of all at the same time.
+
+    Names that v3 reserves are accepted: xarray stores nameless variables under such names.
+
+    Parameters
+    ----------
+    has_chunks : bool
+        Whether the chunks of the arrays are there already; otherwise chunks that are found are
+        left from former arrays, and erased. If they are, this may be done again.
+    keep : str, optional
+        The path of a group whose consolidated metadata stay, as in `changing`.
+
+    Raises
+    ------
+    NodeExistsError
+        If there is a node already at one of the names; nothing is written if that is known
+        beforehand, and what another writer created meanwhile stays.
+    """
+    if not members:
+        return
+    paths = {join_path(group, name): metadata for name, metadata in members.items()}
+    documents = {path: detect.render(metadata) for path, metadata in paths.items()}
+    if not has_chunks:
+        clear_members(store, group, members)
+    with changing(store, group, whole=False, keep=keep) as real:
+        at_once(real, lambda item: _put_member(real, *item, again=has_chunks), documents.items())
+
+
+def clear_members(store: Store, group: str, members: Mapping[str, ArrayMetadata]) -> None:
+    """Check that some names in a group are free, and erase what is left of former nodes there.
+
+    Raises
+    ------
+    NodeExistsError
+        If there is a node; nothing is erased then.
+    """
+    paths = {join_path(group, name): metadata for name, metadata in members.items()}
+    if store.listable:
+        below = set(store.list_dir(key_prefix(group))[1])
+        paths = {path: m for path, m in paths.items() if path.rpartition("/")[2] in below}
+    for path in paths:
+        if node_exists(store, path):
+            raise exists_error(store, path)
+    for path, metadata in paths.items():
+        erase_leftovers(StoredChunks(store, key_prefix(path), metadata))
+
+
+def _put_member(store: Store, path: str, documents: Documents, *, again: bool) -> None:
+    try:
+        put_new_documents(store, path, documents)
+    except NodeExistsError:
+        keys = {key_prefix(path) + name: value for name, value in documents.items()}
+        if not again or any(store.get(key) != value for key, value in keys.items()):
+            raise
+
+
+def at_once(store: Store, work: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
+    """Do work that consists of requests on each item: at the same time if these have latency."""
+    items = list(items)
+    is_single = store.seekable or len(items) == 1
+    return on_each(work, items, 1 if is_single else config.get("requests"))
 
 
 def exists_error(store: Store, path: str) -> NodeExistsError:

@@ -188,7 +188,7 @@ def walk_nodes(
             pending += members(below, search if search.only else Search(node.zarr_format))
 
 
-def documents_below(store: Store, path: str) -> forms.Entries:
+def documents_below(store: Store, path: str, *, reserved: bool = False) -> forms.Entries:
     """Return the documents of a group and of all nodes below it, as consolidated metadata.
 
     Parameters
@@ -196,6 +196,8 @@ def documents_below(store: Store, path: str) -> forms.Entries:
     store : Store
     path : str
         The path of the group in the store.
+    reserved : bool
+        As in `member_documents`.
 
     Returns
     -------
@@ -212,7 +214,7 @@ def documents_below(store: Store, path: str) -> forms.Entries:
     entries = {"": forms.parse_documents("", read_documents(store, [path], ANY.rounds(store))[0])}
     groups = [""]
     for group in groups:  # grows while it is iterated
-        for name, documents in member_documents(store, join_path(path, group)):
+        for name, documents in member_documents(store, join_path(path, group), reserved=reserved):
             below = join_path(group, name)
             entries[below] = forms.parse_documents(below, documents)
             if forms.is_group(entries[below]):

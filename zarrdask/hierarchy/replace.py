@@ -59,6 +59,10 @@ class Stage:
                 self.inner.set(name, value)
         self._stamp = version_stamp(self.inner, "")
 
+    def seal(self) -> None:
+        """Take the documents as they are now for those of the new node: they were changed."""
+        self._stamp = version_stamp(self.inner, "")
+
     def finish(self) -> None:
         """Replace the old node by the new one, unless that is done already.
 

@@ -17,7 +17,7 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, SelectionError, StoreError, ZarrdaskError
 from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.change import write_node
+from zarrdask.hierarchy.change import write_member, write_node
 from zarrdask.hierarchy.find import read_node
 from zarrdask.hierarchy.journal import erase_journal
 from zarrdask.hierarchy.path import key_prefix, node_location
@@ -60,6 +60,17 @@ def rewrite_lock(store: Store, path: str) -> AbstractContextManager[object]:
         When the lock is entered, if other processes can't be excluded.
     """
     return _lock(store, path, "rewrite")
+
+
+def consolidating(store: Store, path: str) -> AbstractContextManager[object]:
+    """Be the only one on this machine who reads all documents below a group and writes them anew.
+
+    Raises
+    ------
+    StoreError
+        When entered, if other processes can't be kept away.
+    """
+    return _lock(store, path, "consolidated")
 
 
 def _lock(
@@ -171,13 +182,30 @@ def grow(store: Store, path: str, zarr_format: ZarrFormat, old: Shape, new: Shap
     StoreError
         If the array has neither the old shape nor the new one.
     """
-    location = node_location(store, path)
-    outcome = "that shape stays, and the appended values may be in the array"
 
     def update(metadata: Metadata | None) -> ArrayMetadata:
-        return check_shape(metadata, (old, new), location, outcome).resized(new)
+        return _grown(metadata, old, new, node_location(store, path))
 
     return update_array(store, path, zarr_format, update)
+
+
+def _grown(metadata: Metadata | None, old: Shape, new: Shape, location: str) -> ArrayMetadata:
+    outcome = "that shape stays, and the appended values may be in the array"
+    return check_shape(metadata, (old, new), location, outcome).resized(new)
+
+
+def grow_member(store: Store, path: str, zarr_format: ZarrFormat, old: Shape, new: Shape) -> None:
+    """Give an array its new shape as `grow`, but leave consolidated metadata to the caller.
+
+    Raises
+    ------
+    StoreError
+        If it has neither the old shape nor the new one.
+    """
+    with _lock(store, path, "documents"):
+        metadata = stored_metadata(store, path, zarr_format)
+        grown = _grown(metadata, old, new, node_location(store, path))
+        write_member(store, path, grown, before=metadata)  # type: ignore[arg-type]
 
 
 def parse_lengths(shape: Any, ndim: int) -> Shape:

@@ -1,4 +1,6 @@
-"""xarray on zarrdask: an engine for ``xarray.open_dataset``, and a chunk manager.
+"""xarray on zarrdask: an engine for ``xarray.open_dataset``, a chunk manager, and a writer.
+
+Importing this package registers the accessor ``zarrdask``: ``ds.zarrdask.to_zarr(...)``.
 
 This package needs xarray (``pip install "zarrdask[xarray]"``); nothing else in zarrdask does.
 """
@@ -6,10 +8,13 @@ This package needs xarray (``pip install "zarrdask[xarray]"``); nothing else in 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from zarrdask.xarray.accessor import register
+
 if TYPE_CHECKING:
     from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
     from zarrdask.xarray.manager import ZarrdaskManager
     from zarrdask.xarray.opening import open_mfdataset, open_zarr
+    from zarrdask.xarray.writer import to_zarr
 
 # Loaded on first use: xarray loads the engine in every process that lists engines.
 _HOMES = {
@@ -17,9 +22,13 @@ _HOMES = {
     "ZarrdaskManager": "manager",
     "open_mfdataset": "opening",
     "open_zarr": "opening",
+    "to_zarr": "writer",
 }
 
-__all__ = ["ZarrdaskBackendEntrypoint", "ZarrdaskManager", "open_mfdataset", "open_zarr"]
+__all__ = ["ZarrdaskBackendEntrypoint", "ZarrdaskManager", "open_mfdataset", "open_zarr", "to_zarr"]
+
+
+register()
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,379 @@
+"""Variables of xarray -> values and metadata of the arrays that store them.
+
+xarray encodes the values (CF's times, masks, scales, text); this module turns the result and the
+variable's ``encoding`` into the options of a new array. A setting that cannot be obeyed is an
+error, but for what a variable *inherits* from the store that it was read from: keys that mean
+nothing in Zarr, chunks of another number of axes, and codecs of another format are dropped.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import xarray
+from xarray import Variable
+from xarray.backends.zarr import encode_zarr_attr_value, encode_zarr_variable
+
+from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
+from zarrdask.graph.placement import chunk_options
+from zarrdask.metadata.chunking import GridLike
+from zarrdask.metadata.create import plan_array
+from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
+from zarrdask.metadata.options import ArrayOptions
+from zarrdask.storage.v3_draft import DRAFT
+from zarrdask.xarray.conventions import FILL_VALUE, encode_fill_value
+
+#: Keys of an encoding that describe where a variable came from.
+_ORIGIN = frozenset({"source", "original_shape", "preferred_chunks"})
+#: Keys of an encoding that describe how an array is stored.
+_STORAGE = frozenset(
+    {
+        "chunks",
+        "shards",
+        "grid",
+        "codecs",
+        "compressors",
+        "filters",
+        "serializer",
+        "chunk_key_encoding",
+        "write_empty_chunks",
+        "cache_metadata",
+    }
+)
+
+
+@dataclass(frozen=True)
+class NewArrays:
+    """How new arrays of a dataset are stored.
+
+    Attributes
+    ----------
+    zarr_format : ZarrFormat
+        The format of all arrays.
+    grid : GridLike
+        The grid of arrays for which no chunks are given: ``"regular"`` or ``"rectilinear"``.
+    write_empty_chunks : bool, optional
+        Whether chunks that hold only the fill value are stored; by default as configured.
+    """
+
+    zarr_format: ZarrFormat
+    grid: GridLike = "regular"
+    write_empty_chunks: bool | None = None
+
+    @property
+    def is_v3(self) -> bool:
+        """Whether the conventions of v3 hold; the drafts of v3 follow those of v2."""
+        return self.zarr_format == 3
+
+
+def encode_values(variable: Variable, name: Hashable, zarr_format: ZarrFormat) -> Variable:
+    """Return a variable with its values encoded by the rules of CF.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If xarray cannot encode it.
+    """
+    try:
+        encoded: Variable = encode_zarr_variable(variable, name=name, **_format(zarr_format))
+    except Exception as error:
+        error.add_note(f"while encoding the variable {name!r}")
+        raise
+    return encoded
+
+
+@cache
+def _format(zarr_format: ZarrFormat) -> dict[str, Any]:
+    """Return the option by which newer releases of xarray are told the format."""
+    if "zarr_format" not in signature(encode_zarr_variable).parameters:
+        return {}
+    return {"zarr_format": 3 if zarr_format == 3 else 2}
+
+
+def encode_attributes(attributes: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return attributes as JSON has them.
+
+    Raises
+    ------
+    AttributeTypeError
+        If one is of a type that JSON does not have.
+    """
+    encoded = {}
+    for name, value in attributes.items():
+        plain = encode_zarr_attr_value(value)
+        if not isinstance(name, str) or not _is_json(plain):
+            raise AttributeTypeError(
+                "Invalid attribute in Dataset.attrs or in those of a variable: it cannot be "
+                "stored as JSON; convert it to text, numbers, or lists of these, or remove it",
+                key=str(name),
+                found=value,
+            )
+        encoded[name] = plain
+    return encoded
+
+
+class AttributeTypeError(MetadataError, TypeError):
+    """An attribute that JSON does not have."""
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(k, str) and _is_json(v) for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(_is_json, value))
+    return value is None or isinstance(value, str | bool | int | float)
+
+
+# --------------------------------------------------------------------------------------------
+# New arrays
+
+
+def write_empty_chunks(
+    encoding: Mapping[str, Any], settings: NewArrays, name: Hashable
+) -> bool | None:
+    """Return whether chunks that hold only the fill value are stored; None: as configured.
+
+    Raises
+    ------
+    MetadataError
+        If the encoding and the argument of the write contradict each other.
+    """
+    own, common = encoding.get("write_empty_chunks"), settings.write_empty_chunks
+    if own is not None and common is not None and bool(own) != bool(common):
+        raise MetadataError(
+            'Differing "write_empty_chunks" values in encoding and parameters: give it once',
+            key=str(name),
+            found=f"{own} in the encoding",
+            expected=f"{common}",
+        )
+    return common if own is None else bool(own)
+
+
+def plan_variable(
+    variable: Variable, name: str, settings: NewArrays, *, explicit: bool
+) -> ArrayMetadata:
+    """Return the metadata of the new array that stores a variable.
+
+    Parameters
+    ----------
+    variable : Variable
+        The variable, encoded.
+    name : str
+        Its name.
+    settings : NewArrays
+        How all arrays of this write are stored.
+    explicit : bool
+        Whether the variable's encoding was given for this write; otherwise it is inherited.
+
+    Raises
+    ------
+    MetadataError, UnsupportedError
+        If an explicit encoding is wrong, or the format has no such data type.
+    """
+    storage = _storage_options(variable, name, settings, explicit=explicit)
+    base = _base_options(variable, settings)
+    try:
+        return _plan(variable, base, storage, settings)
+    except ZarrdaskError as error:
+        native = {} if explicit else _without_foreign_codecs(storage, settings)
+        if explicit or native == storage:
+            raise error.within(f"variable {name!r}") from error.__cause__
+    return _plan(variable, base, native, settings)
+
+
+def _plan(
+    variable: Variable, base: dict[str, Any], storage: Mapping[str, Any], settings: NewArrays
+) -> ArrayMetadata:
+    options = base | _chunks(variable, storage, settings) | _codecs(storage, settings)
+    return _with_fill(plan_array(ArrayOptions(**options)), options)
+
+
+def _without_foreign_codecs(storage: Mapping[str, Any], settings: NewArrays) -> dict[str, Any]:
+    """Return an inherited encoding without what only the other format, or dtype, can have."""
+    foreign = {"serializer"}
+    for key in ("compressors", "filters"):
+        if any(_is_numcodecs(codec) is settings.is_v3 for codec in _items(storage.get(key))):
+            foreign.add(key)
+    if not settings.is_v3:
+        foreign |= {"shards", "chunk_key_encoding"}
+    return {key: value for key, value in storage.items() if key not in foreign}
+
+
+def _is_numcodecs(codec: Any) -> bool:
+    """Whether a codec is given as numcodecs, and so v2, has it."""
+    return hasattr(codec, "get_config") or (isinstance(codec, Mapping) and "id" in codec)
+
+
+def _storage_options(
+    variable: Variable, name: str, settings: NewArrays, *, explicit: bool
+) -> dict[str, Any]:
+    """Return the part of an encoding that concerns storage.
+
+    Raises
+    ------
+    MetadataError
+        If the encoding is explicit and has a key that means nothing here.
+    """
+    encoding = {k: v for k, v in variable.encoding.items() if k not in _ORIGIN}
+    if encoding.get(FILL_VALUE, 0) is None:
+        del encoding[FILL_VALUE]  # "no fill value": that has been obeyed
+    valid = _STORAGE | {"fill_value"} if settings.is_v3 else _STORAGE
+    unknown = [key for key in encoding if key not in valid]
+    if explicit and unknown:
+        hint = ""
+        if "fill_value" in unknown:
+            hint = "; in Zarr v2, _FillValue sets the fill value of the array"
+        raise MetadataError(
+            f"unexpected encoding parameters for zarr backend: {unknown!r}{hint}",
+            key=f"variable {name!r}",
+            expected=f"keys among {', '.join(sorted(valid))}",
+        )
+    return {key: value for key, value in encoding.items() if key in valid}
+
+
+def _base_options(variable: Variable, settings: NewArrays) -> dict[str, Any]:
+    """Return the options that do not depend on chunks and codecs."""
+    attributes = dict(variable.attrs)
+    if settings.is_v3:
+        fill = variable.encoding.get("fill_value")
+        if fill is None and variable.dtype.kind == "f":
+            fill = np.nan  # xarray's choice: elements that were never written are missing
+        if (mask := attributes.pop(FILL_VALUE, None)) is not None:
+            attributes[FILL_VALUE] = encode_fill_value(mask, variable.dtype)
+    else:
+        fill = attributes.pop(FILL_VALUE, None)
+    return {
+        "shape": variable.shape,
+        "dtype": _data_type(variable.dtype),
+        "fill_value": fill,
+        "dimension_names": tuple(map(str, variable.dims)),
+        "attributes": encode_attributes(attributes),
+        "zarr_format": settings.zarr_format,
+    }
+
+
+def _data_type(dtype: np.dtype[Any]) -> Any:
+    if dtype.kind == "O":
+        members: Mapping[str, Any] = dtype.metadata or {}
+        element = members.get("element_type")
+        return bytes if element is bytes else object
+    return dtype
+
+
+def _chunks(variable: Variable, storage: Mapping[str, Any], settings: NewArrays) -> dict[str, Any]:
+    """Return the options that tell the chunks of a new array."""
+    grid = storage.get("grid", settings.grid)
+    chunks, shards = storage.get("chunks"), storage.get("shards")
+    chunks, shards = _lengths(chunks, variable.ndim), _lengths(shards, variable.ndim)
+    # An encoding survives operations that drop axes: chunks of other axes say nothing.
+    if isinstance(chunks, list | tuple) and len(chunks) != variable.ndim:
+        chunks = shards = None
+    options: dict[str, Any] = {} if shards is None else {"shards": shards}
+    if chunks is not None:
+        return options | {"chunks": _positive(chunks)}
+    if variable.chunks is None:
+        return options | ({} if grid in ("regular", "rectilinear") else {"grid": grid})
+    return options | chunk_options(variable.chunks, grid, {})
+
+
+def _lengths(chunks: Any, ndim: int) -> Any:
+    """Return chunk lengths, one for each axis, or what else stands for chunks.
+
+    Raises
+    ------
+    ChunkTypeError
+        If a length is no integer.
+    """
+    if isinstance(chunks, int | np.integer):
+        return (int(chunks),) * ndim
+    if not isinstance(chunks, list | tuple):
+        return chunks
+    for length in chunks:
+        if not isinstance(length, int | np.integer | list | tuple):
+            raise ChunkTypeError(
+                "zarr chunk sizes specified in the encoding must be an int or a tuple of ints",
+                key="chunks",
+                found=chunks,
+            )
+    return tuple(chunks)
+
+
+class ChunkTypeError(MetadataError, TypeError):
+    """A chunk length that is no integer."""
+
+
+def _positive(chunks: Any) -> Any:
+    """Return chunk lengths as they can be stored: an axis of length 0 has chunks of length 1."""
+    return tuple(n or 1 for n in chunks) if isinstance(chunks, tuple) else chunks
+
+
+def _codecs(storage: Mapping[str, Any], settings: NewArrays) -> dict[str, Any]:
+    """Return the options that tell the codecs of a new array."""
+    options: dict[str, Any] = {}
+    if "codecs" in storage:
+        options["codecs"] = storage["codecs"]
+    for key in ("compressors", "filters"):
+        value = storage.get(key, "auto")
+        if not isinstance(value, str) or value != "auto":
+            options[key] = _items(value)
+    serializer = storage.get("serializer", "auto")
+    if serializer is not None and serializer != "auto":
+        if not settings.is_v3:
+            raise UnsupportedError("only Zarr v3 has a serializer", key="serializer")
+        options["filters"] = (*options.get("filters", ()), _plain_codec(serializer))
+    keys = storage.get("chunk_key_encoding")
+    if keys is not None:
+        options["chunk_key_encoding"] = _key_encoding(keys)
+    return options
+
+
+def _items(value: Any) -> tuple[Any, ...]:
+    if value is None:
+        return ()
+    items = value if isinstance(value, list | tuple) else (value,)
+    return tuple(map(_plain_codec, items))
+
+
+def _plain_codec(codec: Any) -> Any:
+    """Return a codec of zarr-python as its document; anything else as it is."""
+    if hasattr(codec, "to_dict") and not hasattr(codec, "to_json"):
+        return codec.to_dict()
+    return codec
+
+
+def _key_encoding(keys: Any) -> Any:
+    """Return a chunk key encoding as its document, also from zarr-python's shorter form."""
+    keys = _plain_codec(keys)
+    if isinstance(keys, Mapping) and "separator" in keys:
+        return {"name": keys["name"], "configuration": {"separator": keys["separator"]}}
+    return keys
+
+
+def _with_fill(metadata: ArrayMetadata, options: Mapping[str, Any]) -> ArrayMetadata:
+    """Return the metadata without a fill value where none is given, but in v3.
+
+    In other formats it masks elements: an array without missing elements must not have one.
+    """
+    if metadata.zarr_format == 3 or options["fill_value"] is not None:
+        return metadata
+    if metadata.zarr_format == DRAFT:
+        raise UnsupportedError(
+            "an array of this format has a fill value, which would mask elements; give _FillValue "
+            "in the encoding, or write Zarr v2 or v3",
+            key="zarr_format",
+            found=DRAFT,
+        )
+    return replace(metadata, fill_value=None)
+
+
+# --------------------------------------------------------------------------------------------
+# Datasets
+
+
+def encode_coordinates(dataset: xarray.Dataset) -> tuple[dict[Hashable, Variable], dict[Any, Any]]:
+    """Return variables and attributes of a dataset, with the attribute ``coordinates``."""
+    variables, attributes = xarray.conventions.encode_dataset_coordinates(dataset)
+    return dict(variables), dict(attributes)

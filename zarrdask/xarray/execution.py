@@ -1,0 +1,278 @@
+"""The order in which a dataset is written, so that readers and crashes meet no half of it.
+
+Values first: those of new arrays, and those beyond the end of arrays that get longer, nobody can
+see yet. Then the shapes, those of index coordinates last: only they make the new elements part of
+the dataset. Then consolidated metadata, all in one document: readers that use it see the dataset
+as it was, complete, until that document is replaced.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import dask
+import dask.array as da
+from dask.delayed import Delayed
+
+from zarrdask import config
+from zarrdask.chunks.write import Beyond, write_region
+from zarrdask.errors import MetadataError, ZarrdaskError
+from zarrdask.graph.target import ExistingRegion, WriteOptions, WriteTarget, find_target
+from zarrdask.graph.tasks import gather, write_blocks
+from zarrdask.graph.write_job import WriteJob
+from zarrdask.grids.base import Shape
+from zarrdask.hierarchy.change import write_node
+from zarrdask.hierarchy.consolidated import changing
+from zarrdask.hierarchy.create import at_once, create_members, put_documents
+from zarrdask.hierarchy.members import documents_below
+from zarrdask.hierarchy.path import key_prefix
+from zarrdask.hierarchy.resize import consolidating, grow_member, roll_back_append
+from zarrdask.metadata import consolidated, detect
+from zarrdask.metadata.model import GroupMetadata, ZarrFormat
+from zarrdask.storage.base import Store
+from zarrdask.xarray.plan import GroupWrite, VariableWrite
+
+#: Variables, and where their values go.
+Targets = Sequence[tuple[VariableWrite, WriteTarget]]
+
+#: Variables of at most this size are written at the same time, each by one thread.
+_SMALL_BYTES = 2**20
+#: The formats that have consolidated metadata.
+_CONSOLIDATED = (2, 3)
+
+
+class UnseenRegion(ExistingRegion):
+    """A region that no reader sees yet: in a new array, or beyond the end of an existing one."""
+
+    beyond: ClassVar[Beyond] = "fill"
+
+
+@dataclass(frozen=True)
+class WrittenArray:
+    """An array that gets longer, as the last step of a write needs to know it."""
+
+    path: str
+    old: Shape
+    new: Shape
+    is_index: bool
+
+
+class Completion:
+    """What is done when all values of a group are written. It may be done again.
+
+    Parameters
+    ----------
+    write : GroupWrite
+        What is written.
+    consolidate : str, optional
+        The path of the group that gets consolidated metadata: this one, or one above it.
+    creates : bool
+        Whether the new arrays get their documents now; otherwise they have them.
+    """
+
+    # No dataclass: Dask would look into it, and make another one where the task runs.
+
+    def __init__(
+        self, write: GroupWrite, *, consolidate: str | None, creates: bool = False
+    ) -> None:
+        self.store = write.store
+        self.path = write.path
+        self.metadata = write.metadata
+        self.before = write.before
+        self.changes = write.changes_metadata
+        has_form = write.metadata.zarr_format in _CONSOLIDATED
+        self.consolidate = consolidate if has_form else None
+        self.appends = [
+            WrittenArray(v.array.path, _shape(v.old_shape), v.array.shape, v.is_index)
+            for v in write.appends
+        ]
+        self.new = {n: v.array.metadata for n, v in write.new_arrays.items()} if creates else {}
+
+    def __call__(self) -> None:
+        """Make all of it part of the dataset."""
+        create_members(self.store, self.path, self.new, has_chunks=True, keep=self.consolidate)
+        if self.appends:
+            self._grow()
+        at_end = self.consolidate == self.path
+        if self.changes and not at_end and self.before not in (None, self.metadata):
+            write_node(self.store, self.path, self.metadata, before=self.before)
+        if self.consolidate is not None:
+            changed = self.metadata if self.before not in (None, self.metadata) else None
+            consolidate(self.store, self.path, self.consolidate, self.metadata.zarr_format, changed)
+
+    def _grow(self) -> None:
+        zarr_format = self.metadata.zarr_format
+        with changing(self.store, self.path, whole=False, keep=self.consolidate) as real:
+            for is_index in (False, True):
+                arrays = [array for array in self.appends if array.is_index is is_index]
+                at_once(real, partial(_grow_one, real, zarr_format), arrays)
+
+
+def consolidate(
+    store: Store,
+    path: str,
+    root: str,
+    zarr_format: ZarrFormat,
+    changed: GroupMetadata | None = None,
+) -> None:
+    """Write the consolidated metadata of a group above a changed one, or of that one.
+
+    Parameters
+    ----------
+    store : Store
+    path : str
+        The path of the group that was changed.
+    root : str
+        The path of the group that gets the consolidated metadata. If it cannot have any, as it
+        holds nodes of several formats or has no document, the group itself gets them.
+    zarr_format : ZarrFormat
+        The format of both.
+    changed : GroupMetadata, optional
+        New metadata of the group, which are written with the consolidated ones.
+    """
+    if zarr_format not in _CONSOLIDATED:
+        return
+    try:
+        # Of two writers the later one must see what the earlier one wrote.
+        with consolidating(store, root):
+            _consolidate(store, root, zarr_format, changed if path == root else None)
+    except MetadataError:
+        if path == root:
+            raise
+        with changing(store, path, whole=False) as real:  # what groups above tell is not true
+            _consolidate(real, path, zarr_format, changed)
+
+
+def _consolidate(
+    store: Store, path: str, zarr_format: ZarrFormat, changed: GroupMetadata | None
+) -> None:
+    entries = dict(documents_below(store, path, reserved=True))
+    if changed is not None:
+        rendered = detect.render(changed)
+        own = {name: data for name, data in rendered.items() if data is not None}
+        entries[""] = consolidated.parse_documents("", own)
+        if zarr_format == 2:  # in v3 all is in one document
+            put_documents(store, path, rendered)
+    for name, value in consolidated.render(zarr_format, entries).items():
+        store.set(key_prefix(path) + name, value)
+
+
+def _grow_one(store: Store, zarr_format: ZarrFormat, array: WrittenArray) -> None:
+    grow_member(store, array.path, zarr_format, array.old, array.new)
+
+
+def _shape(shape: Shape | None) -> Shape:
+    return () if shape is None else shape
+
+
+# --------------------------------------------------------------------------------------------
+# Values
+
+
+def write_targets(writes: Iterable[GroupWrite]) -> Targets:
+    """Return where the values of all variables go. Nothing is written.
+
+    Raises
+    ------
+    SelectionError
+        If values that are to be overwritten are what the new ones are computed from.
+    """
+    variables = [variable for write in writes for variable in write.variables]
+    arrays = [variable.data for variable in variables if variable.is_dask]
+    return [(variable, _target(variable, arrays)) for variable in variables]
+
+
+def _target(variable: VariableWrite, arrays: Sequence[da.Array]) -> WriteTarget:
+    array = variable.array
+    if variable.is_new or variable.old_shape is not None:
+        return UnseenRegion(array, variable.region, array.stored)
+    if variable.is_dask:
+        how = WriteOptions(variable.region)
+        return find_target(variable.data, array, None, None, how, {}, arrays)
+    return ExistingRegion(array, variable.region, array.stored)
+
+
+def write_eager(writes: Iterable[tuple[VariableWrite, WriteTarget]]) -> None:
+    """Write values that are in memory: many small variables at once, large ones by all threads."""
+    writes = list(writes)
+    small = [(v, to) for v, to in writes if v.data.nbytes <= _SMALL_BYTES]
+    if small:
+        at_once(small[0][1].chunks.store, _write_small, small)
+    for variable, to in writes:
+        if variable.data.nbytes > _SMALL_BYTES:
+            _write(variable, to, threads=None)
+
+
+def _write_small(write: tuple[VariableWrite, WriteTarget]) -> None:
+    _write(*write, threads=1)
+
+
+def _write(variable: VariableWrite, to: WriteTarget, *, threads: int | None) -> None:
+    metadata = to.chunks.metadata
+    empty = variable.write_empty
+    write_region(
+        to.chunks,
+        to.region,
+        variable.data.astype(metadata.dtype, copy=False),
+        empty=config.get("write-empty-chunks") if empty is None else empty,
+        beyond=to.beyond,
+        threads=threads,
+    )
+
+
+def write_jobs(writes: Iterable[tuple[VariableWrite, WriteTarget]]) -> list[WriteJob]:
+    """Make destinations ready, and return the tasks that write Dask arrays to them."""
+    jobs: list[WriteJob] = []
+    begun: list[WriteTarget] = []
+    try:
+        for variable, to in writes:
+            begun.append(to)
+            to.begin()
+            tasks = write_blocks(
+                variable.data, to.chunks, to.region, to.beyond, empty=variable.write_empty
+            )
+            jobs.append(WriteJob(to, *tasks))
+    except BaseException:
+        for to in begun:
+            to.abort()
+        raise
+    return jobs
+
+
+def compute(jobs: Sequence[WriteJob], options: Mapping[str, Any]) -> None:
+    """Write Dask arrays, all in one graph; the options are those of `dask.compute`."""
+    if not jobs:
+        return
+    try:
+        dask.compute(*(job.receipts for job in jobs), **options)
+        for job in jobs:
+            job.target.commit()
+    except BaseException:
+        for job in jobs:
+            job.task_target.abort()
+            job.target.abort()
+        raise
+
+
+def later(jobs: Sequence[WriteJob], completions: Sequence[Callable[[], object]]) -> Delayed:
+    """Return writes and what completes them as one thing to compute."""
+    commits = [*(job.commit for job in jobs), *completions]
+    return gather([job.receipts for job in jobs], commits)
+
+
+# --------------------------------------------------------------------------------------------
+# Failures
+
+
+def roll_back(writes: Iterable[GroupWrite]) -> str:
+    """Erase what an append that failed wrote beyond the end of arrays, and describe the result."""
+    states = set()
+    for write in writes:
+        for variable in write.appends:
+            array, old = variable.array, _shape(variable.old_shape)
+            try:
+                states.add(roll_back_append(array.store, array.path, array.stored, old))
+            except (ZarrdaskError, OSError) as error:
+                states.add(f"cleaning up failed, too: {error}")
+    return "; ".join(sorted(states)) or "stored chunks are as they were, or as they were to be"

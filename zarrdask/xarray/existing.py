@@ -1,0 +1,208 @@
+"""Datasets that are stored already: how their variables are encoded, and what fits them."""
+
+from collections.abc import Hashable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from xarray import Variable, conventions
+
+from zarrdask.errors import MetadataError
+from zarrdask.metadata.model import ZarrFormat
+from zarrdask.nodes.array import Array
+from zarrdask.xarray.conventions import FILL_VALUE
+from zarrdask.xarray.datastore import StoredGroup, ZarrdaskDataStore, read_coordinates
+from zarrdask.xarray.encoding import encode_values
+
+#: Attributes by which values are decoded: two parts of one array must not differ in them.
+_CODING = ("units", "calendar", "scale_factor", "add_offset", "dtype", "missing_value")
+
+
+class StoredDataset:
+    """A group that holds a dataset.
+
+    Parameters
+    ----------
+    group : StoredGroup
+        Its documents.
+    """
+
+    def __init__(self, group: StoredGroup) -> None:
+        self.group = group
+
+    @property
+    def arrays(self) -> Mapping[str, Array]:
+        """The stored arrays by name."""
+        return self.group.arrays
+
+    @property
+    def zarr_format(self) -> ZarrFormat:
+        """The format of the group."""
+        return self.group.metadata.zarr_format
+
+    @cached_property
+    def _coordinates(self) -> dict[str, np.ndarray]:
+        """The values of all small coordinates, read with one request."""
+        return read_coordinates({"": self.group})[""]
+
+    @cached_property
+    def _encoded(self) -> dict[str, Variable]:
+        return ZarrdaskDataStore(self.group, self._coordinates).get_variables()
+
+    def dims(self, name: str) -> tuple[Hashable, ...]:
+        """Return the dimensions of a variable."""
+        names: tuple[Hashable, ...] = self._encoded[name].dims
+        return names
+
+    def sizes(self) -> dict[Hashable, int]:
+        """Return the length of each dimension."""
+        return {
+            dim: n for v in self._encoded.values() for dim, n in zip(v.dims, v.shape, strict=True)
+        }
+
+    def decoded(self, name: str) -> Variable:
+        """Return a variable as a user sees it, with its encoding; the values are lazy."""
+        variables, _, _ = conventions.decode_cf_variables({name: self._encoded[name]}, {})
+        variable: Variable = variables[name]
+        return variable
+
+    def values(self, name: str) -> np.ndarray:
+        """Return the values of a variable as a user sees them.
+
+        Raises
+        ------
+        MetadataError
+            If there is no such variable.
+        """
+        if name not in self._encoded:
+            raise MetadataError(
+                "the stored dataset has no such coordinate, so the region cannot be found by it; "
+                "pass a slice",
+                key="region",
+                found=name,
+            )
+        variable: Variable = conventions.decode_cf_variable(name, self._encoded[name].compute())
+        return np.asarray(variable.data)
+
+    def encode_as_stored(self, variable: Variable, name: str) -> Variable:
+        """Return a variable encoded exactly as the stored one, with its dimensions in that order.
+
+        Raises
+        ------
+        MetadataError
+            If it cannot be: another dtype, other dimensions, or values that the stored encoding
+            does not represent.
+        """
+        stored = self.decoded(name)
+        _check_dtype(name, stored, variable)
+        variable = variable.copy(deep=False)
+        variable.encoding = stored.encoding
+        encoded = encode_values(variable, name, self.zarr_format)
+        _check_coding(name, encoded, self._encoded[name])
+        return _in_stored_order(encoded, stored, name)
+
+
+def _check_dtype(name: str, stored: Variable, new: Variable) -> None:
+    """Check that values of a dtype can be written to a stored array without being cut."""
+    kind = new.dtype.kind
+    if kind in "biufcmM" or new.dtype == object:
+        return
+    if kind in "SU" and stored.dtype == object:
+        return
+    if new.dtype != stored.dtype:
+        raise MetadataError(
+            f"Mismatched dtypes for variable {name} between Zarr store on disk and dataset to "
+            f"append. Store has dtype {stored.dtype} but dataset to append has dtype {new.dtype}.",
+            key=f"variable {name!r}",
+        )
+
+
+def _check_coding(name: str, encoded: Variable, stored: Variable) -> None:
+    """Check that values are encoded by the same rule as those that are stored.
+
+    xarray changes the units of times that the stored units cannot represent: read by the stored
+    units, the new times would be others.
+    """
+    for key in (*_CODING, FILL_VALUE):
+        if key not in stored.attrs and key not in encoded.attrs:
+            continue
+        old, new = stored.attrs.get(key), encoded.attrs.get(key)
+        if key == "units" and " since " not in f"{old}{new}":
+            continue  # the unit of a quantity: it does not change how values are read
+        is_time = key == "units"
+        both = key in stored.attrs and key in encoded.attrs
+        if (both or is_time) and not _same(old, new):
+            raise MetadataError(
+                f"values of this variable are stored with the attribute {key}={old!r}, which does "
+                "not represent the new values; convert them, or rewrite the stored variable with "
+                "an encoding that does",
+                key=f"variable {name!r}",
+                found=new,
+                expected=repr(old),
+            )
+
+
+def _same(old: Any, new: Any) -> bool:
+    if isinstance(old, str) or isinstance(new, str):
+        return _normal(str(old)) == _normal(str(new))
+    try:
+        return bool(np.array_equal(old, new, equal_nan=True))
+    except TypeError:
+        return bool(np.array_equal(old, new))
+
+
+def _normal(text: str) -> tuple[Any, ...]:
+    """Return a text in a form in which units of time are equal if they mean the same.
+
+    >>> _normal("days since 2000-01-01 00:00") == _normal("days since 2000-01-01")
+    True
+    """
+    unit, since, date = text.partition(" since ")
+    try:
+        return unit.rstrip("s"), pd.to_datetime(date, utc=True) if since else date
+    except ValueError:
+        return unit.rstrip("s"), date  # a year that pandas does not have
+
+
+def _in_stored_order(variable: Variable, stored: Variable, name: str) -> Variable:
+    if variable.dims == stored.dims:
+        return variable
+    if {*variable.dims} == {*stored.dims}:
+        return variable.transpose(*stored.dims)
+    raise MetadataError(
+        f"variable {name!r} already exists with different dimension names {stored.dims} != "
+        f"{variable.dims}, but changing variable dimensions is not supported by to_zarr().",
+        key=f"variable {name!r}",
+    )
+
+
+def check_sizes(
+    variable: Variable,
+    stored: Variable,
+    name: str,
+    region: Mapping[Hashable, slice],
+    append_dim: Hashable | None,
+) -> None:
+    """Check that a variable fits the stored one, or the region of it that is written.
+
+    Raises
+    ------
+    MetadataError
+        If it does not.
+    """
+    expected = {
+        dim: len(range(*region.get(dim, slice(None)).indices(size)))
+        for dim, size in stored.sizes.items()
+        if dim != append_dim
+    }
+    sizes = {dim: size for dim, size in variable.sizes.items() if dim != append_dim}
+    if sizes != expected:
+        raise MetadataError(
+            f"variable {name!r} already exists with different dimension sizes: {expected} != "
+            f"{sizes}. to_zarr() only supports changing dimension sizes when explicitly appending, "
+            f"but append_dim={append_dim!r}. If you are attempting to write to a subset of the "
+            "existing store without changing dimension sizes, consider using the region argument "
+            "in to_zarr().",
+            key=f"variable {name!r}",
+        )

@@ -1,0 +1,346 @@
+"""What a write of a dataset consists of: everything is checked here, before anything is changed."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import dask.array as da
+import numpy as np
+import xarray
+from xarray import Variable
+
+from zarrdask.errors import MetadataError
+from zarrdask.graph.write_job import as_dask_array
+from zarrdask.grids.base import Shape
+from zarrdask.hierarchy.path import join_path
+from zarrdask.hierarchy.resize import appended
+from zarrdask.indexing.selection import Region, whole_region
+from zarrdask.metadata.chunking import GridLike
+from zarrdask.metadata.model import GroupMetadata
+from zarrdask.nodes.array import Array
+from zarrdask.storage.base import Store
+from zarrdask.xarray.encoding import (
+    NewArrays,
+    encode_attributes,
+    encode_coordinates,
+    encode_values,
+    plan_variable,
+    write_empty_chunks,
+)
+from zarrdask.xarray.existing import StoredDataset, check_sizes
+from zarrdask.xarray.regions import find_region
+
+#: How xarray stores a variable without a name.
+_NAMELESS = "__values__"
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """What a user may say of a write; see `zarrdask.xarray.to_zarr`."""
+
+    mode: str
+    append_dim: Hashable | None = None
+    region: Any = None
+    consolidated: bool | None = None
+    write_empty_chunks: bool | None = None
+    grid: GridLike = "regular"
+    commit: Literal["first", "last"] = "first"
+    compute: bool = True
+
+
+@dataclass(frozen=True)
+class VariableWrite:
+    """The values of one variable, and where they go.
+
+    Attributes
+    ----------
+    name : str
+        The name of the array.
+    data : ndarray or dask.array.Array
+        The values, encoded.
+    array : Array
+        The array as it is when the write is complete.
+    region : tuple of slice
+        The part of it that the values cover.
+    is_new : bool
+        Whether the array is created.
+    old_shape : tuple of int, optional
+        The shape of the array before an append; None if its shape does not change.
+    is_index : bool
+        Whether it is an index coordinate: its new shape is written after those of others.
+    write_empty : bool, optional
+        Whether chunks that hold only the fill value are stored; by default as configured.
+    """
+
+    name: str
+    data: Any
+    array: Array
+    region: Region
+    is_new: bool = False
+    old_shape: Shape | None = None
+    is_index: bool = False
+    write_empty: bool | None = None
+
+    @property
+    def is_dask(self) -> bool:
+        """Whether the values are computed by a Dask graph."""
+        return isinstance(self.data, da.Array)
+
+
+@dataclass(frozen=True)
+class GroupWrite:
+    """A group, and what is written to it.
+
+    Attributes
+    ----------
+    store : Store
+        The store of the hierarchy.
+    path : str
+        The path of the group in it.
+    metadata : GroupMetadata
+        The group as it is when the write is complete.
+    before : GroupMetadata, optional
+        The group as it was; None if it is created.
+    variables : tuple of VariableWrite
+        What is written to its arrays.
+    """
+
+    store: Store
+    path: str
+    metadata: GroupMetadata
+    before: GroupMetadata | None
+    variables: tuple[VariableWrite, ...] = field(repr=False)
+
+    @property
+    def new_arrays(self) -> dict[str, VariableWrite]:
+        """The arrays that are created, by name."""
+        return {variable.name: variable for variable in self.variables if variable.is_new}
+
+    @property
+    def appends(self) -> list[VariableWrite]:
+        """The arrays that get longer."""
+        return [variable for variable in self.variables if variable.old_shape is not None]
+
+    @property
+    def changes_metadata(self) -> bool:
+        """Whether any document is written."""
+        return bool(self.before != self.metadata or self.new_arrays or self.appends)
+
+
+def plan_group(
+    dataset: xarray.Dataset,
+    place: tuple[Store, str],
+    stored: StoredDataset | None,
+    options: WriteOptions,
+    settings: NewArrays,
+    encoding: Mapping[Any, Any],
+) -> GroupWrite:
+    """Return what a write of a dataset consists of.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        What is written.
+    place : tuple of Store and str
+        The store and the path of the group.
+    stored : StoredDataset, optional
+        What is there already; None if the group is created or replaced.
+    options : WriteOptions
+        What the user said.
+    settings : NewArrays
+        How new arrays are stored.
+    encoding : mapping
+        Encodings for this write, by the names of variables.
+
+    Raises
+    ------
+    ZarrdaskError
+        If the dataset cannot be stored there in this way.
+    """
+    _check_names(dataset)
+    region: dict[Hashable, slice] = {}
+    if options.region is not None and stored is not None:
+        region = find_region(dataset, options.region, stored, options.mode)
+        if options.append_dim in region:
+            raise MetadataError(
+                "cannot list the same dimension in both ``append_dim`` and ``region`` with "
+                f"to_zarr(), got {options.append_dim} in both",
+                key="region",
+            )
+        # The stored coordinates say which region it is: they are not changed.
+        dataset = dataset.drop_vars(list(dataset.xindexes))
+    _check_encoding(dataset, encoding, stored)
+    variables, attributes = encode_coordinates(dataset)
+    planner = _Planner(place, stored, options, settings, region)
+    planner.check(variables)
+    writes = []
+    for name, variable in variables.items():
+        if name in encoding:
+            variable.encoding = dict(encoding[name])
+        write = planner.plan(name, variable, explicit=name in encoding)
+        if write is not None:
+            writes.append(write)
+    before = None if stored is None else stored.group.metadata
+    metadata = replace(
+        before or GroupMetadata(settings.zarr_format),
+        attributes=encode_attributes(attributes),
+    )
+    if before is not None and options.mode == "r+":
+        metadata = before  # this mode changes values only
+    return GroupWrite(*place, metadata, before, tuple(writes))
+
+
+def _check_names(dataset: xarray.Dataset) -> None:
+    for name in dataset.variables:
+        if name is None:
+            continue
+        if not isinstance(name, str):
+            raise _NameTypeError(
+                f"Invalid name {name!r} for DataArray or Dataset key: must be either a string or "
+                "None for serialization to netCDF or zarr files; rename the variable",
+                key="name",
+            )
+        if not name or "/" in name:
+            raise MetadataError(
+                f"Invalid name {name!r} for DataArray or Dataset key: string must be length 1 or "
+                'greater, and without "/", for serialization to netCDF or zarr files; rename the '
+                "variable",
+                key="name",
+            )
+
+
+class _NameTypeError(MetadataError, TypeError):
+    """A name that is not text."""
+
+
+def _check_encoding(
+    dataset: xarray.Dataset, encoding: Mapping[Any, Any], stored: StoredDataset | None
+) -> None:
+    for name in encoding:
+        if stored is not None and name in stored.arrays:
+            raise MetadataError(
+                f"variable {name!r} already exists, but encoding was provided; an array keeps the "
+                "encoding that it was created with",
+                key="encoding",
+            )
+        if not isinstance(encoding[name], Mapping):
+            raise MetadataError(
+                f"failed to set the encoding of {name!r}: it must be castable to a dict",
+                key="encoding",
+                found=encoding[name],
+            )
+        if name not in dataset.variables:
+            raise _UnknownVariableError(
+                "the dataset has no such variable", key="encoding", found=name
+            )
+
+
+class _UnknownVariableError(MetadataError, KeyError):
+    """A name that is not that of a variable."""
+
+
+class _Planner:
+    """Plans the variables of one dataset, one by one."""
+
+    def __init__(
+        self,
+        place: tuple[Store, str],
+        stored: StoredDataset | None,
+        options: WriteOptions,
+        settings: NewArrays,
+        region: Mapping[Hashable, slice],
+    ) -> None:
+        self.store, self.path = place
+        self.stored = stored
+        self.options = options
+        self.settings = settings
+        self.region = region
+
+    def check(self, variables: Mapping[Hashable, Variable]) -> None:
+        """Check what concerns all variables together."""
+        stored, append_dim = self.stored, self.options.append_dim
+        names = [_array_name(name) for name in variables]
+        new = [name for name in names if stored is None or name not in stored.arrays]
+        if self.options.mode == "r+" and new:
+            raise MetadataError(
+                f"dataset contains non-pre-existing variables {new!r}, which is not allowed in "
+                "``xarray.Dataset.to_zarr()`` with ``mode='r+'``. To allow writing new variables, "
+                "set ``mode='a'``.",
+                key="mode",
+            )
+        if self.region and new:
+            raise MetadataError(
+                "a variable that is not stored yet has no region that could be written; create "
+                "it first, in its full shape",
+                key="region",
+                found=new,
+            )
+        if append_dim is None or stored is None:
+            return
+        sizes = stored.sizes()
+        if append_dim not in sizes:
+            raise MetadataError(
+                f"append_dim={append_dim!r} does not match any existing dataset dimensions {sizes}",
+                key="append_dim",
+            )
+
+    def plan(self, name: Hashable, variable: Variable, *, explicit: bool) -> VariableWrite | None:
+        """Return where a variable goes; None if it is not written."""
+        if self.stored is None or _array_name(name) not in self.stored.arrays:
+            return self._new(name, variable, explicit=explicit)
+        return self._existing(_array_name(name), variable, self.stored)
+
+    def _new(self, name: Hashable, variable: Variable, *, explicit: bool) -> VariableWrite:
+        empty = write_empty_chunks(variable.encoding, self.settings, name)
+        encoded = encode_values(variable, name, self.settings.zarr_format)
+        array_name = _array_name(name)
+        metadata = plan_variable(encoded, array_name, self.settings, explicit=explicit)
+        array = Array(self.store, join_path(self.path, array_name), metadata, "r+")
+        return VariableWrite(
+            array_name,
+            _values(encoded),
+            array,
+            whole_region(array.shape),
+            is_new=True,
+            is_index=variable.dims == (name,),
+            write_empty=empty,
+        )
+
+    def _existing(
+        self, name: str, variable: Variable, stored: StoredDataset
+    ) -> VariableWrite | None:
+        append_dim = self.options.append_dim
+        encoded = stored.encode_as_stored(variable, name)
+        old = stored.decoded(name)
+        check_sizes(encoded, old, name, self.region, append_dim)
+        array = stored.arrays[name]
+        array = Array(self.store, array.path, array.metadata, "r+")
+        common = {
+            "is_index": variable.dims == (name,),
+            "write_empty": write_empty_chunks({}, self.settings, name),
+        }
+        if append_dim is not None and append_dim in encoded.dims:
+            axis = encoded.dims.index(append_dim)
+            grown, region = appended(array.stored, encoded.shape, axis)
+            longer = Array(self.store, array.path, grown.metadata, "r+")
+            return VariableWrite(
+                name, _values(encoded), longer, region, old_shape=array.shape, **common
+            )
+        if self.options.mode == "a-" and append_dim is not None:
+            return None
+        region = tuple(
+            slice(*self.region.get(dim, slice(None)).indices(size))
+            for dim, size in zip(encoded.dims, array.shape, strict=True)
+        )
+        return VariableWrite(name, _values(encoded), array, region, **common)
+
+
+def _array_name(name: Hashable) -> str:
+    return _NAMELESS if name is None else str(name)
+
+
+def _values(variable: Variable) -> Any:
+    """Return the values of an encoded variable: a Dask array, or an array in memory."""
+    return (
+        np.asarray(variable.to_numpy()) if variable.chunks is None else as_dask_array(variable.data)
+    )
