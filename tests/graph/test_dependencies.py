@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from zarrdask.graph.dependencies import Read, needed_reads, reads
+from zarrdask.graph.dependencies import ReadRegion, needed_reads, reads
 
 SHAPE = (40, 30)
 WHOLE = ((0, 40, 1), (0, 30, 1))
@@ -187,7 +187,7 @@ def test_several_arrays(place):
 
 
 def test_places_and_parts():
-    read = Read("/data/g/a/", (slice(2, 8, 3), slice(0, 4, 1)))
+    read = ReadRegion("/data/g/a/", (slice(2, 8, 3), slice(0, 4, 1)))
     assert read.is_below("/data/g/a/")
     assert read.is_below("/data/g/")
     assert not read.is_below("/data/g/a/b/")
@@ -198,4 +198,4 @@ def test_places_and_parts():
     assert not read.overlaps("/data/g/a/", (slice(0, 2, 1), rows))
     assert not read.overlaps("/data/g/a/", (slice(2, 2, 1), rows))
     assert not read.overlaps("/data/g/b/", (slice(0, 9, 1), rows))
-    assert Read("/a/", ()).overlaps("/a/", ())
+    assert ReadRegion("/a/", ()).overlaps("/a/", ())

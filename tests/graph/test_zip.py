@@ -93,7 +93,7 @@ def test_chunks_that_hold_the_fill_value_are_erased(scheduler, x, tmp_path):
     z = zarrdask.create_array(path, shape=VALUES.shape, dtype="i4", chunks=(10, 35))
     zarrdask.to_zarr(x, z)
     zarrdask.to_zarr(da.zeros_like(x), z)
-    assert z.nchunks_stored == 0
+    assert z.nchunks_stored() == 0
     check(path, values=np.zeros_like(VALUES))
 
 

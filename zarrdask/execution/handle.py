@@ -107,7 +107,8 @@ def unpack(layout: int, release: str, packed: bytes) -> Handle:
 def _other_release(release: str) -> UnsupportedError:
     return UnsupportedError(
         f"this task was created by zarrdask {release} and cannot be read by zarrdask "
-        f"{__version__}, which runs here; install the same release for the client, the scheduler and all workers"
+        f"{__version__}, which runs here; install the same release for the client, the scheduler "
+        "and all workers"
     )
 
 
