@@ -181,8 +181,8 @@ def _owner_edges(cuts: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndar
     begins = np.sort(np.concatenate([lows, cuts]))
     unit = np.searchsorted(lows, begins, "right") - 1
     ends = np.minimum(np.append(begins[1:], highs[-1]), highs[unit])
-    at = np.searchsorted(begins, lows)
-    longest = np.maximum.reduceat(ends - begins, at)
+    first_pieces = np.searchsorted(begins, lows)
+    longest = np.maximum.reduceat(ends - begins, first_pieces)
     best = np.flatnonzero(ends - begins == longest[unit])
     _, once = np.unique(unit[best], return_index=True)
     owner = best[once]

@@ -44,8 +44,8 @@ def joined(units: Sequence[Axis], shape: Shape, pieces: Sequence[Axis]) -> list[
     axes_with_choice = sum(len(edges_within(a, n)) > 2 for a, n in zip(units, shape, strict=True))
     limit = max(4, int(_MAX_COMBINATIONS ** (1 / max(axes_with_choice, 1))))
     return [
-        choices(axis, size, met, min(limit, 60))
-        for axis, size, met in zip(units, shape, edges, strict=True)
+        choices(axis, size, piece_edges, min(limit, 60))
+        for axis, size, piece_edges in zip(units, shape, edges, strict=True)
     ]
 
 

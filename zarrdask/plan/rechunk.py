@@ -163,17 +163,17 @@ def _one_pass(grids: Grids, costs: Costs, per_thread: int) -> Scheme:
     tasks = outer(axes, "count")
     longest = outer(axes, "longest") * grids.itemsize
     moved = outer(axes, "covered") * grids.itemsize + grids.nbytes
-    requests = outer(axes, "met")
+    requests = outer(axes, "overlapped")
     cost = moved + requests * costs.request + tasks * TASK
-    at = cheapest(cost * idle(tasks, costs.tasks), longest, room)
-    chosen = [axis[i] for axis, i in zip(axes, at, strict=True)]
+    best = cheapest(cost * idle(tasks, costs.tasks), longest, room)
+    chosen = [axis[i] for axis, i in zip(axes, best, strict=True)]
     regions = Cutting(tuple(c.edges for c in chosen))
     units = count(grids.target, grids.shape)
     stage = Stage(
         regions,
         "source",
         "target",
-        prod(c.met for c in chosen) + units,
+        prod(c.overlapped for c in chosen) + units,
         prod(c.covered for c in chosen) * grids.itemsize,
         grids.nbytes,
         prod(regions.longest) * grids.itemsize + threads * per_thread,
@@ -232,8 +232,8 @@ def _fitted(
         pieces = np.multiply.outer(pieces, np.array(between, float))
     tasks = outer(axes, "count")
     cost = (pieces * costs.request + tasks * TASK) * idle(tasks, costs.tasks)
-    at = cheapest(cost, outer(axes, "longest") * itemsize, room)
-    return [axis[i] for axis, i in zip(axes, at, strict=True)]
+    best = cheapest(cost, outer(axes, "longest") * itemsize, room)
+    return [axis[i] for axis, i in zip(axes, best, strict=True)]
 
 
 def _middle(grids: Grids, costs: Costs, source: Cutting, target: Cutting) -> Cutting:
@@ -244,9 +244,9 @@ def _middle(grids: Grids, costs: Costs, source: Cutting, target: Cutting) -> Cut
         lengths = np.unique(np.geomspace(low, high, _MIDDLE_LENGTHS).astype(np.int64)).tolist()
         tried = [one, other, *(edges_within(int(n), size) for n in lengths)]
         axes.append([choice(edges, edges) for edges in tried])
-        for at, edges in enumerate((one, other)):
+        for number, edges in enumerate((one, other)):
             between = np.array([pieces_between(c.edges, edges) for c in axes[-1]], float)
-            pieces[at] = np.multiply.outer(pieces[at], between)
+            pieces[number] = np.multiply.outer(pieces[number], between)
     cost = (pieces[0] + pieces[1]) * costs.request + outer(axes, "count") * TASK
     room = min(costs.room - costs.copies * costs.slab, costs.room // costs.copies)
     best = cheapest(cost, outer(axes, "longest") * grids.itemsize, room)
@@ -260,8 +260,8 @@ def _passes(grids: Grids, costs: Costs, cuttings: Sequence[Cutting]) -> Scheme:
 
 def _stages(grids: Grids, costs: Costs, cuttings: Sequence[Cutting]) -> Iterator[Stage]:
     last = len(cuttings) - 1
-    for at, regions in enumerate(cuttings):
-        before = cuttings[at - 1] if at else None
+    for number, regions in enumerate(cuttings):
+        before = cuttings[number - 1] if number else None
         if before is None:
             per_thread = to_read(grids, costs)
             parts = count(grids.source, grids.shape)
@@ -274,19 +274,19 @@ def _stages(grids: Grids, costs: Costs, cuttings: Sequence[Cutting]) -> Iterator
                 pieces_between(a, b) for a, b in zip(before.edges, regions.edges, strict=True)
             )
         written = regions.size
-        if at == last:
+        if number == last:
             per_thread = max(per_thread, to_write(grids))
             written = count(grids.target, grids.shape)
         held = prod(regions.longest) * grids.itemsize
         threads = max(1, min(costs.share, (costs.room - held) // max(per_thread, 1)))
         yield Stage(
             regions,
-            "packed" if at else "source",
-            "target" if at == last else "packed",
+            "packed" if number else "source",
+            "target" if number == last else "packed",
             parts + written,
             grids.nbytes,
             grids.nbytes,
-            max(held + threads * per_thread, held if at == last else held * costs.copies),
+            max(held + threads * per_thread, held if number == last else held * costs.copies),
             threads,
             costs.slab,
             costs.at_once,

@@ -112,14 +112,14 @@ class Choice:
     covered : int
         The total length of the pieces of the other grid that each region overlaps. A piece that
         several regions overlap counts for each of them.
-    met : int
+    overlapped : int
         The number of these pieces.
     """
 
     edges: np.ndarray
     longest: int
     covered: int
-    met: int
+    overlapped: int
 
     @property
     def count(self) -> int:
@@ -131,7 +131,7 @@ def choice(edges: np.ndarray, pieces: np.ndarray) -> Choice:
     """Return regions along an axis, measured by the boundaries of the pieces that are read.
 
     >>> regions = choice(np.array([0, 6, 10]), np.array([0, 4, 8, 10]))
-    >>> regions.longest, regions.covered, regions.met
+    >>> regions.longest, regions.covered, regions.overlapped
     (6, 14, 4)
     """
     first = np.searchsorted(pieces, edges[:-1], "right") - 1
