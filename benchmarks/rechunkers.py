@@ -99,7 +99,7 @@ def _touched(shape: Shape, tasks: Shape, chunks: Shape) -> tuple[int, int]:
         choice(edges_within(task, n), edges_within(chunk, n))
         for n, task, chunk in zip(shape, tasks, chunks, strict=True)
     ]
-    return prod(axis.covered for axis in axes), prod(axis.met for axis in axes)
+    return prod(axis.covered for axis in axes), prod(axis.overlapped for axis in axes)
 
 
 def _whole(shape: Shape, tasks: Shape, chunks: Shape) -> tuple[int, int]:

@@ -114,7 +114,7 @@ def test_a_region_is_cut_from_the_array(region, chunks):
 
 @pytest.mark.parametrize("region", [np.s_[30:1000], np.s_[..., -1000:5], np.s_[1000:1001]])
 def test_a_region_that_goes_beyond_the_array_is_cut_with_a_warning(region):
-    with pytest.warns(UserWarning, match=r"beyond the array along axis \d.* cut") as caught:
+    with pytest.warns(UserWarning, match=r"beyond the array along axis \d.* clipped") as caught:
         x = zarrdask.from_zarr(stored(), region=region)
     assert caught[0].filename == __file__
     np.testing.assert_array_equal(x.compute(), VALUES[region])

@@ -121,7 +121,7 @@ class TestChoice:
         regions, pieces = pair
         found = choice(regions, pieces)
         met = [p for r, p in product(spans(regions), spans(pieces)) if overlap(r, p)]
-        assert found.met == len(met)
+        assert found.overlapped == len(met)
         assert found.covered == sum(end - start for start, end in met)
         assert found.longest == max((b - a for a, b in spans(regions)), default=0)
         assert found.count == len(regions) - 1

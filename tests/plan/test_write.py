@@ -66,7 +66,7 @@ def plans(draw, least=0):
 
 def indices(found):
     """Return the units that something is written to."""
-    return product(*(axis.met for axis in found.axes))
+    return product(*(axis.written for axis in found.axes))
 
 
 @given(plans())
@@ -90,7 +90,7 @@ def test_the_units_that_are_met_are_those_of_the_region_and_no_others(found):
             for number, (low, high) in enumerate(unit_spans(axis.units, axis.size))
             if max(low, axis.start) < min(high, axis.stop)
         ]
-        assert list(axis.met) == (meets if axis.start < axis.stop else [])
+        assert list(axis.written) == (meets if axis.start < axis.stop else [])
 
 
 @given(plans())

@@ -130,7 +130,7 @@ def _check_address(address: str) -> None:
 
 
 class _Pickling(Executor):
-    """Send tasks to processes by cloudpickle, as Dask does: functions of scripts travel, too."""
+    """Sends tasks to other processes by cloudpickle, like Dask, with functions of scripts."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor

@@ -1,9 +1,9 @@
-"""Which stored arrays a Dask array reads, as far as they stand in its graph.
+"""The stored arrays that a Dask array reads, as far as its graph shows them.
 
-Found are the arrays of this package that are arguments of tasks: what `zarrdask.from_zarr`
-returns, an `Array` given to `dask.array.from_array` or to a task, lazy arrays of xarray around one,
-and what a write that is part of the graph stores. What a function holds (its closure, its module,
-its own object) is not looked at, nor are arrays of other libraries.
+These are the arrays of this package that are arguments of tasks: those of `zarrdask.from_zarr`, an
+`Array` passed to `dask.array.from_array` or to a task, lazy arrays of xarray around one, and the
+targets of writes in the graph. The search covers neither the objects that a function holds (in its
+closure, in its module, as the object of a method) nor the arrays of other libraries.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,14 +22,13 @@ from zarrdask.indexing.selection import Region, basic, whole_region
 from zarrdask.nodes.array import Array
 
 
-class Read(NamedTuple):
+class ReadRegion(NamedTuple):
     """A region of a stored array that tasks may read.
 
     Attributes
     ----------
     place : str
-        Where the chunks of the array are stored, as returned by
-        `zarrdask.runtime.locks.location_of`.
+        The place of the array's chunks, as returned by `zarrdask.runtime.locks.location_of`.
     region : tuple of slice
         The region.
     """
@@ -38,34 +37,40 @@ class Read(NamedTuple):
     region: Region
 
     def is_below(self, place: str) -> bool:
-        """Whether the array is at this place, or in a group that is."""
+        """Whether the array is at a place, or in the group at that place."""
         return self.place.startswith(place)
 
     def overlaps(self, place: str, region: Region) -> bool:
-        """Whether it may have elements in common with a region of the array at this place."""
+        """Whether it may have elements in common with a region of the array at a place."""
         return self.place == place and all(
             max(a.start, b.start) < min(a.stop, b.stop)
             for a, b in zip(self.region, region, strict=True)
         )
 
 
-def reads(arrays: Iterable[da.Array]) -> Iterator[Read]:
-    """Yield what the tasks of Dask arrays read, and maybe more: nothing is computed for this."""
-    return _find([root for x in arrays for root in _roots(x)])
+def reads(arrays: Iterable[da.Array]) -> Iterator[ReadRegion]:
+    """Yield the regions that the tasks of Dask arrays read.
+
+    The result may be too large, as symbolic layers are searched without generating their tasks.
+    """
+    return _search([root for x in arrays for root in _roots(x)])
 
 
-def needed_reads(arrays: Iterable[da.Array]) -> Iterator[Read]:
-    """Yield the same without the blocks that no result depends on, task by task."""
+def needed_reads(arrays: Iterable[da.Array]) -> Iterator[ReadRegion]:
+    """Yield the regions that Dask arrays read, without blocks that no result depends on.
+
+    This generates all tasks of the graph.
+    """
     if EXPRESSIONS:
         return reads(arrays)
-    return _find([_culled(x) for x in arrays])
+    return _search([_culled(x) for x in arrays])
 
 
-def optimized_reads(arrays: Iterable[da.Array]) -> Iterator[Read]:
-    """Yield the same with slices moved into the reads, as they will be when it is computed."""
+def optimized_reads(arrays: Iterable[da.Array]) -> Iterator[ReadRegion]:
+    """Yield the regions that Dask arrays read once slices are moved into the reads."""
     if EXPRESSIONS:
         return reads(arrays)
-    return _find([_optimized(x) for x in arrays])
+    return _search([_optimized(x) for x in arrays])
 
 
 def _optimized(x: da.Array) -> dict[Any, Any]:
@@ -88,25 +93,25 @@ def _roots(x: da.Array) -> Iterable[Any]:
     return [x.dask] if layers is None else [vars(layer) for layer in layers.values()]
 
 
-def _find(waiting: list[Any]) -> Iterator[Read]:
+def _search(pending: list[Any]) -> Iterator[ReadRegion]:
     # The values keep the objects alive, so that no other object gets the same id.
     seen: dict[int, Any] = {}
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, Read):
+    while pending:
+        item = pending.pop()
+        if isinstance(item, ReadRegion):
             yield item
         elif (source := _source(item)) is not None:
-            yield Read(source.handle.chunks.place, source.region)
+            yield ReadRegion(source.handle.chunks.place, source.region)
         elif isinstance(item, Array | Target):
             chunks = item.stored if isinstance(item, Array) else item.handle.chunks
-            yield Read(chunks.place, whole_region(chunks.metadata.shape))
+            yield ReadRegion(chunks.place, whole_region(chunks.metadata.shape))
         elif (parts := _parts(item)) and id(item) not in seen:
             seen[id(item)] = item
-            waiting.extend(parts)
+            pending.extend(parts)
 
 
 def _parts(item: Any) -> Iterable[Any]:
-    """Return what a container of a graph holds."""
+    """Return the content of a container in a graph."""
     if isinstance(item, DataNode):
         return (item.value,)
     if isinstance(item, Task):
@@ -128,14 +133,14 @@ def _source(item: Any) -> Source | None:
 
 
 def _arguments(task: Task) -> Iterator[Any]:
-    """Yield the arguments of a task; of an array that it slices, only that region."""
+    """Yield the arguments of a task; of an array that the task slices, only that region."""
     values = [arg.value if isinstance(arg, DataNode) else arg for arg in task.args]
     for value, following in pairwise([*values, None]):
-        # Tasks of `dask.array.from_array` have an array and the slices to take of it.
+        # In tasks of `dask.array.from_array`, slices follow the array that they are applied to.
         source = _source(value)
         if source is not None and _is_region(following):
             region = source.view(basic(following, source.shape).slices).region
-            yield Read(source.handle.chunks.place, region)
+            yield ReadRegion(source.handle.chunks.place, region)
         else:
             yield value
 

@@ -1,4 +1,4 @@
-"""How a blocked array fits a stored one: the chunks of a new one, the region of another. Pure."""
+"""The chunks of a new array for given blocks, and the region of an existing one. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,33 +17,33 @@ def known_blocks(shape: Shape, chunks: Any) -> Chunks:
     Parameters
     ----------
     shape : tuple of int
-        Of the array.
+        The shape of the array.
     chunks : int, sequence of int, or sequence of sequences of int
-        One length for all blocks, one for those of each axis, or all lengths, as Dask has them.
+        One length for all blocks, one length for each axis, or all lengths along each axis.
 
     Raises
     ------
     MetadataError
-        If they aren't known, or of another number of axes.
+        If the lengths are unknown, or those of another number of axes.
 
     Examples
     --------
     >>> known_blocks((5, 4), 2), known_blocks((5, 4), ((1, 4), 3))
     (((2, 2, 1), (2, 2)), ((1, 4), (3, 1)))
     """
-    found = list(chunks) if isinstance(chunks, Iterable) else [chunks] * len(shape)
-    if len(found) != len(shape):
+    axes = list(chunks) if isinstance(chunks, Iterable) else [chunks] * len(shape)
+    if len(axes) != len(shape):
         raise MetadataError(
-            "there must be blocks along each axis",
+            "the blocks have another number of axes than the array; pass lengths along each axis",
             key="chunks",
             found=chunks,
-            expected=f"{len(shape)}",
+            expected=f"lengths along {len(shape)} axes",
         )
     lists = [
         list(axis) if isinstance(axis, Iterable) else even(size, axis)
-        for size, axis in zip(shape, found, strict=True)
+        for size, axis in zip(shape, axes, strict=True)
     ]
-    if any(n != n for axis in lists for n in axis):  # noqa: PLR0124 - NaN: Dask doesn't know it
+    if any(n != n for axis in lists for n in axis):  # noqa: PLR0124 - NaN is a length that Dask doesn't know
         raise MetadataError(
             "chunk sizes must be known to store an array; call x.compute_chunk_sizes()",
             key="chunks",
@@ -53,12 +53,21 @@ def known_blocks(shape: Shape, chunks: Any) -> Chunks:
 
 
 def chunk_options(blocks: Chunks, grid: GridLike, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that tell the chunks of a new array, where none does.
+    """Return the options for the chunks of a new array that follow from its blocks.
+
+    Parameters
+    ----------
+    blocks : tuple of tuple of int
+        The lengths of the blocks along each axis.
+    grid : {"regular", "rectilinear"}, dict or ChunkGrid
+        The grid that the user chose; see `to_zarr`.
+    options : mapping
+        The options of the new array.
 
     Raises
     ------
     MetadataError
-        If two options tell different chunks.
+        If both `grid` and `options` determine the chunks.
     """
     if grid == "regular":
         return {"chunks": tuple(max(*axis, 1) for axis in blocks)}
@@ -66,7 +75,8 @@ def chunk_options(blocks: Chunks, grid: GridLike, options: Mapping[str, Any]) ->
         return {"grid": grid}
     if "chunks" in options:
         raise MetadataError(
-            "the grid is that of the chunks given: lists of lengths make it rectilinear",
+            "chunks already determine the grid, which is rectilinear if they are lists of lengths; "
+            "omit grid or chunks",
             key="grid",
             found=grid,
         )
@@ -74,25 +84,25 @@ def chunk_options(blocks: Chunks, grid: GridLike, options: Mapping[str, Any]) ->
 
 
 def find_region(region: Any, metadata: ArrayMetadata) -> Region:
-    """Return which part of a stored array a user means.
+    """Return a region of a stored array as a tuple of slices, one for each axis.
 
     Parameters
     ----------
     region : tuple of slice, or dict of names to slices, optional
-        All of the array, if None.
+        The region as a user specifies it; by default, the whole array.
     metadata : ArrayMetadata
-        Of the stored array.
+        The metadata of the stored array.
 
     Raises
     ------
     SelectionError
-        If it is not made of slices without a step, or goes beyond the array; also if it is
-        ``"auto"``, all of it or along an axis: that is found by coordinates, which arrays lack.
+        If the region is not made of slices without a step, or exceeds the array; also if it is
+        ``"auto"``, as a whole or along an axis, which needs coordinates that arrays lack.
     """
     if _is_auto(region):
         raise SelectionError(
-            "places are not found by coordinates here, as an array has none; xarray, which has "
-            "them, can tell the slices",
+            "a Dask array has no coordinates to determine a region by; pass slices, which xarray "
+            "can find by its coordinates",
             key="region",
             found=region,
             expected="slices, or a dict of names of dimensions to slices",
@@ -112,7 +122,7 @@ def find_region(region: Any, metadata: ArrayMetadata) -> Region:
     if outside is not None:
         axis, pick = outside
         raise SelectionError(
-            f"the region goes beyond the array along axis {axis}; resize or append makes it longer",
+            f"the region extends beyond the array along axis {axis}; resize or append the array",
             key="region",
             found=pick,
             expected=f"a slice within 0 to {metadata.shape[axis]}",
@@ -121,23 +131,23 @@ def find_region(region: Any, metadata: ArrayMetadata) -> Region:
 
 
 def _is_auto(region: Any) -> bool:
-    """Whether a place is to be found by coordinates, as xarray does that."""
+    """Whether a region is to be determined by coordinates, as in xarray."""
     picks = region.values() if isinstance(region, Mapping) else region
     picks = picks if isinstance(picks, Iterable) and not isinstance(picks, str) else (picks,)
     return any(isinstance(pick, str) and pick == "auto" for pick in picks)
 
 
 def find_place(shape: Shape, region: Any, metadata: ArrayMetadata) -> Region:
-    """Return where in a stored array an array goes.
+    """Return the region of a stored array that an array is written to.
 
     Parameters
     ----------
     shape : tuple of int
-        Of what is written.
+        The shape of the array to be written.
     region : tuple of slice, or dict of names to slices, optional
-        As a user means it; all of the stored array, if None.
+        The region as a user specifies it; by default, the whole stored array.
     metadata : ArrayMetadata
-        Of the stored array.
+        The metadata of the stored array.
 
     Raises
     ------
@@ -145,9 +155,12 @@ def find_place(shape: Shape, region: Any, metadata: ArrayMetadata) -> Region:
         If the region is not made of slices without a step, or has another shape.
     """
     picks = find_region(region, metadata)
-    taken = tuple(map(pick_size, picks))
-    if taken != shape:
+    region_shape = tuple(map(pick_size, picks))
+    if region_shape != shape:
         raise SelectionError(
-            "the array does not fit the region", key="region", found=shape, expected=f"{taken}"
+            "the array does not fit the region: their shapes differ",
+            key="region",
+            found=shape,
+            expected=f"{region_shape}",
         )
     return picks

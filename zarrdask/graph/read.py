@@ -1,4 +1,4 @@
-"""``from_zarr``: stored arrays as Dask arrays."""
+"""``from_zarr``: read stored arrays as Dask arrays."""
 
 import warnings
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ from zarrdask.nodes.open import open_array
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.plan.align import Chunks, auto_block, blocks_of, join
 
-#: A slice that meets at most this part of the units in the blocks that it touches is read by
-#: itself; a larger one shares the blocks with whatever else reads them.
-_NARROW = 0.5
+#: A slice is read by itself if it overlaps at most this fraction of the units of its blocks; a
+#: larger one is cut from blocks that other slices may share.
+_MAX_NARROW_FRACTION = 0.5
 
-#: Blocks along an axis, each of which is an integer in memory.
-_MOST = 2**26
+#: The largest number of blocks along an axis. Dask holds an integer for each.
+_MAX_BLOCKS = 2**26
 
 
 @suggests_arguments
@@ -45,46 +45,54 @@ def from_zarr(
     consolidated: bool | None = None,
     strict: bool | None = None,
 ) -> da.Array:
-    """Return a stored array as a Dask array. A drop-in for `dask.array.from_zarr`.
+    """Return a stored array as a Dask array.
 
-    Only metadata is read. Basic slices of the result read just the chunks that they meet,
-    whatever its blocks.
+    A drop-in replacement for `dask.array.from_zarr`. Only metadata are read now. Basic slices of
+    the result read just the chunks that they overlap, whatever its blocks.
 
     Parameters
     ----------
-    url : str, os.PathLike, MutableMapping, Store or Array
-        Where it is: a path, any fsspec URL, a mapping of keys to bytes, a store, or an array.
+    url : str, os.PathLike, MutableMapping, Store, Group or Array
+        The stored array, or the hierarchy that contains it: a path, an fsspec URL, a mapping of
+        keys to bytes, a store, or an open node.
     component : str, optional
-        The array's path within.
+        The path of the array within `url`.
     storage_options : dict, optional
-        For fsspec.
-    chunks : "auto", "stored" or what Dask takes for chunks
-        ``"auto"``: whole stored units (chunks, or shards), joined until a block reaches
-        ``zarrdask.block-size`` (16 MiB). ``"stored"``: one unit a block.
+        Options for fsspec, if `url` is a URL.
+    chunks : "auto", "stored", or chunks in any form that Dask accepts, default "auto"
+        The blocks of the Dask array. ``"auto"``: whole stored units (chunks or shards), joined
+        until a block reaches ``zarrdask.block-size`` (16 MiB). ``"stored"``: one unit per block.
     name : str, optional
-        Of the Dask array. By default it tells location, metadata and, where that costs nothing,
-        the time of the last rewrite.
+        The name of the Dask array. The default is derived from the location, the metadata and, if
+        the store has one at no cost, the time of the last change of the metadata.
     region : basic index, optional
-        What of the array is wanted; the rest has no part in the graph. A slice that goes beyond
-        the array is cut at its end, as in NumPy, with a warning.
-    inline_array : bool
-        Taken for compatibility; the array is in the tasks where it is small there.
+        The part of the array to return; the rest is not part of the graph. Slices are clipped to
+        the array, as in NumPy, with a warning.
+    inline_array : bool, default True
+        Accepted for compatibility. The array is part of each task if it is small when pickled.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
+        The format to look for; by default, any.
     consolidated, strict : bool, optional
         As in `zarrdask.open_array`.
 
     Returns
     -------
     dask.array.Array
+        The array, or the requested region of it.
 
     Raises
     ------
     NodeNotFoundError, NodeTypeError, MetadataError, UnsupportedError
-        As `zarrdask.open_array`.
+        As in `zarrdask.open_array`.
     SelectionError
         If the region does not fit the array.
     StoreError
-        If the store is in memory and the current client's workers are elsewhere.
+        If the store is in memory and the workers of the current client are other processes.
+
+    See Also
+    --------
+    to_zarr : Store a Dask array.
+    open_array : Open an array for reading with NumPy.
 
     Examples
     --------
@@ -107,13 +115,13 @@ def from_zarr(
     outside = None if region is None else first_out_of_bounds(region, array.shape)
     if outside is not None:
         warnings.warn(
-            f"region={region!r} goes beyond the array along axis {outside[0]}, which has "
-            f"{array.shape[outside[0]]} elements: it was cut there, as NumPy does",
+            f"region={region!r} extends beyond the array along axis {outside[0]}, which has "
+            f"{array.shape[outside[0]]} elements, and was clipped there, as in NumPy",
             stacklevel=3,
         )
     source = region_source(array, selection.slices)
     blocks = region_blocks(array, selection.slices, chunks)
-    # As bytes: a million lengths are hashed in no time.
+    # As bytes, so that a million lengths are hashed quickly.
     lengths = [np.array(axis).tobytes() for axis in blocks]
     x = _lazy(source, blocks, name or f"from-zarr-{tokenize(source, lengths)}")
     return x if selection.plain else x[selection.finish]
@@ -149,85 +157,94 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
     if isinstance(chunks, str) and chunks == "stored":
         return previous
     try:
-        found: Chunks = normalize_chunks(
+        blocks: Chunks = normalize_chunks(
             chunks, shape, dtype=metadata.dtype, previous_chunks=previous
         )
     except (TypeError, ValueError) as error:
-        raise MetadataError(f"not chunks for this array: {error}", key="chunks") from error
-    return found
+        raise MetadataError(
+            f"these chunks do not fit the array: {error}", key="chunks", found=chunks
+        ) from error
+    return blocks
 
 
 def _auto_axes(metadata: ArrayMetadata, extent: Shape) -> tuple[Axis, ...]:
-    """Return how the blocks of a region of an extent lie along each axis."""
+    """Return the block lengths or boundaries along each axis, for a region with some extent."""
     grid, inner = metadata.grid, metadata.read_grid.chunk_shape
     size, limit = metadata.dtype.itemsize, config.get("block-size")
     block = auto_block(extent, grid.chunk_shape, inner, size, limit)
     units = zip(block, grid.chunk_shape, extent, strict=True)
     if any(length < min(unit, n) for length, unit, n in units):
-        return block  # cut along the chunks in the shards
+        return block  # Large shards are cut along their inner chunks.
     return join(grid.axes, block)
 
 
 def _cut(region: Region, axes: Sequence[Axis]) -> Chunks:
-    """Cut a region where the boundaries of units lie in the stored array."""
+    """Return the lengths of blocks if a region is cut at boundaries of the stored array."""
     for pick, axis in zip(region, axes, strict=True):
-        if isinstance(axis, int) and (pick.stop - pick.start) // max(axis, 1) > _MOST:
+        if isinstance(axis, int) and (pick.stop - pick.start) // max(axis, 1) > _MAX_BLOCKS:
             raise MetadataError(
-                "more blocks along an axis than Dask could hold",
+                "there would be more blocks along an axis than Dask can hold",
                 key="chunks",
                 found=(pick.stop - pick.start) // axis,
-                expected=f"at most {_MOST}: a smaller region=, or larger blocks",
+                expected=f"at most {_MAX_BLOCKS}: pass a smaller region, or larger chunks",
             )
     return tuple(blocks_of(pick, axis) for pick, axis in zip(region, axes, strict=True))
 
 
 def _lazy(source: Source, chunks: Chunks, name: str) -> da.Array:
-    """Return the Dask array of a source: a symbolic layer, whatever the number of blocks."""
+    """Return the Dask array of a source: one symbolic layer, for any number of blocks."""
     options: dict[str, Any] = {
         "chunks": chunks,
         "inline_array": source.handle.is_small,
         "meta": np.empty((0,) * source.ndim, source.dtype),
     }
     if EXPRESSIONS:
-        return da.from_array(source, **options)  # it names arrays itself
+        return da.from_array(source, **options)  # Array expressions have names of their own.
     x = da.from_array(source, name=name, **options)
     return StoredArray.wrap(x, source)
 
 
 def stored_type(x: da.Array) -> DataType | np.dtype[Any]:
-    """Return what an array is to be stored as.
+    """Return the data type for storing an array.
 
-    Of objects only their source knows the type; of times NumPy forgets a multiple of the generic
-    unit.
+    That is the dtype of the array, unless it was read as it is from a stored array with a data type
+    that has no dtype of its own, such as text as objects, or that NumPy would change, such as times
+    with a multiple of the generic unit.
     """
     if x.dtype.kind in "OmM" and isinstance(x, StoredArray) and x.name == x.read_name:
-        found = x.source.metadata.data_type
-        if type(found) is not DataType:
-            return found
+        data_type = x.source.metadata.data_type
+        if type(data_type) is not DataType:
+            return data_type
     dtype: np.dtype[Any] = x.dtype
     return dtype
 
 
 class StoredArray(da.Array):  # type: ignore[misc]
-    """A Dask array that knows where it comes from, so that narrow slices of it are new reads.
+    """A Dask array with a reference to its source, whose narrow slices are reads of their own.
 
-    Dask pushes a slice down to the read only if nothing else uses the block. Here a basic
-    slice that needs few of a block's chunks becomes a read of its own; one that needs most of
-    them stays a slice of the block, which others may share. Anything else that is done with
-    the array gives ordinary Dask arrays.
+    Dask pushes a slice down to the read only if nothing else uses the block. Here, a basic slice
+    that needs few of the chunks in its blocks becomes a separate read; one that needs most of them
+    remains a slice of the blocks, which other slices may share. All other operations return
+    ordinary Dask arrays.
+
+    Attributes
+    ----------
+    source : Source
+        The region of a stored array that this array reads.
+    read_name : str
+        The name of the layer that reads. Assignment changes an array, and its name, in place.
     """
 
     source: Source
-    #: The name of the layer that reads: assignment changes an array, and its name, in place.
     read_name: str
 
     @classmethod
     def wrap(cls, x: da.Array, source: Source) -> "StoredArray":
-        """Return a Dask array as one that knows its source."""
-        found = cls(x.dask, x.name, x.chunks, dtype=x.dtype, meta=x._meta)
-        found.source = source
-        found.read_name = x.name
-        return found
+        """Return a Dask array with a reference to its source."""
+        array = cls(x.dask, x.name, x.chunks, dtype=x.dtype, meta=x._meta)
+        array.source = source
+        array.read_name = x.name
+        return array
 
     def __getitem__(self, index: Any) -> da.Array:
         if self.name != self.read_name or not is_basic(index):
@@ -235,7 +252,7 @@ class StoredArray(da.Array):  # type: ignore[misc]
         try:
             selection = basic(index, self.shape)
         except SelectionError:
-            return super().__getitem__(index)  # Dask's own errors
+            return super().__getitem__(index)  # Dask raises its own errors.
         region = selection.slices
         if not self._is_narrow(region):
             return super().__getitem__(index)
@@ -245,18 +262,18 @@ class StoredArray(da.Array):  # type: ignore[misc]
         return x if selection.plain else da.Array.__getitem__(x, selection.finish)
 
     def _is_narrow(self, region: Region) -> bool:
-        """Whether a region meets few of the units that its blocks hold."""
+        """Whether a region overlaps few of the units in its blocks."""
         units = self.source.metadata.read_grid.axes
-        wanted = held = 1
+        needed = available = 1
         for axis, pick in enumerate(region):
             whole = self.source.region[axis]
             if pick.start >= pick.stop:
                 return True
             unit = units[axis]
             blocks = _touched(self.chunks[axis], pick)
-            wanted *= _count(compose_axis(whole, pick), unit)
-            held *= _count(compose_axis(whole, blocks), unit)
-        return wanted <= held * _NARROW
+            needed *= _count(compose_axis(whole, pick), unit)
+            available *= _count(compose_axis(whole, blocks), unit)
+        return needed <= available * _MAX_NARROW_FRACTION
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = da.Array(self.dask, self.name, self.chunks, meta=self._meta)
@@ -266,14 +283,14 @@ class StoredArray(da.Array):  # type: ignore[misc]
 
 
 def _count(pick: slice, axis: Axis) -> int:
-    """How many units along an axis a pick meets; at most, where units and step are uneven."""
+    """Return the number of units that a slice overlaps, or an upper bound if it has a step."""
     ends = np.array([pick.start, pick.stop - 1])
     first, last = ends // axis if isinstance(axis, int) else axis.searchsorted(ends, "right")
     return min(int(last - first) + 1, pick_size(pick))
 
 
 def _touched(blocks: tuple[int, ...], pick: slice) -> slice:
-    """Return the stretch of an axis that the blocks cover which a pick meets."""
+    """Return the interval of the blocks that a slice overlaps."""
     edges = np.concatenate([[0], np.cumsum(blocks)])
     first = int(np.searchsorted(edges, pick.start, "right")) - 1
     last = int(np.searchsorted(edges, pick.stop, "left"))
@@ -281,9 +298,9 @@ def _touched(blocks: tuple[int, ...], pick: slice) -> slice:
 
 
 def _sliced(blocks: tuple[int, ...], pick: slice) -> tuple[int, ...]:
-    """Return what a pick leaves of each block, as Dask would; empty blocks vanish."""
+    """Return the lengths of blocks after slicing, as in Dask: without empty blocks."""
     edges = np.concatenate([[0], np.cumsum(blocks)])
-    # How many picked elements lie before each edge.
+    # The number of selected elements before each edge.
     before = np.clip(
         -(-(edges - pick.start) // pick.step), 0, len(range(pick.start, pick.stop, pick.step))
     )

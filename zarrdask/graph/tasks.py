@@ -1,4 +1,4 @@
-"""The tasks of a write: blocks that lie right, each stored by one task, and what comes after."""
+"""The tasks of a write: one for each block, and those that finish it or read the blocks back."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -34,23 +34,25 @@ def write_blocks(
     Parameters
     ----------
     x : dask.array.Array
-    stored : Chunks
+        The array to be written.
+    stored : StoredChunks
         The stored array.
     place : tuple of slice
-        Where in it, of the shape of `x`.
-    beyond : {"keep", "fill"}
-        What becomes of what units hold beyond the end of the array.
+        The region of the stored array, of the shape of `x`.
+    beyond : {"keep", "fill"}, default "keep"
+        Whether elements that units hold beyond the end of the array are kept, or become the fill
+        value.
     empty : bool, optional
         Whether units that hold only the fill value are stored; by default as configured.
 
     Returns
     -------
     dask.array.Array
-        Receipts, one a block: how many units it stored.
+        The receipts: for each block, the number of units that it stored.
     tuple of tuple of int
-        The blocks.
+        The lengths of the written blocks along each axis.
     Target
-        What the tasks write to.
+        The target that the tasks hold.
     """
     plan = plan_writes(
         x.chunks,
@@ -62,10 +64,10 @@ def write_blocks(
     )
     blocks = plan.blocks
     if blocks != x.chunks:
-        # Where that takes several steps, no block between is larger than those that are written.
+        # If rechunking takes several steps, no intermediate block exceeds the written ones.
         x = x.rechunk(blocks, block_size_limit=plan.block_bytes)
     start = tuple(pick.start for pick in place)
-    # Not by what it is made of: a write that is asked for again has to be done again.
+    # A unique name, not one by content: a write that is requested again has to be done again.
     name = f"write-zarr-{uuid4().hex}"
     empty = config.get("write-empty-chunks") if empty is None else empty
     target = Target(Handle(stored), start, empty=empty, name=name, beyond=beyond)
@@ -85,10 +87,10 @@ def write_blocks(
 def _map_blocks(
     task: Callable[..., np.ndarray], x: da.Array, target: Target, blocks: Chunks, **options: Any
 ) -> da.Array:
-    """Map a task over blocks: it is given the block, the target, and where the block lies."""
+    """Map a task over blocks; its arguments are the block, the target and the block's region."""
     if not EXPRESSIONS:
         return x.map_blocks(task, target, ArraySliceDep(blocks), **options)
-    # Array expressions can't hand out slices yet; block numbers they can.
+    # Array expressions can pass block numbers to tasks, but no slices yet.
     return x.map_blocks(_at, _Numbered(task, target, blocks), **options)
 
 
@@ -99,6 +101,7 @@ class _Numbered(NamedTuple):
 
 
 def _at(values: np.ndarray, numbered: _Numbered, block_id: tuple[int, ...] = ()) -> np.ndarray:
+    """Run a task on the block with a number."""
     ends = (sum(axis[: i + 1]) for axis, i in zip(numbered.blocks, block_id, strict=True))
     block = tuple(
         slice(end - axis[i], end)
@@ -108,11 +111,11 @@ def _at(values: np.ndarray, numbered: _Numbered, block_id: tuple[int, ...] = ())
 
 
 def write_block(values: np.ndarray, target: Target, block: tuple[slice, ...]) -> np.ndarray:
-    """Write one block: the task. The receipt is small, whatever the block."""
+    """Write a block, and return its receipt: the task."""
     return np.full((1,) * len(block), target.write(values, block), np.intp)
 
 
-#: What is done once all blocks of a write are stored.
+#: An action that finishes a write, after all its blocks were stored.
 Action = Callable[[], object]
 
 
@@ -122,10 +125,10 @@ class Finish:
     Parameters
     ----------
     commits : sequence of callable
-        What is done for each write, in order.
+        The actions that finish the writes, in this order; None for a write that has none.
     """
 
-    # Not a tuple or a dataclass, which Dask would search for tasks.
+    # Not a tuple or a dataclass: Dask would search those for tasks.
 
     def __init__(self, commits: Sequence[Action | None]) -> None:
         self.commits = [commit for commit in commits if commit is not None]
@@ -137,23 +140,23 @@ class Finish:
 
 
 def gather(receipts: Sequence[da.Array], commits: Sequence[Action | None]) -> Delayed:
-    """Return one Delayed that stores all blocks of writes, and then commits these.
+    """Return one Delayed that stores all blocks of all writes, then commits each write.
 
     Parameters
     ----------
     receipts : sequence of dask.array.Array
         The receipts of each write, as `write_blocks` returns them.
     commits : sequence of callable
-        What is done for each write once all blocks of all writes are stored.
+        The actions that finish the writes; None for a write that has none.
     """
-    # Array expressions are optimised when they are computed.
+    # Array expressions are optimised at computation.
     blocks = receipts if EXPRESSIONS else _delayed(receipts)
     finish = delayed(Finish(commits), pure=False, traverse=False)
     return finish(*blocks, dask_key_name=f"to-zarr-{uuid4().hex}")
 
 
 def _delayed(arrays: Sequence[da.Array]) -> list[Delayed]:
-    """Return the blocks of arrays, optimised together so that tasks they share stay shared."""
+    """Return the blocks of arrays, optimised together so that common tasks stay common."""
     if not arrays:
         return []
     keys = [key for x in arrays for key in flatten(x.__dask_keys__())]
@@ -166,21 +169,22 @@ def _delayed(arrays: Sequence[da.Array]) -> list[Delayed]:
 def read_blocks(
     receipts: da.Array, blocks: Chunks, target: Target, commit: Action | None
 ) -> da.Array:
-    """Return a stored array, each block read after it was written.
+    """Return a stored array as a Dask array that reads each block after it was written.
 
     Parameters
     ----------
     receipts, blocks
-        As `write_blocks` returns them.
+        The receipts and blocks that `write_blocks` returns.
     target : Target
-        Where the blocks are in the end.
+        The array that the blocks are read from.
     commit : callable, optional
-        What is done after all blocks were written, and before one is read.
+        The action that finishes the write. If there is one, all blocks are written before any
+        block is read.
     """
     metadata = target.handle.chunks.metadata
     if commit is not None:
-        done = da.from_delayed(gather([receipts], [commit]), (), meta=np.empty((), object))
-        receipts = receipts.map_blocks(_after, done, dtype=receipts.dtype, meta=receipts._meta)
+        committed = da.from_delayed(gather([receipts], [commit]), (), meta=np.empty((), object))
+        receipts = receipts.map_blocks(_after, committed, dtype=receipts.dtype, meta=receipts._meta)
     return _map_blocks(
         read_block,
         receipts,
@@ -193,10 +197,11 @@ def read_blocks(
     )
 
 
-def _after(receipt: np.ndarray, done: Any) -> np.ndarray:
+def _after(receipt: np.ndarray, committed: Any) -> np.ndarray:
+    """Return a receipt, after the write was committed."""
     return receipt
 
 
 def read_block(receipt: np.ndarray, target: Target, block: tuple[slice, ...]) -> np.ndarray:
-    """Read a block that was written: the task."""
+    """Read a written block: the task."""
     return target.read(block)

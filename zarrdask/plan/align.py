@@ -1,4 +1,4 @@
-"""Blocks of a Dask array <-> stored units."""
+"""Align the blocks of a Dask array with stored units. Pure."""
 
 from collections.abc import Sequence
 from math import prod
@@ -13,26 +13,32 @@ Chunks = tuple[tuple[int, ...], ...]
 
 
 def even(size: int, length: int) -> tuple[int, ...]:
-    """Cut an axis into equal lengths, the last as long as is left."""
+    """Cut an axis into blocks of one length; the last one may be shorter."""
     count, rest = divmod(size, length) if length else (0, 0)
     return (length,) * count + ((rest,) if rest else ()) or (0,)
 
 
 def auto_block(shape: Shape, unit: Shape, inner: Shape, itemsize: int, limit: int) -> Shape:
-    """Return the shape of the blocks that a task reads.
+    """Return the default shape of the blocks that tasks read.
 
     Parameters
     ----------
-    shape, unit, inner : tuple of int
-        Of the array, of its stored units, and of the smallest part that is read by itself.
-    itemsize, limit : int
-        In bytes: of one element, and what a block should reach but hardly exceed.
+    shape : tuple of int
+        The shape of the array.
+    unit : tuple of int
+        The shape of its stored units.
+    inner : tuple of int
+        The shape of the smallest parts that can be read separately, such as chunks in shards.
+    itemsize : int
+        The size of an element in bytes.
+    limit : int
+        The size of a block in bytes, up to which units are joined.
 
     Notes
     -----
-    Whole units are joined, the trailing axis last: a block of units stacked along the leading
-    axis is decoded in place, with no copy. A unit above the limit is a block of its own, and
-    one far above it (4 times) is cut along its inner chunks.
+    Whole units are joined, along the leading axes first: units that are stacked along the leading
+    axis are decoded in place, without a copy. A unit above the limit is a block of its own; one of
+    more than four times the limit is cut along its inner chunks.
 
     Examples
     --------
@@ -57,14 +63,19 @@ def auto_block(shape: Shape, unit: Shape, inner: Shape, itemsize: int, limit: in
 
 
 def join(axes: Sequence[Axis], block: Shape) -> tuple[Axis, ...]:
-    """Return how blocks lie along each axis: whole units, no longer than a length if one fits.
+    """Join units to blocks along each axis: as many as fit into a length, at least one.
 
     Parameters
     ----------
     axes : sequence of (int or ndarray of int)
-        The units' lengths, or the boundaries between them.
+        The length of the units along each axis, or the boundaries between them.
     block : tuple of int
-        Lengths, as `auto_block` gives for the largest unit.
+        The greatest length of a block along each axis, as returned by `auto_block`.
+
+    Returns
+    -------
+    tuple of (int or ndarray of int)
+        The length of the blocks along each axis, or the boundaries between them.
 
     Examples
     --------
@@ -78,17 +89,17 @@ def join(axes: Sequence[Axis], block: Shape) -> tuple[Axis, ...]:
 
 
 def _join(edges: np.ndarray, length: int) -> np.ndarray:
-    found, last = [0], len(edges) - 1
-    at = 0
-    while at < last:
-        end = int(np.searchsorted(edges, edges[at] + length, "right")) - 1
-        at = max(end, at + 1)
-        found.append(int(edges[at]))
-    return np.array(found, np.int64)
+    joined, last = [0], len(edges) - 1
+    number = 0
+    while number < last:
+        end = int(np.searchsorted(edges, edges[number] + length, "right")) - 1
+        number = max(end, number + 1)
+        joined.append(int(edges[number]))
+    return np.array(joined, np.int64)
 
 
 def blocks_of(pick: slice, axis: Axis) -> tuple[int, ...]:
-    """Return how much of a pick lies in each of the units along an axis that it meets.
+    """Return the number of selected elements in each unit that a slice overlaps.
 
     >>> blocks_of(slice(2, 9, 1), 4), blocks_of(slice(0, 7, 2), np.array([0, 1, 3, 7]))
     ((2, 4, 1), (1, 1, 2))
@@ -99,7 +110,7 @@ def blocks_of(pick: slice, axis: Axis) -> tuple[int, ...]:
 
 
 def offset_blocks(start: int, size: int, length: int) -> tuple[int, ...]:
-    """Cut a stretch of an axis where multiples of a length lie.
+    """Cut an interval of an axis at the multiples of a length.
 
     >>> offset_blocks(start=3, size=6, length=4)
     (1, 4, 1)
@@ -113,23 +124,24 @@ def offset_blocks(start: int, size: int, length: int) -> tuple[int, ...]:
 def snap(blocks: tuple[int, ...], start: int, axis: Axis) -> tuple[int, ...]:
     """Move the boundaries of blocks to those of stored units, so that each unit has one writer.
 
-    A unit in which blocks meet goes to the block that has most of it, of equals the first. So the
-    least moves, only neighbours exchange something, and no block reaches farther than the units
-    that it meets.
+    A unit that several blocks overlap goes to the block with the largest part of it; of equal parts
+    to the first. This moves the fewest elements, only between neighbours, and no block extends
+    beyond the units that it overlapped before.
 
     Parameters
     ----------
     blocks : tuple of int
         The lengths of the blocks along an axis.
     start : int
-        Where they begin in the stored axis.
+        The position of the first block in the stored axis.
     axis : int or ndarray of int
-        The units' length, or the boundaries between them.
+        The length of the units, or the boundaries between them.
 
     Returns
     -------
     tuple of int
-        Lengths of the same sum; the blocks themselves if their boundaries lie right already.
+        The new lengths, with the same sum. The argument itself, if all boundaries of blocks are
+        boundaries of units.
 
     Examples
     --------
@@ -144,34 +156,33 @@ def snap(blocks: tuple[int, ...], start: int, axis: Axis) -> tuple[int, ...]:
     end = int(edges[-1])
     inner = np.unique(edges[(edges > start) & (edges < end)])
     low, high = bounds_of(inner, axis, start, end)
-    meets = low < inner
-    if not meets.any():
+    splits_unit = low < inner
+    if not splits_unit.any():
         return blocks
-    found = np.concatenate(
-        [[start, end], inner[~meets], _edges(inner[meets], low[meets], high[meets])]
-    )
-    return tuple(np.diff(np.unique(found)).tolist())
+    moved = _owner_edges(inner[splits_unit], low[splits_unit], high[splits_unit])
+    new_edges = np.concatenate([[start, end], inner[~splits_unit], moved])
+    return tuple(np.diff(np.unique(new_edges)).tolist())
 
 
-def _edges(cuts: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return the boundaries, of units that are cut, at which their owners end or begin.
+def _owner_edges(cuts: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return the boundaries of split units at which their owners begin or end.
 
     Parameters
     ----------
     cuts : ndarray of int
-        Where blocks meet, ascending.
+        The positions at which blocks meet within a unit, ascending.
     low, high : ndarray of int
-        Where the unit of each begins and ends.
+        The begin and end of the unit for each position.
     """
     #     low    cut   cut    high
-    #      |------|-----|-------|        the pieces of a unit; the longest is its owner's
+    #      |------|-----|-------|        The owner of a unit is the block with its longest piece.
     lows, first = np.unique(low, return_index=True)
     highs = high[first]
     begins = np.sort(np.concatenate([lows, cuts]))
     unit = np.searchsorted(lows, begins, "right") - 1
     ends = np.minimum(np.append(begins[1:], highs[-1]), highs[unit])
-    at = np.searchsorted(begins, lows)
-    longest = np.maximum.reduceat(ends - begins, at)
+    first_pieces = np.searchsorted(begins, lows)
+    longest = np.maximum.reduceat(ends - begins, first_pieces)
     best = np.flatnonzero(ends - begins == longest[unit])
     _, once = np.unique(unit[best], return_index=True)
     owner = best[once]
@@ -179,7 +190,7 @@ def _edges(cuts: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 
 def edges_of(lengths: Sequence[int], start: int = 0) -> np.ndarray:
-    """Return where each of the lengths begins, and where the last one ends.
+    """Return the begin of each length, and the end of the last one.
 
     >>> edges_of((2, 3), 5)
     array([ 5,  7, 10])
@@ -190,13 +201,13 @@ def edges_of(lengths: Sequence[int], start: int = 0) -> np.ndarray:
 def bounds_of(
     positions: np.ndarray, axis: Axis, start: int, end: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return where the units begin and end that positions lie in; no farther than a stretch.
+    """Return the begin and end of the units that contain positions, clipped to an interval.
 
     >>> bounds_of(np.array([50, 64]), 64, 10, 100)
     (array([10, 64]), array([ 64, 100]))
     """
     if isinstance(axis, int):
-        length = min(axis, end) or 1  # so that nothing overflows, whatever the length
+        length = min(axis, end) or 1  # Longer units would overflow.
         low = positions // length * length
         high = low + length
     else:
@@ -205,62 +216,64 @@ def bounds_of(
     return np.maximum(low, start), np.minimum(high, end)
 
 
-def shorten(blocks: Chunks, start: Sequence[int], axes: Sequence[Axis], room: int) -> Chunks:
+def shorten(
+    blocks: Chunks, start: Sequence[int], axes: Sequence[Axis], max_elements: int
+) -> Chunks:
     """Cut blocks between stored units, the leading axis first, until they have few elements.
 
     Parameters
     ----------
     blocks : tuple of tuple of int
-        As `snap` gives for each axis.
+        The lengths of the blocks along each axis, as returned by `snap`.
     start : sequence of int
-        Where they begin along each axis.
+        The position of the first block along each axis.
     axes : sequence of (int or ndarray of int)
-        The units.
-    room : int
-        How many elements. A block of one unit may have more.
+        The length of the units along each axis, or the boundaries between them.
+    max_elements : int
+        The largest number of elements in a block. A block of one unit may have more.
 
     Examples
     --------
     >>> shorten(((4, 2), (60, 60)), (0, 0), (4, 20), 200)
     ((4, 2), (40, 20, 40, 20))
     """
-    found = list(blocks)
+    shortened = list(blocks)
     for number, (first, axis) in enumerate(zip(start, axes, strict=True)):
-        longest = [max(lengths) for lengths in found]
-        if prod(longest) <= room:
+        longest = [max(lengths) for lengths in shortened]
+        if prod(longest) <= max_elements:
             break
-        most = room // max(prod(longest) // longest[number], 1)
-        found[number] = _cut(found[number], first, axis, most)
-    return tuple(found)
+        max_length = max_elements // max(prod(longest) // longest[number], 1)
+        shortened[number] = _cut(shortened[number], first, axis, max_length)
+    return tuple(shortened)
 
 
-def _cut(blocks: tuple[int, ...], start: int, axis: Axis, most: int) -> tuple[int, ...]:
-    """Cut the blocks that are longer than a length: as many units as fit, at least one."""
-    found = []
+def _cut(blocks: tuple[int, ...], start: int, axis: Axis, max_length: int) -> tuple[int, ...]:
+    """Cut blocks between units, to the greatest length or the length of one unit."""
+    lengths = []
     for length in blocks:
         end = start + length
-        while end - start > most:
-            cut = _begin(start + most, axis)
+        while end - start > max_length:
+            cut = _unit_begin(start + max_length, axis)
             if cut <= start:
-                cut = min(_end(start, axis), end)
+                cut = min(_unit_end(start, axis), end)
             if cut == end:
                 break
-            found.append(cut - start)
+            lengths.append(cut - start)
             start = cut
-        found.append(end - start)
+        lengths.append(end - start)
         start = end
-    return tuple(found)
+    return tuple(lengths)
 
 
-def _begin(at: int, axis: Axis) -> int:
-    """Return where the unit at a place begins."""
+def _unit_begin(position: int, axis: Axis) -> int:
+    """Return the begin of the unit that contains a position."""
     if isinstance(axis, int):
-        return at // axis * axis
-    return int(axis[int(np.searchsorted(axis, at, "right")) - 1])
+        return position // axis * axis
+    return int(axis[int(np.searchsorted(axis, position, "right")) - 1])
 
 
-def _end(at: int, axis: Axis) -> int:
-    """Return where the unit at a place ends."""
+def _unit_end(position: int, axis: Axis) -> int:
+    """Return the end of the unit that contains a position."""
     if isinstance(axis, int):
-        return at // axis * axis + axis
-    return int(axis[np.searchsorted(axis, at, "right")])
+        return position // axis * axis + axis
+    return int(axis[np.searchsorted(axis, position, "right")])

@@ -91,7 +91,7 @@ class AxisPlan:
         return np.unique(self.block_ends)
 
     @cached_property
-    def met(self) -> range:
+    def written(self) -> range:
         """The units that are written, as a whole or in part."""
         if self.start == self.stop:
             return range(0)
@@ -120,7 +120,7 @@ class AxisPlan:
     @cached_property
     def partial(self) -> tuple[int, ...]:
         """The units that are written in part: at most one at each end."""
-        ends = {*self.met[:1], *self.met[-1:]}
+        ends = {*self.written[:1], *self.written[-1:]}
         return tuple(
             unit
             for unit in sorted(ends)
@@ -143,8 +143,8 @@ class AxisPlan:
     def unit_length(self) -> int:
         """The length of the longest written unit."""
         if isinstance(self.units, int):
-            return self.units if self.met else 0
-        return int(np.diff(self.units[self.met.start : self.met.stop + 1]).max(initial=0))
+            return self.units if self.written else 0
+        return int(np.diff(self.units[self.written.start : self.written.stop + 1]).max(initial=0))
 
     @property
     def unit_lengths(self) -> tuple[int, ...]:

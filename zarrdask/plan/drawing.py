@@ -113,15 +113,15 @@ def choose(axes: Sequence[AxisPlan], drawn_axes: Sequence[int] | None) -> Projec
 
 
 def _interest(axis: AxisPlan) -> tuple[bool, bool]:
-    return bool(axis.merged or axis.partial), len(axis.met) > 1
+    return bool(axis.merged or axis.partial), len(axis.written) > 1
 
 
 def _typical_unit(axis: AxisPlan) -> int:
     """Return one of the first units that is whole along an axis; the first if there is none."""
-    for unit in axis.met[:_MAX_UNITS]:
+    for unit in axis.written[:_MAX_UNITS]:
         if unit not in axis.partial and not axis.boundaries_in(unit):
             return unit
-    return axis.met.start
+    return axis.written.start
 
 
 def strip(axis: AxisPlan, name: str) -> Strip:
@@ -163,7 +163,7 @@ def shown(axis: AxisPlan) -> list[int]:
     """Return the units that are drawn: all, those around the written ones, or a selection."""
     if axis.last < _MAX_UNITS:
         return list(range(axis.last + 1))
-    first, last = (axis.met[0], axis.met[-1]) if axis.met else (0, 0)
+    first, last = (axis.written[0], axis.written[-1]) if axis.written else (0, 0)
     low, high = max(first - 1, 0), min(last + 1, axis.last)
     if high - low < _MAX_UNITS:
         return list(range(low, high + 1))
@@ -193,11 +193,15 @@ def _cells(
     look_up: Callable[[Index], Unit],
 ) -> dict[tuple[int, int], Cell]:
     """Return the drawn units that are written."""
-    if not all(axis.met for axis in axes):
+    if not all(axis.written for axis in axes):
         return {}
     cells = {}
     numbers = [
-        [slot.unit for slot in strip.slots if slot.unit is not None and slot.unit in axes[i].met]
+        [
+            slot.unit
+            for slot in strip.slots
+            if slot.unit is not None and slot.unit in axes[i].written
+        ]
         for strip, i in zip(strips, projection.axes, strict=True)
     ]
     for place in product(*numbers):

@@ -1,11 +1,11 @@
-"""How an array is rewritten with other chunks, within a bound of memory. Pure.
+"""Strategies to rewrite an array with other chunks, within a limit of memory. Pure.
 
-A task owns a region: it reads all of it, then writes all of it. In one pass, regions are whole
-units of the target, and what they meet of the source is read as often as they meet it. In more
-passes, regions of the first are whole pieces of the source, each read once; what they hold is
-packed into one object each, cut where the regions of the next pass will want it, so that those
-read ranges of it. In a cluster, workers may hand these pieces to each other instead. The cheapest
-way is taken, by bytes and requests.
+A task owns a region: it reads all of it, then writes all of it. With a single pass, regions consist
+of whole units of the target, and a piece of the source is read once for each region that it
+overlaps. With several passes, the regions of the first consist of whole pieces of the source, which
+are read once; each region is packed into one object, cut at the regions of the next pass, which
+reads ranges of these objects. In a cluster, workers may exchange the pieces instead. The cheapest
+strategy is chosen, by the number of bytes and requests.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,54 +32,56 @@ from zarrdask.plan.regions import Choice, Cutting, choice, edges_within, pieces_
 from zarrdask.plan.shuffle import exchanges
 from zarrdask.plan.strategies import PART, Costs, Grids, Scheme, Stage, lengths_of
 
-#: Bytes, decoded, that a task moves as they are stored.
-_BATCH = 2**26
-#: Rounds in which the regions of two passes are fitted to each other.
-_ROUNDS = 3
-#: Lengths between those of two passes that a middle one tries.
-_BETWEEN = 9
+#: The decoded size of the encoded bytes that a task moves.
+_BATCH_BYTES = 2**26
+#: The number of rounds in which the regions of two passes are fitted to each other.
+_FITTING_ROUNDS = 3
+#: The number of lengths that are tried for a pass between two others.
+_MIDDLE_LENGTHS = 9
 
 
 def schemes(grids: Grids, costs: Costs) -> list[Scheme]:
-    """Return the ways to rewrite an array within the memory of a task, the best first.
+    """Return the strategies to rewrite an array within the available memory, the cheapest first.
 
     Parameters
     ----------
     grids : Grids
+        The source and the target.
     costs : Costs
+        The available resources, and the costs of requests.
 
     Raises
     ------
     MetadataError
-        If there is none: it names the smallest memory for which there is.
+        If the memory is too small; the error names the least sufficient size.
     """
-    least = _least(grids, costs)
+    least = _least_memory(grids, costs)
     if costs.memory < least:
         raise MetadataError(
-            "too little memory for a task: a unit of the target, and what it takes to read and "
-            "write",
+            "the memory is too small for a task, which holds a unit of the target and buffers to "
+            "read and write it",
             key="max_mem",
             found=in_words(costs.memory),
-            expected=f"at least {least} bytes ({in_words(least)}) a process",
+            expected=f"at least {least} bytes ({in_words(least)}) per process",
         )
     if grids.moves and _moving_once(grids) <= costs.memory:
         return [_moving(grids, costs)]
-    found: dict[str, Scheme] = {}
+    cheapest_by_name: dict[str, Scheme] = {}
     at_once = 1
     while at_once <= costs.threads and costs.memory // at_once >= least:
-        for scheme in _ways(grids, costs._replace(at_once=at_once)):
-            other = found.get(scheme.name)
+        for scheme in _candidates(grids, costs._replace(at_once=at_once)):
+            other = cheapest_by_name.get(scheme.name)
             if other is None or scheme.cost < other.cost:
-                found[scheme.name] = scheme
+                cheapest_by_name[scheme.name] = scheme
         at_once *= 2
-    return sorted(found.values(), key=lambda scheme: scheme.cost)
+    return sorted(cheapest_by_name.values(), key=lambda scheme: scheme.cost)
 
 
-def _ways(grids: Grids, costs: Costs) -> Iterator[Scheme]:
+def _candidates(grids: Grids, costs: Costs) -> Iterator[Scheme]:
     reading, writing = to_read(grids, costs), to_write(grids)
-    once = _one_pass(grids, costs, max(reading, writing))
-    yield once
-    if not costs.packs or once.moved <= 2 * grids.nbytes:
+    one_pass = _one_pass(grids, costs, max(reading, writing))
+    yield one_pass
+    if not costs.packs or one_pass.moved <= 2 * grids.nbytes:
         return
     if costs.exchanges and costs.processes > 1 and costs.at_once == 1:
         yield from exchanges(grids, costs)
@@ -90,15 +92,15 @@ def _ways(grids: Grids, costs: Costs) -> Iterator[Scheme]:
         yield _passes(grids, costs, (source, _middle(grids, costs, source, target), target))
 
 
-def _least(grids: Grids, costs: Costs) -> int:
-    """Return the least memory of a task: for one unit of the target, and to read and write."""
+def _least_memory(grids: Grids, costs: Costs) -> int:
+    """Return the least memory of a task: for one unit of the target, and buffers."""
     piece, unit = grids.largest("source"), grids.largest("target")
     least = unit + max((1 + costs.copies) * piece, to_write(grids))
     return max(least, -(-(unit + piece) * PART // (PART - costs.copies)))
 
 
 def as_blocks(grids: Grids, costs: Costs) -> Scheme:
-    """Return how blocks of a Dask array are written that have no unit in common."""
+    """Return the strategy for a Dask array whose blocks have no unit in common."""
     edges = map(edges_within, grids.source, grids.shape)
     units = count(grids.target, grids.shape)
     stage = Stage(
@@ -121,15 +123,15 @@ def as_blocks(grids: Grids, costs: Costs) -> Scheme:
 
 
 def _moving_once(grids: Grids) -> int:
-    """Return what a thread holds to move a unit: a shard is in memory in parts, and as a whole."""
+    """Return the bytes that a thread holds to move a unit: of a shard the parts and the whole."""
     unit = prod(lengths_of(grids.owners)) * grids.itemsize
     return unit if grids.moves == "units" else 2 * unit
 
 
 def _moving(grids: Grids, costs: Costs) -> Scheme:
-    """Return how encoded bytes are moved: some units a task, one a thread in memory."""
+    """Return the strategy that moves encoded bytes: several units per task, one per thread."""
     lengths = lengths_of(grids.owners)
-    block = auto_block(grids.shape, lengths, lengths, grids.itemsize, _BATCH)
+    block = auto_block(grids.shape, lengths, lengths, grids.itemsize, _BATCH_BYTES)
     axes = join(grids.owners, block)
     edges = tuple(edges_within(a, n) for a, n in zip(axes, grids.shape, strict=True))
     units = count(grids.owners, grids.shape)
@@ -155,26 +157,26 @@ def _moving(grids: Grids, costs: Costs) -> Scheme:
 # One pass
 
 
-def _one_pass(grids: Grids, costs: Costs, once: int) -> Scheme:
-    threads, room = _share(costs, once)
+def _one_pass(grids: Grids, costs: Costs, per_thread: int) -> Scheme:
+    threads, room = _share(costs, per_thread)
     axes = joined(grids.target, grids.shape, grids.source)
     tasks = outer(axes, "count")
     longest = outer(axes, "longest") * grids.itemsize
     moved = outer(axes, "covered") * grids.itemsize + grids.nbytes
-    requests = outer(axes, "met")
+    requests = outer(axes, "overlapped")
     cost = moved + requests * costs.request + tasks * TASK
-    at = cheapest(cost * idle(tasks, costs.tasks), longest, room)
-    chosen = [axis[i] for axis, i in zip(axes, at, strict=True)]
+    best = cheapest(cost * idle(tasks, costs.tasks), longest, room)
+    chosen = [axis[i] for axis, i in zip(axes, best, strict=True)]
     regions = Cutting(tuple(c.edges for c in chosen))
     units = count(grids.target, grids.shape)
     stage = Stage(
         regions,
         "source",
         "target",
-        prod(c.met for c in chosen) + units,
+        prod(c.overlapped for c in chosen) + units,
         prod(c.covered for c in chosen) * grids.itemsize,
         grids.nbytes,
-        prod(regions.longest) * grids.itemsize + threads * once,
+        prod(regions.longest) * grids.itemsize + threads * per_thread,
         threads,
         costs.slab,
         costs.at_once,
@@ -182,16 +184,19 @@ def _one_pass(grids: Grids, costs: Costs, once: int) -> Scheme:
     return _scheme("one pass", (stage,), costs)
 
 
-def _share(costs: Costs, once: int) -> tuple[int, int]:
-    """Return how many threads read and write, and the bytes that are left for a region.
+def _share(costs: Costs, per_thread: int) -> tuple[int, int]:
+    """Return the number of threads that read and write, and the bytes that remain for a region.
 
     Parameters
     ----------
-    once : int
-        What each thread holds.
+    costs : Costs
+        The available resources.
+    per_thread : int
+        The bytes that each thread holds.
     """
-    threads = max(1, min(costs.share, costs.room // (2 * once) if once else costs.share))
-    return threads, costs.room - threads * once
+    affordable = costs.room // (2 * per_thread) if per_thread else costs.share
+    threads = max(1, min(costs.share, affordable))
+    return threads, costs.room - threads * per_thread
 
 
 # --------------------------------------------------------------------------------------------
@@ -199,15 +204,15 @@ def _share(costs: Costs, once: int) -> tuple[int, int]:
 
 
 def _two_passes(grids: Grids, costs: Costs) -> tuple[Cutting, Cutting]:
-    """Return regions of the source's pieces and of the target's units: few pieces between them."""
+    """Return regions of source pieces and of target units that have few pieces in common."""
     reading = min(_share(costs, to_read(grids, costs))[1], costs.room // costs.copies)
-    once = max(to_write(grids), costs.copies * costs.slab)
-    writing = _share(costs, once)[1]
+    per_thread = max(to_write(grids), costs.copies * costs.slab)
+    writing = _share(costs, per_thread)[1]
     sources = joined(grids.source, grids.shape, grids.target)
     targets = joined(grids.target, grids.shape, grids.source)
     target = [axis[0] for axis in targets]
     source = [axis[0] for axis in sources]
-    for _ in range(_ROUNDS):
+    for _ in range(_FITTING_ROUNDS):
         source = _fitted(sources, target, grids.itemsize, reading, costs)
         target = _fitted(targets, source, grids.itemsize, writing, costs)
     return cutting(source), cutting(target)
@@ -220,28 +225,28 @@ def _fitted(
     room: int,
     costs: Costs,
 ) -> list[Choice]:
-    """Return the regions that share the fewest pieces with others, of those that fit."""
+    """Return the regions that have the fewest pieces in common with others, if they fit."""
     pieces = np.ones((), float)
     for axis, other in zip(axes, others, strict=True):
         between = [pieces_between(c.edges, other.edges) for c in axis]
         pieces = np.multiply.outer(pieces, np.array(between, float))
     tasks = outer(axes, "count")
     cost = (pieces * costs.request + tasks * TASK) * idle(tasks, costs.tasks)
-    at = cheapest(cost, outer(axes, "longest") * itemsize, room)
-    return [axis[i] for axis, i in zip(axes, at, strict=True)]
+    best = cheapest(cost, outer(axes, "longest") * itemsize, room)
+    return [axis[i] for axis, i in zip(axes, best, strict=True)]
 
 
 def _middle(grids: Grids, costs: Costs, source: Cutting, target: Cutting) -> Cutting:
-    """Return regions between those of two passes, so that pieces are neither tiny nor many."""
+    """Return the regions of a pass between two others, so that pieces are neither tiny nor many."""
     axes, pieces = [], [np.ones((), float), np.ones((), float)]
     for size, one, other in zip(grids.shape, source.edges, target.edges, strict=True):
         low, high = (max(int(np.diff(e).max(initial=1)), 1) for e in (one, other))
-        lengths = np.unique(np.geomspace(low, high, _BETWEEN).astype(np.int64)).tolist()
+        lengths = np.unique(np.geomspace(low, high, _MIDDLE_LENGTHS).astype(np.int64)).tolist()
         tried = [one, other, *(edges_within(int(n), size) for n in lengths)]
         axes.append([choice(edges, edges) for edges in tried])
-        for at, edges in enumerate((one, other)):
+        for number, edges in enumerate((one, other)):
             between = np.array([pieces_between(c.edges, edges) for c in axes[-1]], float)
-            pieces[at] = np.multiply.outer(pieces[at], between)
+            pieces[number] = np.multiply.outer(pieces[number], between)
     cost = (pieces[0] + pieces[1]) * costs.request + outer(axes, "count") * TASK
     room = min(costs.room - costs.copies * costs.slab, costs.room // costs.copies)
     best = cheapest(cost, outer(axes, "longest") * grids.itemsize, room)
@@ -255,33 +260,33 @@ def _passes(grids: Grids, costs: Costs, cuttings: Sequence[Cutting]) -> Scheme:
 
 def _stages(grids: Grids, costs: Costs, cuttings: Sequence[Cutting]) -> Iterator[Stage]:
     last = len(cuttings) - 1
-    for at, regions in enumerate(cuttings):
-        before = cuttings[at - 1] if at else None
+    for number, regions in enumerate(cuttings):
+        before = cuttings[number - 1] if number else None
         if before is None:
-            once = to_read(grids, costs)
+            per_thread = to_read(grids, costs)
             parts = count(grids.source, grids.shape)
         else:
             piece = prod(
                 _longest_piece(a, b) for a, b in zip(before.edges, regions.edges, strict=True)
             )
-            once = costs.copies * min(piece * grids.itemsize, costs.slab)
+            per_thread = costs.copies * min(piece * grids.itemsize, costs.slab)
             parts = prod(
                 pieces_between(a, b) for a, b in zip(before.edges, regions.edges, strict=True)
             )
         written = regions.size
-        if at == last:
-            once = max(once, to_write(grids))
+        if number == last:
+            per_thread = max(per_thread, to_write(grids))
             written = count(grids.target, grids.shape)
         held = prod(regions.longest) * grids.itemsize
-        threads = max(1, min(costs.share, (costs.room - held) // max(once, 1)))
+        threads = max(1, min(costs.share, (costs.room - held) // max(per_thread, 1)))
         yield Stage(
             regions,
-            "packed" if at else "source",
-            "target" if at == last else "packed",
+            "packed" if number else "source",
+            "target" if number == last else "packed",
             parts + written,
             grids.nbytes,
             grids.nbytes,
-            max(held + threads * once, held if at == last else held * costs.copies),
+            max(held + threads * per_thread, held if number == last else held * costs.copies),
             threads,
             costs.slab,
             costs.at_once,

@@ -1,4 +1,4 @@
-"""Regions that tasks own: whole units, joined; and what they meet of another grid."""
+"""Regions that tasks own: joined units, and the pieces of another grid that they overlap. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ import numpy as np
 from zarrdask.grids.base import Axis, Index
 from zarrdask.indexing.selection import Region
 
-#: By how much the lengths that are tried differ, at least.
+#: The least ratio of two successive lengths that are tried.
 _STEP = 1.25
-#: Boundaries that are joined one by one.
-_MANY = 20_000
+#: The largest number of regions that uneven units are joined to, one after another.
+_MAX_JOINED = 20_000
 
 
 def edges_within(axis: Axis, size: int) -> np.ndarray:
-    """Return the boundaries of chunks along an axis, the last one where the array ends.
+    """Return the boundaries of chunks along an axis, clipped to the array.
 
     >>> edges_within(4, 10).tolist(), edges_within(np.array([0, 3, 9, 12]), 10).tolist()
     ([0, 4, 8, 10], [0, 3, 9, 10])
@@ -30,64 +30,64 @@ def edges_within(axis: Axis, size: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Cutting:
-    """An array cut into regions, by boundaries along each axis.
+    """An array that is cut into regions along each axis.
 
     Attributes
     ----------
     edges : tuple of ndarray of int64
-        Along each axis, from 0 to its length.
+        The boundaries along each axis, from 0 to its length.
     """
 
     edges: tuple[np.ndarray, ...]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # There may be millions of boundaries; most are as far apart as the first two.
+        # There may be millions of boundaries, most often at equal distances.
         return _cutting, (tuple(map(_packed, self.edges)),)
 
     @property
     def counts(self) -> Index:
-        """How many regions lie along each axis."""
+        """The number of regions along each axis."""
         return tuple(len(edges) - 1 for edges in self.edges)
 
     @property
     def size(self) -> int:
-        """How many regions there are."""
+        """The number of regions."""
         return int(np.prod([1, *self.counts], dtype=object))
 
     @property
     def longest(self) -> Index:
-        """The greatest length along each axis."""
+        """The greatest length of a region along each axis."""
         return tuple(int(np.diff(edges).max(initial=0)) for edges in self.edges)
 
     def region(self, number: int) -> Region:
-        """Return a region by its number, the last axis fastest."""
+        """Return a region by its number in C order."""
         return self.at(self.index(number))
 
     def index(self, number: int) -> Index:
-        """Return where a region lies, by its number."""
+        """Return the index of a region by its number in C order."""
         return tuple(int(i) for i in np.unravel_index(number, self.counts)) if self.edges else ()
 
     def number(self, index: Index) -> int:
-        """Return the number of the region that lies there."""
+        """Return the number of a region in C order, by its index."""
         return int(np.ravel_multi_index(index, self.counts)) if self.edges else 0
 
     def at(self, index: Index) -> Region:
-        """Return the region that lies there."""
+        """Return a region by its index."""
         return tuple(
             slice(int(edges[i]), int(edges[i + 1]), 1)
             for edges, i in zip(self.edges, index, strict=True)
         )
 
     def meeting(self, region: Region) -> Iterator[tuple[Index, Region]]:
-        """Yield the regions that have a part in another one: where they lie, and that part."""
+        """Yield the regions that overlap another one: the index of each, and the overlap."""
         axes = []
         for edges, pick in zip(self.edges, region, strict=True):
             first = int(np.searchsorted(edges, pick.start, "right")) - 1
             last = int(np.searchsorted(edges, pick.stop, "left"))
             near = np.clip(edges[first : last + 1], pick.start, pick.stop).tolist()
             axes.append([(first + i, slice(near[i], near[i + 1], 1)) for i in range(last - first)])
-        for found in product(*axes):
-            yield tuple(at for at, _ in found), tuple(part for _, part in found)
+        for pairs in product(*axes):
+            yield tuple(number for number, _ in pairs), tuple(part for _, part in pairs)
 
 
 def _packed(edges: np.ndarray) -> tuple[int, int] | np.ndarray:
@@ -106,32 +106,32 @@ class Choice:
     Attributes
     ----------
     edges : ndarray of int64
-        Their boundaries.
+        The boundaries of the regions.
     longest : int
-        The greatest length.
+        The greatest length of a region.
     covered : int
-        Elements along the axis of all pieces of the other grid that regions meet; a piece that
-        several regions meet counts for each.
-    met : int
-        How many such pieces there are.
+        The total length of the pieces of the other grid that each region overlaps. A piece that
+        several regions overlap counts for each of them.
+    overlapped : int
+        The number of these pieces.
     """
 
     edges: np.ndarray
     longest: int
     covered: int
-    met: int
+    overlapped: int
 
     @property
     def count(self) -> int:
-        """How many regions there are."""
+        """The number of regions."""
         return len(self.edges) - 1
 
 
 def choice(edges: np.ndarray, pieces: np.ndarray) -> Choice:
-    """Return regions, measured against the boundaries of pieces that are read.
+    """Return regions along an axis, measured by the boundaries of the pieces that are read.
 
-    >>> found = choice(np.array([0, 6, 10]), np.array([0, 4, 8, 10]))
-    >>> found.longest, found.covered, found.met
+    >>> regions = choice(np.array([0, 6, 10]), np.array([0, 4, 8, 10]))
+    >>> regions.longest, regions.covered, regions.overlapped
     (6, 14, 4)
     """
     first = np.searchsorted(pieces, edges[:-1], "right") - 1
@@ -150,13 +150,13 @@ def choices(units: Axis, size: int, pieces: np.ndarray, limit: int) -> list[Choi
     Parameters
     ----------
     units : int or ndarray of int
-        The units' length, or the boundaries between them.
+        The length of the units, or the boundaries between them.
     size : int
         The length of the axis.
     pieces : ndarray of int64
-        The boundaries of what is read, from 0 to `size`.
+        The boundaries of the pieces that are read, from 0 to `size`.
     limit : int
-        How many are returned at most; at least one unit a region, and all in one, are.
+        The largest number of choices. Those of single units and of a single region are among them.
     """
     edges = edges_within(units, size)
     count = len(edges) - 1
@@ -167,54 +167,55 @@ def choices(units: Axis, size: int, pieces: np.ndarray, limit: int) -> list[Choi
     near = _lengths(longest, typical, size)
     far = _spread(longest, size)
     lengths = sorted({longest, size, *_thin(near, limit // 2), *_thin(far, limit // 2)})
-    found: dict[int, np.ndarray] = {}
+    by_count: dict[int, np.ndarray] = {}
     for length in lengths:
         joined = joined_to(length, units, edges)
-        found.setdefault(len(joined), joined)
-    return [choice(joined, pieces) for joined in found.values()]
+        by_count.setdefault(len(joined), joined)
+    return [choice(joined, pieces) for joined in by_count.values()]
 
 
 def _lengths(unit: int, piece: int, size: int) -> list[int]:
-    """Return lengths whose boundaries lie on, or just beyond, those of pieces."""
+    """Return lengths whose multiples lie at boundaries of pieces, or just beyond them."""
     both = unit * piece // gcd(unit, piece)
-    wanted = [
+    targets = [
         *(n * both for n in geometric(size // both)),
         *(n * piece for n in geometric(size // piece)),
     ]
-    return sorted({ceil(n / unit) * unit for n in wanted if n < size})
+    return sorted({ceil(n / unit) * unit for n in targets if n < size})
 
 
 def _spread(unit: int, size: int) -> list[int]:
     return [n * unit for n in geometric(size // unit)]
 
 
-def geometric(most: int) -> Iterator[int]:
-    """Yield whole numbers from 1 to the greatest, each a good deal larger than the one before."""
+def geometric(limit: int) -> Iterator[int]:
+    """Yield integers from 1 to a limit in an approximately geometric progression."""
     number = 1
-    while number <= most:
+    while number <= limit:
         yield number
         number = max(number + 1, int(number * _STEP))
 
 
 def _thin(lengths: Sequence[int], limit: int) -> Iterable[int]:
-    """Return so many of sorted lengths, evenly by their logarithms."""
+    """Return at most `limit` of sorted lengths, evenly spaced by their logarithms."""
     if len(lengths) <= limit:
         return lengths
     marks = np.linspace(log(lengths[0]), log(lengths[-1]), max(limit, 2))
-    places = np.unique(np.searchsorted(np.log(lengths), marks - 1e-9))
-    return [lengths[min(int(at), len(lengths) - 1)] for at in places]
+    numbers = np.unique(np.searchsorted(np.log(lengths), marks - 1e-9))
+    return [lengths[min(int(number), len(lengths) - 1)] for number in numbers]
 
 
 def joined_to(length: int, units: Axis, edges: np.ndarray) -> np.ndarray:
-    """Join units to regions of at most a length, if no unit is longer; return the boundaries.
+    """Join units to regions, and return the boundaries of the regions.
 
     Parameters
     ----------
     length : int
+        The greatest length of a region, unless a unit is longer.
     units : int or ndarray of int
-        The units' length, or the boundaries between them.
+        The length of the units, or the boundaries between them.
     edges : ndarray of int64
-        The same as boundaries, within the axis.
+        The boundaries between the units, clipped to the axis.
 
     Examples
     --------
@@ -224,16 +225,16 @@ def joined_to(length: int, units: Axis, edges: np.ndarray) -> np.ndarray:
     size = int(edges[-1])
     if isinstance(units, int):
         return edges_within(length // units * units, size) if length < size else edges[[0, -1]]
-    if length < np.diff(edges).max() or size > length * _MANY:
+    if length < np.diff(edges).max() or size > length * _MAX_JOINED:
         return edges
-    found = [0]
-    while found[-1] < len(edges) - 1:
-        found.append(int(np.searchsorted(edges, edges[found[-1]] + length, "right")) - 1)
-    return edges[found]
+    numbers = [0]
+    while numbers[-1] < len(edges) - 1:
+        numbers.append(int(np.searchsorted(edges, edges[numbers[-1]] + length, "right")) - 1)
+    return edges[numbers]
 
 
 def pieces_between(one: np.ndarray, other: np.ndarray) -> int:
-    """Return into how many pieces two sets of boundaries cut an axis together."""
+    """Return the number of pieces that two sets of boundaries cut an axis into together."""
     few, many = sorted((one, other), key=len)
     common = np.count_nonzero(many[np.searchsorted(many, few)] == few)
     return len(one) + len(other) - int(common) - 1

@@ -1,10 +1,10 @@
-"""How an array is rewritten by workers that hand each other what they read. Pure.
+"""The strategy to rewrite an array by workers that exchange what they read. Pure.
 
-The array is cut into boxes, at boundaries that source and target have in common. Of one box after
-another, each worker reads some regions of whole pieces and keeps them; when all are read, each
-writes some regions of whole units, for which it asks the others for their parts. So every byte is
-read and written once, and nothing lies in a store between; but a box has to fit in the memory of
-all workers together.
+The array is cut into boxes, at boundaries that source and target have in common. For one box after
+another, each worker reads some regions of whole pieces and keeps them in memory; when all are read,
+each worker writes some regions of whole units, for which it fetches parts from the others. So every
+byte is read once and written once, without intermediate storage; but a box has to fit in the memory
+of all workers together.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,9 +29,9 @@ from zarrdask.plan.regions import (
 )
 from zarrdask.plan.strategies import Costs, Exchanged, Grids, Scheme, Stage, lengths_of
 
-#: Lengths of boxes that are looked at along each axis, and boxes of these.
-_LENGTHS, _BOXES = 24, 12
-#: By how much boxes that are looked at differ in size, at least.
+#: The largest number of box lengths that are tried along each axis, and of boxes of these lengths.
+_MAX_LENGTHS, _MAX_BOXES = 24, 12
+#: The least ratio of the sizes of two successive boxes that are tried.
 _STEP = 1.2
 
 
@@ -42,11 +42,11 @@ class _Split:
     Attributes
     ----------
     units : int or ndarray of int
-        What is joined to regions: the length, or the boundaries.
+        The length of the units that are joined to regions, or the boundaries between them.
     boxes : ndarray of int64
         The boundaries of the boxes.
     length : int
-        Which regions have, unless a unit has more, or a box ends.
+        The length of the regions, except for larger units and at the ends of boxes.
     """
 
     units: Axis
@@ -62,8 +62,8 @@ class _Split:
         units = edges_within(self.units, int(self.boxes[-1]))
         both = np.concatenate((joined_to(self.length, self.units, units), self.boxes))
         both.sort()
-        found: np.ndarray = both[np.append(True, np.diff(both) > 0)]
-        return found
+        unique_edges: np.ndarray = both[np.append(True, np.diff(both) > 0)]
+        return unique_edges
 
     @cached_property
     def longest(self) -> int:
@@ -74,7 +74,7 @@ class _Split:
 
     @cached_property
     def most(self) -> int:
-        """How many regions the fullest box has."""
+        """The largest number of regions in a box."""
         if isinstance(self.units, int):
             return -(-_longest(self.boxes) // self.length)
         return int(np.diff(np.searchsorted(self.edges, self.boxes)).max(initial=1))
@@ -85,41 +85,41 @@ def _longest(edges: np.ndarray) -> int:
 
 
 def exchanges(grids: Grids, costs: Costs) -> Iterator[Scheme]:
-    """Yield how workers rewrite an array by handing each other what they read, if they can.
+    """Yield the strategy of workers that exchange what they read, if it is possible.
 
     Parameters
     ----------
     grids : Grids
-        Of an array that is not empty.
+        The source and the target; the array is not empty.
     costs : Costs
-        A process does one task at a time.
+        The available resources; a process runs one task at a time.
     """
-    tried, threads = list(_boxes(grids, costs)), costs.threads
+    candidates, threads = list(_boxes(grids, costs)), costs.threads
     while threads:
-        ways = (_within(boxes, grids, costs, threads) for boxes in tried)
-        yield from islice(filter(None, ways), 1)
+        schemes = (_within(boxes, grids, costs, threads) for boxes in candidates)
+        yield from islice(filter(None, schemes), 1)
         threads //= 2
 
 
 def _boxes(grids: Grids, costs: Costs) -> Iterator[Cutting]:
-    """Yield boxes that all workers may hold together, the largest first."""
+    """Yield boxes that fit in the memory of all workers together, the largest first."""
     axes = []
     for one, other, size in zip(grids.source, grids.target, grids.shape, strict=True):
         common = _common(one, other, size)
-        axes.append(choices(common, size, edges_within(common, size), _LENGTHS))
+        axes.append(choices(common, size, edges_within(common, size), _MAX_LENGTHS))
     sizes = outer(axes, "longest") * grids.itemsize
     order = np.lexsort((outer(axes, "count").ravel(), -sizes.ravel()))
-    last, left = float(costs.memory * costs.processes) * _STEP, _BOXES
+    previous, remaining = float(costs.memory * costs.processes) * _STEP, _MAX_BOXES
     for number in order.tolist():
         size = sizes.ravel()[number]
-        if left and size * _STEP <= last:
-            last, left = size, left - 1
+        if remaining and size * _STEP <= previous:
+            previous, remaining = size, remaining - 1
             at = np.unravel_index(number, sizes.shape)
             yield cutting([axis[i] for axis, i in zip(axes, at, strict=True)])
 
 
 def _common(one: Axis, other: Axis, size: int) -> Axis:
-    """Return where chunks of both grids end, as one does of a grid."""
+    """Return the common boundaries of two grids along an axis: a length, or the boundaries."""
     if isinstance(one, int) and isinstance(other, int):
         return lcm(max(one, 1), max(other, 1))
     ends = edges_within(one, size), edges_within(other, size)
@@ -127,7 +127,7 @@ def _common(one: Axis, other: Axis, size: int) -> Axis:
 
 
 def _within(boxes: Cutting, grids: Grids, costs: Costs, threads: int) -> Scheme | None:
-    """Return how boxes are rewritten one after another, if what workers hold of each fits."""
+    """Return the strategy that rewrites boxes one after another, if the memory suffices."""
     working = threads * (to_read(grids, costs) + to_write(grids))
     room = costs.memory - working
     axes = _splits(grids.source, grids, boxes)
@@ -136,7 +136,7 @@ def _within(boxes: Cutting, grids: Grids, costs: Costs, threads: int) -> Scheme 
         return None
     kept = _kept(*_of(read, grids), costs)
     axes = _splits(grids.target, grids, boxes)
-    # Twice: what others send, and what that is put together to.
+    # Twice: the received pieces, and the region that they are assembled to.
     written = _best(axes, grids, costs, 2 * _sizes(axes, grids)[1] <= room - kept)
     if written is None:
         return None
@@ -167,40 +167,40 @@ def _within(boxes: Cutting, grids: Grids, costs: Costs, threads: int) -> Scheme 
     )
     cuts = zip(read, written, strict=True)
     pieces = prod(pieces_between(one.edges, other.edges) for one, other in cuts)
-    handed = Exchanged(boxes, grids.nbytes * (costs.processes - 1) // costs.processes, pieces)
-    cost = handed.nbytes * costs.network + pieces * TASK
+    exchange = Exchanged(boxes, grids.nbytes * (costs.processes - 1) // costs.processes, pieces)
+    cost = exchange.nbytes * costs.network + pieces * TASK
     for stage, chosen in zip(stages, (read, written), strict=True):
         cost += cost_of(stage, costs, _of(chosen, grids)[0])
-    return Scheme("in the cluster", stages, cost, handed)
+    return Scheme("in the cluster", stages, cost, exchange)
 
 
 def _of(chosen: Sequence[_Split], grids: Grids) -> tuple[int, int]:
-    """Return how many regions the fullest box has, and the bytes of the largest."""
+    """Return the largest number of regions in a box, and the bytes of the largest region."""
     longest = prod(axis.longest for axis in chosen) * grids.itemsize
     return prod(axis.most for axis in chosen), longest
 
 
 def _splits(units: Sequence[Axis], grids: Grids, boxes: Cutting) -> list[list[_Split]]:
-    """Return how units may be joined to regions within boxes, along each axis."""
+    """Return the ways to join units to regions within boxes, along each axis."""
     return [list(_split(axis, edges)) for axis, edges in zip(units, boxes.edges, strict=True)]
 
 
 def _split(units: Axis, boxes: np.ndarray) -> Iterator[_Split]:
-    """Yield ways to cut boxes along an axis: from one region to single units, about as long."""
+    """Yield ways to cut boxes along an axis into about equal regions, from one to single units."""
     unit, box = max(lengths_of((units,))[0], 1), _longest(boxes)
     lengths = (-(-box // parts // unit) * unit for parts in geometric(-(-box // unit)))
     yield from (_Split(units, boxes, length) for length in unique([*lengths, unit]))
 
 
 def _kept(most: Any, longest: Any, costs: Costs) -> Any:
-    """Return the bytes that the fullest worker keeps of a box, of so many regions and bytes."""
+    """Return the most bytes that a worker keeps, for a number of regions and their size."""
     return -(-most // costs.processes) * longest
 
 
 def _best(
     axes: Sequence[Sequence[_Split]], grids: Grids, costs: Costs, fits: np.ndarray
 ) -> list[_Split] | None:
-    """Return the regions of those that fit for which all workers are ready the soonest."""
+    """Return the regions that fit for which the slowest worker finishes first."""
     if not fits.any():
         return None
     most, longest = _sizes(axes, grids)
@@ -211,5 +211,5 @@ def _best(
 
 
 def _sizes(axes: Sequence[Sequence[_Split]], grids: Grids) -> tuple[np.ndarray, np.ndarray]:
-    """Return how many regions the fullest box has, and their bytes, of each combination."""
+    """Return the largest number of regions in a box, and their bytes, for each combination."""
     return outer(axes, "most"), outer(axes, "longest") * grids.itemsize

@@ -1,4 +1,4 @@
-"""What is rewritten, what it may cost, and the ways to do it: as data."""
+"""The source and target of a rewrite, its costs, and its possible strategies, as data."""
 
 from dataclasses import dataclass
 from math import prod
@@ -9,38 +9,39 @@ import numpy as np
 from zarrdask.grids.base import Axis, Shape
 from zarrdask.plan.regions import Cutting
 
-#: What is read at a time, at most, unless a piece is larger: these bytes, a part of the memory.
+#: The largest number of bytes that a thread reads at a time, unless a piece is larger, and the
+#: divisor of the memory for the same limit.
 _SLAB, PART = 2**22, 8
-#: What a request costs besides its bytes, as bytes: on a local disk, and elsewhere.
+#: The overhead of a request in bytes that could be moved meanwhile: on a local disk, and elsewhere.
 NEAR, FAR = 2**15, 2**19
-#: What a byte costs that goes from process to process, as bytes of such a store.
+#: The cost of a byte that processes exchange, relative to a byte of such a store.
 HANDED_NEAR, HANDED_FAR = 1.5, 0.5
 
 
 class Costs(NamedTuple):
-    """What a plan has to reckon with.
+    """The resources of a rewrite, and the costs of its parts.
 
     Attributes
     ----------
     memory : int
-        Bytes that a process may hold.
+        The bytes that a process may hold.
     threads : int
-        How many each may have.
+        The number of threads of a process.
     processes : int
-        How many there are.
+        The number of processes.
     request : int
-        What a request costs besides its bytes: as bytes that could be moved meanwhile.
+        The overhead of a request, in bytes that could be moved meanwhile.
     packs : bool
-        Whether values may be packed: they have a fixed size.
+        Whether values can be packed between passes: they have a fixed size.
     at_once : int
-        How many tasks a process does at a time.
+        The number of tasks that a process runs at a time.
     copies : int
-        How often a value is in memory while a store gives or takes it: twice, where that wants
-        bytes of its own, or gives several values at once.
+        The number of copies of a value in memory while it is read or written: two, if the store
+        needs a copy of its own or returns several values at once.
     exchanges : bool
-        Whether processes can hand values to each other.
+        Whether processes can exchange values.
     network : float
-        What a byte costs that they do: as bytes of a store.
+        The cost of a byte that processes exchange, relative to a byte of a store.
     """
 
     memory: int
@@ -55,22 +56,22 @@ class Costs(NamedTuple):
 
     @property
     def room(self) -> int:
-        """Bytes that a task may hold."""
+        """The bytes that a task may hold."""
         return self.memory // self.at_once
 
     @property
     def share(self) -> int:
-        """How many threads a task may have."""
+        """The number of threads that a task may use."""
         return max(self.threads // self.at_once, 1)
 
     @property
     def tasks(self) -> int:
-        """How many run at a time."""
+        """The number of tasks that run at a time."""
         return self.processes * self.at_once
 
     @property
     def slab(self) -> int:
-        """Bytes that a thread reads at a time, if pieces are no larger."""
+        """The bytes that a thread reads at a time, if no piece is larger."""
         return max(min(_SLAB * max(self.request // NEAR, 1), self.room // PART), 1)
 
 
@@ -81,25 +82,26 @@ class Stage:
     Attributes
     ----------
     regions : Cutting
-        What the tasks own.
+        The regions that the tasks own.
     reads : {"source", "packed", "held", "blocks"}
-        Where from: stored chunks, packed pieces, what workers hold, blocks of a Dask array.
+        What the tasks read: stored chunks, packed pieces, pieces in the memory of other workers, or
+        blocks of a Dask array.
     writes : {"packed", "held", "target"}
-        Where to.
+        What the tasks write: packed pieces, pieces in memory, or units of the target.
     requests : int
-        Reads and writes of all tasks.
+        The number of reads and writes of all tasks.
     bytes_read, bytes_written : int
-        Of all tasks, decoded.
+        The decoded bytes that all tasks read and write.
     peak : int
-        The most bytes that a task holds.
+        The largest number of bytes that a task holds at a time.
     threads : int
-        How many threads of a task read or write at a time.
+        The number of threads of a task that read or write.
     slab : int
-        Bytes that a thread reads at a time, if pieces are no larger.
+        The bytes that a thread reads at a time, if no piece is larger.
     at_once : int
-        How many tasks a process does at a time.
+        The number of tasks that a process runs at a time.
     moves : {"units", "inner"}, optional
-        Whether encoded bytes are moved: of whole units, or of the chunks in shards.
+        Set if encoded bytes are moved: those of whole units, or of the chunks in shards.
     """
 
     regions: Cutting
@@ -116,21 +118,21 @@ class Stage:
 
     @property
     def tasks(self) -> int:
-        """How many there are."""
+        """The number of tasks."""
         return self.regions.size
 
 
 class Exchanged(NamedTuple):
-    """What workers hand to each other.
+    """The values that workers exchange.
 
     Attributes
     ----------
     boxes : Cutting
-        They do so within one of these after another.
+        The parts of the array within which they exchange values, one after another.
     nbytes : int
-        How much.
+        The number of exchanged bytes.
     pieces : int
-        In how many pieces.
+        The number of exchanged pieces.
     """
 
     boxes: Cutting
@@ -140,7 +142,7 @@ class Exchanged(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Scheme:
-    """A way to rewrite an array.
+    """A strategy to rewrite an array.
 
     Attributes
     ----------
@@ -148,10 +150,11 @@ class Scheme:
         "bytes as they are", "blocks as they are", "one pass", "in the cluster", "two passes" or
         "three passes".
     stages : tuple of Stage
+        The passes.
     cost : float
-        Bytes that are moved, and what else takes time, as bytes.
+        The moved bytes, and all else as bytes that could be moved in the same time.
     exchange : Exchanged, optional
-        What workers hand to each other, if they do.
+        The values that workers exchange, if they do.
     """
 
     name: str
@@ -161,48 +164,52 @@ class Scheme:
 
     @property
     def cuttings(self) -> tuple[Cutting, ...]:
-        """All regions that tasks are for."""
+        """The regions of all passes, after the boxes of an exchange."""
         boxes = () if self.exchange is None else (self.exchange.boxes,)
         return (*boxes, *(stage.regions for stage in self.stages))
 
     @property
     def moved(self) -> int:
-        """Bytes that are read and written."""
+        """The number of bytes that are read and written."""
         return sum(stage.bytes_read + stage.bytes_written for stage in self.stages)
 
     @property
     def requests(self) -> int:
-        """Reads and writes."""
+        """The number of reads and writes."""
         return sum(stage.requests for stage in self.stages)
 
     @property
     def tasks(self) -> int:
-        """How many there are."""
+        """The number of tasks."""
         return sum(stage.tasks for stage in self.stages)
 
     @property
     def peak(self) -> int:
-        """The most bytes that a process holds."""
+        """The largest number of bytes that a process holds at a time."""
         return max(stage.peak * stage.at_once for stage in self.stages)
 
 
 @dataclass(frozen=True, eq=False)
 class Grids:
-    """What is rewritten into what.
+    """The chunk grids of the source and the target of a rewrite.
 
     Attributes
     ----------
     shape : tuple of int
+        The shape of the array.
     itemsize : int
-        In bytes, of an element in memory.
+        The size of an element in memory, in bytes.
     source : tuple of (int or ndarray of int)
-        The smallest pieces that can be read: their length along each axis, or the boundaries.
+        The smallest pieces that can be read: their length along each axis, or the boundaries
+        between them.
     target : tuple of (int or ndarray of int)
-        The units that have one writer, likewise.
+        The units that have one writer each: their length along each axis, or the boundaries.
     moves : {"units", "inner"}, optional
-        Whether encoded bytes are the same in both: of units, or of the chunks in shards.
+        Set if source and target have the same encoded bytes: those of units, or of the chunks in
+        shards.
     shards : tuple of (int or ndarray of int), optional
-        The source's, if encoded chunks are moved out of them and the target has none.
+        The shards of the source, if encoded chunks are moved out of them to a target without
+        shards.
     """
 
     shape: Shape
@@ -214,23 +221,23 @@ class Grids:
 
     @property
     def owners(self) -> tuple[Axis, ...]:
-        """What a task that moves encoded bytes has to have all of: units, or shards it opens."""
+        """The grid that a task which moves encoded bytes must own entirely: of units, or shards."""
         return self.target if self.shards is None else self.shards
 
     @property
     def nbytes(self) -> int:
-        """Of the array, decoded."""
+        """The decoded size of the array in bytes."""
         return prod(self.shape) * self.itemsize
 
     def longest(self, grid: Literal["source", "target"]) -> Shape:
-        """Return the greatest length of a grid's chunks along each axis, as they are stored."""
+        """Return the greatest length of a grid's chunks along each axis, without clipping."""
         return lengths_of(self.source if grid == "source" else self.target)
 
     def largest(self, grid: Literal["source", "target"]) -> int:
-        """Return the size of the largest chunk of a grid, in bytes, as it is stored."""
+        """Return the decoded size of the largest chunk of a grid in bytes, without clipping."""
         return prod(self.longest(grid)) * self.itemsize
 
 
 def lengths_of(axes: tuple[Axis, ...]) -> Shape:
-    """Return the greatest length of chunks along each axis, as they are stored."""
+    """Return the greatest length of chunks along each axis, not clipped to the array."""
     return tuple(a if isinstance(a, int) else int(np.diff(a).max(initial=0)) for a in axes)

@@ -70,9 +70,9 @@ class KindCounts(NamedTuple):
 
 def count_kinds(axes: Sequence[AxisPlan]) -> KindCounts:
     """Return the number of units of each kind, for an array with these axes."""
-    total = prod(len(axis.met) for axis in axes)
-    complete = prod(len(axis.met) - len(axis.partial) for axis in axes)
-    whole = prod(len(axis.met) - len(axis.partial) - axis.merged for axis in axes)
+    total = prod(len(axis.written) for axis in axes)
+    complete = prod(len(axis.written) - len(axis.partial) for axis in axes)
+    whole = prod(len(axis.written) - len(axis.partial) - axis.merged for axis in axes)
     return KindCounts(whole, complete - whole, total - complete)
 
 
@@ -96,9 +96,9 @@ def unit_at(axes: Sequence[AxisPlan], names: Sequence[str], source_name: str, in
         If the plan writes nothing to this unit.
     """
     if len(index) != len(axes) or not all(
-        number in axis.met for number, axis in zip(index, axes, strict=True)
+        number in axis.written for number, axis in zip(index, axes, strict=True)
     ):
-        written = " x ".join(f"{a.met.start}..{a.met.stop - 1}" for a in axes if a.met)
+        written = " x ".join(f"{a.written.start}..{a.written.stop - 1}" for a in axes if a.written)
         raise SelectionError(
             "nothing is written to this unit",
             key="index",
