@@ -1,7 +1,9 @@
 """What all commands have in common: help, errors, exit codes, and what they cost to start."""
 
 import json
+import re
 import signal
+import sys
 
 import pytest
 
@@ -92,7 +94,10 @@ def test_without_click_it_says_what_is_missing(stored):
     assert done == (1, "", "zarrdask: the command line needs click: pip install zarrdask[cli]\n")
 
 
-@pytest.mark.parametrize("command", [["tree"], ["info"], ["info", "--stored"], ["--help"]])
+@pytest.mark.parametrize(
+    "command",
+    [["tree"], ["tree", "--json"], ["ls", "-l"], ["info"], ["info", "--stored"], ["--help"]],
+)
 def test_to_look_into_a_store_imports_no_dask_array(stored, command):
     code = (
         "import json, sys\nfrom zarrdask.cli.app import run\ncode = run()\n"
@@ -193,11 +198,17 @@ def test_an_option_is_told_by_its_name_here(capsys, stored):
     assert done.err.endswith("already; --overwrite replaces it\n")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*(c for c in COMMANDS if c != "completion"), "attrs set"])
 def test_an_empty_argument_is_no_place(capsys, stored, monkeypatch, command):
     monkeypatch.chdir(stored)
-    more = ["", "--overwrite"] if command in ("copy", "rechunk") else []
-    done = call(capsys, command, stored / "a" if more else "", *more)
+    arguments = {
+        "copy": [stored / "a", "", "--overwrite"],
+        "rechunk": [stored / "a", "", "--overwrite"],
+        "diff": [stored / "a", ""],
+        "attrs": ["get", ""],
+        "attrs set": ["", "k=1"],
+    }.get(command, [""])
+    done = call(capsys, *command.split(), *arguments)
     assert (done.code, done.out) == (1, "")
     assert "the path is empty" in done.err
     assert (stored / "zarr.json").exists()
@@ -239,3 +250,87 @@ def test_changes_as_they_are_given():
 
 def test_a_fill_value_of_null_leaves_it_open():
     assert options.parse_changes({"fill_value": "null"}) == {"fill_value": zarrdask.NO_FILL_VALUE}
+
+
+class TestNearestNames:
+    """A node that does not exist: the error suggests the member with the nearest name."""
+
+    @pytest.mark.parametrize("command", ["info", "tree", "ls", "verify", "consolidate"])
+    def test_in_a_path(self, capsys, stored, command):
+        zarrdask.create_group(stored, "temperature")
+        done = call(capsys, command, stored / "temprature")
+        assert (done.code, done.out) == (1, "")
+        assert done.err.count("\n") == 1
+        assert done.err.endswith(f"did you mean '{stored}/temperature'?\n")
+
+    def test_in_a_component(self, capsys, stored):
+        zarrdask.create_array(stored, "g/salinity", shape=2, dtype="i4")
+        done = call(capsys, "info", stored, "--component", "g/salinty")
+        assert done.err.endswith("did you mean 'g/salinity'?\n")
+
+    @pytest.mark.parametrize("command", ["copy", "rechunk", "diff"])
+    def test_of_a_source(self, capsys, stored, command):
+        zarrdask.create_array(stored, "g/salinity", shape=2, dtype="i4")
+        done = call(capsys, command, stored / "g/salinty", stored / "a")
+        assert done.code == 1
+        assert "did you mean" in done.err
+
+    def test_nothing_near(self, capsys, stored):
+        assert "did you mean" not in call(capsys, "info", stored / "nonsense").err
+        assert "did you mean" not in call(capsys, "info", stored.parent / "nonsense").err
+
+
+class TestTerminal:
+    """On a terminal rich draws, but not if colours are off, nor into a pipe."""
+
+    @pytest.fixture
+    def call_there(self, monkeypatch, capsys):
+        """Call a command on a terminal with colours."""
+
+        def call_there(*arguments):
+            with monkeypatch.context() as patch:
+                patch.setattr(sys.stdout, "isatty", lambda: True)
+                return call(capsys, *arguments)
+
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        monkeypatch.setenv("TERM", "xterm-256color")
+        monkeypatch.setenv("COLUMNS", "200")
+        return call_there
+
+    @pytest.mark.parametrize(
+        "arguments", [["tree"], ["info"], ["ls", "--long"], ["verify"]], ids=str
+    )
+    def test_escapes_are_for_terminals(self, capsys, stored, call_there, monkeypatch, arguments):
+        command, *options = arguments
+        assert "\x1b[" not in call_there(command, stored, *options, "--json").out
+        drawn = call_there(command, stored, *options)
+        assert "\x1b[" in drawn.out
+        plain = call(capsys, command, stored, *options)
+        assert "\x1b" not in plain.out
+        words = set(re.sub(r"\x1b\[[0-9;]*m", "", drawn.out).split())
+        assert set(plain.out.split()) <= words
+        monkeypatch.setenv("NO_COLOR", "1")
+        assert call_there(command, stored, *options) == plain
+
+    def test_names_are_no_markup(self, stored, call_there):
+        zarrdask.create_group(stored, "[red]x")
+        assert "[red]x" in call_there("tree", stored).out
+
+    def test_without_rich_lines_are_plain(self, stored, call_there, monkeypatch):
+        monkeypatch.setattr("zarrdask.cli.output.find_spec", lambda name: None)
+        assert "\x1b" not in call_there("tree", stored).out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(capsys, shell):
+    done = call(capsys, "completion", shell)
+    assert done.code == 0
+    assert "_ZARRDASK_COMPLETE" in done.out
+
+
+def test_what_the_script_of_completion_asks_for(stored):
+    code = (
+        "import os; os.environ |= {'_ZARRDASK_COMPLETE': 'bash_complete', 'COMP_CWORD': '1', "
+        "'COMP_WORDS': 'zarrdask con'}\nfrom zarrdask.cli import main; main()"
+    )
+    assert spawn(code=code).out == "plain,consolidate\n"

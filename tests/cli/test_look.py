@@ -1,4 +1,4 @@
-"""`info`, `tree` and `consolidate`."""
+"""`info`, `tree`, `ls`, `attrs` and `consolidate`."""
 
 import json
 
@@ -173,3 +173,80 @@ def test_consolidate(capsys, stored):
 def test_values_are_not_touched(capsys, stored):
     call(capsys, "consolidate", stored)
     np.testing.assert_array_equal(zarrdask.open_array(stored, "a")[:6], 1)
+
+
+def test_ls(capsys, stored):
+    assert call(capsys, "ls", stored).out == "a\ng/\n"
+    assert call(capsys, "ls", stored, "--component", "g").out == "r\ns\n"
+    assert call(capsys, "ls", stored / "a").out == f"{stored}/a\n"
+    assert call(capsys, "ls", stored / "g", "-l").out.splitlines() == [
+        "r  array  (6,)    uint8    ((1, 2, 3),)",
+        "s  array  (8, 8)  float32  (2, 2)        (4, 4)",
+    ]
+
+
+def test_ls_of_a_group_without_members(capsys, tmp_path):
+    zarrdask.create_group(tmp_path)
+    assert call(capsys, "ls", tmp_path, "--long") == (0, "", "")
+    assert call(capsys, "ls", tmp_path, "--json").out == "[]\n"
+
+
+def test_a_member_that_can_not_be_opened_is_listed(capsys, stored):
+    (stored / "a/zarr.json").write_text("{}")
+    assert call(capsys, "ls", stored).out == "a\ng/\n"
+    (bad, good) = json.loads(call(capsys, "ls", stored, "--json").out)
+    assert (bad["kind"], good) == ("invalid", {"path": "g", "kind": "group"})
+    assert bad["error"] in call(capsys, "ls", stored, "-l").out
+    nodes = json.loads(call(capsys, "tree", stored, "--json").out)["nodes"]
+    assert nodes[1] == bad
+
+
+def test_a_tree_as_json(capsys, stored):
+    nodes = json.loads(call(capsys, "tree", stored, "--json").out)["nodes"]
+    assert [(node["path"], node["kind"]) for node in nodes] == [
+        ("", "group"),
+        ("a", "array"),
+        ("g", "group"),
+        ("g/r", "array"),
+        ("g/s", "array"),
+    ]
+    assert nodes[4] == {
+        "path": "g/s",
+        "kind": "array",
+        "shape": [8, 8],
+        "dtype": "float32",
+        "chunks": [2, 2],
+        "shards": [4, 4],
+    }
+    nodes = json.loads(call(capsys, "tree", stored, "--json", "--depth", 1).out)["nodes"]
+    assert [node["path"] for node in nodes] == ["", "a", "g"]
+
+
+def test_attributes(capsys, stored):
+    assert call(capsys, "attrs", "get", stored).out == 'title: "é"\nn: [1]\n'
+    assert call(capsys, "attrs", "get", stored, "n").out == "[1]\n"
+    assert json.loads(call(capsys, "attrs", "get", stored, "--json").out)["title"] == "é"
+    done = call(capsys, "attrs", "get", stored, "titel")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.endswith("there is no attribute 'titel'; did you mean 'title'?\n")
+
+
+def test_attributes_are_set(capsys, stored):
+    pairs = "units=K", "valid=[1, 2]", "n=2"
+    done = call(capsys, "attrs", "set", stored, *pairs, "--dry-run")
+    assert done.out == 'title: "é"\nn: 2\nunits: "K"\nvalid: [1, 2]\n'
+    assert dict(zarrdask.open_group(stored).attrs) == {"title": "é", "n": [1]}
+    assert call(capsys, "attrs", "set", stored, *pairs).out == done.out
+    changed = {"title": "é", "n": 2, "units": "K", "valid": [1, 2]}
+    assert dict(zarrdask.open_group(stored).attrs) == changed
+    assert call(capsys, "attrs", "set", stored, "units").code == 2
+    assert call(capsys, "attrs", "set", stored).code == 2
+
+
+def test_a_dry_run_of_consolidate(capsys, stored):
+    assert call(capsys, "consolidate", stored, "--dry-run") == (0, "4 nodes below /\n", "")
+    assert "consolidated_metadata" not in json.loads((stored / "zarr.json").read_text())
+    assert "expected a group" in call(capsys, "consolidate", stored / "a", "--dry-run").err
+    nodes = json.loads(call(capsys, "consolidate", stored, "--json").out)["nodes"]
+    assert nodes == ["a", "g", "g/r", "g/s"]
+    assert "consolidated_metadata" in json.loads((stored / "zarr.json").read_text())

@@ -1,10 +1,12 @@
 """`zarrdask rechunk` and `zarrdask copy`."""
 
+import json
+
 import numpy as np
 import pytest
 
 import zarrdask
-from tests.cli.commands import call
+from tests.cli.commands import call, spawn
 
 VALUES = np.arange(64, dtype="i4").reshape(8, 8)
 
@@ -76,7 +78,7 @@ def test_an_interrupt_tells_how_to_go_on(capsys, source, tmp_path, monkeypatch):
     monkeypatch.setattr(RechunkPlan, "execute", execute)
     done = call(capsys, "rechunk", source / "x", tmp_path / "out", "--chunks", "8,1")
     assert done.code == 130
-    assert done.err == "zarrdask: interrupted; the same command goes on from here\n"
+    assert done.err == "zarrdask: interrupted; run the same command again to resume\n"
 
 
 def test_copy_a_hierarchy_into_another_format(capsys, source, tmp_path):
@@ -113,3 +115,89 @@ def test_errors_of_copy(capsys, source, tmp_path):
     done = call(capsys, "copy", source, tmp_path / "out")
     assert done.code == 1
     assert done.err.count("\n") == 1
+
+
+def test_a_dry_run_of_a_copy_writes_nothing(capsys, source, tmp_path):
+    done = call(capsys, "copy", source, tmp_path / "out", "--dry-run", "--json")
+    assert (done.code, done.err) == (0, "")
+    report = json.loads(done.out)
+    assert [array["method"] for array in report["arrays"]] == ["moved"]
+    assert not (tmp_path / "out").exists()
+    assert call(capsys, "copy", source, source / "below", "--dry-run").code == 1
+
+
+def test_a_copy_as_json(capsys, source, tmp_path):
+    report = json.loads(call(capsys, "copy", source, tmp_path / "out", "--json").out)
+    assert (report["groups"], report["units"]) == (1, 8)
+    assert report["arrays"][0]["path"] == "x"
+
+
+def test_a_plan_as_json(capsys, source, tmp_path):
+    arguments = "rechunk", source / "x", tmp_path / "out", "--chunks", "8,1", "--json"
+    plan = json.loads(call(capsys, *arguments, "--dry-run").out)
+    assert (plan["shape"], plan["units"], plan["strategy"]) == ([8, 8], 8, "one pass")
+    assert plan["peak_memory"] > 0
+    assert not (tmp_path / "out").exists()
+    assert json.loads(call(capsys, *arguments).out) == plan
+    np.testing.assert_array_equal(zarrdask.open_array(tmp_path / "out")[...], VALUES)
+
+
+def test_the_plan_of_a_group_as_json(capsys, source, tmp_path):
+    done = call(capsys, "rechunk", source, tmp_path / "out", "--chunks", 4, "--json", "--dry-run")
+    plan = json.loads(done.out)
+    assert (plan["groups"], list(plan["arrays"])) == ([""], ["x"])
+    assert plan["arrays"]["x"]["target"].endswith("out/x")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [(["out"], "--overwrite to begin again"), (["--in-place"], "again to finish")],
+    ids=str,
+)
+def test_an_interrupted_copy_tells_how_to_go_on(capsys, source, monkeypatch, arguments, text):
+    def copy(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("zarrdask.cli.copy.copy", copy)
+    done = call(capsys, "copy", source, *arguments)
+    assert done.code == 130
+    assert done.err.startswith("zarrdask: interrupted; ")
+    assert done.err.endswith(f"{text}\n")
+
+
+def test_an_interrupted_rechunk_is_resumed(source, tmp_path):
+    """Ctrl-C in the middle, then the same command: tasks that are done are not done again."""
+    code = (
+        "import os, signal\n"
+        "from zarrdask.rewrite.passes import Pass\n"
+        "call, done = Pass.__call__, []\n"
+        "def count(self, number, *rest):\n"
+        "    if len(done) == int(os.environ['STOP_AFTER']):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    done.append(number)\n"
+        "    stored = call(self, number, *rest)\n"
+        "    print('task', number)\n"
+        "    return stored\n"
+        "Pass.__call__ = count\n"
+        "from zarrdask.cli import main; main()"
+    )
+    root = zarrdask.open_group(source, mode="r+")
+    values = np.arange(400 * 400, dtype="f8").reshape(400, 400)
+    root.create_array("big", shape=values.shape, dtype="f8", chunks=(1, 400))[...] = values
+    options = ["--chunks", "400,1", "--max-mem", "400kB", "--scheduler", "sync", "--no-progress"]
+    arguments = "rechunk", source / "big", tmp_path / "out", *options
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STOP_AFTER", "3")
+        stopped = spawn(*arguments, code=code)
+        assert stopped.code == 130
+        assert stopped.err == "zarrdask: interrupted; run the same command again to resume\n"
+        patch.setenv("STOP_AFTER", "-1")
+        resumed = spawn(*arguments, code=code)
+    assert resumed.code == 0, resumed.err
+    # What was done since the record was stored last is done again, and no more.
+    plan = zarrdask.rechunk(
+        source / "big", tmp_path / "x", chunks=(400, 1), max_mem="400kB", scheduler="sync"
+    )
+    assert stopped.out.count("\ntask ") == 3
+    assert resumed.out.count("\ntask ") == plan.tasks - 3
+    np.testing.assert_array_equal(zarrdask.open_array(tmp_path / "out")[...], values)

@@ -93,9 +93,34 @@ def test_as_json(capsys, pair):
     assert json.loads(done.out)["ok"] is True
 
 
+def test_diff(capsys, pair):
+    same = call(capsys, "diff", *pair)
+    assert same == call(capsys, "verify", *pair)
+    assert (same.code, same.out.splitlines()[-1]) == (0, "the same")
+    zarrdask.open_array(pair[1], "x", mode="r+").attrs["k"] = 1
+    done = call(capsys, "diff", *pair, "--json")
+    assert (done.code, json.loads(done.out)["same_elements"]) == (1, True)
+    assert call(capsys, "diff", *pair, "--values-only").code == 0
+    assert call(capsys, "diff", pair[0], pair[1] / "x", "--component", "x").code == 1
+
+
+def test_a_dry_run_of_a_repair_only_checks(capsys, pair):
+    os.truncate(pair[0] / "x/c/1", 3)
+    done = call(capsys, "verify", pair[0], "--repair-from", pair[1], "--dry-run")
+    assert done.code == 1
+    assert done.out.splitlines()[-1] == "NOT OK: 1 truncated"
+    assert (pair[0] / "x/c/1").stat().st_size == 3
+
+
 @pytest.mark.parametrize(
     "arguments",
-    [["b", "--strict"], ["b", "--repair-from", "c"], ["--values-only"], ["--missing"]],
+    [
+        ["b", "--strict"],
+        ["b", "--repair-from", "c"],
+        ["--values-only"],
+        ["--missing"],
+        ["--dry-run"],
+    ],
     ids=str,
 )
 def test_options_that_do_not_go_together(capsys, pair, arguments):
