@@ -1,4 +1,4 @@
-"""What every store must do, as tests: a store of one's own is tested by a subclass.
+"""Tests of the interface of stores. To test your own store, derive a class from `StoreContract`.
 
     from zarrdask.testing import StoreContract
 
@@ -8,7 +8,7 @@
         def store(self, tmp_path):
             return MyStore(tmp_path)
 
-It needs pytest.
+This module requires pytest.
 """
 
 import pickle
@@ -24,14 +24,14 @@ from zarrdask.errors import MetadataError, ReadOnlyError, SelectionError, Unsupp
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer
 
-#: What a store that can't be written must hold for `ReadOnlyStoreContract`.
+#: The values that a store must have for `ReadOnlyStoreContract`.
 VALUES = {
     "a/b": b"0123456789",
     "a/c/d": b"",
     "e/f/g": bytes(range(256)) * 300,
     "zarr.json": b"{}",
 }
-#: Names that file systems, URLs and shells give a meaning of their own.
+#: Names with characters that are special in file systems, URLs or shells.
 ODD_NAMES = (
     "with space",
     "per%20cent",
@@ -51,19 +51,19 @@ NOT_SUPPORTED = (UnsupportedError, ReadOnlyError)
 
 
 def same(found: Any, expected: Any) -> None:
-    """Check that two things are equal.
+    """Check that two values are equal.
 
     Raises
     ------
     AssertionError
-        If they aren't.
+        If they are not.
     """
     if found != expected:
         raise AssertionError(f"found {reprlib.repr(found)}, expected {reprlib.repr(expected)}")
 
 
 def plain(values: Iterable[Buffer | None]) -> list[bytes | None]:
-    """Return values as bytes, each taken while it is valid."""
+    """Return values as bytes, copying each while it is valid."""
     return [None if value is None else bytes(value) for value in values]
 
 
@@ -75,8 +75,8 @@ class StoreContract:
 
     @pytest.fixture
     def store(self) -> Store:
-        """Return a store without values, another one for each test."""
-        raise NotImplementedError("override the fixture: it returns an empty store")
+        """Return an empty store, which must be a new one for each test."""
+        raise NotImplementedError("override this fixture; it must return an empty store")
 
     # ---- values
 
