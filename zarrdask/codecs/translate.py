@@ -159,8 +159,8 @@ def _serializer_to_v3(codec: BufferCodec, ndim: int) -> Codec:
         raise _no_equivalent(codec, "Zarr v3", " for more than one axis")
     members = json.loads(codec.config)
     del members["id"]
-    found = CODECS.find(_PREFIX + codec.name).from_configuration(_plain(members))
-    return cast(Codec, found)
+    serializer = CODECS.find(_PREFIX + codec.name).from_configuration(_plain(members))
+    return cast(Codec, serializer)
 
 
 def _plain(members: Json) -> Json:

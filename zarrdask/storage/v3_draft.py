@@ -138,13 +138,13 @@ class DraftStore(WrappedStore):
         return self.inner.get(self._existing(key))
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        wanted = list(keys)
-        if any(key.endswith((ARRAY, GROUP)) for key in wanted):
-            return self._with_implicit(wanted, scratch)
-        if len(wanted) == 1:
-            return self.inner.get_many([self._existing(wanted[0])], scratch)
+        requested = list(keys)
+        if any(key.endswith((ARRAY, GROUP)) for key in requested):
+            return self._with_implicit(requested, scratch)
+        if len(requested) == 1:
+            return self.inner.get_many([self._existing(requested[0])], scratch)
         start, skip = self._data, len(self.base)
-        return self.inner.get_many([start + key[skip:] for key in wanted], scratch)
+        return self.inner.get_many([start + key[skip:] for key in requested], scratch)
 
     def _with_implicit(self, keys: list[str], scratch: Scratch) -> Iterator[Buffer | None]:
         """Yield documents, including those of implicit groups."""

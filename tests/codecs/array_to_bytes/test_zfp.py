@@ -242,7 +242,7 @@ def test_elements_that_the_registered_codec_lists_are_written_without_a_word(dty
 def test_narrower_elements_are_written_with_a_warning(dtype, shards):
     options = {"shape": 8, "chunks": 4, "shards": shards, "dtype": dtype}
     store = {}
-    with pytest.warns(zarrdask.ToleranceWarning, match=f"C-63.*{dtype}.*int32"):
+    with pytest.warns(zarrdask.errors.ComplianceWarning, match=f"C-63.*{dtype}.*int32"):
         z = zarrdask.create_array(store, codecs=zfp("reversible"), **options)
     z[...] = np.arange(8)
     assert zarrdask.open_array(store, strict=True)[...].tolist() == [*range(8)]

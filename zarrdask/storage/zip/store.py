@@ -379,10 +379,10 @@ class RemoteZipStore(_ZipReader):
     def _opened(self) -> Archive | None:
         if self._held is None:
             key = self.fs, self.path, self._expected
-            held = _REMOTE.get(key) if self._expected else None
-            if held is None:
+            archive = _REMOTE.get(key) if self._expected else None
+            if archive is None:
                 try:
-                    held = Archive(RemoteFile(self.fs, self.path))
+                    archive = Archive(RemoteFile(self.fs, self.path))
                 except FileNotFoundError:
                     return None
                 except Exception as error:
@@ -391,8 +391,8 @@ class RemoteZipStore(_ZipReader):
                     raise StoreError(
                         str(error) or type(error).__name__, key=self.url, found=type(error).__name__
                     ) from error
-                _REMOTE[self.fs, self.path, held.stamp] = held
-            self._held = held
+                _REMOTE[self.fs, self.path, archive.stamp] = archive
+            self._held = archive
         return self._held
 
     @property
