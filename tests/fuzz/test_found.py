@@ -58,7 +58,9 @@ def test_what_is_no_character(dtype, compressors):
     place["1"] = raw.store.values["1"]
     assert z[:2].tobytes() == bytes(2 * values.itemsize)
     for selection in (np.s_[...], 2, np.s_[1:3]):
-        with pytest.raises(zarrdask.errors.CodecError, match="1: codec bytes: the text has an invalid character"):
+        with pytest.raises(
+            zarrdask.errors.CodecError, match="1: codec bytes: .* invalid character"
+        ):
             z[selection]
 
 
