@@ -59,7 +59,7 @@ def test_what_is_no_character(dtype, compressors):
     assert z[:2].tobytes() == bytes(2 * values.itemsize)
     for selection in (np.s_[...], 2, np.s_[1:3]):
         with pytest.raises(
-            zarrdask.errors.CodecError, match="1: codec bytes: .* invalid character"
+            zarrdask.errors.CodecError, match=r"1: codec bytes: .* invalid character"
         ):
             z[selection]
 
