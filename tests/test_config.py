@@ -107,7 +107,7 @@ def test_a_size_is_a_number_or_a_text_with_a_unit(text, size):
 @pytest.mark.parametrize("value", NO_SIZES, ids=lambda value: str(value)[:9])
 def test_what_is_no_size_is_an_error_that_names_the_option(value):
     z = zarrdask.create_array({}, shape=(4, 4), dtype="f8", chunks=(1, 4))
-    with pytest.raises(MetadataError, match="max_mem: not a size in bytes") as caught:
+    with pytest.raises(MetadataError, match="max_mem: this is not a size in bytes") as caught:
         zarrdask.rechunk(z, {}, chunks=(4, 1), max_mem=value)
     assert len(str(caught.value)) < 500
 
@@ -116,6 +116,6 @@ def test_what_is_no_size_is_an_error_that_names_the_option(value):
 def test_what_is_no_size_is_an_error_that_names_the_setting(value):
     with (
         dask.config.set({"zarrdask.chunk-size": value}),
-        pytest.raises(MetadataError, match=r"zarrdask\.chunk-size: not a size in bytes"),
+        pytest.raises(MetadataError, match=r"zarrdask\.chunk-size: this is not a size in bytes"),
     ):
         zarrdask.create_array({}, shape=4, dtype="f8")

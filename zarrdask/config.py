@@ -1,4 +1,4 @@
-"""Settings. They live in Dask's configuration, under ``zarrdask``, so one mechanism serves both."""
+"""Settings, which are part of Dask's configuration, under ``zarrdask``."""
 
 import os
 from functools import cache
@@ -8,60 +8,59 @@ from typing import Any
 
 from zarrdask.errors import MetadataError
 
-#: Sizes are less than this: no memory is larger, and libraries take 64 bits.
+#: All sizes are less than this: no memory is larger, and libraries use 64 bits.
 MAX_SIZE = 2**63
 
 DEFAULTS: dict[str, Any] = {
-    # Bytes: neighbouring stored units are grouped into one Dask block up to this size.
+    # Bytes: neighbouring chunks or shards are grouped into one Dask block up to this size.
     "block-size": 16 * 2**20,
-    # Threads of an eager read or write (z[...]); null means one for each core.
+    # The number of threads of an eager read or write (z[...]); null means one for each core.
     "threads": None,
-    # Bytes: memory of blocks that is kept, to be used again; 0 keeps none.
+    # Bytes: unused memory of blocks that is kept to be reused; 0 keeps none.
     "keep-memory": 256 * 2**20,
-    # Whether a unit that holds only the fill value is stored all the same.
+    # Whether a chunk or shard is stored even if it has no value but the fill value.
     "write-empty-chunks": False,
-    # Where the files are by which processes lock stored units; null is the temporary directory.
+    # The directory of the files by which processes lock chunks; null means one in the directory
+    # for temporary files.
     "lock-directory": None,
     # Whether symbolic links below the root of a local store are followed.
     "follow-links": True,
-    # Whether what the specifications forbid, but real writers make, is refused.
+    # Whether known deviations of other software from the specifications are errors.
     "strict": False,
-    # What becomes of NaN and infinities in new attributes, which JSON can't express: "write", as
+    # How NaN and infinities in new attributes, which JSON can't express, are treated: "write", as
     # zarr-python and xarray do, or "refuse".
     "non-finite-attributes": "write",
-    # Whether a v2 array that does not name its separator is looked at, whether it is nested.
+    # Whether the keys of a v2 array without a dimension separator are examined for nesting.
     "v2-nested-legacy": False,
-    # What becomes of consolidated metadata when a node that they tell of is changed: "drop" or
-    # "update".
+    # How consolidated metadata are treated when a node in them is changed: "drop" or "update".
     "consolidated-after-change": "drop",
-    # Whether a prefix without a document is read as a v3 group if something is below it.
+    # Whether a prefix without a document is read as a v3 group if there are keys below it.
     "implicit-groups": False,
-    # Whether an unknown data type of the v3 draft is read as one of its fallbacks.
+    # Whether an array of the v3 draft with an unknown data type is read as one of its fallbacks.
     "draft-fallback": False,
-    # Whether a group of the v3 draft that has no document gets one when the last node below it
-    # is erased; it vanishes otherwise.
+    # Whether an implicit group of the v3 draft gets a document when the last node below it is
+    # erased; otherwise it vanishes.
     "draft-keep-groups": False,
-    # Bytes: the size of a chunk, and of a shard, that "auto" aims at.
+    # Bytes: the target size of a chunk, and of a shard, for "auto".
     "chunk-size": 2**20,
     "shard-size": 64 * 2**20,
-    # Ranges of one value closer than this many bytes are read as one (stores with latency).
+    # Bytes: ranges of a value with a smaller gap are read by one request (stores with latency).
     "coalesce-gap": 64 * 2**10,
-    # Requests that one call keeps in flight (stores with latency).
+    # The number of simultaneous requests of one call (stores with latency).
     "requests": 64,
-    # How often an operation is tried again that failed for a passing reason, and the longest
-    # pause before that, in seconds.
+    # How often an operation is retried after a transient error, and the longest pause before a
+    # retry, in seconds.
     "retries": 5,
     "retry-delay": 10,
 }
 
-#: The least values of settings that can't be 0.
-_LEAST = {"requests": 1}
+#: The minimum values of settings that can't be 0.
+_MINIMUM = {"requests": 1}
 
 
 @cache
 def _dask_config() -> Any:
-    # The one use of Dask below graph/, and only when a setting is asked for: opening a store
-    # and looking at it must not pay for the import.
+    # Imported only when a setting is read, as that takes longer than opening an array.
     config = import_module("dask.config")
     config.update_defaults({"zarrdask": DEFAULTS})
     return config
@@ -73,14 +72,14 @@ def get(name: str) -> Any:
     Raises
     ------
     MetadataError
-        If its value is none that it can have. The error names its key.
+        If the value is invalid. The error names the key.
 
     Examples
     --------
     >>> get("block-size")
     16777216
     """
-    # With the default again: leaving `with dask.config.set(...)` may take all of ours away.
+    # With the default, as leaving `with dask.config.set(...)` may remove all settings of zarrdask.
     default = DEFAULTS[name]
     value = _dask_config().get(f"zarrdask.{name}", default)
     if value is default:
@@ -91,12 +90,12 @@ def get(name: str) -> Any:
     if name == "retry-delay":
         return _seconds(value, key)
     if isinstance(default, int):
-        return _count(value, key, least=_LEAST.get(name, 0))
+        return _count(value, key, minimum=_MINIMUM.get(name, 0))
     if name == "threads":
-        return None if value is None else _count(value, key, least=1)
+        return None if value is None else _count(value, key, minimum=1)
     if not isinstance(value, str | os.PathLike | None):
         raise MetadataError(
-            "this setting has a value of another type", key=key, found=value, expected="text"
+            "the value of this setting has the wrong type", key=key, found=value, expected="text"
         )
     return value
 
@@ -109,37 +108,41 @@ def _flag(value: Any, key: str) -> bool:
     )
 
 
-def _count(value: Any, key: str, *, least: int = 0) -> int:
+def _count(value: Any, key: str, *, minimum: int = 0) -> int:
     number = parse_size(value, key)
-    if number < least:
+    if number < minimum:
         raise MetadataError(
-            "this setting is too small", key=key, found=value, expected=f"at least {least}"
+            "this setting is too small", key=key, found=value, expected=f"at least {minimum}"
         )
     return number
 
 
 def _seconds(value: Any, key: str) -> float:
-    # Written so that NaN does not pass.
+    # This condition is false for NaN.
     if isinstance(value, int | float) and 0 <= value < float("inf"):
         return value
     raise MetadataError(
-        "this setting is a time", key=key, found=value, expected="a number of seconds from 0"
+        "this setting is not a time",
+        key=key,
+        found=value,
+        expected="a finite number of seconds that is not negative",
     )
 
 
 def parse_size(value: Any, key: str) -> int:
-    """Return a number of bytes that a user wrote as a number, or as text with a unit.
+    """Return the number of bytes for a number, or for a text with a unit.
 
     Parameters
     ----------
     value : int, float or str
+        The argument of a user.
     key : str
-        The option or setting, for errors.
+        The name of the option or setting, for errors.
 
     Raises
     ------
     MetadataError
-        If it is not a finite number, is negative, or is larger than any memory.
+        If the argument is not a finite number, is negative, or is larger than any memory.
 
     Examples
     --------
@@ -149,9 +152,9 @@ def parse_size(value: Any, key: str) -> int:
     try:
         size = int(value if isinstance(value, Integral) else _parse_bytes(value))
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
-        raise _no_size(value, key) from error
+        raise _not_a_size(value, key) from error
     if isinstance(value, bool) or not 0 <= size < MAX_SIZE:
-        raise _no_size(value, key)
+        raise _not_a_size(value, key)
     return size
 
 
@@ -159,9 +162,9 @@ def _parse_bytes(value: Any) -> Any:
     return import_module("dask.utils").parse_bytes(value)
 
 
-def _no_size(value: Any, key: str) -> MetadataError:
+def _not_a_size(value: Any, key: str) -> MetadataError:
     return MetadataError(
-        "not a size in bytes",
+        "this is not a size in bytes",
         key=key,
         found=value,
         expected=f'a number of bytes from 0 to {MAX_SIZE - 1}, or a text such as "256 MiB"',

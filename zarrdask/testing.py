@@ -1,4 +1,4 @@
-"""What every store must do, as tests: a store of one's own is tested by a subclass.
+"""Tests of the interface of stores. To test your own store, derive a class from `StoreContract`.
 
     from zarrdask.testing import StoreContract
 
@@ -8,7 +8,7 @@
         def store(self, tmp_path):
             return MyStore(tmp_path)
 
-It needs pytest.
+This module requires pytest.
 """
 
 import pickle
@@ -24,14 +24,14 @@ from zarrdask.errors import MetadataError, ReadOnlyError, SelectionError, Unsupp
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer
 
-#: What a store that can't be written must hold for `ReadOnlyStoreContract`.
+#: The values that a store must have for `ReadOnlyStoreContract`.
 VALUES = {
     "a/b": b"0123456789",
     "a/c/d": b"",
     "e/f/g": bytes(range(256)) * 300,
     "zarr.json": b"{}",
 }
-#: Names that file systems, URLs and shells give a meaning of their own.
+#: Names with characters that are special in file systems, URLs or shells.
 ODD_NAMES = (
     "with space",
     "per%20cent",
@@ -50,20 +50,20 @@ NOT_PREFIXES = ("a", "a/b", "a\udc80/", None)
 NOT_SUPPORTED = (UnsupportedError, ReadOnlyError)
 
 
-def same(found: Any, expected: Any) -> None:
-    """Check that two things are equal.
+def same(value: Any, expected: Any) -> None:
+    """Check that two values are equal.
 
     Raises
     ------
     AssertionError
-        If they aren't.
+        If they are not.
     """
-    if found != expected:
-        raise AssertionError(f"found {reprlib.repr(found)}, expected {reprlib.repr(expected)}")
+    if value != expected:
+        raise AssertionError(f"found {reprlib.repr(value)}, expected {reprlib.repr(expected)}")
 
 
 def plain(values: Iterable[Buffer | None]) -> list[bytes | None]:
-    """Return values as bytes, each taken while it is valid."""
+    """Return values as bytes, copying each while it is valid."""
     return [None if value is None else bytes(value) for value in values]
 
 
@@ -75,15 +75,15 @@ class StoreContract:
 
     @pytest.fixture
     def store(self) -> Store:
-        """Return a store without values, another one for each test."""
-        raise NotImplementedError("override the fixture: it returns an empty store")
+        """Return an empty store, which must be a new one for each test."""
+        raise NotImplementedError("override this fixture; it must return an empty store")
 
     # ---- values
 
     def test_it_can_read_write_and_list(self, store: Store) -> None:
         same((store.readable, store.writeable, store.listable), (True, True, True))
 
-    def test_what_was_set_is_got(self, store: Store) -> None:
+    def test_a_stored_value_is_read(self, store: Store) -> None:
         store.set("a/b", b"value")
         same(store.get("a/b"), b"value")
         same(type(store.get("a/b")), bytes)
@@ -129,7 +129,7 @@ class StoreContract:
         same(store.get_range("a/b", 0, 1), None)
         same(list(store.get_many(["a/b"], Scratch())), [None])
 
-    def test_a_prefix_is_no_key(self, store: Store) -> None:
+    def test_a_prefix_is_not_a_key(self, store: Store) -> None:
         store.set("a/b", b"1")
         same(store.get("a"), None)
         same(store.get_range("a", 0, 4), None)
@@ -168,8 +168,8 @@ class StoreContract:
         value = (bytes(range(251)) * (size // 251 + 1))[:size]
         store.set("big", value)
         store.set("small", b"s")
-        found = plain(store.get_many(["small", "big", "small", "big"], Scratch()))
-        same(found, [b"s", value, b"s", value])
+        values = plain(store.get_many(["small", "big", "small", "big"], Scratch()))
+        same(values, [b"s", value, b"s", value])
         same(store.get("big"), value)
 
     # ---- parts of values
@@ -191,18 +191,18 @@ class StoreContract:
         value = bytes(n % 256 for n in range(300_000))
         store.set("k", value)
         ranges = [(0, 4), (4, 4), (6, 10), (5_000, 1), (100_000, 7), (299_998, 2)]
-        found = plain(store.get_ranges("k", ranges, Scratch()))
-        same(found, [value[start : start + size] for start, size in ranges])
+        parts = plain(store.get_ranges("k", ranges, Scratch()))
+        same(parts, [value[start : start + size] for start, size in ranges])
 
     def test_ranges_outside_the_value_are_short(self, store: Store) -> None:
         store.set("k", b"0123456789")
-        found = plain(store.get_ranges("k", [(0, 2), (8, 5), (50, 5)], Scratch()))
-        same(found, [b"01", b"89", b""])
+        parts = plain(store.get_ranges("k", [(0, 2), (8, 5), (50, 5)], Scratch()))
+        same(parts, [b"01", b"89", b""])
 
-    def test_partial_values_come_in_the_order_that_they_are_asked_for(self, store: Store) -> None:
+    def test_partial_values_are_in_the_order_of_the_requests(self, store: Store) -> None:
         store.set("a", b"0123456789")
         store.set("b/c", b"abc")
-        wanted: list[Any] = [
+        requests: list[Any] = [
             ("a", (5, 2)),
             ("b/c", (0, None)),
             ("a", (0, 3)),
@@ -214,7 +214,7 @@ class StoreContract:
             ("gone", (3, None)),
         ]
         expected = [b"56", b"abc", b"012", None, b"89", b"9", b"012", b"bc", None]
-        same(plain(store.get_partial_values(wanted)), expected)
+        same(plain(store.get_partial_values(requests)), expected)
         same(list(store.get_partial_values([])), [])
 
     def test_partial_values_are_set_and_the_rest_stays(self, store: Store) -> None:
@@ -241,15 +241,15 @@ class StoreContract:
     # ---- creating
 
     def test_a_value_is_created_where_there_is_none(self, store: Store) -> None:
-        found = [store.create("a/b", bytearray(b"first")), store.create("a/b", b"second")]
-        same((found, store.get("a/b")), ([True, False], b"first"))
+        created = [store.create("a/b", bytearray(b"first")), store.create("a/b", b"second")]
+        same((created, store.get("a/b")), ([True, False], b"first"))
         same([store.create("a/d", b""), store.create("a/d", b"more")], [True, False])
         store.erase("a/b")
         same([store.create("a/b", b"third")], [True])
         same((store.get("a/b"), store.get("a/d")), (b"third", b""))
         same(sorted(store.list()), ["a/b", "a/d"])
 
-    def test_of_several_that_create_a_value_one_does(self, store: Store) -> None:
+    def test_only_one_of_several_simultaneous_calls_creates_a_value(self, store: Store) -> None:
         if not store.conditional:
             return
         for turn in range(10):
@@ -260,9 +260,9 @@ class StoreContract:
                 return store.create(key, b"%d" % number)
 
             with ThreadPoolExecutor(4) as pool:
-                found = list(pool.map(create, range(4)))
-            same(sorted(found), [False, False, False, True])
-            same(store.get(f"a/{turn}"), b"%d" % found.index(True))
+                created = list(pool.map(create, range(4)))
+            same(sorted(created), [False, False, False, True])
+            same(store.get(f"a/{turn}"), b"%d" % created.index(True))
 
     # ---- erasing
 
@@ -382,8 +382,8 @@ class ReadOnlyStoreContract:
         ranges = [(0, 2), (1, 4), (70_000, 9)]
         expected: list[bytes | None] = [value[start : start + n] for start, n in ranges]
         same(plain(store.get_ranges(key, ranges, Scratch())), expected)
-        wanted = [(key, each) for each in ranges[::-1]]
-        same(plain(store.get_partial_values(wanted)), expected[::-1])
+        requests = [(key, each) for each in ranges[::-1]]
+        same(plain(store.get_partial_values(requests)), expected[::-1])
 
     @pytest.mark.parametrize("key", ["absent", "a", "a/b/c", "a/c/x"])
     def test_what_is_missing_is_none(self, store: Store, key: str) -> None:

@@ -41,7 +41,7 @@ class TestChunksBeyondMemory:
             z[...] = 1
 
     def test_beyond_any_memory(self, path):
-        with pytest.raises(zarrdask.errors.MetadataError, match="no memory"):
+        with pytest.raises(zarrdask.errors.MetadataError, match="larger than any memory"):
             zarrdask.open_array(damaged(path, chunks=[10**18, 8]), path)
 
 
@@ -58,7 +58,9 @@ def test_what_is_no_character(dtype, compressors):
     place["1"] = raw.store.values["1"]
     assert z[:2].tobytes() == bytes(2 * values.itemsize)
     for selection in (np.s_[...], 2, np.s_[1:3]):
-        with pytest.raises(zarrdask.errors.CodecError, match="1: codec bytes: not a character"):
+        with pytest.raises(
+            zarrdask.errors.CodecError, match=r"1: codec bytes: .* invalid character"
+        ):
             z[selection]
 
 

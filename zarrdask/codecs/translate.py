@@ -1,7 +1,7 @@
-"""Chains of codecs in the two vocabularies: that of v3, and numcodecs' of v2 and the draft.
+"""Translate lists of codecs between v3 and numcodecs, whose codecs v2 and the draft use.
 
-In the first, what works on elements stands before the codec that makes bytes of them; in the
-second all but the order of the axes works on bytes, and filters are told what elements to see.
+In v3, codecs of elements precede the array -> bytes codec. In numcodecs, all codecs encode bytes,
+and the configuration of a filter contains the data type of the elements.
 """
 
 import json
@@ -36,23 +36,23 @@ from zarrdask.codecs.pipeline import split
 from zarrdask.codecs.registry import CODECS
 from zarrdask.errors import UnsupportedError, ZarrdaskError
 
-#: The codecs of v2 that in v3 work on elements, before these become bytes.
+#: The codecs of numcodecs that are array -> array codecs in v3.
 _FILTERS = frozenset({"astype", "bitround", "delta", "fixedscaleoffset", "packbits", "quantize"})
-#: Those that in v3 make bytes of elements.
+#: Those that are array -> bytes codecs in v3.
 _SERIALIZERS = frozenset({"pcodec", "zfpy"})
-#: Those of objects that v3 has.
+#: Those of objects that exist in v3.
 _OBJECTS: dict[str, Codec] = {"vlen-utf8": VlenUtf8Codec(), "vlen-bytes": VlenBytesCodec()}
-#: What levels of compression mean that leave it to the library.
+#: The default levels of compression of the libraries.
 _GZIP_LEVEL, _ZSTD_LEVEL = 6, 3
 _PREFIX = "numcodecs."
-#: The index of a shard.
-_ENTRIES = ChunkSpec((1, 2), np.dtype("u8"), 0)
+#: The properties of the index of a shard.
+_INDEX_SPEC = ChunkSpec((1, 2), np.dtype("u8"), 0)
 
 
-def _no_such(codec: Codec, vocabulary: str, why: str = "") -> UnsupportedError:
+def _no_equivalent(codec: Codec, zarr_format: str, reason: str = "") -> UnsupportedError:
     return UnsupportedError(
-        f"{vocabulary} has no equivalent of this codec{why}; give others by codecs, or by filters "
-        "and compressors",
+        f"{zarr_format} has no equivalent of this codec{reason}; choose others with codecs, or "
+        "with filters and compressors",
         key="codecs",
         found=codec.name,
     )
@@ -61,12 +61,14 @@ def _no_such(codec: Codec, vocabulary: str, why: str = "") -> UnsupportedError:
 def opened(
     codecs: tuple[Codec, ...], *, deep: bool
 ) -> tuple[tuple[Codec, ...], ShardingCodec | None, tuple[Codec, ...]]:
-    """Return what stands before a chain's sharding codec, that codec, and the codecs in it.
+    """Return the codecs before the sharding codec of a list, that codec, and the codecs in it.
 
     Parameters
     ----------
+    codecs : tuple of Codec
+        The list.
     deep : bool
-        Whether shards in shards are opened, too.
+        Whether to enter shards in shards, too.
     """
     outer: tuple[Codec, ...] = ()
     sharding = None
@@ -84,18 +86,19 @@ def opened(
 
 
 def to_v3(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
-    """Return the codecs of v3 that do what a chain of v2 or the draft does (C-66, C-67).
+    """Return the codecs of v3 that are equivalent to those of v2 or the draft (C-66, C-67).
 
     Parameters
     ----------
     codecs : sequence of Codec
+        The codecs of v2 or the draft.
     spec : ChunkSpec
-        The chunks; their data type has the byte order in which v2 stores it.
+        The properties of the chunks. The data type has the stored byte order.
 
     Raises
     ------
     UnsupportedError
-        If there are none.
+        If v3 has no equivalent.
     """
     before, serializer, after = split(codecs)
     chain: list[Codec] = list(before)
@@ -111,13 +114,15 @@ def to_v3(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
         after = rest  # type: ignore[assignment]
     elif isinstance(serializer, ObjectCodec):
         if serializer.name not in _OBJECTS:
-            raise _no_such(serializer, "Zarr v3", ": its data types have no objects of any kind")
+            raise _no_equivalent(
+                serializer, "Zarr v3", ": its data types have no objects of any kind"
+            )
         last = _OBJECTS[serializer.name]
     return (*chain, last, *map(_compressor_to_v3, after))
 
 
 def _leading(codecs: Sequence[Codec]) -> tuple[list[BufferCodec], list[Codec]]:
-    """Return the filters of elements that codecs begin with, and the others."""
+    """Return the leading codecs that filter elements, and the other codecs."""
     filters: list[BufferCodec] = []
     for codec in codecs:
         if not isinstance(codec, BufferCodec) or codec.name not in _FILTERS:
@@ -136,7 +141,7 @@ def _gives(codec: BufferCodec) -> np.dtype[Any]:
 
 def _bytes_of(stored: np.dtype[Any], serializer: BytesCodec) -> BytesCodec:
     endian = endian_of(stored)
-    # One byte order for all fields is what v3 has (C-69).
+    # In v3, all fields have the same byte order (C-69).
     if serializer.endian == "own" or endian != serializer.endian:
         return BytesCodec("little" if endian == "own" else endian)
     return serializer
@@ -150,12 +155,12 @@ def _filter_to_v3(codec: BufferCodec) -> Codec:
 
 def _serializer_to_v3(codec: BufferCodec, ndim: int) -> Codec:
     if codec.name == "zfpy" and ndim > 1:
-        # v2 hands it the elements in a row; it would not be the same compression.
-        raise _no_such(codec, "Zarr v3", " for more than one axis")
+        # In v2, the codec encodes a chunk as a 1-d array, which compresses differently.
+        raise _no_equivalent(codec, "Zarr v3", " for more than one axis")
     members = json.loads(codec.config)
     del members["id"]
-    found = CODECS.find(_PREFIX + codec.name).from_configuration(_plain(members))
-    return cast(Codec, found)
+    serializer = CODECS.find(_PREFIX + codec.name).from_configuration(_plain(members))
+    return cast(Codec, serializer)
 
 
 def _plain(members: Json) -> Json:
@@ -170,13 +175,13 @@ def _compressor_to_v3(codec: Codec) -> Codec:
     if type(codec) is not BufferCodec:
         return codec
     if codec.name in _FILTERS | _SERIALIZERS:
-        raise _no_such(codec, "Zarr v3", " where it stands")
+        raise _no_equivalent(codec, "Zarr v3", " where it stands")
     members = json.loads(codec.config)
     name = members.pop("id")
     if name == "crc32c" and members.get("location", "end") == "end":
         return Crc32cCodec()
     if CODECS.get(_PREFIX + name) is None:
-        raise _no_such(codec, "Zarr v3")
+        raise _no_equivalent(codec, "Zarr v3")
     return CODECS.find(_PREFIX + name).from_configuration(_plain(members))  # type: ignore[return-value]
 
 
@@ -185,14 +190,14 @@ def _compressor_to_v3(codec: Codec) -> Codec:
 
 
 def to_numcodecs(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
-    """Return the codecs of v2 and of the draft that do what a chain of v3 does.
+    """Return the codecs of v2 and the draft that are equivalent to those of v3.
 
-    Codecs of v2 stay as they are.
+    Codecs of v2 are returned unchanged.
 
     Raises
     ------
     UnsupportedError
-        If there are none.
+        If v2 has no equivalent.
     """
     before, serializer, after = split(codecs)
     axes = tuple(range(len(spec.shape)))
@@ -211,7 +216,7 @@ def to_numcodecs(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
 def _elements(
     stages: list[tuple[ArrayArray, ChunkSpec]], serializer: Codec, last: ChunkSpec
 ) -> list[Codec]:
-    """Return what makes bytes of elements, and the filters that follow it."""
+    """Return the array -> bytes codec, and the filters that follow it."""
     if isinstance(serializer, ObjectCodec) and not stages:
         return [ObjectCodec(serializer.config)]
     endian: Endian | None = "little"
@@ -220,7 +225,7 @@ def _elements(
             return [serializer]
         endian = serializer.endian or "little"
     elif not isinstance(serializer, PcodecCodec | ZfpyCodec):
-        raise _no_such(serializer, "Zarr v2")
+        raise _no_equivalent(serializer, "Zarr v2")
     specs = [spec for _, spec in stages] + [last]
     views = [stored_type(spec.dtype, [BytesCodec(endian)]) for spec in specs]
     chain: list[Codec] = [BytesCodec(endian if has_byte_order(views[0]) else None)]
@@ -234,10 +239,10 @@ def _elements(
 def _filter_to_numcodecs(codec: Codec, before: np.dtype[Any], after: np.dtype[Any]) -> BufferCodec:
     if isinstance(codec, BitroundCodec):
         if before.kind != "f" or before.isbuiltin == 2:
-            raise _no_such(codec, "Zarr v2", " for such elements")
+            raise _no_equivalent(codec, "Zarr v2", " for such elements")
         return _buffer({"id": "bitround", "keepbits": codec.keepbits}, before)
     if not isinstance(codec, NumcodecsFilter):
-        raise _no_such(codec, "Zarr v2")
+        raise _no_equivalent(codec, "Zarr v2")
     members = json.loads(codec.config)
     if codec.before in codec.members:
         members[codec.before] = before.str
@@ -248,7 +253,7 @@ def _filter_to_numcodecs(codec: Codec, before: np.dtype[Any], after: np.dtype[An
 
 def _serializer_to_numcodecs(codec: Codec, spec: ChunkSpec, view: np.dtype[Any]) -> BufferCodec:
     if isinstance(codec, ZfpyCodec) and len(spec.shape) > 1:
-        raise _no_such(codec, "Zarr v2", " for more than one axis")
+        raise _no_equivalent(codec, "Zarr v2", " for more than one axis")
     members = dict(codec.to_json()["configuration"])
     return _buffer({"id": codec.name.removeprefix(_PREFIX), **members}, view)
 
@@ -273,8 +278,8 @@ def _compressor_to_numcodecs(codec: Codec) -> Codec:
     if isinstance(codec, BufferCodec):
         return BufferCodec(codec.config, codec.view)
     if "://" in codec.name:
-        return codec  # somebody's own, which the draft has by URI
-    raise _no_such(codec, "Zarr v2")
+        return codec  # an extension, which the draft names by its URI
+    raise _no_equivalent(codec, "Zarr v2")
 
 
 # --------------------------------------------------------------------------------------------
@@ -282,17 +287,14 @@ def _compressor_to_numcodecs(codec: Codec) -> Codec:
 
 
 def marks(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Any, ...]:
-    """Return what tells how chunks are encoded, however the codecs are spelled.
-
-    Chunks of one shape have the same bytes under chains with equal marks.
-    """
+    """Return a value that is equal for lists of codecs that encode chunks in the same way."""
     try:
         plain = to_numcodecs(codecs, spec)
     except ZarrdaskError:
         plain = tuple(codecs)
     stored = stored_type(spec.dtype, plain)
     if any(isinstance(codec, BufferCodec) and codec.name in _FILTERS for codec in plain):
-        # What elements are filtered is the same in either byte order.
+        # Filters encode elements in the same way in either byte order.
         stored = stored.newbyteorder("=")
     return tuple(_mark(codec, stored, spec) for codec in plain)
 
@@ -300,12 +302,12 @@ def marks(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Any, ...]:
 def _mark(codec: Codec, stored: np.dtype[Any], spec: ChunkSpec) -> Any:
     if isinstance(codec, ShardingCodec):
         inner = marks(codec.codecs, replace(spec, shape=codec.chunk_shape))
-        index = codec.index_codecs and marks(codec.index_codecs, _ENTRIES)
+        index = codec.index_codecs and marks(codec.index_codecs, _INDEX_SPEC)
         return codec.name, codec.chunk_shape, inner, index, codec.index_location
     if isinstance(codec, BytesCodec):
         return "bytes", stored
     if isinstance(codec, BloscCodec):
-        # Of the size of the elements its frames tell.
+        # The type size is stored in each frame.
         return "blosc", codec.cname, codec.clevel, codec.shuffle, codec.blocksize
     if isinstance(codec, GzipCodec):
         return codec.name, codec.level if codec.level >= 0 else _GZIP_LEVEL
@@ -320,14 +322,16 @@ def _mark(codec: Codec, stored: np.dtype[Any], spec: ChunkSpec) -> Any:
 
 
 def retyped(codecs: Sequence[Codec], spec: ChunkSpec, serializer: str) -> tuple[Codec, ...]:
-    """Return codecs of v3 for elements of another type.
+    """Return the codecs of v3 for elements of another data type.
 
     Parameters
     ----------
+    codecs : sequence of Codec
+        The codecs for the old data type.
     spec : ChunkSpec
-        The chunks, as they are to be.
+        The properties of the chunks with the new data type.
     serializer : str
-        What makes bytes of such elements, if what did can't.
+        The array -> bytes codec of the new data type, if the old one can't encode it.
     """
     before, old, after = split(codecs)
     last: Codec = old

@@ -1,8 +1,8 @@
-"""Memory for blocks: what was used before is used again, because fresh pages cost time.
+"""Memory for blocks, which is reused, as new pages of memory take time.
 
-The system hands out large pieces of memory empty: each page is cleared when it is first touched,
-which takes about as long as decoding into it. So blocks that are no longer used are kept, up to a
-bound, for the next ones.
+The system clears each page of newly allocated memory when it is first used, which takes about as
+long as decoding into it. So memory of blocks that are no longer used is kept for the next ones, up
+to a limit.
 """
 
 from collections import deque
@@ -14,13 +14,13 @@ import numpy as np
 from zarrdask import config
 from zarrdask.errors import CodecError
 
-# Smaller pieces are reused by malloc itself.
-_LEAST = 2**22
+#: Bytes. The allocator of the system itself reuses smaller pieces of memory.
+_MIN_KEPT_BYTES = 2**22
 _free: deque[np.ndarray] = deque()
 
 
 class Lease:
-    """Holds a piece of memory for as long as an array, or a view of it, uses it."""
+    """A piece of memory that is released when no array uses it any more."""
 
     __slots__ = ("__array_interface__", "memory")
 
@@ -29,13 +29,13 @@ class Lease:
         self.__array_interface__ = memory.__array_interface__
 
     def __del__(self) -> None:
-        _give_back(self.memory)
+        _keep(self.memory)
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    """Return an array like `numpy.empty`; large ones may be in memory that was used before."""
+    """Return an array like `numpy.empty`; a large one may use memory that was used before."""
     size = prod(shape) * dtype.itemsize
-    if dtype.hasobject or not _LEAST <= size <= config.get("keep-memory"):
+    if dtype.hasobject or not _MIN_KEPT_BYTES <= size <= config.get("keep-memory"):
         return np.empty(shape, dtype)
     memory = _take(size)
     if memory is None:
@@ -44,27 +44,27 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def chunk(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    """Return an array like `numpy.empty`, for a chunk of the shape that its metadata gives.
+    """Return an array like `numpy.empty`, for a chunk whose shape is from a document.
 
     Raises
     ------
     CodecError
-        If that does not fit into memory: a damaged document may say anything.
+        If the chunk does not fit into memory, as may happen with a damaged document.
     """
     try:
         return np.empty(shape, dtype)
     except (MemoryError, ValueError) as error:
         raise CodecError(
-            "a chunk that does not fit into memory", found=f"{shape} of {dtype}"
+            "the chunk does not fit into memory", found=f"{shape} of {dtype}"
         ) from error
 
 
 def _take(size: int) -> np.ndarray | None:
-    """Return a kept piece of just this size; what does not fit goes to the end of the queue."""
+    """Return a kept piece of exactly this size, or None."""
     for _ in range(len(_free)):
         try:
             memory = _free.popleft()
-        except IndexError:  # another thread took the last
+        except IndexError:  # another thread took the last piece
             return None
         if memory.nbytes == size:
             return memory
@@ -72,10 +72,10 @@ def _take(size: int) -> np.ndarray | None:
     return None
 
 
-def _give_back(memory: np.ndarray) -> None:
+def _keep(memory: np.ndarray) -> None:
     _free.appendleft(memory)
-    bound = config.get("keep-memory")
-    while sum(piece.nbytes for piece in tuple(_free)) > bound:
+    limit = config.get("keep-memory")
+    while sum(piece.nbytes for piece in tuple(_free)) > limit:
         try:
             _free.pop()
         except IndexError:

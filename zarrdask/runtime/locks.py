@@ -25,7 +25,7 @@ from zarrdask.runtime.file_locks import file_lock
 from zarrdask.runtime.lock_files import UnsafeDirectoryError, lock_directory
 from zarrdask.runtime.version_stamps import ProcessStamps, Stamps, file_stamps
 from zarrdask.storage.base import Store
-from zarrdask.storage.system import IS_WINDOWS, after_fork
+from zarrdask.storage.system import after_fork, path_of_url
 
 #: A function that returns the lock of a name.
 Lock = Callable[[str], AbstractContextManager[object]]
@@ -62,9 +62,7 @@ def location_of(store: Store, prefix: str) -> str:
     True
     """
     if store.uri.startswith("file://"):
-        root = unquote(store.uri.removeprefix("file://"))
-        if IS_WINDOWS:
-            root = root.lstrip("/")  # file:///C:/data
+        root = path_of_url(unquote(store.uri.removeprefix("file://")))
         return f"{os.path.realpath(f'{root}/{prefix}')}/"
     return f"{store.url}/{prefix}"
 

@@ -1,4 +1,4 @@
-"""Work done by several threads of this process, which all calls share."""
+"""Run work in threads of pools that all calls in this process share."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -12,30 +12,60 @@ from zarrdask.storage.system import after_fork, cpu_count
 
 T = TypeVar("T")
 
-#: In threads of a pool: how many pools wait for it.
-_HERE = threading.local()
+#: In the threads of a pool, the attribute `level`: the number of pools that wait for this pool.
+_THREAD = threading.local()
 
 
 def in_parts(work: Callable[[Projection], T], cuts: Projection, threads: int | None) -> list[T]:
-    """Do the work on all units: here, or in parts by several threads (as configured, if None)."""
+    """Do work on stored objects, divided among threads.
+
+    Parameters
+    ----------
+    work : callable
+        Does the work on part of the cuts.
+    cuts : Projection
+        The stored objects and their requested parts.
+    threads : int, optional
+        The number of threads; by default that of the setting ``zarrdask.threads``.
+
+    Returns
+    -------
+    list
+        The results of all parts.
+    """
     count = len(cuts.indices)
     if threads == 1 or count <= 1:
         return [work(cuts)]
     threads = _number(threads)
-    # A few parts a thread, so that they end together though units differ.
+    # Several parts for each thread, so that all threads end at about the same time.
     size = max(1, -(-count // (threads * 4)))
     pieces = [cuts.some(start, start + size) for start in range(0, count, size)]
     return on_each(work, pieces, threads)
 
 
 def on_each(work: Callable[[Any], T], items: Iterable[Any], threads: int | None) -> list[T]:
-    """Do the work on each item, by several threads (as configured, if None), or here by one."""
+    """Do work on each item, in threads.
+
+    Parameters
+    ----------
+    work : callable
+        Does the work on an item.
+    items : iterable
+        The items.
+    threads : int, optional
+        The number of threads; by default that of the setting ``zarrdask.threads``.
+
+    Returns
+    -------
+    list
+        The results in the order of the items.
+    """
     if threads == 1:
         return [work(item) for item in items]
-    # Work that is itself done by such threads must not wait for the very same ones.
-    pool = _pool(_number(threads), getattr(_HERE, "level", 0))
+    # A thread of a pool that waited for work in the same pool could wait forever.
+    pool = _pool(_number(threads), getattr(_THREAD, "level", 0))
     futures = [pool.submit(work, item) for item in items]
-    # All of them, also if one fails: nothing may go on behind the caller's back.
+    # Wait for all of them, even if one fails: no work may go on after this function returns.
     wait(futures)
     return [future.result() for future in futures]
 
@@ -50,8 +80,8 @@ def _pool(threads: int, level: int) -> ThreadPoolExecutor:
 
 
 def _enter(level: int) -> None:
-    _HERE.level = level
+    _THREAD.level = level
 
 
-# A forked process has none of its parent's threads.
+# The threads of the parent process do not run in a forked process.
 after_fork(_pool.cache_clear)

@@ -1,4 +1,4 @@
-"""What tasks of a rewrite work with: memory that the next one takes over, and threads."""
+"""Workspaces of rewriting tasks: memory and threads, which are reused by later tasks."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -14,18 +14,18 @@ from zarrdask.grids.base import Shape
 T = TypeVar("T")
 R = TypeVar("R")
 
-# What tasks work with, as far as none does now: of so many at a time, with so many threads.
+#: Idle workspaces, by the number of simultaneous tasks and of threads of a task.
 _SLOTS: dict[tuple[int, int], "SimpleQueue[Slot]"] = {}
 _MUTEX = threading.Lock()
 
 
 class Slot:
-    """What a task works with; the next one takes it over.
+    """The memory and the threads of a task, which a later task uses again.
 
     Parameters
     ----------
     threads : int
-        How many work on a task at a time.
+        The number of threads of a task.
     """
 
     def __init__(self, threads: int) -> None:
@@ -33,24 +33,28 @@ class Slot:
         self._memory: dict[str | int, np.ndarray] = {}
         self._pool: ThreadPoolExecutor | None = None
 
-    def array(self, user: str | int, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
-        """Return an array in memory that the task before may have used: fresh pages take time.
+    def array(self, purpose: str | int, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
+        """Return an array, in memory that an earlier task may have used.
 
         Parameters
         ----------
-        user : str or int
-            Who uses it, in this task.
+        purpose : str or int
+            The name of the array in the task. The memory for a name is used by one array at a time.
+        shape : tuple of int
+            The shape.
+        dtype : numpy.dtype
+            The data type.
         """
         if dtype.hasobject:
             return np.empty(shape, dtype)
         size = prod(shape) * dtype.itemsize
-        if user not in self._memory or len(self._memory[user]) < size:
-            self._memory.pop(user, None)  # before there is more
-            self._memory[user] = np.empty(size, np.uint8)
-        return self._memory[user][:size].view(dtype).reshape(shape)
+        if purpose not in self._memory or len(self._memory[purpose]) < size:
+            self._memory.pop(purpose, None)  # release the old memory before allocating more
+            self._memory[purpose] = np.empty(size, np.uint8)
+        return self._memory[purpose][:size].view(dtype).reshape(shape)
 
     def each(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Do the work on each item; when this returns, or raises, all that was begun has ended."""
+        """Do work on each item. All work has ended when this returns or raises an error."""
         if self.threads == 1:
             return [work(item) for item in items]
         if self._pool is None:
@@ -69,11 +73,19 @@ class Slot:
 
 
 def slots(count: int, threads: int) -> "SimpleQueue[Slot]":
-    """Return what so many tasks work with."""
+    """Return the queue of workspaces for a number of simultaneous tasks.
+
+    Parameters
+    ----------
+    count : int
+        The number of tasks.
+    threads : int
+        The number of threads of each task.
+    """
     key = count, threads
     with _MUTEX:
         if key not in _SLOTS:
-            # What another pass worked with must not stay beside it.
+            # The memory of the workspaces of an earlier pass must not be kept.
             _SLOTS.clear()
             _SLOTS[key] = SimpleQueue()
             for _ in range(count):
@@ -82,6 +94,6 @@ def slots(count: int, threads: int) -> "SimpleQueue[Slot]":
 
 
 def release() -> None:
-    """Give back what tasks kept for the next ones."""
+    """Release the idle workspaces."""
     with _MUTEX:
         _SLOTS.clear()

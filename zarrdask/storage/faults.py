@@ -107,16 +107,16 @@ class FaultyStore(WrappedStore):
 
     def get(self, key: str) -> bytes | None:
         self._before(key)
-        found: bytes | None = self._shortened(self.inner.get(key))
-        return found
+        value: bytes | None = self._shortened(self.inner.get(key))
+        return value
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         return map(self.get, keys)
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         self._before(key)
-        found: Buffer | None = self._shortened(self.inner.get_range(key, start, length))
-        return found
+        part: Buffer | None = self._shortened(self.inner.get_range(key, start, length))
+        return part
 
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
@@ -135,9 +135,9 @@ class FaultyStore(WrappedStore):
 
     def create(self, key: str, value: Buffer) -> bool:
         self._before(key)
-        found = self.inner.create(key, value)
+        is_new = self.inner.create(key, value)
         self._after(key)
-        return found
+        return is_new
 
     def erase(self, key: str) -> None:
         self._before(key)

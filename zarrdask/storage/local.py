@@ -176,8 +176,8 @@ class LocalStore(Store):
                 return None
             begin = max(size + start, 0) if start < 0 else start
             left = max(size - begin, 0)
-            room = memoryview(bytearray(left if length is None else min(length, left)))
-            return room[: _fill(fd, room, begin)]
+            view = memoryview(bytearray(left if length is None else min(length, left)))
+            return view[: _fill(fd, view, begin)]
 
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch

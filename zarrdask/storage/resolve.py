@@ -10,6 +10,7 @@ from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MappingStore, MemoryStore
+from zarrdask.storage.system import path_of_url
 from zarrdask.storage.zarr_python import adapt_store, is_zarr_object
 
 _LOCAL = ("file://", "local://")
@@ -53,7 +54,7 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
         # This would be the current directory, where an unset variable of a shell is more likely.
         raise StoreError("the path is empty", expected='a URL or a path, such as "."')
     if text.startswith(_LOCAL):
-        text = unquote(text.partition("://")[2])
+        text = path_of_url(unquote(text.partition("://")[2]))
     if "://" in text or "::" in text:
         return _remote(text, storage_options)
     if storage_options:
@@ -121,7 +122,7 @@ def _remote(url: str, storage_options: dict[str, Any] | None) -> Store:
     prefix = prefix.removeprefix(_ZIP_SCHEME).strip("/")
     prefix = f"{prefix}/" if prefix else ""
     if archive.startswith("file://") or not ("://" in archive or "::" in archive):
-        return _zip(os.path.expanduser(archive.removeprefix("file://")), prefix)
+        return _zip(os.path.expanduser(path_of_url(archive.removeprefix("file://"))), prefix)
     # The options of the archive itself are not used; the others are those of its file system.
     options = {name: value for name, value in (storage_options or {}).items() if name != "zip"}
     return _fsspec(archive, options, as_archive=True, prefix=prefix)

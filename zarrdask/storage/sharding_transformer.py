@@ -1,7 +1,7 @@
-"""Sharding as the v3 draft has it: a storage transformer, seen as a store of single chunks (S.1).
+"""Sharding in the v3 draft: a storage transformer, whose store has a value for each chunk (S.1).
 
-Nearest the array it is read as the sharding codec, whose bytes are the same; what is here serves
-where another transformer stands between, and asks for chunks by their keys.
+If it is the first transformer, it is read as the sharding codec, whose bytes are the same. This
+module serves arrays with another transformer before it, which reads chunks by their keys.
 """
 
 import threading
@@ -22,12 +22,12 @@ from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
 from zarrdask.storage.shard_index import ShardIndex
 from zarrdask.storage.wrapper import WrappedStore
 
-#: What readers know (X-B17, ZEP 2), the specification's title, and its example (S-1).
+#: The URI that readers know (X-B17, ZEP 2), those of the specification's title and example (S-1).
 URI = "https://purl.org/zarr/spec/storage_transformers/sharding/1.0"
 TITLE = "https://purl.org/zarr/spec/extensions/storage-transformers/sharding/1.0"
 EXAMPLE = "https://purl.org/zarr/spec/extensions/storage_transformers/sharding/1.0"
-#: An array's shards are read, changed and stored by one thread at a time: in a stack of shards the
-#: same thread changes the outer ones, too, and may hold the lock already.
+#: The shards of an array are read, changed and stored by one thread at a time. The locks are
+#: reentrant, as the thread that changes a shard within a shard also changes the outer one.
 _LOCKS = tuple(threading.RLock() for _ in range(64))
 
 
@@ -38,7 +38,7 @@ class ShardingTransformer:
     Parameters
     ----------
     chunks_per_shard : tuple of int
-        How many along each axis.
+        The number of chunks in a shard along each axis.
     """
 
     chunks_per_shard: Shape
@@ -49,7 +49,7 @@ class ShardingTransformer:
     def from_configuration(cls, configuration: Mapping[str, Any]) -> Self:
         if configuration.get("type") != "indexed":
             raise MetadataError(
-                "unknown format of shards",
+                "the format of shards is unknown",
                 key="storage_transformers",
                 found=configuration.get("type"),
                 expected="'indexed'",
@@ -61,31 +61,31 @@ class ShardingTransformer:
             or set(configuration) != {"type", "chunks_per_shard"}
         ):
             raise MetadataError(
-                "not the configuration of sharding",
+                "the configuration of sharding is invalid",
                 key="storage_transformers",
                 found=dict(configuration),
-                expected='{"chunks_per_shard": [...]}, positive integers',
+                expected='"type", and "chunks_per_shard" with positive integers',
             )
         return cls(tuple(counts))
 
     def check(self, ndim: int) -> None:
-        """Check that there is one count for each dimension of an array.
+        """Check that there is a count for each dimension of an array.
 
         Raises
         ------
         MetadataError
-            If there is not (conformance S-2).
+            If the number of counts is another one (conformance S-2).
         """
         if len(self.chunks_per_shard) != ndim:
             raise MetadataError(
-                "there must be one count for each dimension",
+                "the number of counts is not that of the dimensions",
                 key="chunks_per_shard",
                 found=list(self.chunks_per_shard),
-                expected=f"{ndim}",
+                expected=f"{ndim} counts",
             )
 
     def wrap(self, store: Store, prefix: str, keys: ChunkKeyEncoding, counts: Shape) -> Store:
-        """Return the store in which each chunk has a value of its own."""
+        """Return the store in which each chunk is a value."""
         self.check(len(counts))
         return ShardedStore(store, prefix, keys, self.chunks_per_shard)
 
@@ -95,18 +95,18 @@ class ShardingTransformer:
 
 
 class ShardedStore(WrappedStore):
-    """The chunks of an array that are in shards, by their keys; other keys are passed on.
+    """The chunks in the shards of an array, by their keys; other keys are those of the inner store.
 
     Parameters
     ----------
     inner : Store
-        Where the shards are.
+        The store of the shards.
     prefix : str
-        Of the array's keys.
+        The prefix of the array's keys.
     keys : ChunkKeyEncoding
-        How chunks are called, and shards, too (conformance S-3).
+        The encoding of the keys of chunks, and of those of shards (conformance S-3).
     per_shard : tuple of int
-        How many chunks along each axis.
+        The number of chunks in a shard along each axis.
     """
 
     def __init__(self, inner: Store, prefix: str, keys: ChunkKeyEncoding, per_shard: Shape) -> None:
@@ -132,10 +132,10 @@ class ShardedStore(WrappedStore):
         place = self._place(key)
         return self.inner.stamp(key if place is None else place[0])
 
-    # ---- where a chunk is
+    # ---- positions of chunks
 
     def _place(self, key: str) -> tuple[str, Index] | None:
-        """Return the key of a chunk's shard, and its index therein; None for other keys."""
+        """Return the key of a chunk's shard, and the chunk's index in it; None for other keys."""
         if not key.startswith(self.prefix):
             return None
         index = self.keys.index(key[len(self.prefix) :], len(self.per_shard))
@@ -168,8 +168,8 @@ class ShardedStore(WrappedStore):
         place = self._place(key)
         if place is None:
             return self.inner.get(key)
-        found = self._part(*place, 0, None)
-        return None if found is None else bytes(found)
+        chunk = self._part(*place, 0, None)
+        return None if chunk is None else bytes(chunk)
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         place = self._place(key)
@@ -188,9 +188,9 @@ class ShardedStore(WrappedStore):
             yield None if value is None else cut(value, start, length)
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        """Yield each key's value: first all indices, then all chunks (S-11)."""
-        wanted = list(keys)
-        places = {key: self._place(key) for key in wanted}
+        """Yield the value of each key: all indices are read first, then all chunks (S-11)."""
+        keys = list(keys)
+        places = {key: self._place(key) for key in keys}
         shards = sorted({place[0] for place in places.values() if place is not None})
         ends = self.inner.get_partial_values([(shard, (-self._size, None)) for shard in shards])
         tables = {s: self._parse_index(s, end) for s, end in zip(shards, ends, strict=True)}
@@ -204,25 +204,24 @@ class ShardedStore(WrappedStore):
             if entry is not None:
                 ranges[key] = place[0], entry
         values = self.inner.get_partial_values([*ranges.values()])
-        found = dict(zip(ranges, values, strict=True))
-        for key in wanted:
+        parts = dict(zip(ranges, values, strict=True))
+        for key in keys:
             place = places[key]
-            if key in found and place is not None:
-                yield _whole(place[0], found[key], ranges[key][1][1] or 0)
+            if key in parts and place is not None:
+                yield _whole(place[0], parts[key], ranges[key][1][1] or 0)
             else:
-                yield found.get(key)
+                yield parts.get(key)
 
     def _part(self, shard: str, within: Index, start: int, length: int | None) -> Buffer | None:
-        """Return part of a chunk: the index first, then what it points at (S-11)."""
+        """Return part of a chunk: the index is read first, then the range (S-11)."""
         index = self._index(shard)
         entry = None if index is None else _entry(shard, index, within)
         if entry is None:
             return None
-        at, size = entry
+        offset, size = entry
         begin = max(size + start, 0) if start < 0 else min(start, size)
-        wanted = size - begin if length is None else min(length, size - begin)
-        found = self.inner.get_range(shard, at + begin, wanted)
-        return _whole(shard, found, wanted)
+        count = size - begin if length is None else min(length, size - begin)
+        return _whole(shard, self.inner.get_range(shard, offset + begin, count), count)
 
     # ---- writing
 
@@ -250,7 +249,7 @@ class ShardedStore(WrappedStore):
     def _change(
         self, shard: str, change: Callable[[dict[Index, bytes]], dict[Index, bytes]]
     ) -> None:
-        """Store a shard with other chunks; the others are kept as they are (S-9, S-10)."""
+        """Store a shard with changed chunks; the other chunks keep their bytes (S-9, S-10)."""
         with _LOCKS[hash(self.prefix) % len(_LOCKS)]:
             before = self._split(shard)
             after = change(before)
@@ -283,13 +282,13 @@ class ShardedStore(WrappedStore):
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Yield the keys of chunks instead of those of shards (S-12)."""
         prefix = check_prefix(prefix)
-        # Chunks below a part of the array's keys may be in shards elsewhere.
+        # The keys of shards need not begin with this prefix, though those of chunks in them do.
         within = prefix.startswith(self.prefix) and prefix != self.prefix
         for key in self.inner.list_prefix(self.prefix if within else prefix):
             yield from (chunk for chunk in self._chunks(key) if chunk.startswith(prefix))
 
     def _chunks(self, key: str) -> Iterator[str]:
-        """Yield the keys of the chunks in a shard; another key is itself."""
+        """Yield the keys of the chunks in a shard; for other keys, the key itself."""
         inside = key.startswith(self.prefix)
         ndim = len(self.per_shard)
         shard = self.keys.index(key[len(self.prefix) :], ndim) if inside else None
@@ -331,12 +330,12 @@ def _entry(shard: str, index: ShardIndex, within: Index) -> Range | None:
 
 
 def _whole(shard: str, data: Buffer | None, size: int) -> Buffer:
-    found = 0 if data is None else len(data)
-    if data is None or found != size:
+    length = 0 if data is None else len(data)
+    if data is None or length != size:
         raise CodecError(
             "the index of the shard points outside it",
             key=shard,
-            found=f"{found} bytes",
+            found=f"{length} bytes",
             expected=f"{size} bytes",
         )
     return data

@@ -6,6 +6,7 @@ file that is open there can be neither replaced nor removed.
 """
 
 import os
+import re
 import sys
 import threading
 import time
@@ -88,6 +89,15 @@ pwritev: Callable[[int, Sequence[Any], int], int] = getattr(os, "pwritev", _pwri
 
 
 # ---- names of files
+
+
+def path_of_url(path: str) -> str:
+    """Return the path of a file for the path in its URL, where "/" precedes the drive of Windows.
+
+    >>> path_of_url("/data/a.zarr")
+    '/data/a.zarr'
+    """
+    return path.lstrip("/") if IS_WINDOWS and re.match(r"/+[A-Za-z]:", path) else path
 
 
 def _patiently(call: Callable[[], T]) -> T:

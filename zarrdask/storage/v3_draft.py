@@ -138,15 +138,16 @@ class DraftStore(WrappedStore):
         return self.inner.get(self._existing(key))
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        wanted = list(keys)
-        if any(key.endswith((ARRAY, GROUP)) for key in wanted):
-            return self._with_implicit(wanted, scratch)
-        if len(wanted) == 1:
-            return self.inner.get_many([self._existing(wanted[0])], scratch)
+        requested = list(keys)
+        if any(key.endswith((ARRAY, GROUP)) for key in requested):
+            return self._with_implicit(requested, scratch)
+        if len(requested) == 1:
+            return self.inner.get_many([self._existing(requested[0])], scratch)
         start, skip = self._data, len(self.base)
         # Only the chunk of an array without dimensions may be in one of two places.
         real = [
-            self._existing(key) if key.endswith(_SCALAR) else start + key[skip:] for key in wanted
+            self._existing(key) if key.endswith(_SCALAR) else start + key[skip:]
+            for key in requested
         ]
         return self.inner.get_many(real, scratch)
 

@@ -41,12 +41,12 @@ class ShardingCodec:
     Parameters
     ----------
     chunk_shape : tuple of int
-        The shape of the chunks within; each length divides the shard's.
+        The shape of the inner chunks, whose lengths divide those of the shard.
     codecs, index_codecs : tuple of Codec
-        Of the chunks, and of the index. Those of the index are None in files of 2023: it is then
-        little-endian, with the checksum crc32c or without (conformance S-27).
+        The codecs of the inner chunks, and of the index. Those of the index are None in files of
+        2023, in which it is little-endian, with a checksum of crc32c or without (conformance S-27).
     index_location : {"end", "start"}
-        Where the index stands.
+        The position of the index in the shard.
     """
 
     chunk_shape: Shape
@@ -64,7 +64,7 @@ class ShardingCodec:
         if old:
             report_deviation(
                 "S-27",
-                "how the index is stored is not told",
+                "the codecs of the index are missing",
                 key="sharding_indexed.index_codecs",
                 expected="a list of codecs",
             )
@@ -73,7 +73,7 @@ class ShardingCodec:
         shape = members["chunk_shape"]
         if not isinstance(shape, list) or any(type(n) is not int or n < 1 for n in shape):
             raise MetadataError(
-                "not a chunk shape",
+                "this is not the shape of a chunk",
                 key="sharding_indexed.chunk_shape",
                 found=shape,
                 expected="a list of positive integers",
@@ -100,7 +100,7 @@ class ShardingCodec:
         }
 
     def complete(self, spec: ChunkSpec) -> Self:
-        """Return the codec with what those of the chunks leave to the data type filled in."""
+        """Return the codec with the parameters filled in that follow from the data type."""
         inner = replace(spec, shape=self.chunk_shape)
         return replace(self, codecs=complete(self.codecs, inner))
 
@@ -114,20 +114,20 @@ class Shard:
     Attributes
     ----------
     grid : RegularGrid
-        Of the chunks in a shard.
+        The grid of the inner chunks in a shard.
     chunks : Pipeline
-        Of one of those chunks.
+        The pipeline of an inner chunk.
     index : Pipeline
-        Of the index: uint64, (offset, size) of each chunk.
+        The pipeline of the entries of a `ShardIndex`.
     plain_index : Pipeline or None
-        Of an index without checksum, where the metadata don't tell whether there is one.
+        The pipeline of an index without a checksum, if the metadata don't say whether it has one.
     index_size : int
-        In bytes.
+        The encoded size of the index in bytes.
 
     Raises
     ------
     MetadataError
-        If the chunks don't divide the shard, or the index has no fixed size.
+        If the inner chunks don't divide the shard, or the index has no fixed size.
     """
 
     __slots__ = (
@@ -151,7 +151,7 @@ class Shard:
         self.grid = RegularGrid(spec.shape, codec.chunk_shape)
         if any(n % m for n, m in zip(spec.shape, codec.chunk_shape, strict=True)):
             raise MetadataError(
-                "the chunks must divide the shard",
+                "the inner chunks do not divide the shard",
                 key="sharding_indexed.chunk_shape",
                 found=list(codec.chunk_shape),
                 expected=f"divisors of {list(spec.shape)}",
@@ -162,7 +162,7 @@ class Shard:
         entries = ChunkSpec((*self.grid.counts, 2), np.dtype("u8"), MISSING)
         self.index, self.plain_index = _index_pipelines(codec, entries)
         self.index_size = cast(int, self.index.encoded_size)
-        # Twice what the chunks may take: there may be gaps, and stale bytes.
+        # Twice the size of all chunks, as there may be gaps, and bytes of replaced chunks.
         self.most = self.index_size + 2 * self.grid.size * self.chunks.most
 
     # ---- reading
@@ -205,7 +205,16 @@ class Shard:
             raise error.within("shard index") from error.__cause__
 
     def read(self, value: Value, request: Request | None, out: np.ndarray) -> None:
-        """Read what is wanted of a shard, and no other chunks, into `out`.
+        """Read part of a shard, and no inner chunks outside it, into `out`.
+
+        Parameters
+        ----------
+        value : Value
+            The stored shard.
+        request : Request or None
+            The part of the shard; None stands for all of it.
+        out : ndarray
+            An array of the shape of the part.
 
         Raises
         ------
@@ -248,7 +257,7 @@ class Shard:
         return self.assemble({index: data for index, data in encoded.items() if data is not None})
 
     def _encode_chunk(self, shard: np.ndarray, index: Shape) -> Buffer | None:
-        """Return one chunk's bytes, or None if it holds only the fill value."""
+        """Return the bytes of an inner chunk, or None if it has no value but the fill value."""
         part = (
             shard[
                 tuple(
@@ -261,11 +270,11 @@ class Shard:
         )
         if only_fill(part, self.spec.fill_value):
             return None
-        # Some codecs hand back a view of scratch memory or of the input: take it by value.
+        # A copy, as some codecs return a view of memory that is used again.
         return bytes(self.chunks.encode(part))
 
     def assemble(self, encoded: dict[Shape, Buffer]) -> bytes:
-        """Return the shard that holds these encoded chunks, in C order."""
+        """Return the shard of encoded inner chunks, in C order."""
         lengths = {index: len(encoded[index]) for index in sorted(encoded)}
         chunks = [encoded[index] for index in lengths]
         head = self.encode_index(lengths)
@@ -285,7 +294,7 @@ class Shard:
         return self.index.encode(index.entries)
 
     def split(self, data: Buffer) -> dict[Shape, Buffer]:
-        """Return the encoded chunks of a shard, without decoding them."""
+        """Return the encoded inner chunks of a shard, by index."""
         index = self.read_index(HeldValue(data))
         if index is None:
             return {}
@@ -299,16 +308,16 @@ class Shard:
     ) -> bytes | None:
         """Return a shard with a region replaced; chunks outside it keep their encoded bytes.
 
-        None is returned where no chunk is left that holds more than the fill value.
+        If no inner chunk has another value than the fill value, None is returned.
 
         Parameters
         ----------
         data : bytes-like or None
-            The shard as it is stored.
+            The stored shard.
         region : tuple of slice
-            In elements of the shard, with step 1.
+            The region, in elements of the shard, with step 1.
         values : ndarray
-            Of the region's shape.
+            The values, in the shape of the region.
         """
         encoded = {} if data is None else self.split(data)
         cuts = project(region, self.codec.chunk_shape)
@@ -333,13 +342,13 @@ class Shard:
 
 
 def _index_pipelines(codec: ShardingCodec, entries: ChunkSpec) -> tuple[Pipeline, Pipeline | None]:
-    """Return how the index is stored, and how else it may be."""
+    """Return the pipeline of the index, and an alternative without a checksum or None."""
     if codec.index_codecs is None:
         return Pipeline((BytesCodec(), Crc32cCodec()), entries), Pipeline((BytesCodec(),), entries)
     index = Pipeline(codec.index_codecs, entries)
     if index.encoded_size is None:
         raise MetadataError(
-            "the index must have a fixed size",
+            "the codecs of the index do not have a fixed encoded size",
             key="sharding_indexed.index_codecs",
             found=[c.name for c in codec.index_codecs],
             expected="codecs such as bytes and crc32c",
@@ -348,7 +357,7 @@ def _index_pipelines(codec: ShardingCodec, entries: ChunkSpec) -> tuple[Pipeline
 
 
 def shard_of(pipeline: Pipeline) -> Shard | None:
-    """Return the shard layout of a pipeline whose values can be read in parts, else None."""
+    """Return the sharding codec of a pipeline if its values can be read in parts, else None."""
     if pipeline.compressors or pipeline.stages or not isinstance(pipeline.serializer, Shard):
         return None
     return pipeline.serializer
@@ -388,7 +397,22 @@ def read_shard(
     out: np.ndarray,
     outside: Any,
 ) -> None:
-    """Read what is wanted of a shard into its place in a block.
+    """Read part of a shard into its place in a block.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        The pipeline of the shards.
+    shard : Shard
+        Its sharding codec.
+    value : Value
+        The stored shard.
+    request : Request or None
+        The part of the shard; None stands for all of it.
+    out : ndarray
+        The block.
+    outside : slices or ndarray
+        The place in the block.
 
     Raises
     ------
@@ -405,4 +429,4 @@ def read_shard(
     if isinstance(outside, np.ndarray) or (
         isinstance(outside, tuple) and any(isinstance(o, np.ndarray) for o in outside)
     ):
-        out[outside] = place  # an advanced index gave a copy
+        out[outside] = place  # an advanced index makes a copy

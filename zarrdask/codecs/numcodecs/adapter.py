@@ -1,4 +1,4 @@
-"""Any numcodecs codec, wrapped: the filters and the less common compressors of v2."""
+"""Adapters for codecs of numcodecs: the filters and the less common compressors of v2."""
 
 import json
 from dataclasses import dataclass
@@ -17,40 +17,47 @@ from zarrdask.errors import ChecksumError, CodecError, MetadataError, Unsupporte
 if TYPE_CHECKING:
     from numcodecs.abc import Codec as NumcodecsCodec
 
-#: Codecs that turn objects into bytes themselves; all others work on a buffer.
+#: Codecs that encode objects; all others encode a buffer.
 OBJECT_CODECS = frozenset(
     {"categorize", "json2", "msgpack2", "vlen-array", "vlen-bytes", "vlen-utf8"}
 )
-#: What these codecs have for no value; of the others it is None.
+#: The element of these codecs for a missing value; for others it is None.
 _EMPTY: dict[str, Any] = {"categorize": "", "vlen-bytes": b"", "vlen-utf8": ""}
 _CHECKSUMS = frozenset({"adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3"})
-#: How many bytes those add that add as many whatever they are given.
-_MORE = dict.fromkeys(_CHECKSUMS, 4) | {"shuffle": 0}
+#: The number of bytes that codecs with a fixed encoded size add.
+_ADDED_BYTES = dict.fromkeys(_CHECKSUMS, 4) | {"shuffle": 0}
 
 
 def make(config: Json) -> "NumcodecsCodec":
-    """Return the numcodecs codec of a v2 configuration.
+    """Return the codec of numcodecs for a v2 configuration.
 
     Raises
     ------
     UnsupportedError
         If the id is ``pickle``, or unknown (conformance A-27, A-66).
     MetadataError
-        If it has no id, or the codec refuses its configuration.
+        If the configuration has no id, or is invalid for the codec.
     """
     name = config.get("id")
     if not isinstance(name, str):
-        raise MetadataError("a codec without its id", key="codec", found=config, expected='"id"')
+        raise MetadataError(
+            "the configuration of a codec has no id",
+            key="codec",
+            found=config,
+            expected='the member "id"',
+        )
     if name == "pickle":
         raise UnsupportedError(
-            "refused: unpickling runs code that the file's author chose", key="codec", found=name
+            "the codec pickle is not supported, as unpickling runs code of the file's author",
+            key="codec",
+            found=name,
         )
     return _make(json.dumps(config, sort_keys=True))
 
 
 @lru_cache(maxsize=256)
 def _make(config: str) -> "NumcodecsCodec":
-    # Loaded when there is such a codec: to look at an array of another must not cost it.
+    # Imported here, as only arrays with such a codec need it.
     import numcodecs
 
     members = json.loads(config)
@@ -59,7 +66,7 @@ def _make(config: str) -> "NumcodecsCodec":
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         if members["id"] in numcodecs.registry.codec_registry:
             raise MetadataError(
-                f"the codec refuses its configuration: {error}",
+                f"the configuration of the codec is invalid: {error}",
                 key=f"codec {members['id']}",
                 found=members,
             ) from error
@@ -70,31 +77,31 @@ def _make(config: str) -> "NumcodecsCodec":
 
 @dataclass(frozen=True)
 class BufferCodec:
-    """Bytes -> bytes: a numcodecs codec that works on a buffer.
+    """Bytes -> bytes: a codec of numcodecs that encodes a buffer.
 
     Parameters
     ----------
     config : str
-        Its v2 configuration, as JSON.
+        The v2 configuration as JSON.
     view : str
-        The typestr as which it is to see the bytes that it encodes.
+        The data type of the elements that the codec is passed, as a typestr.
     """
 
     config: str
     view: str = "|u1"
 
     kind: ClassVar[Kind] = Kind.BYTES_BYTES
-    #: A filter may widen elements: from one byte to a complex number of sixteen.
+    #: A filter may enlarge elements, at most from one byte to a complex number of sixteen bytes.
     growth: ClassVar[int] = 16
 
     @property
     def name(self) -> str:
-        """The numcodecs id."""
+        """The id of the codec in numcodecs."""
         return str(json.loads(self.config)["id"])
 
     def to_json(self) -> Json:
         raise UnsupportedError(
-            "this codec can't be written in Zarr v3 metadata", key="codecs", found=self.name
+            "Zarr v3 metadata can't contain this codec", key="codecs", found=self.name
         )
 
     def encode(self, data: Buffer) -> Buffer:
@@ -105,8 +112,10 @@ class BufferCodec:
             check_rate(options["rate"], 1, typed.dtype)
         try:
             return _plain(codec.encode(typed))
-        except Exception as error:  # numcodecs checks little: damaged data fail anyhow
-            raise CodecError(f"can't encode: {error}", key=f"codec {self.name}") from error
+        except Exception as error:  # numcodecs raises all kinds of errors
+            raise CodecError(
+                f"the chunk can't be encoded: {error}", key=f"codec {self.name}"
+            ) from error
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         codec = _make(self.config)
@@ -117,24 +126,24 @@ class BufferCodec:
                 raise too_long(len(decoded), limit)
         except CodecError as error:
             raise error.within(f"codec {self.name}") from error.__cause__
-        except Exception as error:  # numcodecs checks little: damaged data fail anyhow
+        except Exception as error:  # numcodecs raises all kinds of errors
             kind = ChecksumError if codec.codec_id in _CHECKSUMS else CodecError
-            raise kind(f"can't decode: {error}", key=f"codec {self.name}") from error
+            raise kind(f"the value can't be decoded: {error}", key=f"codec {self.name}") from error
         return decoded
 
     def encoded_size(self, size: int) -> int | None:
-        more = _MORE.get(str(_make(self.config).codec_id))
-        return None if more is None else size + more
+        added = _ADDED_BYTES.get(str(_make(self.config).codec_id))
+        return None if added is None else size + added
 
 
 @dataclass(frozen=True)
 class ObjectCodec:
-    """Array -> bytes: a numcodecs codec that takes an array of objects.
+    """Array -> bytes: a codec of numcodecs that encodes an array of objects.
 
     Parameters
     ----------
     config : str
-        Its v2 configuration, as JSON.
+        The v2 configuration as JSON.
     """
 
     config: str
@@ -143,23 +152,25 @@ class ObjectCodec:
 
     @property
     def name(self) -> str:
-        """The numcodecs id."""
+        """The id of the codec in numcodecs."""
         return str(json.loads(self.config)["id"])
 
     @property
     def empty(self) -> Any:
-        """The element of an array whose fill value is left open."""
+        """The value of missing elements of an array without a fill value."""
         return np.empty(0) if self.name == "vlen-array" else _EMPTY.get(self.name)
 
     def to_json(self) -> Json:
         raise UnsupportedError(
-            "this codec can't be written in Zarr v3 metadata", key="codecs", found=self.name
+            "Zarr v3 metadata can't contain this codec", key="codecs", found=self.name
         )
 
     def bind(self, spec: ChunkSpec) -> "Objects":
         if not spec.dtype.hasobject:
             raise MetadataError(
-                "this codec stores objects only", key=f"codec {self.name}", found=str(spec.dtype)
+                "this codec can encode objects only",
+                key=f"codec {self.name}",
+                found=str(spec.dtype),
             )
         return Objects(self, spec)
 
@@ -177,7 +188,7 @@ class Objects:
         self.raw: np.dtype[Any] | None = None
 
     def encode(self, chunk: np.ndarray) -> Buffer:
-        # A copy, as some codecs need memory that is writable, in C order.
+        # A copy, as some codecs need writable memory in C order.
         values = np.array(chunk, order="C", ndmin=1)
         if self.codec.name not in nested_lists.NAMES:
             values = values.reshape(-1)
@@ -187,8 +198,10 @@ class Objects:
                 return _plain(codec.encode(values))
             except TypeError:
                 return _plain(codec.encode(python_objects(values)))
-        except Exception as error:  # numcodecs checks little: damaged data fail anyhow
-            raise CodecError(f"can't encode: {error}", key=f"codec {self.codec.name}") from error
+        except Exception as error:  # numcodecs raises all kinds of errors
+            raise CodecError(
+                f"the chunk can't be encoded: {error}", key=f"codec {self.codec.name}"
+            ) from error
 
     def decode(self, data: Buffer) -> np.ndarray:
         self._check_count(data)
@@ -203,17 +216,19 @@ class Objects:
             return flat.reshape(self.spec.shape)
         except CodecError:
             raise
-        except Exception as error:  # numcodecs checks little: damaged data fail anyhow
-            raise CodecError(f"can't decode: {error}", key=f"codec {self.codec.name}") from error
+        except Exception as error:  # numcodecs raises all kinds of errors
+            raise CodecError(
+                f"the value can't be decoded: {error}", key=f"codec {self.codec.name}"
+            ) from error
 
     def _check_count(self, data: Buffer) -> None:
-        # The variable-length codecs take memory for as many items as the first bytes say.
+        # The variable-length codecs allocate memory for the number of items in the first bytes.
         if not self.codec.name.startswith("vlen-"):
             return
         count, expected = int.from_bytes(data[:4], "little"), prod(self.spec.shape)
         if len(data) < 4 or count != expected:
             raise CodecError(
-                "the chunk holds another number of items",
+                "the number of items in the value is not that of the chunk",
                 key=f"codec {self.codec.name}",
                 found=count,
                 expected=str(expected),
@@ -221,7 +236,7 @@ class Objects:
 
 
 def python_objects(chunk: np.ndarray) -> np.ndarray:
-    """Return a chunk of objects with Python's own in place of NumPy's scalars and 0-d arrays."""
+    """Return a chunk of objects in which Python objects replace NumPy scalars and 0-d arrays."""
     objects = np.empty(chunk.size, object)
     for position, element in enumerate(chunk.flat):
         scalar = isinstance(element, np.generic) or (
@@ -232,7 +247,7 @@ def python_objects(chunk: np.ndarray) -> np.ndarray:
 
 
 def _plain(value: Any) -> Buffer:
-    """Return what a numcodecs codec gave as bytes."""
+    """Return the result of a codec of numcodecs as bytes."""
     if isinstance(value, np.ndarray):
         return np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
     return value  # type: ignore[no-any-return]

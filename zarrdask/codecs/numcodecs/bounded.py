@@ -1,4 +1,4 @@
-"""Decompress what numcodecs would decompress without a bound: damaged data may claim any size."""
+"""Decompress with a limit, which numcodecs does not set: damaged data may contain any size."""
 
 import bz2
 import lzma
@@ -12,10 +12,10 @@ from zarrdask.codecs.array_to_bytes import zfp_header
 from zarrdask.codecs.base import Buffer
 from zarrdask.errors import CodecError, TruncatedError
 
-# What a decompressor of LZMA may take beside what it gives: more than any preset asks for.
-_DICTIONARY = 2**28
-# The bytes that the decompressor of a second or later stream is handed at first.
-_STEP = 2**12
+# Bytes that a decompressor of LZMA may need in addition to its output: more than for any preset.
+_MAX_DICTIONARY_BYTES = 2**28
+# The number of bytes that are first passed to the decompressor of a second or later stream.
+_FIRST_STEP = 2**12
 
 
 def _bz2(data: Buffer, codec: Any, limit: int) -> Buffer:
@@ -23,12 +23,12 @@ def _bz2(data: Buffer, codec: Any, limit: int) -> Buffer:
 
 
 def _lzma(data: Buffer, codec: Any, limit: int) -> Buffer:
-    memory = None if codec.format == lzma.FORMAT_RAW else _DICTIONARY + limit
+    memory = None if codec.format == lzma.FORMAT_RAW else _MAX_DICTIONARY_BYTES + limit
     return _streams(lambda: lzma.LZMADecompressor(codec.format, memory, codec.filters), data, limit)
 
 
 def _lz4(data: Buffer, codec: Any, limit: int) -> Any:
-    # The size stands before the block (conformance A-58); as much memory would be taken at once.
+    # The library would allocate the size that precedes the block (conformance A-58).
     size = int.from_bytes(data[:4], "little")
     if size > limit:
         raise too_long(size, limit)
@@ -36,8 +36,8 @@ def _lz4(data: Buffer, codec: Any, limit: int) -> Any:
 
 
 def _zfpy(data: Buffer, codec: Any, limit: int) -> Any:
-    # The library trusts the shape in the header, and reads as far as the stream tells it. What
-    # has no header it refuses itself.
+    # The library uses the shape in the header, and reads beyond the end of damaged streams. It
+    # checks itself that there is a header.
     if bytes(data[:3]) != b"zfp":
         return codec.decode(data)
     shape, kind = zfp_header.read_header(data)
@@ -48,7 +48,7 @@ def _zfpy(data: Buffer, codec: Any, limit: int) -> Any:
     return codec.decode(zfp_header.padded(data, most, shape))
 
 
-#: By numcodecs id: (data, numcodecs codec, limit) -> decoded bytes.
+#: By the id in numcodecs: a function (data, numcodecs codec, limit) -> decoded bytes.
 BOUNDED: dict[str, Callable[[Buffer, Any, int], Any]] = {
     "bz2": _bz2,
     "lz4": _lz4,
@@ -58,14 +58,14 @@ BOUNDED: dict[str, Callable[[Buffer, Any, int], Any]] = {
 
 
 def _streams(make: Callable[[], Any], data: Buffer, limit: int) -> Buffer:
-    """Decompress one stream, or several after each other."""
+    """Decompress one stream, or several that follow one another."""
     view = memoryview(data).cast("B")
     decoded: bytes | bytearray = b""
     at, step = 0, len(view)
     while True:
         stream = make()
         while not stream.eof and at < len(view):
-            # One byte more than may come, so that a value that is too long is seen.
+            # One byte more than is permitted, to detect a value that is too long.
             decoded += stream.decompress(view[at : at + step], limit + 1 - len(decoded))
             if len(decoded) > limit:
                 raise too_long(len(decoded), limit)
@@ -75,14 +75,14 @@ def _streams(make: Callable[[], Any], data: Buffer, limit: int) -> Buffer:
         at = min(at, len(view)) - len(stream.unused_data)
         if at == len(view):
             return decoded
-        # Nearly all values are one stream. A decompressor copies what follows its stream in the
-        # bytes that it is handed, so the others are handed a few at a time: many small streams must
-        # not take quadratic time.
-        decoded, step = bytearray(decoded), _STEP
+        # Nearly all values are one stream. A decompressor copies the bytes that follow its stream,
+        # so that the decompressors of others get few at a time. Otherwise the time would be
+        # quadratic in the number of streams.
+        decoded, step = bytearray(decoded), _FIRST_STEP
 
 
 def too_long(size: int, limit: int) -> CodecError:
-    """Return the error for a value that decodes to more than the metadata allows."""
+    """Return the error for a decoded value that is larger than the metadata permit."""
     return CodecError(
-        "the value decodes to too many bytes", found=size, expected=f"at most {limit}"
+        "the decoded value has too many bytes", found=size, expected=f"at most {limit}"
     )

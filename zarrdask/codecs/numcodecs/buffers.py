@@ -1,4 +1,4 @@
-"""numcodecs' bytes -> bytes codecs in v3, under names that begin with ``numcodecs.`` (C-66)."""
+"""The bytes -> bytes codecs of numcodecs in v3, with names such as ``numcodecs.bz2`` (C-66)."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -11,12 +11,11 @@ from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec, ZlibCodec
 from zarrdask.codecs.bytes_to_bytes.zstd import ZstdCodec, limited
 from zarrdask.codecs.numcodecs.adapter import BufferCodec, make
 
-#: A value, the member it stands at -> the value.
+#: Checks a value of a member of a configuration, and returns it.
 Check = Callable[[Any, str], Any]
 
-
-#: Members that came later than their codecs.
-_LATER = {"location", "initval"}
+#: Members that older releases of numcodecs don't know.
+_NEWER_MEMBERS = {"location", "initval"}
 
 
 def _integer(low: int, high: int) -> Check:
@@ -33,18 +32,18 @@ def _any(value: Any, key: str) -> Any:
 
 @dataclass(frozen=True)
 class NumcodecsBuffer(BufferCodec):
-    """Bytes -> bytes: what subclasses name.
+    """Bytes -> bytes: the base class of these codecs.
 
     Parameters
     ----------
     config : str
-        Its v2 configuration, as JSON; the default one, if absent.
+        The v2 configuration as JSON; by default that with the defaults of all members.
     """
 
     config: str = ""
 
     name: ClassVar[str] = ""
-    #: Each member of the configuration, its default and what it may be.
+    #: The members of the configuration: the default and the check of each.
     members: ClassVar[Mapping[str, tuple[Any, Check]]] = {}
 
     def __post_init__(self) -> None:
@@ -66,11 +65,11 @@ class NumcodecsBuffer(BufferCodec):
     def to_json(self) -> Json:
         members = json.loads(self.config)
         del members["id"]
-        for member in _LATER & set(members):
-            # Earlier versions of numcodecs have no such member, but do the same.
+        for member in _NEWER_MEMBERS & set(members):
+            # Older releases of numcodecs behave as with the default of this member.
             if members[member] == self.members[member][0]:
                 del members[member]
-        # Also if it is empty: zarr-python wants it.
+        # zarr-python requires the configuration even if it is empty.
         return {"name": self.name, "configuration": members}
 
 
@@ -95,7 +94,7 @@ class Crc32Codec(NumcodecsBuffer):
 
 @dataclass(frozen=True)
 class NumcodecsCrc32cCodec(NumcodecsBuffer):
-    """A checksum: the one of `Crc32cCodec`, if at the end."""
+    """A checksum, by default the same as that of `Crc32cCodec`."""
 
     name: ClassVar[str] = "numcodecs.crc32c"
     members: ClassVar = {"location": ("end", _one_of("start", "end"))}
@@ -126,7 +125,7 @@ class Bz2Codec(NumcodecsBuffer):
 
 @dataclass(frozen=True)
 class Lz4Codec(NumcodecsBuffer):
-    """Compression by LZ4, behind the size as 4 bytes."""
+    """Compression by LZ4, after the decoded size as 4 bytes."""
 
     name: ClassVar[str] = "numcodecs.lz4"
     members: ClassVar = {"acceleration": (1, _integer(-(2**31), 2**31 - 1))}
@@ -147,13 +146,13 @@ class LzmaCodec(NumcodecsBuffer):
 
 @dataclass(frozen=True)
 class ShuffleCodec(NumcodecsBuffer):
-    """The first bytes of all elements, then all second ones ..."""
+    """The first bytes of all elements, then their second bytes, and so on."""
 
     name: ClassVar[str] = "numcodecs.shuffle"
     members: ClassVar = {"elementsize": (None, _integer(1, 2**31 - 1))}
 
     def complete(self, spec: ChunkSpec) -> Self:
-        """Return the codec with the size of the elements filled in, if that was left open."""
+        """Return the codec with the size of the elements, if it was not specified."""
         config = json.loads(self.config)
         if "elementsize" not in config:
             config["elementsize"] = spec.dtype.itemsize
@@ -161,12 +160,12 @@ class ShuffleCodec(NumcodecsBuffer):
 
 
 # --------------------------------------------------------------------------------------------
-# Those that have codecs of their own here
+# Codecs that zarrdask implements itself
 
 
 @dataclass(frozen=True)
 class NumcodecsBloscCodec(BloscCodec):
-    """Bytes -> bytes, as `BloscCodec`; the shuffle is a number."""
+    """Bytes -> bytes, as `BloscCodec`, but with a number for the shuffle in metadata."""
 
     name: ClassVar[str] = "numcodecs.blosc"
 

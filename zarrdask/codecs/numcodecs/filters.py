@@ -1,4 +1,4 @@
-"""numcodecs' array -> array codecs in v3, under names that begin with ``numcodecs.`` (C-66)."""
+"""The array -> array codecs of numcodecs in v3, with names such as ``numcodecs.delta`` (C-66)."""
 
 import json
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ from zarrdask.errors import CodecError, MetadataError
 
 @dataclass(frozen=True)
 class NumcodecsFilter:
-    """Array -> array: what subclasses name.
+    """Array -> array: the base class of these codecs.
 
-    Elements are taken in C order, and results have the shape of the chunk. A data type that the
-    configuration leaves out is the chunk's.
+    Elements are encoded in C order, and the result has the shape of the chunk. The default of a
+    data type in the configuration is that of the chunk.
 
     Parameters
     ----------
     config : str
-        Its configuration, as JSON.
+        The configuration as JSON.
     """
 
     config: str = "{}"
@@ -34,10 +34,10 @@ class NumcodecsFilter:
     kind: ClassVar[Kind] = Kind.ARRAY_ARRAY
     #: The members of the configuration with their defaults.
     members: ClassVar[Mapping[str, Any]] = {}
-    #: Which of them are data types: of what is given, and of what comes out.
+    #: The members that are the data types of the input and of the output.
     before: ClassVar[str] = "dtype"
     after: ClassVar[str] = "astype"
-    #: The kinds of elements that it takes and gives.
+    #: The kinds (as of NumPy) of the data types that the codec supports.
     kinds: ClassVar[str] = "iuf"
 
     @classmethod
@@ -52,18 +52,18 @@ class NumcodecsFilter:
 
     @classmethod
     def _check(cls, members: Json) -> None:
-        """Check the members that are no data types."""
+        """Check the members that are not data types."""
 
     @classmethod
     def _parse_dtype(cls, value: Any, member: str) -> np.dtype[Any]:
-        """Return a data type, which has NumPy's short name or its long one, in native order."""
+        """Return the data type for its name in NumPy, in native byte order."""
         try:
             dtype = np.dtype(value if isinstance(value, str) else None)
         except TypeError:
             dtype = np.dtype(object)
         if not isinstance(value, str) or dtype.kind not in cls.kinds or name_of(dtype):
             raise MetadataError(
-                "not a data type of this codec",
+                "this codec does not support this data type",
                 key=f"{cls.name}.{member}",
                 found=value,
                 expected="a name such as '<i4' or 'int32'",
@@ -76,7 +76,7 @@ class NumcodecsFilter:
         return {"name": self.name, "configuration": members}
 
     def complete(self, spec: ChunkSpec) -> Self:
-        """Return the codec with the data type of the chunks, which other readers want to see."""
+        """Return the codec with the data type of the chunks, which other readers require."""
         members = json.loads(self.config)
         if self.before in self.members:
             members.setdefault(self.before, spec.dtype.newbyteorder("<").str)
@@ -87,13 +87,15 @@ class NumcodecsFilter:
         dtype = spec.dtype.newbyteorder("=")
         if dtype.kind not in self.kinds or name_of(dtype):
             raise MetadataError(
-                "this codec takes no such elements", key=f"codec {self.name}", found=str(dtype)
+                "this codec can't encode elements of this data type",
+                key=f"codec {self.name}",
+                found=str(dtype),
             )
         if self.before in members:
             expected = self._parse_dtype(members[self.before], self.before)
             if expected != dtype:
                 raise MetadataError(
-                    "the codec is for another data type",
+                    "the data type of the codec is not that of the chunks",
                     key=f"{self.name}.{self.before}",
                     found=members[self.before],
                     expected=str(dtype),
@@ -102,7 +104,7 @@ class NumcodecsFilter:
         return ChunkSpec(self._shape(spec.shape), self._stored(dtype), fill)
 
     def _stored(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """Return the data type of what comes out."""
+        """Return the data type of the output."""
         name = json.loads(self.config).get(self.after)
         return dtype if name is None else self._parse_dtype(name, self.after)
 
@@ -113,7 +115,7 @@ class NumcodecsFilter:
         return self.encode(fill).reshape(-1)[0]
 
     def _codec(self, dtype: np.dtype[Any]) -> Any:
-        """Return numcodecs' own codec."""
+        """Return the codec of numcodecs."""
         config = json.loads(self.config)
         if self.before in self.members:
             config |= {self.before: dtype.str}
@@ -133,19 +135,21 @@ class NumcodecsFilter:
         try:
             with np.errstate(all="ignore"):
                 return np.asarray(getattr(codec, verb)(chunk)).reshape(shape)
-        except Exception as error:  # numcodecs checks little
-            raise CodecError(f"can't {verb}: {error}", key=f"codec {self.name}") from error
+        except Exception as error:  # numcodecs raises all kinds of errors
+            raise CodecError(
+                f"the chunk can't be {verb}d: {error}", key=f"codec {self.name}"
+            ) from error
 
 
 @dataclass(frozen=True)
 class DeltaCodec(NumcodecsFilter):
-    """The first element, then the differences of neighbours (A-59)."""
+    """The first element, then the differences of successive elements (A-59)."""
 
     name: ClassVar[str] = "numcodecs.delta"
     members: ClassVar = {"dtype": None, "astype": None}
 
     def _encode_fill(self, fill: np.ndarray) -> Any:
-        # Of many equal elements only the first would be so.
+        # In a chunk of equal elements, this is only the first encoded element.
         with np.errstate(all="ignore"):
             return fill.astype(self._stored(fill.dtype))[0]
 
@@ -163,13 +167,16 @@ class FixedScaleOffsetCodec(NumcodecsFilter):
             value = members[member]
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise MetadataError(
-                    "not a number", key=f"{cls.name}.{member}", found=value, expected="a number"
+                    "this value is not a number",
+                    key=f"{cls.name}.{member}",
+                    found=value,
+                    expected="a number",
                 )
 
 
 @dataclass(frozen=True)
 class QuantizeCodec(NumcodecsFilter):
-    """Rounded to so many decimal digits (A-61)."""
+    """Rounding to a number of decimal digits (A-61)."""
 
     name: ClassVar[str] = "numcodecs.quantize"
     members: ClassVar = {"digits": ..., "dtype": None, "astype": None}
@@ -182,7 +189,7 @@ class QuantizeCodec(NumcodecsFilter):
 
 @dataclass(frozen=True)
 class AstypeCodec(NumcodecsFilter):
-    """Another data type, as NumPy casts (A-61)."""
+    """A conversion to another data type by NumPy (A-61)."""
 
     name: ClassVar[str] = "numcodecs.astype"
     members: ClassVar = {"encode_dtype": ..., "decode_dtype": None}
@@ -193,7 +200,7 @@ class AstypeCodec(NumcodecsFilter):
 
 @dataclass(frozen=True)
 class NumcodecsPackbitsCodec(NumcodecsFilter):
-    """Truth values as bits, the highest first, after the number of bits that are padding (A-62)."""
+    """Booleans as bits, the highest first, after the number of padding bits as a byte (A-62)."""
 
     name: ClassVar[str] = "numcodecs.packbits"
     before: ClassVar[str] = ""

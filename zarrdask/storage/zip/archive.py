@@ -1,4 +1,4 @@
-"""The values of a zip archive: found in its directory, read by position, inflated and checked."""
+"""Read the values of a zip archive: locate, decompress and check them."""
 
 import bz2
 import lzma
@@ -33,31 +33,34 @@ _FAILURES: tuple[type[Exception], ...] = (
     OSError, EOFError, ValueError, MemoryError, lzma.LZMAError, zlib.error, _fast.error
 )  # fmt: skip
 _DEFLATED, _BZIP2, _LZMA, _ZSTD = 8, 12, 14, 93
-#: Deflate makes no more of a byte; other methods may, of values up to the size below.
+#: The maximum ratio of compression of Deflate. Other methods may exceed it, for values up to a
+#: maximum size in bytes.
 _MAX_RATIO = 1032
 _MAX_SIZE_BEYOND_RATIO = 2**30
-#: An extra field of a local header that is read with the value at once, if it is no longer.
+#: The number of bytes that are read in addition for the extra field of a local header.
 _EXTRA = 64
-#: A value of a local file up to this size is read together with its header.
+#: A value of a local file up to this size, in bytes, is read together with its header.
 _SMALL = 2**16
-# Joining neighbours saves calls; past this size the buffer would leave the CPU's cache.
+# Bytes. Joining neighbouring ranges saves calls; a joined range that is longer than the limit would
+# not fit into the cache of the CPU.
 _JOIN_GAP, _JOIN_LIMIT = 2**12, 2**20
 _REMOTE_LIMIT = 2**24
 
 
 class Archive:
-    """An archive that is read. Threads and forked processes may share it.
+    """A zip archive for reading. Threads and forked processes may share it.
 
     Parameters
     ----------
     source : ByteSource
+        The file.
     directory : Directory, optional
-        What is in it, if that is known; it is read otherwise.
+        The directory of the archive; by default it is read from the file.
 
     Raises
     ------
     StoreError
-        If it is not a zip archive, or a damaged or hostile one.
+        If the file is not a zip archive, or a damaged or malicious one.
     """
 
     def __init__(self, source: ByteSource, directory: Directory | None = None) -> None:
@@ -66,7 +69,7 @@ class Archive:
             directory = read_directory(source.read, source.size, source.name)
         self.directory = directory
         self.members = directory.members
-        #: Where the stored bytes of a member begin, by where its header does.
+        #: The offset of the stored bytes of a member, by the offset of its header.
         self._starts: dict[int, int] = {}
         self._changes = 0
         self._folders: tuple[int, dict[str, Names]] | None = None
@@ -74,24 +77,24 @@ class Archive:
 
     @property
     def stamp(self) -> str:
-        """What tells the archive from others: the same wherever a copy of it is."""
+        """A text that differs between archives, but not between copies of an archive."""
         return self.directory.stamp
 
     @property
     def folders(self) -> dict[str, Names]:
-        """The names right below each prefix that has any, sorted."""
-        # Members that are added meanwhile make the number another one: what is kept is then old.
+        """The sorted names directly below each prefix that has any."""
+        # If members are added meanwhile, the number changes, so that the result is not used again.
         number = self._changes
         if self._folders is None or self._folders[0] != number:
             self._folders = number, list_folders(list(self.members))
         return self._folders[1]
 
     def forget(self) -> None:
-        """Forget what was derived from the members, as these were changed."""
+        """Forget data that were derived from the members, which were changed."""
         self._changes += 1
 
     def forget_places(self) -> None:
-        """Forget where values are, as the file was emptied."""
+        """Forget the offsets of values, as the file was emptied."""
         self._starts.clear()
 
     # ---- whole values
@@ -109,7 +112,7 @@ class Archive:
         return bytes(self._decoded(member, data))
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        """Yield each key's value in turn; one is valid until the next is asked for."""
+        """Yield the value of each key; each is valid until the next one is requested."""
         if self._local is None:
             yield from self._get_remote(list(keys))
             return
@@ -123,12 +126,12 @@ class Archive:
             yield data if member.method == STORED else self._decoded(member, data)
 
     def _read_into(self, source: LocalFile, member: Member, scratch: Scratch) -> memoryview:
-        """Return the stored bytes of a member, checked if they are the value, in a buffer."""
+        """Return the stored bytes of a member in a buffer, checked if they are not compressed."""
         start = self._starts.get(member.offset)
         if start is None and member.packed > _SMALL:
             start = self._start(member)
         if start is None:
-            # Header and value by one call: how long the header is stands in it.
+            # Read header and value by one call. The header contains its own length.
             length = LOCAL_SIZE + len(member.encoded_name) + _EXTRA + member.packed
             length = min(length, member.limit - member.offset)
             view = scratch.reserve(length)[:length]
@@ -152,7 +155,7 @@ class Archive:
                 yield None if member is None else self._decoded(member, next(values))
 
     def _fetch(self, members: Sequence[Member]) -> list[Buffer]:
-        """Return the stored bytes of members, asked for at once with their headers."""
+        """Return the stored bytes of members, requested together with their headers."""
         ranges = []
         for member in members:
             start = self._starts.get(member.offset)
@@ -197,7 +200,7 @@ class Archive:
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
-        """Yield the parts (start, length) of one value, given by rising start."""
+        """Yield parts of one value, given as (start, length) in the order of their starts."""
         member = self.members.get(key)
         if member is None:
             yield from (None for _ in ranges)
@@ -241,7 +244,7 @@ class Archive:
     def _part(self, member: Member, begin: int, size: int) -> bytes:
         """Return part of a stored member."""
         if self._local is None and member.offset not in self._starts:
-            # The header lies before the value: what lies between is seldom much for one request.
+            # Read from the header on, by one request: the part is rarely far behind it.
             length = LOCAL_SIZE + len(member.encoded_name) + _EXTRA + begin + size
             if begin + size <= config.get("coalesce-gap"):
                 both = self.source.read(member.offset, min(length, member.limit - member.offset))
@@ -260,7 +263,7 @@ class Archive:
             self._local.check()
 
     def _start(self, member: Member) -> int:
-        """Return where the stored bytes of a member begin in the file."""
+        """Return the offset of the stored bytes of a member in the file."""
         start = self._starts.get(member.offset)
         if start is None:
             length = LOCAL_SIZE + len(member.encoded_name)
@@ -268,13 +271,13 @@ class Archive:
         return start
 
     def _header(self, member: Member, data: bytes | memoryview) -> int:
-        """Return how long a member's header is, and remember where its bytes begin."""
+        """Return the length of a member's header, and remember the offset of its stored bytes."""
         length = local_length(data, member, self.source.name)
         self._starts[member.offset] = member.offset + length
         return length
 
     def _decoded(self, member: Member, data: Buffer) -> Any:
-        """Return the value of which these are the stored bytes."""
+        """Return the value of a member for its stored bytes."""
         if member.is_encrypted:
             raise self._failed(
                 member, "the zip archive is encrypted, which is not supported; decrypt it first"
@@ -290,7 +293,7 @@ class Archive:
         if len(value) != member.size:
             raise self._failed(
                 member,
-                "the member does not have the size that the zip archive's directory says",
+                "the size of the member is not that in the directory of the zip archive",
                 found=f"{len(value)} bytes or more",
                 expected=f"{member.size}",
             )
@@ -305,15 +308,15 @@ class Archive:
         ):
             raise self._failed(
                 member,
-                "the member claims to unpack to too many bytes",
-                found=f"{member.packed} bytes that hold {size}",
+                "the size of the decompressed member is implausible",
+                found=f"{member.packed} bytes for {size}",
                 expected=f"at most {_MAX_RATIO} times as many",
             )
         try:
             return unpack(member.method, data, size)
         except _FAILURES as error:
             reason = error.message if isinstance(error, ZarrdaskError) else str(error)
-            raise self._failed(member, f"the member can't be unpacked: {reason}") from error
+            raise self._failed(member, f"the member can't be decompressed: {reason}") from error
 
     def _failed(
         self, member: Member, message: str, *, found: Any = None, expected: Any = None
@@ -323,12 +326,12 @@ class Archive:
 
 
 def _is_plain(member: Member) -> bool:
-    """Whether parts of a value can be read without the rest."""
+    """Whether parts of a value can be read without decoding all of it."""
     return member.method == STORED and member.packed == member.size and not member.is_encrypted
 
 
 def unpack(method: int, data: Buffer, size: int) -> Buffer:
-    """Return what a member's bytes hold, at most one byte more than it should be."""
+    """Decompress the bytes of a member, to at most one byte more than the expected size."""
     if method == _DEFLATED:
         inflate = _fast.decompressobj(-15)
         value: Buffer = inflate.decompress(data, size + 1)
@@ -343,25 +346,25 @@ def unpack(method: int, data: Buffer, size: int) -> Buffer:
     if method == _LZMA:
         return _unpack_lzma(bytes(data), size)
     if method == _ZSTD:
-        # A frame that holds less is noticed by the member's CRC-32.
+        # The CRC-32 of the member detects a frame with fewer bytes.
         content = np.empty(size, np.uint8)
         try:
             import_module("numcodecs.zstd").decompress(data, content)
         except RuntimeError as error:
             raise ValueError(str(error)) from error
         return content.data
-    raise ValueError(f"the method {method} is not supported (only 0, 8, 12, 14 and 93 are)")
+    raise ValueError(f"the method {method} is not supported; 0, 8, 12, 14 and 93 are")
 
 
 def _unpack_lzma(data: bytes, size: int) -> bytes:
-    """Return what LZMA bytes hold, which begin with the properties of the stream."""
+    """Decompress LZMA bytes, which begin with the properties of the stream."""
     length = int.from_bytes(data[2:4], "little")
     properties = data[4 : 4 + length]
     if len(properties) != 5 or properties[0] >= 9 * 5 * 5:
         raise ValueError("the properties of LZMA are missing")
     rest, lc = divmod(properties[0], 9)
     pb, lp = divmod(rest, 5)
-    # No match can lie further back than the value is long.
+    # The stream can't refer to bytes before the beginning of the value.
     dictionary = min(int.from_bytes(properties[1:], "little"), max(size, 2**12))
     filters = [
         {"id": lzma.FILTER_LZMA1, "dict_size": max(dictionary, 2**12), "lc": lc, "lp": lp, "pb": pb}
@@ -375,9 +378,18 @@ def coalesce_any(
 ) -> list[tuple[Range, list[tuple[int, int, int]]]]:
     """Join ranges in any order that are close to each other.
 
+    Parameters
+    ----------
+    ranges : sequence of (start, length)
+        The ranges, in any order.
+    gap, limit : int
+        As in `zarrdask.storage.byte_ranges.coalesce`.
+
     Returns
     -------
-    list of ((start, length), list of (number of the range, offset in the joined one, length))
+    list of ((start, length), list of (position, offset, length))
+        Each joined range, and the ranges in it: their positions in `ranges`, and their offsets
+        within the joined range.
 
     Examples
     --------
@@ -393,7 +405,7 @@ def coalesce_any(
 
 
 def list_folders(names: Iterable[str]) -> dict[str, Names]:
-    """Return the names of keys, and of prefixes, right below each prefix, sorted.
+    """Return the sorted names of keys, and of prefixes, directly below each prefix.
 
     >>> list_folders(["a/b", "c"])
     {'': (['c'], ['a']), 'a/': (['b'], [])}

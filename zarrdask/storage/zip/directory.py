@@ -9,7 +9,7 @@ from zlib import crc32
 
 from zarrdask.errors import StoreError
 
-# The records: their signature, and what follows it.
+# The records of the format, which begin with a signature.
 _END = struct.Struct("<4s4H2LH")
 _END_64 = struct.Struct("<4sQ2H2L4Q")
 _LOCATOR_64 = struct.Struct("<4sLQL")
@@ -20,36 +20,37 @@ _CENTRAL_MAGIC, _LOCAL_MAGIC = b"PK\1\2", b"PK\3\4"
 LOCAL_SIZE = _LOCAL.size
 
 STORED = 0
-#: Flags of a member: it is encrypted (in one of three ways), and its name is UTF-8.
+#: Flags of a member: it is encrypted (by one of three methods); its name is UTF-8.
 _ENCRYPTED, _UTF8 = 0x0001 | 0x0040 | 0x2000, 0x0800
 _MAX_16, _MAX_32 = 2**16 - 1, 2**32 - 1
-#: The extra field of the numbers that do not fit into 32 bits.
+#: The extra field for numbers of more than 32 bits.
 _ZIP64 = 1
 # Versions of the format: 2.0, and 4.5 for ZIP64; "made by" Unix.
 _VERSION, _VERSION_64, _UNIX = 20, 45, 3 << 8
-#: 1 January 1980: archives of the same values are the same bytes, whenever they were written.
+#: 1 January 1980: a fixed date, so that archives of the same values have the same bytes.
 _DATE = 0x0021
 _REGULAR_FILE = 0o100644 << 16
-#: A component of a name that is empty, ".", "..", or has a character that no key should have.
+#: A component of a name that is empty, ".", or "..", or an invalid character.
 _BAD_NAME = re.compile(r"(^|/)\.{0,2}(/|$)|[\\\0]|[\ud800-\udfff]|^[A-Za-z]:/")
 
 
 class Member(NamedTuple):
-    """A member of an archive, as the central directory describes it.
+    """A member of an archive, as described by the central directory.
 
     Attributes
     ----------
     name : str
+        The name, which is the key of the value.
     flags, method : int
-        As in the directory.
+        The flags and the method of compression, as numbers of the format.
     crc : int
         The CRC-32 of the value.
     packed, size : int
-        The length of the member's bytes as they are stored, and of the value.
+        The length of the stored bytes, and of the value.
     offset : int
-        Where the local header begins in the file.
+        The offset of the local header in the file.
     limit : int
-        Where the member ends at the latest: another record begins there.
+        The offset of the next record, before which the member ends.
     """
 
     name: str
@@ -68,7 +69,7 @@ class Member(NamedTuple):
 
     @property
     def encoded_name(self) -> bytes:
-        """The name as the archive has it."""
+        """The name as it is stored in the archive."""
         return self.name.encode("utf-8" if self.flags & _UTF8 else "cp437")
 
 
@@ -78,11 +79,11 @@ class Directory(NamedTuple):
     Attributes
     ----------
     members : dict of str to Member
-        Without those that stand for folders. Where a name comes several times, the last counts.
+        The members by name, without folders. If a name occurs several times, this is the last one.
     start : int
-        Where the directory begins in the file.
+        The offset of the directory in the file.
     stamp : str
-        The same for archives that hold the same members at the same places.
+        A text that is the same for archives with the same members at the same offsets.
     """
 
     members: dict[str, Member]
@@ -91,7 +92,7 @@ class Directory(NamedTuple):
 
 
 def is_name(name: str) -> bool:
-    """Whether a key may be the name of a member.
+    """Whether a key can be the name of a member.
 
     >>> is_name("a/.zarray"), is_name("../a"), is_name("/a"), is_name("a//b")
     (True, False, False, False)
@@ -109,16 +110,16 @@ def read_directory(read: Callable[[int, int], bytes], size: int, archive: str) -
     Parameters
     ----------
     read : callable
-        Returns a number of bytes of the file, from an offset.
+        A function that returns bytes of the file, for an offset and a length.
     size : int
         The length of the file.
     archive : str
-        What errors call the archive.
+        The name of the archive in errors.
 
     Raises
     ------
     StoreError
-        If it is no zip archive, or truncated, damaged, or made to mislead.
+        If the file is not a zip archive, or is truncated, damaged or malicious.
     """
     tail_start = max(size - _END.size - _MAX_16 - _LOCATOR_64.size, 0)
     tail = read(tail_start, size - tail_start)
@@ -137,18 +138,18 @@ def read_directory(read: Callable[[int, int], bytes], size: int, archive: str) -
     shift = end - length - start
     if disk or shift < 0:
         raise StoreError(
-            "the zip archive is truncated, or one of several volumes",
+            "the zip archive is truncated, or consists of several volumes",
             key=archive,
             found=f"a central directory of {length} bytes at {start}, which ends at {end}",
         )
-    # What precedes an archive (a program that unpacks it) shifts all its offsets.
+    # All offsets are shifted if bytes precede the archive, such as a program that unpacks it.
     data = read(start + shift, length)
     members = _members(data, count, shift, archive)
     return _checked(members, start + shift, archive)._replace(stamp=f"{size:x}-{crc32(data):x}")
 
 
 def _find_end(tail: bytes) -> int | None:
-    """Return where the last record of an archive begins: its comment reaches the end."""
+    """Return the offset of the last record of an archive, whose comment ends with the file."""
     at = len(tail) - _END.size + 4
     while (at := tail.rfind(_END_MAGIC, 0, at)) >= 0:
         comment = int.from_bytes(tail[at + _END.size - 2 : at + _END.size], "little")
@@ -169,7 +170,7 @@ def _read_end_64(
 
 
 def _members(data: bytes, count: int, shift: int, archive: str) -> list[Member]:
-    """Return the members in the order of the directory; each limit is the least there can be."""
+    """Return the members in the order of the directory, with the lowest possible limits."""
     members = []
     at, step = 0, _CENTRAL.size
     try:
@@ -205,7 +206,7 @@ def _members(data: bytes, count: int, shift: int, archive: str) -> list[Member]:
 
 
 def _wide(extra: bytes, *numbers: int) -> Iterator[int]:
-    """Yield the numbers of a member: those that do not fit into 32 bits stand in an extra field."""
+    """Yield the numbers of a member, taking those of more than 32 bits from an extra field."""
     field = b""
     at = 0
     while at + 4 <= len(extra):
@@ -222,7 +223,7 @@ def _wide(extra: bytes, *numbers: int) -> Iterator[int]:
 
 
 def _checked(members: list[Member], start: int, archive: str) -> Directory:
-    """Return a directory whose members have proper names and do not overlap."""
+    """Return a directory, after checking that names are valid and members do not overlap."""
     limits = {}
     following = start
     for member in sorted(members, key=attrgetter("offset"), reverse=True):
@@ -238,7 +239,7 @@ def _checked(members: list[Member], start: int, archive: str) -> Directory:
     for member in members:
         if not is_name(member.name.removesuffix("/")):
             raise StoreError(
-                "a member of the zip archive has a name that leads out of it, or is no key",
+                "a member of the zip archive has a name that is not a valid key",
                 key=archive,
                 found=member.name,
                 expected='names joined by "/", none of them "", "." or ".."',
@@ -249,12 +250,12 @@ def _checked(members: list[Member], start: int, archive: str) -> Directory:
 
 
 def local_length(header: bytes | memoryview, member: Member, archive: str) -> int:
-    """Return how long a member's local header is, name and extra field included.
+    """Return the length of a member's local header, with its name and extra field.
 
     Raises
     ------
     StoreError
-        If it is not the header of this member.
+        If this is not the header of the member.
     """
     name = member.encoded_name
     if len(header) >= LOCAL_SIZE + len(name):
@@ -267,7 +268,7 @@ def local_length(header: bytes | memoryview, member: Member, archive: str) -> in
         ):
             return length
     raise StoreError(
-        "the zip archive is damaged: a member's header is not what the directory says",
+        "the zip archive is damaged: the header of a member does not match the directory",
         key=f"{archive}/{member.name}",
         found=f"offset {member.offset}",
     )
@@ -278,7 +279,7 @@ def local_length(header: bytes | memoryview, member: Member, archive: str) -> in
 
 
 def new_member(name: str, crc: int, size: int) -> Member:
-    """Return a stored member that has no place in a file yet."""
+    """Return a member without compression, which has no offset yet."""
     return Member(name, 0 if name.isascii() else _UTF8, STORED, crc, size, size, 0, 0)
 
 
@@ -298,9 +299,9 @@ def render_local(member: Member) -> bytes:
 
 
 def parse_local(data: bytes, at: int) -> tuple[Member, int] | None:
-    """Return the member whose local header `render_local` wrote, and where its value begins.
+    """Return the member of a local header of `render_local`, and the offset of its value.
 
-    None if the header is not complete.
+    If the header is incomplete, None is returned.
     """
     if at + LOCAL_SIZE > len(data):
         return None
@@ -317,13 +318,14 @@ def parse_local(data: bytes, at: int) -> tuple[Member, int] | None:
 
 
 def render_directory(members: Iterable[Member], start: int) -> Iterator[bytes]:
-    """Yield the central directory and what ends the archive, in pieces.
+    """Yield the central directory and the end of the archive, in pieces.
 
     Parameters
     ----------
     members : iterable of Member
+        The members.
     start : int
-        Where the directory begins in the file.
+        The offset of the directory in the file.
     """
     count = length = 0
     for member in members:

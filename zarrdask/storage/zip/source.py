@@ -1,4 +1,4 @@
-"""The files that hold archives, read by position: on a local disk, or elsewhere by fsspec."""
+"""Files with zip archives, read by position: on a local disk, or by fsspec."""
 
 import os
 from collections.abc import Sequence
@@ -13,21 +13,21 @@ _READ = flags("O_RDONLY", "O_BINARY")
 
 
 class ByteSource(Protocol):
-    """A file that is read by position. Threads may read at the same time.
+    """A file that is read by position. Several threads may read it at the same time.
 
     Attributes
     ----------
     name : str
-        What errors call it.
+        The name of the file in errors.
     size : int
-        Its length in bytes.
+        The length of the file in bytes.
     """
 
     name: str
     size: int
 
     def read(self, start: int, length: int) -> bytes:
-        """Return a number of bytes from an offset; fewer where the file ends."""
+        """Return a number of bytes from an offset; fewer at the end of the file."""
         ...
 
     def read_all(self, ranges: Sequence[Range]) -> list[bytes]:
@@ -36,12 +36,12 @@ class ByteSource(Protocol):
 
 
 class LocalFile:
-    """A file on a local disk, whose position no two threads or processes share.
+    """A file on a local disk.
 
     Parameters
     ----------
     path : str
-        Its path.
+        The path of the file.
     may_change : bool
         Whether the file may be changed while it is read.
 
@@ -66,12 +66,12 @@ class LocalFile:
         return status.st_size, stamp_of(status)
 
     def check(self) -> None:
-        """Check that nobody changed the file since it was opened.
+        """Check that the file was not changed since it was opened.
 
         Raises
         ------
         StoreError
-            If somebody did. A file that took its place is no change of this one.
+            If it was. Another file that replaced it does not count as a change.
         """
         if not self._may_change and self._now()[1] != self.stamp:
             raise StoreError(
@@ -82,7 +82,7 @@ class LocalFile:
         return _read(self._fd, start, length)
 
     def read_into(self, view: memoryview, start: int) -> int:
-        """Fill a buffer from an offset, and return how many bytes there were."""
+        """Fill a buffer from an offset, and return the number of bytes that were read."""
         return _read_into(self._fd, view, start)
 
     def read_all(self, ranges: Sequence[Range]) -> list[bytes]:
@@ -141,7 +141,7 @@ def _read_into(fd: int, view: memoryview, start: int) -> int:
 
 
 def stamp_of(status: os.stat_result) -> str:
-    """Return what tells a file from what it is after a change, and from others of its name."""
+    """Return a text that changes when a file is changed, or replaced by another one."""
     return f"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"
 
 
@@ -151,15 +151,16 @@ class RemoteFile:
     Parameters
     ----------
     fs : fsspec.AbstractFileSystem
+        The file system.
     path : str
-        In the file system, without the protocol.
+        The path in the file system, without the protocol.
 
     Raises
     ------
     FileNotFoundError
-        If there is none.
+        If there is no such file.
     StoreError
-        If the file system can't say how long it is.
+        If the file system does not know the length of the file.
     """
 
     def __init__(self, fs: Any, path: str) -> None:
@@ -182,30 +183,32 @@ class RemoteFile:
 
     def read_all(self, ranges: Sequence[Range]) -> list[bytes]:
         ends = [min(start + length, self.size) for start, length in ranges]
-        # An empty range is none that can be asked for.
-        asked = [(start, end) for (start, _), end in zip(ranges, ends, strict=True) if start < end]
+        # An empty range can not be requested.
+        requests = [
+            (start, end) for (start, _), end in zip(ranges, ends, strict=True) if start < end
+        ]
         try:
-            if len(asked) == 1:
-                ((first, last),) = asked
+            if len(requests) == 1:
+                ((first, last),) = requests
                 values = [self.fs.cat_file(self.path, start=first, end=last)]
             else:
-                paths = [self.path] * len(asked)
+                paths = [self.path] * len(requests)
                 values = self.fs.cat_ranges(
-                    paths, [first for first, _ in asked], [last for _, last in asked],
+                    paths, [first for first, _ in requests], [last for _, last in requests],
                     on_error="raise",
                 )  # fmt: skip
         except Exception as error:
             raise StoreError(
                 str(error) or type(error).__name__, key=self.name, found=type(error).__name__
             ) from error
-        answers = iter(zip(asked, values, strict=True))
+        answers = iter(zip(requests, values, strict=True))
         return [
             _trimmed(*next(answers)) if start < end else b""
             for (start, _), end in zip(ranges, ends, strict=True)
         ]
 
 
-def _trimmed(asked: tuple[int, int], value: Any) -> bytes:
-    """Return the part that was asked for, also of a server that knows no ranges."""
-    start, end = asked
+def _trimmed(request: tuple[int, int], value: Any) -> bytes:
+    """Return the requested part, even if the server sent the whole file."""
+    start, end = request
     return bytes(value[start:end] if len(value) > end - start else value)

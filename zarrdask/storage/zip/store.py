@@ -1,4 +1,4 @@
-"""Zip archives as stores: local ones are read and written, those elsewhere are read."""
+"""Zip archives as stores: local archives are read and written, remote archives are read."""
 
 import os
 import threading
@@ -26,19 +26,18 @@ class _ZipReader(Store):
     """The values below a prefix of an archive."""
 
     prefix: str
-    #: What the archive was when this store was sent here from another process, if that is known.
+    #: The stamp of the archive when another process pickled this store, or "" if it is unknown.
     _expected: str = ""
 
     @abstractmethod
     def _opened(self) -> Archive | None:
-        """Return the archive as it is now, or None if there is none."""
+        """Return the current archive, or None if there is none."""
 
     def _archive(self) -> Archive | None:
         archive = self._opened()
         if self._expected and (archive is None or archive.stamp != self._expected):
             raise StoreError(
-                "the zip archive is not the one that this task was made for; it was changed "
-                "meanwhile: open it again",
+                "the zip archive was changed after this task was created; open it again",
                 key=self.url,
             )
         return archive
@@ -90,18 +89,18 @@ class _ZipReader(Store):
 
 
 class _Shared:
-    """What all stores of one local archive have in common in this process.
+    """The state that all stores of a local archive share in this process.
 
     Attributes
     ----------
     archive : Archive or None
-        The one that is there, if it was opened.
+        The existing archive, if it was opened.
     writer : ZipWriter or None
-        Of the batch that is open, if something was written in it.
+        The writer of the open batch, if a value was written in it.
     part : PartWriter or None
-        The same in a process that was forked in a batch.
+        The same in a process that was forked within a batch.
     depth : int
-        How many blocks of batches are open.
+        The number of open contexts of `batch`.
     """
 
     def __init__(self, path: str) -> None:
@@ -113,7 +112,7 @@ class _Shared:
         self.archive: Archive | None = None
 
     def refresh(self) -> None:
-        """Open the archive again if another one took its place."""
+        """Forget the archive if another one replaced it."""
         if self.archive is None:
             return
         try:
@@ -124,7 +123,7 @@ class _Shared:
             self.archive = None
 
     def opened(self) -> Archive | None:
-        """Return the archive that is there, or None if there is none."""
+        """Return the existing archive, or None if there is none."""
         archive = self.archive
         if archive is None:
             try:
@@ -141,7 +140,7 @@ class _Shared:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Have what is written appear when the outermost block ends."""
+        """Return a context in which writes take effect at the end of the outermost one."""
         with self.lock:
             self.depth += 1
         try:
@@ -153,7 +152,7 @@ class _Shared:
                     self._end()
 
     def _end(self) -> None:
-        """Let what was written in a batch appear. Meanwhile it is read from the writer."""
+        """Commit a batch. Until that is done, values are read from the writer."""
         try:
             if self.writer is not None:
                 self.writer.commit()
@@ -162,7 +161,7 @@ class _Shared:
             self.depth, self.writer, self.part = 0, None, None
 
     def write(self) -> ZipWriter | PartWriter:
-        """Return what writes in the batch that is open."""
+        """Return the writer of the open batch."""
         with self.lock:
             if self.part is not None:
                 return self.part
@@ -171,7 +170,7 @@ class _Shared:
             return self.writer
 
     def hand_out(self) -> str:
-        """Return the folder to which other processes may write in the batch that is open."""
+        """Return the folder to which other processes may write in the open batch."""
         writer = self.write()
         if isinstance(writer, ZipWriter):
             writer.is_shared = True
@@ -193,23 +192,23 @@ def _shared(path: str) -> _Shared:
 
 @lru_cache(maxsize=16)
 def _part(folder: str, archive: str, process: int) -> PartWriter:
-    """Return what this process writes to of an archive that another one makes."""
+    """Return the part writer of this process for an archive that another process writes."""
     return PartWriter(folder, archive)
 
 
 class ZipStore(_ZipReader):
     """Values in a zip archive on a local disk.
 
-    The archive is never changed where it is: each change writes it anew, beside, and puts it in
-    its place. Many changes are one in ``with store.batch():``. Tasks in other processes can write
-    in a batch, and hand what they write to this process, but they can't read what is written.
+    The archive is never changed in place: each change writes a new archive, which replaces the old
+    one. ``with store.batch():`` joins all changes in it to one. Tasks in other processes can write
+    in a batch, by way of this process, but they can't read the values that were written.
 
     Parameters
     ----------
     path : str or os.PathLike
-        Of the archive. It need not exist before the first write.
+        The path of the archive, which need not exist before the first write.
     prefix : str
-        Where in the archive the keys are: "" or ends with "/".
+        The prefix of the keys in the archive: "" or a text that ends with "/".
     """
 
     seekable = True
@@ -224,7 +223,7 @@ class ZipStore(_ZipReader):
 
     @property
     def url(self) -> str:
-        """The path of the archive, and that within."""
+        """The path of the archive, followed by the prefix."""
         return f"{self.path}/{self.prefix}".rstrip("/")
 
     @property
@@ -243,30 +242,31 @@ class ZipStore(_ZipReader):
         return self._shared.opened() if writer is None else writer.archive
 
     def batch(self) -> AbstractContextManager[None]:
-        """Have all that is written in the block appear at once, when it ends.
+        """Return a context in which writes take effect together, at its end.
 
-        Also after an error: what was written before it is in the archive then. If the process is
-        killed, the archive is as it was.
+        After an error, the values that were written before it are in the archive. If the process
+        is killed, the archive is unchanged.
         """
         return self._shared.batch()
 
     @property
     def deferrable(self) -> bool:
-        """Whether a batch is open: a value that is written outside one costs a new archive."""
+        """Whether a batch is open: outside one, writing a value writes a new archive."""
         return self._shared.depth > 0
 
     def beside(self, prefix: str) -> tuple[Store, str]:
-        """Return a place in the directory of the archive: what is erased here takes up space."""
+        """Return a directory beside the archive, in which erased values would take up space."""
         folder, name = os.path.split(self.path)
-        # One folder, so that nothing is left of it when the prefix is erased.
+        # A single folder, so that erasing the prefix leaves nothing.
         return LocalStore(folder), f".{name}-{quote(self.prefix + prefix, safe='')}/"
 
     def _do(self, action: Callable[[ZipWriter | PartWriter], None]) -> None:
         if self._folder is not None and self._shared.writer is None:
             if not self._folder:
                 raise StoreError(
-                    "a zip archive is written by one process, which is another one; begin the "
-                    "write within store.batch() there, or open the archive by its path here",
+                    "a zip archive is written by one process, and another process writes this one; "
+                    "begin the write within store.batch() there, or open the archive by its path "
+                    "here",
                     key=self.url,
                 )
             action(_part(self._folder, self.path, os.getpid()))
@@ -283,7 +283,7 @@ class ZipStore(_ZipReader):
     def erase_values(self, keys: Iterable[str]) -> None:
         names = [self.prefix + check_key(key) for key in keys]
         if self._folder is None and self._shared.part is None:
-            # What is not there need not be written anew.
+            # Missing keys must not cause a new archive.
             with self.batch():
                 archive = self._opened()
                 names = [name for name in names if archive and name in archive.members]
@@ -305,10 +305,10 @@ class ZipStore(_ZipReader):
             return _reopen, (self.path, self.prefix, self._folder, self._expected, None)
         folder, expected = "", ""
         if self._shared.depth:
-            # Whoever gets this may be the first to write.
+            # The process that unpickles this may be the first one to write.
             folder = self._shared.hand_out()
         else:
-            # If the archive is damaged, whoever reads it says so.
+            # If the archive is damaged, reading it raises the error.
             with suppress(StoreError):
                 archive = self._shared.opened()
                 expected = archive.stamp if archive else ""
@@ -323,7 +323,7 @@ def _reopen(path: str, prefix: str, folder: str, expected: str, process: int | N
 
 
 def _after_fork() -> None:
-    # A forked process does not write to the file of its parent, nor wait for its threads.
+    # A forked process must not write to the file of its parent, nor wait for its threads.
     global _MUTEX  # noqa: PLW0603
     _MUTEX = threading.Lock()
     for shared in list(_SHARED.values()):
@@ -337,22 +337,23 @@ after_fork(_after_fork)
 
 
 # --------------------------------------------------------------------------------------------
-# Archives elsewhere
+# Remote archives
 
 
 _REMOTE: "WeakValueDictionary[tuple[Any, ...], Archive]" = WeakValueDictionary()
 
 
 class RemoteZipStore(_ZipReader):
-    """Values in a zip archive in a file system that fsspec knows, read by ranges.
+    """Values in a zip archive in a file system of fsspec, read by ranges.
 
     Parameters
     ----------
     fs : fsspec.AbstractFileSystem
+        The file system.
     path : str
-        Of the archive in the file system, without the protocol.
+        The path of the archive in the file system, without the protocol.
     prefix : str
-        Where in the archive the keys are: "" or ends with "/".
+        The prefix of the keys in the archive: "" or a text that ends with "/".
     """
 
     def __init__(self, fs: Any, path: str, prefix: str = "") -> None:
@@ -378,10 +379,10 @@ class RemoteZipStore(_ZipReader):
     def _opened(self) -> Archive | None:
         if self._held is None:
             key = self.fs, self.path, self._expected
-            held = _REMOTE.get(key) if self._expected else None
-            if held is None:
+            archive = _REMOTE.get(key) if self._expected else None
+            if archive is None:
                 try:
-                    held = Archive(RemoteFile(self.fs, self.path))
+                    archive = Archive(RemoteFile(self.fs, self.path))
                 except FileNotFoundError:
                     return None
                 except Exception as error:
@@ -390,13 +391,13 @@ class RemoteZipStore(_ZipReader):
                     raise StoreError(
                         str(error) or type(error).__name__, key=self.url, found=type(error).__name__
                     ) from error
-                _REMOTE[self.fs, self.path, held.stamp] = held
-            self._held = held
+                _REMOTE[self.fs, self.path, archive.stamp] = archive
+            self._held = archive
         return self._held
 
     @property
     def writeable(self) -> bool:
-        """Whether values can be stored: no."""
+        """False: remote archives can't be written."""
         return False
 
     def set(self, key: str, value: Buffer) -> None:
@@ -407,7 +408,7 @@ class RemoteZipStore(_ZipReader):
 
     def _read_only(self) -> ReadOnlyError:
         return ReadOnlyError(
-            "a zip archive can be written on a local disk only; write it there and upload it",
+            "only a zip archive on a local disk can be written; write it there and upload it",
             key=self.url,
         )
 

@@ -1,4 +1,4 @@
-"""An archive that is being written: to a file beside, which takes its place when it is complete."""
+"""Write a zip archive: to a temporary file, which replaces the archive when it is complete."""
 
 import errno
 import os
@@ -30,33 +30,35 @@ _READ = flags("O_RDONLY", "O_BINARY")
 _CREATE = flags("O_RDWR", "O_CREAT", "O_EXCL", "O_BINARY")
 _APPEND = flags("O_WRONLY", "O_APPEND", "O_CREAT", "O_BINARY")
 _ARCHIVE, _PART = "archive", "part-"
-#: The method of a record in a part file that says that a key was erased.
+#: The method of a record of a part file for a key that was erased.
 _ERASED = 0xFFFF
-#: Bytes that are copied, or gathered before they are written, at a time.
-_COPIED, _GATHERED = 2**23, 2**20
-#: A local header is as a rule no longer; its name may be.
-_HEADER, _LONGEST_HEADER = 2**12, 2**18
+#: The number of bytes that are copied at a time, and that are gathered before they are written.
+_COPY_BYTES, _GATHER_BYTES = 2**23, 2**20
+#: The number of bytes that contain nearly all local headers, and all of them (with long names).
+_HEADER_BYTES, _MAX_HEADER_BYTES = 2**12, 2**18
 _NO_COPY = {errno.EXDEV, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EPERM}
 _NO_LINKS = {errno.EMLINK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM}
 
 
 class ZipWriter:
-    """The one writer of an archive.
+    """The only writer of an archive.
 
-    What is in the archive already is copied to a new file, in a folder that no listing shows;
-    values are appended there. `commit` writes the directory and puts the file in the archive's
-    place. Until then the archive is as it was. Threads may write at the same time. Other processes
-    append their values to files of their own in the folder (`PartWriter`), which are appended here.
+    The members of the archive are copied to a new file in a temporary folder, and new values are
+    appended to it. `commit` writes the directory and replaces the archive by this file; until then
+    the archive is unchanged. Several threads may write at the same time. Other processes append
+    values to files of their own in the folder (`PartWriter`), which this writer appends to its
+    file.
 
     Parameters
     ----------
     path : str
-        Of the archive, whether it is there or not.
+        The path of the archive, which need not exist.
 
     Raises
     ------
     StoreError
-        If another process is writing it, or it is no zip archive, or a file can't be made.
+        If another process is writing the archive, if the file is not a zip archive, or if a file
+        can't be created.
     """
 
     def __init__(self, path: str) -> None:
@@ -84,7 +86,7 @@ class ZipWriter:
             raise error if isinstance(error, StoreError) else _failed(path, error) from error
 
     def _copy(self) -> None:
-        """Begin with what is in the archive already."""
+        """Copy the members of the existing archive."""
         members: dict[str, Member] = {}
         self._end = 0
         if self._before is not None:
@@ -98,7 +100,7 @@ class ZipWriter:
 
     @property
     def archive(self) -> Archive:
-        """The archive as it is to be, for reading."""
+        """The archive with the values that were written, for reading."""
         if self.is_shared:
             self.absorb()
         return self._archive
@@ -113,7 +115,7 @@ class ZipWriter:
         MetadataError
             If the key can't be the name of a member.
         StoreError
-            If it can't be written.
+            If the value can't be written.
         """
         view, member, header = _record(key, value)
         if self.is_shared:
@@ -146,7 +148,7 @@ class ZipWriter:
                 members.pop(key, None)
             self._archive.forget()
             if not members and not self._busy:
-                # Nothing of it is needed any more.
+                # The file has no values any more.
                 os.ftruncate(self._fd, 0)
                 self._end = 0
                 self._archive.forget_places()
@@ -186,10 +188,10 @@ class ZipWriter:
                     self._put(member._replace(offset=offset, limit=limit))
 
             while at < size:
-                header = parse_local(pread(fd, _HEADER, at), 0)
-                header = header or parse_local(pread(fd, _LONGEST_HEADER, at), 0)
+                header = parse_local(pread(fd, _HEADER_BYTES, at), 0)
+                header = header or parse_local(pread(fd, _MAX_HEADER_BYTES, at), 0)
                 if header is None or at + header[1] + header[0].packed > size:
-                    break  # its writer was killed
+                    break  # the record is incomplete, as its writer was killed
                 member, length = header
                 stop = at + length + member.packed
                 if member.method == _ERASED:
@@ -208,12 +210,12 @@ class ZipWriter:
     # ---- the end
 
     def commit(self) -> None:
-        """Write the directory, and let the file take the place of the archive.
+        """Write the directory, and replace the archive by the new file.
 
         Raises
         ------
         StoreError
-            If it can't be done; the archive is as it was then.
+            If that fails; the archive is unchanged then.
         """
         try:
             self.absorb()
@@ -228,7 +230,8 @@ class ZipWriter:
                 _link(self._file, self.path)
         except FileExistsError as error:
             raise StoreError(
-                "another process made this zip archive meanwhile; what was written here is lost",
+                "another process created this zip archive meanwhile, and the values written here "
+                "are lost; write them again",
                 key=self.path,
             ) from error
         except OSError as error:
@@ -241,14 +244,14 @@ class ZipWriter:
         members = sorted(self._archive.members.values(), key=lambda member: member.offset)
         for piece in render_directory(members, self._end):
             gathered += piece
-            if len(gathered) >= _GATHERED:
+            if len(gathered) >= _GATHER_BYTES:
                 _write_at(self._fd, at, gathered)
                 at, gathered = at + len(gathered), bytearray()
         _write_at(self._fd, at, gathered)
         os.ftruncate(self._fd, at + len(gathered))
 
     def _close(self) -> None:
-        """Remove what was made for the write."""
+        """Remove the temporary folder, and release the lock."""
         with self._lock:
             self._is_closed = True
         self._close_files()
@@ -267,17 +270,17 @@ class ZipWriter:
 
 
 class PartWriter:
-    """What another process than the one that writes an archive does: it appends to its own file.
+    """Writes values in another process than the `ZipWriter`, to a file in its folder.
 
-    Each record is a local header and a value, written by one call: one that is not complete, as
-    the process was killed, is not taken.
+    Each record is a local header and a value, written by one call. An incomplete record, of a
+    process that was killed, is ignored.
 
     Parameters
     ----------
     folder : str
-        That of the `ZipWriter`.
+        The folder of the `ZipWriter`.
     archive : str
-        What errors call the archive.
+        The name of the archive in errors.
     """
 
     def __init__(self, folder: str, archive: str) -> None:
@@ -292,21 +295,21 @@ class PartWriter:
         Raises
         ------
         StoreError
-            If it can't be written, or the archive is complete.
+            If the value can't be written, or the archive is already complete.
         """
         view, _, header = _record(key, value)
         self._append(key, header, view)
 
     def erase(self, keys: Iterable[str]) -> None:
-        """Remember that values are to be removed."""
+        """Append records that values are erased."""
         for key in keys:
             erased = new_member(key, 0, 0)._replace(method=_ERASED)
             self._append(key, render_local(erased), b"")
 
     def _append(self, key: str, *pieces: Buffer) -> None:
         try:
-            # Opened each time: closing hands the bytes to other machines, and a folder that is
-            # gone says that the archive is complete.
+            # The file is opened for each record: closing it makes the record visible to other
+            # machines, and if the folder is missing, the archive is complete.
             with self._lock:
                 fd = os.open(self._path, _APPEND, 0o666)
                 try:
@@ -320,7 +323,7 @@ class PartWriter:
                     os.close(fd)
         except FileNotFoundError as error:
             raise StoreError(
-                "the zip archive is no longer being written, or its folder can't be seen from here",
+                "the zip archive is no longer being written, or this process can't see its folder",
                 key=f"{self._archive}/{key}",
             ) from error
         except OSError as error:
@@ -340,7 +343,7 @@ def _record(key: str, value: Buffer) -> tuple[memoryview, Member, bytes]:
 
 
 def _link(new: str, path: str) -> None:
-    """Give a file its name if there is none of that name."""
+    """Rename a file unless there is a file of the new name."""
     try:
         os.link(new, path)
     except OSError as error:
@@ -363,7 +366,7 @@ def _write_at(fd: int, start: int, *pieces: Buffer) -> None:
 
 
 def _copy_range(source: int, start: int, target: int, at: int, length: int) -> None:
-    """Copy bytes from one file to another, in the kernel if that can do it."""
+    """Copy bytes from one file to another, by the kernel if possible."""
     copies = hasattr(os, "copy_file_range")
     while length:
         if copies:
@@ -375,7 +378,7 @@ def _copy_range(source: int, start: int, target: int, at: int, length: int) -> N
                 copies = False
                 continue
         else:
-            data = pread(source, min(length, _COPIED), start)
+            data = pread(source, min(length, _COPY_BYTES), start)
             _write_at(target, at, data)
             count = len(data)
         if not count:
