@@ -163,8 +163,8 @@ def _update(store: Store, dropped: _Dropped, path: str, *, whole: bool) -> None:
         entries = dict(consolidated.parse(zarr_format, dropped.content))
         paths = [each for each in (*ancestors(path), path) if f"{each}/".startswith(start)]
         if whole:
-            gone = f"{path}/" if path else ""
-            entries = {p: d for p, d in entries.items() if not f"{start}{p}/".startswith(gone)}
+            erased = f"{path}/" if path else ""
+            entries = {p: d for p, d in entries.items() if not f"{start}{p}/".startswith(erased)}
         for each, documents in zip(paths, _read(store, paths, detect.NAMES), strict=True):
             below = each[len(start) :]
             entries[below] = consolidated.parsed(each, documents)
