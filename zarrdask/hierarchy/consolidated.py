@@ -98,7 +98,7 @@ def _changing(store: Store, path: str, *, whole: bool, is_array: bool) -> Iterat
             "unknown value of a setting",
             key="zarrdask.consolidated-after-change",
             found=after,
-            expected=" or ".join(map(repr, CHOICES)),
+            expected=" or ".join(CHOICES),
         )
     wide, below = _widened(store, path)
     # The documents are only removed: whether they follow all rules does not matter.

@@ -131,6 +131,21 @@ def _missing_groups(store: Store, path: str) -> list[str]:
     return missing
 
 
+def create_parents(store: Store, path: str, metadata: Metadata) -> None:
+    """Write the groups above a node that don't exist, in the format of the node.
+
+    Raises
+    ------
+    NodeExistsError
+        If a node above it is an array.
+    """
+    missing_groups = _missing_groups(plain(store), path)
+    if missing_groups:
+        with changing(store, missing_groups[0], whole=True) as real:
+            for group in missing_groups:
+                _put_group(real, group, metadata)
+
+
 def _put_group(store: Store, path: str, below: Metadata) -> None:
     """Write a group above a new node, unless another writer has done so meanwhile."""
     try:

@@ -21,9 +21,10 @@ from zarrdask.storage.v3_draft import DraftStore
 
 #: Which consolidated metadata are used to find a node. "never": none, the node's own documents are
 #: read. "inherited": only those that the store is already seen through. "own": also those of the
-#: group itself, if it has any. "required": those of the group itself or of the nearest group above
-#: that has any; it is an error if there are none.
-UseConsolidated = Literal["never", "inherited", "own", "required"]
+#: group itself, if it has any. "nearest": those of the group itself or else of the nearest group
+#: above that has any, unless they are older than the node. "required": as "nearest", but it is an
+#: error if there are none.
+UseConsolidated = Literal["never", "inherited", "own", "nearest", "required"]
 
 
 def search_below(url: Any, zarr_format: ZarrFormat | None) -> Search:
@@ -61,7 +62,7 @@ def find_node(
     store : Store
     path : str
         The path of the node in the store, in normal form.
-    consolidated : {"never", "inherited", "own", "required"}
+    consolidated : {"never", "inherited", "own", "nearest", "required"}
         Which consolidated metadata are used; see `UseConsolidated`.
     search : Search
         The formats that the node may have.
@@ -83,8 +84,9 @@ def find_node(
     if consolidated == "never":
         store = plain(store)
     required = consolidated == "required"
-    if required or (consolidated == "own" and not isinstance(store, DraftStore)):
-        store, documents = _read_consolidated(store, path, search, required=required)
+    if required or (consolidated in ("own", "nearest") and not isinstance(store, DraftStore)):
+        above = consolidated != "own"
+        store, documents = _read_consolidated(store, path, search, above=above, required=required)
     else:
         documents = read_documents(store, [path], search.rounds(store))[0]
     metadata, hierarchy = None, None
@@ -259,19 +261,21 @@ def version_stamp(store: Store, path: str, search: Search = ANY) -> str:
 
 
 def _read_consolidated(
-    store: Store, path: str, search: Search, *, required: bool
+    store: Store, path: str, search: Search, *, above: bool, required: bool
 ) -> tuple[Store, Documents]:
     """Return the documents of the node at a path, and the store as consolidated metadata show it.
 
     Parameters
     ----------
+    above : bool
+        Whether consolidated metadata of the groups above the node are used, too.
     required : bool
-        Whether the groups above are searched, too, and it is an error if none has any.
+        Whether it is an error if there are no consolidated metadata.
     """
     if isinstance(store, ConsolidatedStore) and store.holds(path):
         return store, read_documents(store, [path], search.rounds(store))[0]
     store = plain(store)
-    groups = [path, *reversed(ancestors(path))] if required else [path]
+    groups = [path, *reversed(ancestors(path))] if above else [path]
     rounds = tuple(
         (*names, forms.KEY) if set(v2.NAMES) <= set(names) else names
         for names in search.rounds(store)
@@ -279,18 +283,22 @@ def _read_consolidated(
     all_documents = read_documents(store, groups, rounds)
     for group, documents in zip(groups, all_documents, strict=True):
         own, held = _split(store, group, documents)
-        if held is None and required:
-            continue
         # Metadata that name no member are not used: there may be members all the same.
         view = ConsolidatedStore(store, group, held) if held and any(held.documents) else store
-        if group != path:
+        if group == path and (held is not None or not above):
+            return view, own
+        if held is not None:
             own = read_documents(view, [path], search.rounds(view))[0]
-        return view, own
+            if required or detect.is_node(own):
+                return view, own
+            break  # the consolidated metadata are older than the node
+    if not required:
+        return store, all_documents[0]
     raise MetadataError(
-        "there are no consolidated metadata here; write them with zarrdask.consolidate_metadata, "
-        "or open the node without consolidated=True",
+        "there are no consolidated metadata here",
         key=node_location(store, path),
-        expected=f"{forms.KEY}, or {forms.MEMBER} in {v3.NAMES[0]}",
+        expected=f"{forms.KEY}, or {forms.MEMBER} in {v3.NAMES[0]}; consolidate_metadata writes "
+        "them",
     )
 
 

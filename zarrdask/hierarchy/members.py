@@ -1,6 +1,6 @@
 """The nodes below a group: their names, documents and metadata."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 
 from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, ZarrdaskError
@@ -43,7 +43,12 @@ def is_reserved_name(name: str) -> bool:
 
 
 def member_documents(
-    store: Store, path: str, search: Search = ANY
+    store: Store,
+    path: str,
+    search: Search = ANY,
+    *,
+    skip: Container[str] = (),
+    reserved: bool = False,
 ) -> Iterator[tuple[str, Documents]]:
     """Yield the name and the documents of each node right below a group, valid or not.
 
@@ -56,6 +61,10 @@ def member_documents(
         The path of the group in the store.
     search : Search
         The formats that the members may have.
+    skip : container of str
+        The names of nodes whose documents are not read.
+    reserved : bool
+        Whether v3 nodes with names that v3 reserves are included, such as ``__values__`` of xarray.
 
     Raises
     ------
@@ -63,12 +72,12 @@ def member_documents(
         If the store can't be listed.
     """
     _, prefixes = store.list_dir(key_prefix(path))
-    names = list(filter(_is_node_name, prefixes))
+    names = [name for name in prefixes if _is_node_name(name) and name not in skip]
     documents = read_documents(
         store, [join_path(path, name) for name in names], search.rounds(store)
     )
     for name, member in zip(names, documents, strict=True):
-        if _is_node(store, name, member) or (
+        if _is_node(store, name, member, reserved=reserved) or (
             search.accepts(3) and _is_implied_member(store, path, name)
         ):
             yield name, member
@@ -80,9 +89,9 @@ def _is_implied_member(store: Store, path: str, name: str) -> bool:
     return is_implicit_group(store, join_path(path, name))
 
 
-def _is_node(store: Store, name: str, documents: Documents) -> bool:
+def _is_node(store: Store, name: str, documents: Documents, *, reserved: bool) -> bool:
     keys = [key for form in detect.formats_of(store) for key in form.CHILD_NAMES]
-    if is_reserved_name(name) and not isinstance(store, DraftStore):
+    if is_reserved_name(name) and not reserved and not isinstance(store, DraftStore):
         keys = [*v2.CHILD_NAMES]
     return any(documents.get(key) is not None for key in keys)
 
@@ -105,18 +114,28 @@ def member_names(store: Store, path: str, search: Search = ANY) -> list[str]:
 
 
 def child_nodes(
-    store: Store, path: str, search: Search = ANY
+    store: Store,
+    path: str,
+    search: Search = ANY,
+    *,
+    skip: Container[str] = (),
+    reserved: bool = False,
 ) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
     """Yield the name and the metadata of each node right below a group.
 
     In place of the metadata of an invalid node there is the error.
+
+    Parameters
+    ----------
+    store, path, search, skip, reserved
+        As in `member_documents`.
 
     Raises
     ------
     UnsupportedError
         If the store can't be listed.
     """
-    for name, documents in member_documents(store, path, search):
+    for name, documents in member_documents(store, path, search, skip=skip, reserved=reserved):
         try:
             metadata = node_of(store, join_path(path, name), documents, search)
         except ZarrdaskError as error:

@@ -32,8 +32,7 @@ class Stage:
     def __init__(self, store: LocalStore, path: str) -> None:
         self.store = store
         self.path = path
-        # If the root is a symbolic link, its target is replaced; of any other node, the link.
-        self._old = os.path.join(os.path.realpath(store.root), *path.split("/")).rstrip("/")
+        self._old = _directory(store, path)
         self.inner = StagedStore(beside(self._old))
         self._stamp = ""
 
@@ -95,12 +94,29 @@ class Stage:
 
 
 def can_stage(store: Store, path: str) -> bool:
-    """Whether a node is a local directory, which can be replaced by one written beside it."""
+    """Whether a node can be replaced by one that is written beside it.
+
+    Its path must be that of a directory that can be renamed: on a local disk, not behind a
+    symbolic link, no mount point, and in a directory that this process may change.
+    """
     if type(store) is not LocalStore or isinstance(store, DraftStore):
         return False
     try:
         store.check_erasable([path])
     except StoreError:
         return False  # it is behind a symbolic link, where nothing is erased
-    directory = store.path(path)
-    return os.path.isdir(directory) and not os.path.ismount(directory)
+    directory = _directory(store, path)
+    return (
+        os.path.isdir(directory)
+        and not os.path.ismount(directory)
+        and os.access(os.path.dirname(directory), os.W_OK | os.X_OK)
+    )
+
+
+def _directory(store: LocalStore, path: str) -> str:
+    """Return the directory, or the symbolic link, that is replaced with a node.
+
+    That is the target of a root that is a link, but the link of any other node that is one.
+    """
+    root = os.path.realpath(store.root)
+    return os.path.join(root, *path.split("/")).rstrip("/") or root
