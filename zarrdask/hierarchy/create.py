@@ -132,18 +132,18 @@ def _missing_groups(store: Store, path: str) -> list[str]:
 
 
 def create_parents(store: Store, path: str, metadata: Metadata) -> None:
-    """Write the groups above a node that don't exist, in the format of the node.
+    """Write the groups above a node that are missing, in the format of the node.
 
     Raises
     ------
     NodeExistsError
-        If a node above it is an array.
+        If an array stands above the node.
     """
-    missing_groups = _missing_groups(plain(store), path)
-    if missing_groups:
-        with changing(store, missing_groups[0], whole=True) as real:
-            for group in missing_groups:
-                _put_group(real, group, metadata)
+    missing = _missing_groups(plain(store), path)
+    if missing:
+        with changing(store, missing[0], whole=True) as real:
+            for parent in missing:
+                _put_group(real, parent, metadata)
 
 
 def _put_group(store: Store, path: str, below: Metadata) -> None:

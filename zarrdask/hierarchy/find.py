@@ -21,9 +21,8 @@ from zarrdask.storage.v3_draft import DraftStore
 
 #: Which consolidated metadata are used to find a node. "never": none, the node's own documents are
 #: read. "inherited": only those that the store is already seen through. "own": also those of the
-#: group itself, if it has any. "nearest": those of the group itself or else of the nearest group
-#: above that has any, unless they are older than the node. "required": as "nearest", but it is an
-#: error if there are none.
+#: group itself, if it has any. "nearest": those of the group itself or of the nearest group above
+#: that has any. "required": the same; it is an error if there are none.
 UseConsolidated = Literal["never", "inherited", "own", "nearest", "required"]
 
 
@@ -83,9 +82,8 @@ def find_node(
     """
     if consolidated == "never":
         store = plain(store)
-    required = consolidated == "required"
-    if required or (consolidated in ("own", "nearest") and not isinstance(store, DraftStore)):
-        above = consolidated != "own"
+    required, above = consolidated == "required", consolidated in ("nearest", "required")
+    if required or ((above or consolidated == "own") and not isinstance(store, DraftStore)):
         store, documents = _read_consolidated(store, path, search, above=above, required=required)
     else:
         documents = read_documents(store, [path], search.rounds(store))[0]
@@ -268,9 +266,9 @@ def _read_consolidated(
     Parameters
     ----------
     above : bool
-        Whether consolidated metadata of the groups above the node are used, too.
+        Whether consolidated metadata of the groups above are used, too.
     required : bool
-        Whether it is an error if there are no consolidated metadata.
+        Whether it is an error if there are none.
     """
     if isinstance(store, ConsolidatedStore) and store.holds(path):
         return store, read_documents(store, [path], search.rounds(store))[0]
@@ -283,17 +281,17 @@ def _read_consolidated(
     all_documents = read_documents(store, groups, rounds)
     for group, documents in zip(groups, all_documents, strict=True):
         own, held = _split(store, group, documents)
+        if held is None and above:
+            continue
         # Metadata that name no member are not used: there may be members all the same.
         view = ConsolidatedStore(store, group, held) if held and any(held.documents) else store
-        if group == path and (held is not None or not above):
-            return view, own
-        if held is not None:
+        if group != path:
             own = read_documents(view, [path], search.rounds(view))[0]
-            if required or detect.is_node(own):
-                return view, own
-            break  # the consolidated metadata are older than the node
+            if not (required or detect.is_node(own)):
+                break  # The consolidated metadata are older than the node.
+        return view, own
     if not required:
-        return store, all_documents[0]
+        return store, _split(store, path, all_documents[0])[0]
     raise MetadataError(
         "there are no consolidated metadata here",
         key=node_location(store, path),

@@ -62,9 +62,9 @@ def member_documents(
     search : Search
         The formats that the members may have.
     skip : container of str
-        The names of nodes whose documents are not read.
+        Names of nodes that are not read.
     reserved : bool
-        Whether v3 nodes with names that v3 reserves are included, such as ``__values__`` of xarray.
+        Whether v3 nodes are included whose names v3 reserves, such as xarray's ``__values__``.
 
     Raises
     ------
@@ -135,7 +135,8 @@ def child_nodes(
     UnsupportedError
         If the store can't be listed.
     """
-    for name, documents in member_documents(store, path, search, skip=skip, reserved=reserved):
+    members = member_documents(store, path, search, skip=skip, reserved=reserved)
+    for name, documents in members:
         try:
             metadata = node_of(store, join_path(path, name), documents, search)
         except ZarrdaskError as error:

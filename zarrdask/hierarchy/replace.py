@@ -104,7 +104,7 @@ def can_stage(store: Store, path: str) -> bool:
     try:
         store.check_erasable([path])
     except StoreError:
-        return False  # it is behind a symbolic link, where nothing is erased
+        return False  # Nothing is replaced behind a link.
     directory = _directory(store, path)
     return (
         os.path.isdir(directory)
@@ -114,7 +114,7 @@ def can_stage(store: Store, path: str) -> bool:
 
 
 def _directory(store: LocalStore, path: str) -> str:
-    """Return the directory, or the symbolic link, that is replaced with a node.
+    """Return the path of the directory or link that is replaced.
 
     That is the target of a root that is a link, but the link of any other node that is one.
     """
