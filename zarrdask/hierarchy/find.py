@@ -293,10 +293,10 @@ def _read_consolidated(
     if not required:
         return store, _split(store, path, all_documents[0])[0]
     raise MetadataError(
-        "there are no consolidated metadata here",
+        "there are no consolidated metadata here; write them with zarrdask.consolidate_metadata, "
+        "or open the node without consolidated=True",
         key=node_location(store, path),
-        expected=f"{forms.KEY}, or {forms.MEMBER} in {v3.NAMES[0]}; consolidate_metadata writes "
-        "them",
+        expected=f"{forms.KEY}, or {forms.MEMBER} in {v3.NAMES[0]}",
     )
 
 

@@ -123,12 +123,8 @@ def child_nodes(
 ) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
     """Yield the name and the metadata of each node right below a group.
 
-    In place of the metadata of an invalid node there is the error.
-
-    Parameters
-    ----------
-    store, path, search, skip, reserved
-        As in `member_documents`.
+    In place of the metadata of an invalid node there is the error. The parameters are those of
+    `member_documents`.
 
     Raises
     ------
