@@ -14,6 +14,7 @@ from zarrdask.hierarchy.find import find_node, node_exists, read_node, version_s
 from zarrdask.hierarchy.members import child_nodes
 from zarrdask.hierarchy.path import join_path, key_prefix, normalise_path
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
+from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.memory import MemoryStore
 
 GROUP = b'{"zarr_format": 3, "node_type": "group"}'
@@ -277,3 +278,39 @@ def test_opening_asks_for_nothing_twice(zarr_format):
     store = Counting(values)
     zarrdask.open(store, "a/b")
     assert len(set(store.asked)) == len(store.asked)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_consolidated_metadata_are_used_as_far_as_the_caller_allows(zarr_format):
+    values = {}
+    root = zarrdask.create_group(values, zarr_format=zarr_format)
+    root.create_array("a/x", shape=2, dtype="u1")
+    zarrdask.consolidate_metadata(root)
+    store = MemoryStore(values)
+    for path, use, is_view in [
+        ("a/x", "never", False),
+        ("a/x", "inherited", False),
+        ("a/x", "own", False),
+        ("a/x", "nearest", True),
+        ("a/x", "required", True),
+        ("", "own", True),
+        ("", "never", False),
+    ]:
+        view, metadata = find_node(store, path, consolidated=use)
+        assert isinstance(view, ConsolidatedStore) is is_view, (path, use)
+        assert isinstance(metadata, ArrayMetadata) is (path == "a/x")
+    opened, _ = find_node(store, "", consolidated="own")
+    assert find_node(opened, "a/x", consolidated="inherited")[0] is opened
+    assert find_node(opened, "a/x", consolidated="never")[0] is store
+
+
+def test_a_node_that_consolidated_metadata_above_do_not_have_is_read_from_its_own_documents():
+    values = {}
+    zarrdask.create_group(values, "early")
+    zarrdask.consolidate_metadata(values)
+    values["late/zarr.json"] = dump(v3())
+    view, metadata = find_node(MemoryStore(values), "late", consolidated="nearest")
+    assert isinstance(metadata, ArrayMetadata)
+    assert not isinstance(view, ConsolidatedStore)
+    with pytest.raises(NodeNotFoundError):
+        find_node(MemoryStore(values), "late", consolidated="required")

@@ -106,7 +106,7 @@ def _changing(
             "unknown value of a setting",
             key="zarrdask.consolidated-after-change",
             found=after,
-            expected=" or ".join(map(repr, CHOICES)),
+            expected=" or ".join(CHOICES),
         )
     wide, below = _widened(store, path)
     groups = [*ancestors(below), *([] if is_array else [below])]
@@ -175,8 +175,8 @@ def _update(store: Store, dropped: _Dropped, path: str, *, whole: bool) -> None:
         entries = dict(consolidated.parse(zarr_format, dropped.content))
         paths = [each for each in (*ancestors(path), path) if f"{each}/".startswith(start)]
         if whole:
-            gone = f"{path}/" if path else ""
-            entries = {p: d for p, d in entries.items() if not f"{start}{p}/".startswith(gone)}
+            erased = f"{path}/" if path else ""
+            entries = {p: d for p, d in entries.items() if not f"{start}{p}/".startswith(erased)}
         for each, documents in zip(paths, _read(store, paths, detect.NAMES), strict=True):
             below = each[len(start) :]
             entries[below] = consolidated.parse_documents(each, documents)
