@@ -48,6 +48,8 @@ DEFAULTS: dict[str, Any] = {
     "coalesce-gap": 64 * 2**10,
     # Requests that one call keeps in flight (stores with latency).
     "requests": 64,
+    # The package that opens URLs of object stores and of HTTP servers: "fsspec" or "obstore".
+    "remote": "fsspec",
     # How often an operation is tried again that failed for a passing reason, and the longest
     # pause before that, in seconds.
     "retries": 5,
