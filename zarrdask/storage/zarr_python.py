@@ -41,7 +41,7 @@ def adapt_store(value: Any) -> Store:
     # Not of subclasses: they may do something else.
     kind = type(value).__name__ if type(value).__module__.startswith("zarr.") else ""
     if kind == "LocalStore":
-        return LocalStore(value.root)
+        return LocalStore(str(value.root))
     if kind == "FsspecStore":
         module = import_module("zarrdask.storage.fsspec")
         return module.FsspecStore(_synchronous(value.fs), value.path)  # type: ignore[no-any-return]
