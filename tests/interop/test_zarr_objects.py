@@ -113,7 +113,7 @@ def test_the_engine_guesses_them():
 
 
 def test_a_local_store_becomes_ours(tmp_path):
-    assert resolve(LocalStore(tmp_path)) == zarrdask.storage.LocalStore(tmp_path)
+    assert resolve(LocalStore(tmp_path)) == zarrdask.storage.LocalStore(str(tmp_path))
 
 
 def test_a_store_pickles(tmp_path):
