@@ -308,6 +308,33 @@ class TestWhatItIs:
         )
         assert b"an in-memory store exists in the process that made it only" in done.stderr
 
+    def test_a_forked_process_is_told_instead_of_waiting_forever(self, tmp_path):
+        code = f"""
+import os
+from obstore.store import LocalStore
+from zarrdask.storage.obstore import ObstoreStore
+
+store = ObstoreStore(LocalStore({str(tmp_path)!r}))
+store.set("k", b"1")
+child = os.fork()
+if child:
+    os.waitpid(child, 0)
+else:
+    try:
+        store.get("k")
+    except Exception as error:
+        print(type(error).__name__, error, flush=True)
+    os._exit(0)
+"""
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code],
+            capture_output=True,
+            check=True,
+            timeout=60,
+        )
+        assert done.stdout.startswith(b"StoreError")
+        assert b"spawn" in done.stdout
+
     def test_stores_of_one_object_are_equal(self, store):
         assert ObstoreStore(store.inner, "deep/er") == store
         assert ObstoreStore(store.inner, "other") != store

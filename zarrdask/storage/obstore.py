@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from hashlib import blake2b
 from typing import Any
 from uuid import uuid4
@@ -107,7 +107,19 @@ class ObstoreStore(Store):
         return self._options().get(name)
 
     def path(self, key: str) -> str:
-        """Return the path of a key in obstore's object."""
+        """Return the path of a key in obstore's object.
+
+        Raises
+        ------
+        StoreError
+            If this process was forked from one that used obstore: each request would wait forever.
+        """
+        if _first_process() != os.getpid():
+            raise StoreError(
+                "obstore can't be used in a process that was forked after it was used; start "
+                'processes by "spawn" or "forkserver", or set zarrdask.remote to "fsspec"',
+                key=self.url,
+            )
         return f"{self.prefix}/{key}" if self.prefix else key
 
     # ---- reading
@@ -343,6 +355,12 @@ def _kind(store: Any) -> str:
     """Return which of obstore's classes an object is of; users may have derived one from it."""
     kinds = [kind.__name__ for kind in type(store).__mro__ if kind.__module__ == "obstore.store"]
     return kinds[0] if kinds else type(store).__name__
+
+
+@cache
+def _first_process() -> int:
+    """Return the process in which obstore was used first: its threads are not in forked ones."""
+    return os.getpid()
 
 
 def _recall(name: str, process: int) -> Store:
