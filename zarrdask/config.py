@@ -48,6 +48,8 @@ DEFAULTS: dict[str, Any] = {
     "coalesce-gap": 64 * 2**10,
     # The number of simultaneous requests of one call (stores with latency).
     "requests": 64,
+    # The package that opens URLs of object stores and of HTTP servers: "fsspec" or "obstore".
+    "remote": "fsspec",
     # How often an operation is retried after a transient error, and the longest pause before a
     # retry, in seconds.
     "retries": 5,

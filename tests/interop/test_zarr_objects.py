@@ -13,6 +13,7 @@ from zarr.storage import FsspecStore, LocalStore, MemoryStore, StorePath, Wrappe
 
 import zarrdask
 from tests.xarray.samples import temperature, write_sample
+from zarrdask.storage.obstore import ObstoreStore
 from zarrdask.storage.resolve import resolve
 from zarrdask.storage.zarr_python import ZarrPythonStore
 from zarrdask.testing import StoreContract
@@ -112,7 +113,7 @@ def test_the_engine_guesses_them():
 
 
 def test_a_local_store_becomes_ours(tmp_path):
-    assert resolve(LocalStore(tmp_path)) == zarrdask.storage.LocalStore(tmp_path)
+    assert resolve(LocalStore(tmp_path)) == zarrdask.storage.LocalStore(str(tmp_path))
 
 
 def test_a_store_pickles(tmp_path):
@@ -158,3 +159,9 @@ class TestContract(StoreContract):
     @pytest.fixture
     def store(self, tmp_path):
         return ZarrPythonStore(LocalStore(tmp_path))
+
+
+def test_an_object_store_is_read_by_obstore_without_zarr_python():
+    inner = obstore.store.MemoryStore()
+    adapted = resolve(zarr.storage.ObjectStore(inner))
+    assert adapted == ObstoreStore(inner)

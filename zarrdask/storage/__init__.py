@@ -12,17 +12,19 @@ if TYPE_CHECKING:
     from zarrdask.storage.fsspec import FsspecStore
     from zarrdask.storage.local import LocalStore
     from zarrdask.storage.memory import MemoryStore
+    from zarrdask.storage.obstore import ObstoreStore
     from zarrdask.storage.zip.store import ZipStore
 
 _MODULES = {
     "FsspecStore": "fsspec",
     "LocalStore": "local",
     "MemoryStore": "memory",
+    "ObstoreStore": "obstore",
     "Store": "base",
     "ZipStore": "zip.store",
 }
 
-__all__ = ["FsspecStore", "LocalStore", "MemoryStore", "Store", "ZipStore"]
+__all__ = ["FsspecStore", "LocalStore", "MemoryStore", "ObstoreStore", "Store", "ZipStore"]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from glob import has_magic
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, unquote
 
 import fsspec
@@ -18,14 +18,14 @@ from toolz import partition_all
 from zarrdask import config
 from zarrdask.errors import ReadOnlyError, StoreError
 from zarrdask.storage.base import Scratch, Store, not_listable
-from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, by_key, coalesce, cut
+from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, coalesce, cut
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import elsewhere
+from zarrdask.storage.range_requests import JOIN_LIMIT, RangeRequest, join_ranges
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
-_JOIN_LIMIT = 2**24
 #: Protocols of stores that have keys, not directories.
 _OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "az"}
 #: Error codes of S3 for a conditional write: the key exists, or the condition is not supported by
@@ -164,7 +164,7 @@ class FsspecStore(Store):
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
-        groups = coalesce(ranges, config.get("coalesce-gap"), _JOIN_LIMIT)
+        groups = coalesce(ranges, config.get("coalesce-gap"), JOIN_LIMIT)
         for batch in _batches(groups):
             starts = [start for (start, _), _ in batch]
             ends = [start + length for (start, length), _ in batch]
@@ -177,13 +177,13 @@ class FsspecStore(Store):
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         ranges = [(check_key(key), start, length) for key, (start, length) in key_ranges]
         values: list[Buffer | None] = [None] * len(ranges)
-        for batch in _batches(_joined(ranges)):
+        for batch in _batches(join_ranges(ranges, config.get("coalesce-gap"))):
             keys = [request.key for request in batch]
             answers = self._fetch(
                 keys[0],
                 [self.path(key) for key in keys],
                 [request.start for request in batch],
-                [request.end for request in batch],
+                [_end(request) for request in batch],
             )
             for request, answer in zip(batch, answers, strict=True):
                 data = self._value(request.key, answer)
@@ -362,43 +362,13 @@ class FsspecStore(Store):
         return hash((self.fs, self.root))
 
 
-class _RangeRequest(NamedTuple):
-    """One request for a range of a value, and what is taken from the answer.
-
-    Attributes
-    ----------
-    key : str
-        The key of the value.
-    start, end : int or None
-        As for fsspec's `cat_file`.
-    members : list of (int, int, int or None)
-        For each range that the request serves its position in the call, its offset in the answer
-        and its length.
-    """
-
-    key: str
-    start: int
-    end: int | None
-    members: Sequence[tuple[int, int, int | None]]
-
-
-def _joined(ranges: Sequence[tuple[str, int, int | None]]) -> Iterator[_RangeRequest]:
-    """Yield the requests for ranges of values; ranges of a value that lie close are one request."""
-    for key, places in by_key([key for key, _, _ in ranges]).items():
-        bounded: list[tuple[Range, int]] = []
-        for at in places:
-            _, start, length = ranges[at]
-            if start >= 0 and length is not None:
-                bounded.append(((start, length), at))
-            else:
-                end = None if length is None or start + length == 0 else start + length
-                yield _RangeRequest(key, start, end, [(at, 0, length)])
-        bounded.sort()
-        order = iter(at for _, at in bounded)
-        gap = config.get("coalesce-gap")
-        for (start, length), members in coalesce([each for each, _ in bounded], gap, _JOIN_LIMIT):
-            taken = [(next(order), offset, size) for offset, size in members]
-            yield _RangeRequest(key, start, start + length, taken)
+def _end(request: RangeRequest) -> int | None:
+    """Return where a range ends, as fsspec counts: None is the end of the value."""
+    if request.length is None:
+        return None
+    end = request.start + request.length
+    # A range that is counted from the end of the value, and reaches it, would end at 0.
+    return None if request.start < 0 and end == 0 else end
 
 
 def _reopen(fs: Any, root: str, process: int | None) -> Store:

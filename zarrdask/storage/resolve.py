@@ -6,7 +6,8 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import unquote
 
-from zarrdask.errors import StoreError
+from zarrdask import config
+from zarrdask.errors import MetadataError, StoreError
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MappingStore, MemoryStore
@@ -17,6 +18,10 @@ _LOCAL = ("file://", "local://")
 
 _ZIP, _ZIP_SCHEME = ".zip", "zip://"
 
+#: What the setting ``zarrdask.remote`` may be, and the schemes for which it chooses.
+_REMOTE = ("fsspec", "obstore")
+_CHOSEN = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "http", "https")
+
 
 def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
     """Return the store for a URL, path, mapping or store.
@@ -25,10 +30,10 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
     ----------
     url : str, os.PathLike, MutableMapping or Store
         Without a scheme, or with ``file://``, it is a local directory, or a zip archive if its name
-        ends with ``.zip`` and there is no directory of that name. Stores of zarr-python and paths
-        of universal_pathlib are taken, too.
+        ends with ``.zip`` and there is no directory of that name. Stores of zarr-python and of
+        obstore and paths of universal_pathlib are taken, too.
     storage_options : dict, optional
-        Options of the file system of fsspec.
+        Options of fsspec; they are translated if the setting ``zarrdask.remote`` is "obstore".
 
     Raises
     ------
@@ -43,6 +48,8 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
         return adapt_store(url)
     if _is_universal_path(url):
         return _universal(url)
+    if _is_obstore_object(url):
+        return import_module("zarrdask.storage.obstore").adapt_object(url)  # type: ignore[no-any-return]
     if not isinstance(url, str | os.PathLike):
         raise StoreError(
             "arrays can't be stored in an object of this type",
@@ -117,6 +124,8 @@ def _zip(path: str, prefix: str) -> Store:
 def _remote(url: str, storage_options: dict[str, Any] | None) -> Store:
     """Return the store at a URL: a zip archive if the URL says so, or ends with ``.zip``."""
     prefix, chained, archive = url.partition("::")
+    if not chained and not url.endswith(_ZIP) and _remote_package(url) == "obstore":
+        return _obstore(url, storage_options)
     if not (chained and prefix.startswith(_ZIP_SCHEME)):
         return _fsspec(url, storage_options, as_archive=url.endswith(_ZIP))
     prefix = prefix.removeprefix(_ZIP_SCHEME).strip("/")
@@ -141,11 +150,43 @@ def _is_universal_path(url: Any) -> bool:
     return any(kind.__module__.partition(".")[0] == "upath" for kind in type(url).__mro__)
 
 
+def _is_obstore_object(url: Any) -> bool:
+    """Whether this is an object store of obstore, which need not be installed."""
+    return any(kind.__module__ == "obstore.store" for kind in type(url).__mro__)
+
+
 def _universal(path: Any) -> Store:
     if path.protocol in ("", "file", "local"):
         return LocalStore(os.path.abspath(path.path))
     module = import_module("zarrdask.storage.fsspec")
     return module.FsspecStore(path.fs, path.path)  # type: ignore[no-any-return]
+
+
+def _remote_package(url: str) -> str:
+    """Return the package that opens a URL, of the two that may."""
+    if url.partition("://")[0] not in _CHOSEN:
+        return "fsspec"
+    package: str = config.get("remote")
+    if package not in _REMOTE:
+        raise MetadataError(
+            "no package for remote stores has this name",
+            key="zarrdask.remote",
+            found=package,
+            expected=" or ".join(map(repr, _REMOTE)),
+        )
+    return package
+
+
+def _obstore(url: str, storage_options: dict[str, Any] | None) -> Store:
+    try:
+        module = import_module("zarrdask.storage.obstore_urls")
+    except ModuleNotFoundError as error:
+        raise StoreError(
+            'the setting zarrdask.remote is "obstore", which is not installed; install '
+            'zarrdask[obstore], or set zarrdask.remote to "fsspec"',
+            key=url,
+        ) from error
+    return module.open_url(url, storage_options)  # type: ignore[no-any-return]
 
 
 def _fsspec(

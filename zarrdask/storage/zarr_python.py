@@ -35,16 +35,18 @@ def split_node(value: Any) -> tuple[Any, str]:
 def adapt_store(value: Any) -> Store:
     """Return a store of zarr-python as one of ours.
 
-    Directories and file systems of fsspec are read by our own stores; whether they may be written
-    is then a matter of the mode in which nodes are opened.
+    Directories, file systems of fsspec and objects of obstore are read by our own stores; whether
+    they may be written is then a matter of the mode in which nodes are opened.
     """
     # Not of subclasses: they may do something else.
     kind = type(value).__name__ if type(value).__module__.startswith("zarr.") else ""
     if kind == "LocalStore":
-        return LocalStore(value.root)
+        return LocalStore(str(value.root))
     if kind == "FsspecStore":
         module = import_module("zarrdask.storage.fsspec")
         return module.FsspecStore(_synchronous(value.fs), value.path)  # type: ignore[no-any-return]
+    if kind == "ObjectStore":
+        return import_module("zarrdask.storage.obstore").adapt_object(value.store)  # type: ignore[no-any-return]
     return ZarrPythonStore(value)
 
 

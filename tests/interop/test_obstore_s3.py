@@ -1,0 +1,157 @@
+"""zarrdask on S3 by obstore: moto's server on loopback."""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import boto3
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from dask.distributed import Client, LocalCluster
+from moto.server import ThreadedMotoServer
+
+import zarrdask
+from tests.interop.test_s3 import KEYS, LAYOUTS, VALUES, Bucket, Log
+from zarrdask.storage.base import Scratch
+from zarrdask.storage.fsspec import FsspecStore
+from zarrdask.storage.obstore import ObstoreStore
+from zarrdask.storage.resolve import resolve
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[tuple[str, Log]]:
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    log = Log(server._server.app)
+    server._server.app = log
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}", log
+    server.stop()
+
+
+@pytest.fixture
+def bucket(service: tuple[str, Log]) -> Iterator[Bucket]:
+    endpoint, log = service
+    client = boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        aws_access_key_id=KEYS["key"],
+        aws_secret_access_key=KEYS["secret"],
+        region_name="us-east-1",
+    )
+    name = f"bucket-{uuid4().hex}"
+    client.create_bucket(Bucket=name)
+    with dask.config.set({"zarrdask.remote": "obstore"}):
+        yield Bucket(f"s3://{name}", {**KEYS, "endpoint_url": endpoint}, log, client)
+
+
+@pytest.fixture
+def store(bucket: Bucket) -> ObstoreStore:
+    store = resolve(bucket.url, bucket.options)
+    assert isinstance(store, ObstoreStore)
+    return store
+
+
+def other(bucket: Bucket) -> FsspecStore:
+    return FsspecStore.from_url(bucket.url, bucket.options)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+class TestArrays:
+    def test_what_is_written_is_read_by_either_package(self, bucket, layout):
+        options = {"storage_options": bucket.options}
+        x = da.from_array(VALUES, chunks=(7, 6))
+        zarrdask.to_zarr(x, bucket.url, "a/x y", **options, **layout)
+        np.testing.assert_array_equal(zarrdask.open(bucket.url, "a/x y", **options)[...], VALUES)
+        np.testing.assert_array_equal(zarrdask.open(other(bucket), "a/x y")[...], VALUES)
+        stored = zarrdask.from_zarr(f"{bucket.url}/a/x y", chunks="stored", **options)
+        np.testing.assert_array_equal(stored[3:9].compute(scheduler="threads"), VALUES[3:9])
+
+    def test_growing_and_shrinking(self, bucket, layout):
+        z = zarrdask.create_array(
+            bucket.url, "x", shape=(0, 20), dtype="f4", storage_options=bucket.options, **layout
+        )
+        z.append(VALUES)
+        z.append(VALUES)
+        z.resize((13, 20))
+        np.testing.assert_array_equal(zarrdask.open(other(bucket), "x")[...], VALUES)
+
+    def test_two_processes_of_a_cluster_write_and_read(self, bucket, layout):
+        options = {"storage_options": bucket.options}
+        x = da.from_array(VALUES, chunks=(7, 6))
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+            Client(cluster) as client,
+        ):
+            zarrdask.to_zarr(x, bucket.url, "x", **options, **layout)
+            stored = zarrdask.from_zarr(bucket.url, "x", chunks="stored", **options)
+            pids = set(client.run(lambda: __import__("os").getpid()).values())
+            np.testing.assert_array_equal(stored.compute(), VALUES)
+            assert float((stored + 1).sum().compute()) == float((VALUES + 1).sum())
+        assert len(pids) == 2
+        np.testing.assert_array_equal(zarrdask.open(other(bucket), "x")[...], VALUES)
+
+
+class TestRequests:
+    def test_keys_are_listed_flat_and_erased_together(self, bucket, store):
+        for number in range(20):
+            store.set(f"a/c/{number}/0", b"1")
+        store.set("ab", b"2")
+        bucket.log.taken()
+        assert len(list(store.list_prefix("a/"))) == 20
+        assert [request.method for request in bucket.log.taken()] == ["GET"]
+        store.erase_prefix("a/")
+        assert [request.method for request in bucket.log.taken()] == ["GET", "POST"]
+        assert bucket.names() == ["ab"]
+
+    def test_ranges_are_one_request_each_and_neighbours_one(self, bucket, store):
+        value = bytes(range(256)) * 1024
+        store.set("k", value)
+        bucket.log.taken()
+        ranges = [(0, 4), (8, 4), (200_000, 4)]
+        parts = [bytes(part) for part in store.get_ranges("k", ranges, Scratch())]
+        assert parts == [value[start : start + size] for start, size in ranges]
+        sent = sorted(request.sent for request in bucket.log.taken())
+        assert sent == [4, 12]
+        assert bytes(store.get_range("k", -4)) == value[-4:]
+        assert [(r.method, r.sent) for r in bucket.log.taken()] == [("GET", 4)]
+
+    def test_whole_chunks_are_written_without_being_read(self, bucket):
+        z = zarrdask.create_array(
+            bucket.url,
+            "x",
+            shape=(8, 8),
+            dtype="i4",
+            chunks=(2, 4),
+            storage_options=bucket.options,
+        )
+        bucket.log.taken()
+        z[...] = 1
+        assert [request.method for request in bucket.log.taken()] == ["PUT"] * 8
+
+
+class TestErrors:
+    def test_of_two_that_create_a_value_one_does(self, store):
+        assert [store.create("k", b"first"), store.create("k", b"second")] == [True, False]
+        assert store.get("k") == b"first"
+
+    def test_what_is_missing_is_none(self, store):
+        assert store.get("k") is None
+        assert store.get_range("k", 3, 4) is None
+        store.erase("k")
+        store.erase_values(["k", "l"])
+
+    def test_a_missing_bucket(self, bucket: Any):
+        options = {"storage_options": bucket.options}
+        with pytest.raises(zarrdask.errors.StoreError, match="no bucket 'no-bucket'"):
+            zarrdask.open("s3://no-bucket/x", **options)
+        with pytest.raises(zarrdask.errors.StoreError, match="no-bucket"):
+            zarrdask.to_zarr(da.zeros(3), "s3://no-bucket/x", **options)
+
+    def test_a_missing_node(self, bucket):
+        with pytest.raises(zarrdask.errors.NodeNotFoundError, match="nowhere"):
+            zarrdask.open(bucket.url, "nowhere", storage_options=bucket.options)

@@ -1,0 +1,380 @@
+"""Stores in obstore's objects: here its memory and its directories."""
+
+import pickle
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import dask
+import numpy as np
+import obstore
+import pytest
+from obstore import store as objects
+
+import zarrdask
+from zarrdask.errors import MetadataError, ReadOnlyError, StoreError, UnsupportedError
+from zarrdask.storage import obstore as ours
+from zarrdask.storage.base import Scratch
+from zarrdask.storage.local import LocalStore
+from zarrdask.storage.obstore import ObstoreStore
+from zarrdask.storage.resolve import resolve
+from zarrdask.storage.retry import is_transient, retrying
+from zarrdask.testing import VALUES, ReadOnlyStoreContract, StoreContract
+
+
+@pytest.fixture
+def store():
+    return ObstoreStore(objects.MemoryStore(), "deep/er")
+
+
+class TestObstoreStoreInMemory(StoreContract):
+    @pytest.fixture
+    def store(self):
+        return ObstoreStore(objects.MemoryStore())
+
+
+class TestObstoreStoreWithAPrefix(StoreContract):
+    @pytest.fixture
+    def store(self, store):
+        return store
+
+
+class TestObstoreStoreInADirectory(StoreContract):
+    @pytest.fixture
+    def store(self, tmp_path):
+        return ObstoreStore(objects.LocalStore(tmp_path / "root", mkdir=True))
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Serves values, whole or by range; `statuses` are answered before any value."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self):
+        self.answer(body=False)
+
+    def do_GET(self):
+        self.answer(body=True)
+
+    def do_PROPFIND(self):
+        self.send(405, b"")
+
+    def answer(self, *, body):
+        self.server.asked.append((self.command, self.path, self.headers.get("Range")))
+        if self.server.statuses:
+            self.send(self.server.statuses.pop(), b"")
+            return
+        value = self.server.values.get(self.path)
+        if value is None:
+            self.send(404, b"")
+            return
+        wanted = self.headers.get("Range")
+        if wanted is None:
+            self.send(200, value, body=body)
+            return
+        first, last = wanted.removeprefix("bytes=").split("-")
+        start = int(first) if first else max(len(value) - int(last), 0)
+        end = min(int(last) + 1, len(value)) if first and last else len(value)
+        if start >= len(value):
+            self.send(416, b"")
+            return
+        self.send(206, value[start:end], {"Content-Range": f"bytes {start}-{end - 1}/{len(value)}"})
+
+    def send(self, status, value, headers=None, *, body=True):
+        self.send_response(status)
+        for name, text in {"Content-Length": len(value), **(headers or {})}.items():
+            self.send_header(name, str(text))
+        self.send_header("Last-Modified", "Sun, 01 Nov 2026 00:00:00 GMT")
+        self.end_headers()
+        if body:
+            self.wfile.write(value)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.values = {f"/data/{key}": value for key, value in VALUES.items()}
+    server.asked, server.statuses = [], []
+    server.url = f"http://127.0.0.1:{server.server_port}/data"
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def at(server, **settings):
+    with dask.config.set({"zarrdask.remote": "obstore", **settings}):
+        return resolve(server.url)
+
+
+class TestOverHTTP(ReadOnlyStoreContract):
+    @pytest.fixture
+    def store(self, server):
+        return at(server)
+
+    # A server without WebDAV can't be listed, which the store learns when it asks.
+    def test_it_lists_or_says_that_it_cannot(self, store):
+        for action in (store.list_dir, store.list_prefix):
+            with pytest.raises(UnsupportedError, match="open nodes by path"):
+                list(action(""))
+
+
+class TestRequests:
+    def test_neighbouring_ranges_are_one_request_and_others_go_by_themselves(self, server):
+        store = at(server)
+        with dask.config.set({"zarrdask.coalesce-gap": 10}):
+            ranges = [(0, 4), (8, 4), (500, 4)]
+            parts = [bytes(part) for part in store.get_ranges("e/f/g", ranges, Scratch())]
+        value = VALUES["e/f/g"]
+        assert parts == [value[start : start + size] for start, size in ranges]
+        asked = sorted(wanted for _, _, wanted in server.asked)
+        assert asked == ["bytes=0-11", "bytes=500-503"]
+
+    def test_parts_of_several_values_are_in_flight_together(self, server):
+        store = at(server)
+        together = threading.Barrier(3)
+        answer = Handler.answer
+
+        def wait(handler, *, body):
+            together.wait(30)
+            answer(handler, body=body)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Handler, "answer", wait)
+            parts = store.get_partial_values(
+                [("a/b", (0, 2)), ("zarr.json", (0, 2)), ("a/b", (2, 2)), ("e/f/g", (0, 1))]
+            )
+        assert [bytes(part) for part in parts] == [b"01", b"{}", b"23", b"\0"]
+
+    def test_a_range_behind_the_value_costs_one_look_at_its_size(self, server):
+        store = at(server)
+        assert bytes(store.get_range("a/b", 50, 5)) == b""
+        assert [method for method, _, _ in server.asked] == ["GET", "HEAD"]
+
+    def test_a_value_is_one_request(self, server):
+        store = at(server)
+        assert store.get("a/b") == b"0123456789"
+        assert bytes(store.get_range("a/b", -3)) == b"789"
+        assert len(server.asked) == 2
+
+    @pytest.mark.parametrize("retries", [0, 2])
+    def test_obstore_retries_and_nothing_else_does(self, server, retries):
+        settings = {"zarrdask.retries": retries, "zarrdask.retry-delay": 0}
+        store = retrying(at(server, **settings))
+        server.statuses = [503] * 100
+        with (
+            dask.config.set(settings),
+            pytest.raises(StoreError, match=r"/data/a/b") as caught,
+        ):
+            store.get("a/b")
+        assert not is_transient(caught.value)
+        assert len(server.asked) == 1 + retries
+
+    def test_a_passing_failure_is_not_seen(self, server):
+        store = at(server, **{"zarrdask.retry-delay": 0})
+        server.statuses = [503, 500]
+        assert store.get("a/b") == b"0123456789"
+
+    def test_a_failure_is_a_store_error_without_the_dump_of_structures(self, server):
+        server.statuses = [403]
+        with pytest.raises(StoreError, match="403") as caught:
+            at(server).get("a/b")
+        assert "Debug source" not in str(caught.value)
+
+
+def test_many_are_read_through_a_sliding_window(store, monkeypatch):
+    for number in range(20):
+        store.set(f"k{number}", b"%d" % number)
+    asked = []
+    get = obstore.get
+
+    def counted(inner, path, **options):
+        asked.append(path)
+        return get(inner, path, **options)
+
+    monkeypatch.setattr(ours.obstore, "get", counted)
+    with dask.config.set({"zarrdask.requests": 4}):
+        values = store.get_many([f"k{number}" for number in range(20)], Scratch())
+        assert bytes(next(values)) == b"0"
+        assert len(asked) <= 4
+        assert [bytes(value) for value in values] == [b"%d" % n for n in range(1, 20)]
+
+
+class TestErasing:
+    class S3Store(objects.MemoryStore):
+        """A store that is taken for one that erases many keys with one request."""
+
+        __module__ = "obstore.store"
+
+    @pytest.mark.parametrize(("kind", "calls"), [(objects.MemoryStore, 2500), (S3Store, 3)])
+    def test_keys_are_erased_by_the_thousand_where_the_store_can(self, kind, calls, monkeypatch):
+        store = ObstoreStore(kind())
+        keys = [f"k{number}" for number in range(2500)]
+        for key in keys:
+            obstore.put(store.inner, key, b"1")
+        asked = []
+        delete = obstore.delete
+        monkeypatch.setattr(
+            ours.obstore, "delete", lambda inner, paths: asked.append(1) or delete(inner, paths)
+        )
+        store.erase_values(keys)
+        assert (len(asked), list(store.list())) == (calls, [])
+
+    def test_a_missing_key_does_not_keep_others(self, monkeypatch):
+        store = ObstoreStore(self.S3Store())
+        store.set("a", b"1")
+        delete = obstore.delete
+
+        def strict(inner, paths):
+            if not isinstance(paths, str):
+                raise FileNotFoundError("Azure says that of a missing key")
+            delete(inner, paths)
+
+        monkeypatch.setattr(ours.obstore, "delete", strict)
+        store.erase_values(["gone", "a"])
+        assert list(store.list()) == []
+
+
+@pytest.mark.parametrize("in_directory", [False, True])
+def test_of_many_that_create_a_value_one_does(tmp_path, in_directory):
+    inner = objects.LocalStore(tmp_path) if in_directory else objects.MemoryStore()
+    stores = [ObstoreStore(inner, "a") for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        created = list(pool.map(lambda each: each.create("k", b"1"), stores))
+    assert sorted(created) == [False] * 7 + [True]
+
+
+def test_a_store_without_conditional_requests_looks_first():
+    store = ObstoreStore(objects.S3Store("b", conditional_put="disabled", skip_signature=True))
+    assert not store.conditional
+    assert ObstoreStore(objects.S3Store("b", skip_signature=True)).conditional
+
+
+def test_a_large_value_is_uploaded_in_parts_and_is_whole(store, monkeypatch):
+    monkeypatch.setattr(ours, "_PART", 2**20)
+    value = np.arange(3 * 2**20 + 5, dtype="u1")
+    store.set("k", memoryview(value))
+    assert store.get("k") == value.tobytes()
+
+
+def test_nothing_is_written_by_http(server):
+    store = at(server)
+    with pytest.raises(ReadOnlyError, match="HTTP"):
+        store.set("k", b"1")
+    assert server.asked == []
+
+
+class TestWhatItIs:
+    @pytest.mark.parametrize(
+        ("store", "url"),
+        [
+            (objects.S3Store("b", prefix="p", skip_signature=True), "s3://b/p/x"),
+            (objects.GCSStore("b", skip_signature=True), "gs://b/x"),
+            (objects.AzureStore("c", account_name="n", skip_signature=True), "abfs://c/x"),
+            (objects.HTTPStore("https://host/a%20b"), "https://host/a%20b/x"),
+            (objects.LocalStore("/"), "file:///x"),
+        ],
+        ids=lambda each: each if isinstance(each, str) else "",
+    )
+    def test_it_has_a_url_and_pickles(self, store, url):
+        store = ObstoreStore(store, "/x/")
+        again = pickle.loads(pickle.dumps(store))
+        assert (store.url, again.url, again.token) == (url, url, store.token)
+        assert (again == store, hash(again) == hash(store), store.shared) == (True, True, True)
+
+    def test_other_settings_are_another_store(self):
+        one, two = (
+            ObstoreStore(objects.S3Store("b", region=r)) for r in ("eu-west-1", "eu-west-2")
+        )
+        assert one.url == two.url
+        assert (one == two, one.token == two.token) == (False, False)
+
+    def test_memory_is_known_to_this_process_only(self, store):
+        assert not store.shared
+        store.set("k", b"1")
+        code = "import pickle, sys; pickle.loads(sys.stdin.buffer.read()).get('k')"
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            input=pickle.dumps(store),
+            capture_output=True,
+            check=False,
+        )
+        assert b"an in-memory store exists in the process that made it only" in done.stderr
+
+    def test_a_forked_process_is_told_instead_of_waiting_forever(self, tmp_path):
+        code = f"""
+import os
+from obstore.store import LocalStore
+from zarrdask.storage.obstore import ObstoreStore
+
+store = ObstoreStore(LocalStore({str(tmp_path)!r}))
+store.set("k", b"1")
+child = os.fork()
+if child:
+    os.waitpid(child, 0)
+else:
+    try:
+        store.get("k")
+    except Exception as error:
+        print(type(error).__name__, error, flush=True)
+    os._exit(0)
+"""
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code],
+            capture_output=True,
+            check=True,
+            timeout=60,
+        )
+        assert done.stdout.startswith(b"StoreError")
+        assert b"spawn" in done.stdout
+
+    def test_stores_of_one_object_are_equal(self, store):
+        assert ObstoreStore(store.inner, "deep/er") == store
+        assert ObstoreStore(store.inner, "other") != store
+        assert ObstoreStore(objects.MemoryStore(), "deep/er") != store
+
+
+class TestAsAURL:
+    def test_an_object_of_obstore_is_a_place(self):
+        inner = objects.MemoryStore()
+        z = zarrdask.create_array(
+            inner, "a", shape=(4, 6), dtype="i4", chunks=(2, 2), shards=(4, 4)
+        )
+        z[...] = np.arange(24).reshape(4, 6)
+        x = zarrdask.from_zarr(inner, "a", chunks="stored")
+        assert int(x.sum().compute(scheduler="threads")) == 276
+        assert [path for path, _ in zarrdask.open_group(inner).walk()] == ["a"]
+        del zarrdask.open_group(inner, mode="r+")["a"]
+        assert ObstoreStore(inner).list_dir("") == (["zarr.json"], [])
+
+    def test_a_directory_is_read_without_obstore(self, tmp_path):
+        assert resolve(objects.LocalStore(tmp_path)) == LocalStore(str(tmp_path))
+
+    def test_a_class_derived_from_one_of_obstores_is_one(self):
+        class Named(objects.S3Store):
+            pass
+
+        store = resolve(Named("b", skip_signature=True))
+        assert isinstance(store, ObstoreStore)
+        assert store.url == "s3://b"
+
+    def test_opening_a_directory_does_not_load_obstore(self, tmp_path):
+        code = f"import sys, zarrdask; zarrdask.create_group({str(tmp_path)!r}); "
+        code += "print('obstore' in sys.modules)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+        assert done.stdout == b"False\n"
+
+
+def test_the_setting_takes_two_names():
+    with (
+        dask.config.set({"zarrdask.remote": "boto"}),
+        pytest.raises(MetadataError, match=r"zarrdask\.remote.*'boto'.*'fsspec' or 'obstore'"),
+    ):
+        resolve("s3://b/x")

@@ -1,0 +1,147 @@
+"""URLs and options of fsspec, opened by obstore."""
+
+import sys
+from datetime import timedelta
+
+import dask
+import pytest
+
+from zarrdask import config
+from zarrdask.errors import StoreError
+from zarrdask.storage.fsspec import FsspecStore
+from zarrdask.storage.obstore import ObstoreStore
+from zarrdask.storage.resolve import resolve
+
+
+@pytest.fixture(autouse=True)
+def chosen():
+    with dask.config.set({"zarrdask.remote": "obstore"}):
+        yield
+
+
+AZURE = {"account_name": "name"}
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "canonical"),
+    [
+        ("s3://bucket/a/b c", None, "s3://bucket/a/b c"),
+        ("s3a://bucket", None, "s3://bucket"),
+        ("gs://bucket/a/", {"anon": True}, "gs://bucket/a"),
+        ("gcs://bucket/a", {"token": "anon"}, "gs://bucket/a"),
+        ("az://container/a", AZURE, "abfs://container/a"),
+        ("abfs://container@name.dfs.core.windows.net/a", None, "abfs://container/a"),
+        ("http://127.0.0.1:1/a/b%20c/", None, "http://127.0.0.1:1/a/b%20c"),
+        ("https://example.org", None, "https://example.org"),
+    ],
+)
+def test_these_urls_are_opened(url, options, canonical):
+    store = resolve(url, options)
+    assert isinstance(store, ObstoreStore)
+    assert store.url == canonical
+
+
+@pytest.mark.parametrize("url", ["memory://a", "simplecache::s3://bucket/a", "ftp://host/a"])
+def test_other_urls_are_opened_by_fsspec(url, monkeypatch):
+    opened = []
+    monkeypatch.setattr(FsspecStore, "from_url", lambda url, _options: opened.append(url))
+    resolve(url)
+    assert opened == [url]
+
+
+def test_fsspec_opens_all_urls_by_default():
+    with dask.config.set({"zarrdask.remote": config.DEFAULTS["remote"]}):
+        assert isinstance(resolve("https://example.org/a"), FsspecStore)
+
+
+S3 = {
+    "anon": ({"anon": True}, {"skip_signature": "true"}),
+    "keys": (
+        {"key": "k", "secret": "s", "token": "t"},
+        {"access_key_id": "k", "secret_access_key": "s", "session_token": "t"},
+    ),
+    "endpoint": ({"endpoint_url": "https://here"}, {"endpoint": "https://here"}),
+    "region": ({"client_kwargs": {"region_name": "eu-west-1"}}, {"region": "eu-west-1"}),
+    "endpoint-of-the-client": (
+        {"client_kwargs": {"endpoint_url": "https://here"}},
+        {"endpoint": "https://here"},
+    ),
+    "requester-pays": ({"requester_pays": True}, {"request_payer": "true"}),
+    "absent": ({"anon": False, "token": None, "requester_pays": True}, {"request_payer": "true"}),
+}
+
+
+@pytest.mark.parametrize(("options", "expected"), S3.values(), ids=S3)
+def test_options_of_s3(options, expected):
+    settings = dict(resolve("s3://bucket/a", options).inner.config)
+    assert settings == {"bucket": "bucket", **expected}
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "expected"),
+    [
+        ("gs://b", {"anon": True}, {"skip_signature": "true"}),
+        ("az://c", {**AZURE, "anon": True}, {"account_name": "name", "skip_signature": "true"}),
+        ("az://c", {**AZURE, "sas_token": "sv=1"}, {"account_name": "name", "sas_key": "sv=1"}),
+        (
+            "az://c",
+            {**AZURE, "tenant_id": "t", "client_id": "i", "client_secret": "s"},
+            {"account_name": "name", "tenant_id": "t", "client_id": "i", "client_secret": "s"},
+        ),
+    ],
+)
+def test_options_of_google_and_azure(url, options, expected):
+    settings = dict(resolve(url, options).inner.config)
+    del settings["bucket" if url.startswith("gs") else "container_name"]
+    assert settings == expected
+
+
+def test_headers_are_sent_with_each_request_of_http():
+    for options in ({"headers": {"x": "y"}}, {"client_kwargs": {"headers": {"x": "y"}}}):
+        client = resolve("https://example.org/a", options).inner.client_options
+        assert client["default_headers"] == {"x": b"y"}
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "name"),
+    [
+        ("s3://b", {"anonn": True}, "anonn"),
+        ("s3://b", {"profile": "mine"}, "profile"),
+        ("s3://b", {"config_kwargs": {"retries": 1}}, "config_kwargs"),
+        ("s3://b", {"client_kwargs": {"verify": False}}, "client_kwargs.verify"),
+        ("gs://b", {"requester_pays": True}, "requester_pays"),
+        ("az://c", {**AZURE, "key": "k"}, "key"),
+        ("https://example.org", {"anon": True}, "anon"),
+    ],
+)
+def test_an_option_without_a_counterpart_is_refused_by_name(url, options, name):
+    with pytest.raises(StoreError, match=rf"no counterpart.*'{name}'"):
+        resolve(url, options)
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("az://container", "Account must be specified"),
+        ("https://example.org/a?token=1", "query"),
+    ],
+)
+def test_what_obstore_refuses_is_a_store_error_that_names_the_url(url, message):
+    with pytest.raises(StoreError, match=message) as caught:
+        resolve(url)
+    assert caught.value.key == url
+
+
+def test_retries_are_obstores_and_as_often_as_the_settings_say():
+    with dask.config.set({"zarrdask.retries": 3, "zarrdask.retry-delay": 2}):
+        retries = resolve("s3://bucket").inner.retry_config
+    assert retries["max_retries"] == 3
+    assert retries["backoff"]["max_backoff"] == timedelta(seconds=2)
+
+
+def test_without_obstore_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    for name in ("zarrdask.storage.obstore", "zarrdask.storage.obstore_urls"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    with pytest.raises(StoreError, match=r"install zarrdask\[obstore\]"):
+        resolve("s3://bucket")

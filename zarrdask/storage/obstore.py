@@ -1,0 +1,378 @@
+"""Object stores by way of obstore: S3, Google Cloud Storage, Azure, HTTP."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, partial
+from hashlib import blake2b
+from typing import Any
+from uuid import uuid4
+from weakref import WeakValueDictionary
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError
+
+from zarrdask import config
+from zarrdask.errors import ReadOnlyError, StoreError
+from zarrdask.storage.base import Scratch, Store, not_listable
+from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, coalesce, cut
+from zarrdask.storage.in_flight import in_flight
+from zarrdask.storage.keys import Names, check_key, check_prefix
+from zarrdask.storage.local import LocalStore
+from zarrdask.storage.memory import elsewhere
+from zarrdask.storage.range_requests import JOIN_LIMIT, RangeRequest, join_ranges
+
+#: Stores that erase many keys with one request. The others erase one key a request.
+_BULK = {"S3Store", "AzureStore"}
+#: Keys that one listing or one bulk deletion handles.
+_PAGE = 1000
+#: Bytes: larger values are uploaded in parts of this size, so that none of the requests takes
+#: longer than the time limit of a request. They appear at once all the same.
+_PART = 2**26
+#: What obstore raises: errors of its own, and of these built-in ones.
+_ERRORS = (BaseError, OSError, ValueError, NotImplementedError)
+#: Stores in the memory of this process, by name.
+_LIVE: "WeakValueDictionary[str, ObstoreStore]" = WeakValueDictionary()
+
+
+class ObstoreStore(Store):
+    """Values in an object store that obstore knows.
+
+    Requests wait in the threads of `zarrdask.storage.in_flight`, outside of Python's lock and
+    without an event loop. obstore itself retries what failed for a passing reason, as the
+    ``retry_config`` of its object says; it is not retried here once more.
+
+    Parameters
+    ----------
+    store : obstore.store.ObjectStore
+        An ``S3Store``, ``GCSStore``, ``AzureStore``, ``HTTPStore``, ``LocalStore`` or
+        ``MemoryStore``.
+    prefix : str
+        What all keys are below, in addition to a prefix of the object itself.
+    """
+
+    def __init__(self, store: Any, prefix: str = "") -> None:
+        self.inner = store
+        self.prefix = prefix.strip("/")
+        self._kind = _kind(store)
+        self._name = uuid4().hex
+        if not self.shared:
+            _LIVE[self._name] = self
+
+    # ---- what it is
+
+    @property
+    def shared(self) -> bool:  # type: ignore[override]
+        """Whether other processes see the same values: not those in memory."""
+        return self._kind != "MemoryStore"
+
+    @property
+    def conditional(self) -> bool:  # type: ignore[override]
+        """Whether of several that `create` a value exactly one does."""
+        return bool(self._option("conditional_put") != "disabled")
+
+    @property
+    def writeable(self) -> bool:
+        """Whether values can be stored: not by HTTP."""
+        return self._kind != "HTTPStore"
+
+    @property
+    def url(self) -> str:
+        inner = getattr(self.inner, "prefix", None)
+        parts = [self._root(), str(inner or "").strip("/"), self.prefix]
+        return "/".join(part for part in parts if part)
+
+    def _root(self) -> str:
+        match self._kind:
+            case "S3Store":
+                return f"s3://{self._option('bucket')}"
+            case "GCSStore":
+                return f"gs://{self._option('bucket')}"
+            case "AzureStore":
+                return f"abfs://{self._option('container_name')}"
+            case "HTTPStore":
+                return str(self.inner.url).rstrip("/")
+            case "LocalStore":
+                return "file://"
+        return f"obstore-memory://{os.getpid():x}-{id(self.inner):x}"
+
+    @property
+    def token(self) -> str:
+        settings = sorted(self._options().items())
+        return f"{self.url}#{blake2b(repr(settings).encode(), digest_size=8).hexdigest()}"
+
+    def _options(self) -> dict[str, Any]:
+        return getattr(self.inner, "config", None) or {}
+
+    def _option(self, name: str) -> Any:
+        return self._options().get(name)
+
+    def path(self, key: str) -> str:
+        """Return the path of a key in obstore's object.
+
+        Raises
+        ------
+        StoreError
+            If this process was forked from one that used obstore: each request would wait forever.
+        """
+        if _first_process() != os.getpid():
+            raise StoreError(
+                "obstore can't be used in a process that was forked after it was used; start "
+                'processes by "spawn" or "forkserver", or set zarrdask.remote to "fsspec"',
+                key=self.url,
+            )
+        return f"{self.prefix}/{key}" if self.prefix else key
+
+    # ---- reading
+
+    def get(self, key: str) -> bytes | None:
+        value = self._get(key)
+        return None if value is None else bytes(value)
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
+        return in_flight(self._get, keys)
+
+    def _get(self, key: str) -> memoryview | None:
+        try:
+            return memoryview(obstore.get(self.inner, self.path(key)).bytes())
+        except _ERRORS as error:
+            self._check_absent(key, error)
+            return None
+
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
+        if start == 0 and length is None:
+            return self._get(key)
+        try:
+            return self._get_part(key, start, length)
+        except _ERRORS as error:
+            # Object stores refuse a range that lies behind the end of a value, or is empty, and
+            # Azure one that is counted from the end. Which it is, the size of the value tells.
+            return self._get_unusual_part(key, start, length, error)
+
+    def _get_part(self, key: str, start: int, length: int | None) -> memoryview:
+        path = self.path(key)
+        if start >= 0 and length is not None:
+            part = obstore.get_range(self.inner, path, start=start, length=length)
+            return memoryview(part)
+        part_range = {"suffix": -start} if start < 0 else {"offset": start}
+        value = obstore.get(self.inner, path, options={"range": part_range}).bytes()
+        return memoryview(value)[:length]
+
+    def _get_unusual_part(
+        self, key: str, start: int, length: int | None, error: Exception
+    ) -> Buffer | None:
+        if self._is_absent(error):
+            self._check_absent(key, error)
+            return None
+        size = self._size(key)
+        if size is None:
+            return None
+        first = max(size + start, 0) if start < 0 else start
+        if first >= size or length == 0:
+            return b""
+        if isinstance(error, NotSupportedError) and start < 0:
+            return self.get_range(key, first, size - first if length is None else length)
+        raise self._failed(key, error) from error
+
+    def _size(self, key: str) -> int | None:
+        try:
+            return int(obstore.head(self.inner, self.path(key))["size"])
+        except _ERRORS as error:
+            self._check_absent(key, error)
+            return None
+
+    def get_ranges(
+        self, key: str, ranges: Sequence[Range], scratch: Scratch
+    ) -> Iterator[Buffer | None]:
+        # Not obstore's `get_ranges`: it keeps up to ten requests in flight of its own, beyond the
+        # limit of the process, and fails as a whole where one range lies behind the value.
+        groups = coalesce(ranges, config.get("coalesce-gap"), JOIN_LIMIT)
+        parts = in_flight(lambda group: self.get_range(key, *group[0]), groups)
+        for part, (_, members) in zip(parts, groups, strict=True):
+            for offset, size in members:
+                yield None if part is None else cut(part, offset, size)
+
+    def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
+        ranges = [(check_key(key), start, length) for key, (start, length) in key_ranges]
+        values: list[Buffer | None] = [None] * len(ranges)
+        requests = [*join_ranges(ranges, config.get("coalesce-gap"))]
+
+        def fetch(request: RangeRequest) -> Buffer | None:
+            return self.get_range(request.key, request.start, request.length)
+
+        for request, part in zip(requests, in_flight(fetch, requests), strict=True):
+            for at, offset, size in request.members:
+                values[at] = None if part is None else cut(part, offset, size)
+        return values
+
+    # ---- writing
+
+    def set(self, key: str, value: Buffer) -> None:
+        self._check_writeable(key)
+        body = self._body(value)
+        is_large = len(body) > _PART
+        try:
+            obstore.put(self.inner, self.path(key), body, use_multipart=is_large, chunk_size=_PART)
+        except _ERRORS as error:
+            raise self._failed(key, error) from error
+
+    def create(self, key: str, value: Buffer) -> bool:
+        self._check_writeable(key)
+        if not self.conditional:
+            return super().create(key, value)
+        try:
+            body = self._body(value)
+            obstore.put(self.inner, self.path(key), body, mode="create", use_multipart=False)
+        except AlreadyExistsError:
+            return False
+        except (NotSupportedError, NotImplementedError):
+            return super().create(key, value)
+        except _ERRORS as error:
+            raise self._failed(key, error) from error
+        return True
+
+    def _body(self, value: Buffer) -> bytes | memoryview:
+        # obstore's memory keeps what it is given, not a copy; others send it before they return.
+        return memoryview(value).cast("B") if self.shared else bytes(value)
+
+    def erase(self, key: str) -> None:
+        self._check_writeable(key)
+        try:
+            obstore.delete(self.inner, self.path(key))
+        except _ERRORS as error:
+            self._check_absent(key, error)
+
+    def erase_values(self, keys: Iterable[str]) -> None:
+        checked = [check_key(key) for key in keys]
+        if self._kind not in _BULK or len(checked) < 2:
+            for _ in in_flight(self.erase, checked):
+                pass
+            return
+        pages = [checked[at : at + _PAGE] for at in range(0, len(checked), _PAGE)]
+        for _ in in_flight(self._erase_page, pages):
+            pass
+
+    def _erase_page(self, keys: Sequence[str]) -> None:
+        try:
+            obstore.delete(self.inner, [self.path(key) for key in keys])
+        except FileNotFoundError:
+            # A missing key may have kept others from being erased.
+            for key in keys:
+                self.erase(key)
+        except _ERRORS as error:
+            raise self._failed(keys[0], error) from error
+
+    def _check_writeable(self, key: str) -> None:
+        if not self.writeable:
+            raise ReadOnlyError(
+                "a store that is reached by HTTP can't be written; write to the object store or "
+                "the directory behind it",
+                key=f"{self.url}/{key}",
+            )
+
+    # ---- listing
+
+    def list_dir(self, prefix: str) -> Names:
+        directory = self.path(check_prefix(prefix)).rstrip("/")
+        listed = self._listed(prefix, partial(obstore.list_with_delimiter, self.inner, directory))
+        keys = [_name(entry["path"]) for entry in listed["objects"]] if listed else []
+        prefixes = [_name(path) for path in listed["common_prefixes"]] if listed else []
+        return sorted(keys), sorted(prefixes)
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        directory = self.path(check_prefix(prefix)).rstrip("/")
+        skipped = len(self.path(""))
+
+        def collect() -> list[str]:
+            pages = obstore.list(self.inner, directory, chunk_size=_PAGE)
+            return sorted(entry["path"][skipped:] for page in pages for entry in page)
+
+        return iter(self._listed(prefix, collect) or ())
+
+    def _listed(self, prefix: str, ask: Any) -> Any:
+        """Return what a listing returns, or None where there is nothing below a prefix."""
+        try:
+            return ask()
+        except _ERRORS as error:
+            if self._kind == "HTTPStore":
+                # Servers that don't know WebDAV answer in many ways.
+                raise not_listable(self.url, StoreError(_message(error))) from error
+            self._check_absent(prefix, error)
+            return None
+
+    # ---- errors
+
+    def _is_absent(self, error: Exception) -> bool:
+        if isinstance(error, FileNotFoundError):
+            return True
+        # Of a key below a key, obstore's LocalStore raises an error of no particular class.
+        return self._kind == "LocalStore" and "kind: NotADirectory" in str(error)
+
+    def _check_absent(self, key: str, error: Exception) -> None:
+        """Check that an error says that there is no such key.
+
+        Raises
+        ------
+        StoreError
+            If it says something else, or that the whole bucket is not there.
+        """
+        if not self._is_absent(error):
+            raise self._failed(key, error) from error
+        if "NoSuchBucket" in str(error):
+            raise StoreError(
+                f"there is no bucket {self._option('bucket')!r}; create it first, or correct the "
+                "URL",
+                key=self.url,
+            ) from error
+
+    def _failed(self, key: str, error: Exception) -> StoreError:
+        return StoreError(_message(error), key=f"{self.url}/{key}", found=type(error).__name__)
+
+    # ---- in other processes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.shared:
+            return ObstoreStore, (self.inner, self.prefix)
+        return _recall, (self._name, os.getpid())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ObstoreStore):
+            return NotImplemented
+        return bool(self.prefix == other.prefix and self.inner == other.inner)
+
+    def __hash__(self) -> int:
+        # Objects of obstore can be compared, but have no hash.
+        return hash((self._kind, self.url))
+
+
+def adapt_object(store: Any) -> Store:
+    """Return the store for an object of obstore; a local directory is read without obstore."""
+    if _kind(store) == "LocalStore":
+        return LocalStore(str(store.prefix or "/"))
+    return ObstoreStore(store)
+
+
+def _kind(store: Any) -> str:
+    """Return which of obstore's classes an object is of; users may have derived one from it."""
+    kinds = [kind.__name__ for kind in type(store).__mro__ if kind.__module__ == "obstore.store"]
+    return kinds[0] if kinds else type(store).__name__
+
+
+@cache
+def _first_process() -> int:
+    """Return the process in which obstore was used first: its threads are not in forked ones."""
+    return os.getpid()
+
+
+def _recall(name: str, process: int) -> Store:
+    # As for `zarrdask.storage.memory.MemoryStore`: it is a use of the store that fails elsewhere.
+    store = _LIVE.get(name) if process == os.getpid() else None
+    return store or elsewhere()
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _message(error: Exception) -> str:
+    """Return what an error says, without the dump of Rust's structures that obstore appends."""
+    return str(error).partition("\n\nDebug source:")[0].strip() or type(error).__name__

@@ -1,0 +1,65 @@
+"""Ranges of several values -> requests: ranges of a value that lie close are one request."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from zarrdask.storage.byte_ranges import Range, by_key, coalesce
+
+#: Ranges are joined up to this many bytes: a longer request would hold up those after it.
+JOIN_LIMIT = 2**24
+
+
+class RangeRequest(NamedTuple):
+    """One request for a range of a value, and what is taken from the answer.
+
+    Attributes
+    ----------
+    key : str
+        The key of the value.
+    start : int
+        The first byte; negative counts from the end of the value.
+    length : int or None
+        How many bytes; None for all that follow.
+    members : list of (int, int, int or None)
+        For each range that the request serves its position in the call, its offset in the answer
+        and its length.
+    """
+
+    key: str
+    start: int
+    length: int | None
+    members: Sequence[tuple[int, int, int | None]]
+
+
+def join_ranges(ranges: Sequence[tuple[str, int, int | None]], gap: int) -> Iterator[RangeRequest]:
+    """Yield the requests for ranges of values.
+
+    Parameters
+    ----------
+    ranges : sequence of (key, start, length)
+        In any order; a key may come several times.
+    gap : int
+        How many bytes may lie between two ranges of a value that are one request.
+
+    Examples
+    --------
+    >>> for request in join_ranges([("a", 4, 2), ("b", -4, None), ("a", 0, 2)], gap=8):
+    ...     print(request.key, request.start, request.length, request.members)
+    a 0 6 [(2, 0, 2), (0, 4, 2)]
+    b -4 None [(1, 0, None)]
+    """
+    for key, places in by_key([key for key, _, _ in ranges]).items():
+        bounded: list[tuple[Range, int]] = []
+        for at in places:
+            _, start, length = ranges[at]
+            if start >= 0 and length is not None:
+                bounded.append(((start, length), at))
+            else:
+                yield RangeRequest(key, start, length, [(at, 0, length)])
+        bounded.sort()
+        order = iter(at for _, at in bounded)
+        joined = coalesce([each for each, _ in bounded], gap, JOIN_LIMIT)
+        for (start, length), members in joined:
+            yield RangeRequest(
+                key, start, length, [(next(order), offset, size) for offset, size in members]
+            )
