@@ -161,7 +161,7 @@ class TestResize:
         assert {key for key in values if values[key] != before.get(key)} == {"zarr.json"}
 
     def test_c76_what_becomes_of_the_outside_is_one_of_two_words(self, z):
-        with pytest.raises(MetadataError, match="erase or keep"):
+        with pytest.raises(MetadataError, match="'erase' or 'keep'"):
             z.resize(3, outside="forget")
         assert z.shape == (6,)
 

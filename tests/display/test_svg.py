@@ -63,7 +63,9 @@ def test_pictures_in_the_documentation_are_up_to_date(name):
 
 
 def test_all_pictures_in_the_documentation_are_drawn_by_the_library():
-    assert {path.stem for path in IMAGES.iterdir()} == set(PICTURES)
+    # The overview is drawn by hand; the gallery's pictures are drawn by examples/draw.py.
+    drawn = {path.stem for path in IMAGES.glob("*.svg")} - {"overview"}
+    assert drawn == set(PICTURES)
 
 
 @pytest.mark.parametrize("name", PICTURES)

@@ -201,7 +201,7 @@ def test_another_shape_meanwhile_is_an_error():
         first.compute()
     assert zarrdask.open_array(z.store, "a").shape == (16, 7)
     del z.store.values["a/zarr.json"]
-    with pytest.raises(zarrdask.errors.NodeNotFoundError, match="no longer there"):
+    with pytest.raises(zarrdask.errors.NodeNotFoundError, match="no longer exists"):
         first.compute()
 
 

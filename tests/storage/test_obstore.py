@@ -306,7 +306,7 @@ class TestWhatItIs:
             capture_output=True,
             check=False,
         )
-        assert b"an in-memory store exists in the process that made it only" in done.stderr
+        assert b"worker processes can't see it" in done.stderr
 
     def test_a_forked_process_is_told_instead_of_waiting_forever(self, tmp_path):
         code = f"""

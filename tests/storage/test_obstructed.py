@@ -156,7 +156,9 @@ def test_a_file_in_the_place_of_a_directory_of_chunks_is_an_error(tmp_path):
         os.makedirs(os.path.dirname(place), exist_ok=True)
         with open(place, "wb") as file:
             file.write(b"?")
-        with pytest.raises(zarrdask.errors.StoreError, match="a file stands in the place"):
+        with pytest.raises(
+            zarrdask.errors.StoreError, match="a file has the name of a directory of chunks"
+        ):
             z[...]
         report = zarrdask.verify(root, scheduler="sync")
         assert not report.ok
@@ -223,5 +225,7 @@ def test_chunks_behind_a_file_are_not_copied_as_if_they_were_missing(tmp_path):
     z = zarrdask.create_array(tmp_path / "a", shape=(4, 4), dtype="i4", chunks=2)
     z[2:] = 1
     (tmp_path / "a" / "c" / "0").touch()
-    with pytest.raises(zarrdask.errors.StoreError, match="a file stands in the place"):
+    with pytest.raises(
+        zarrdask.errors.StoreError, match="a file has the name of a directory of chunks"
+    ):
         zarrdask.copy(z, tmp_path / "copy", scheduler="sync")

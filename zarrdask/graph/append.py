@@ -1,6 +1,6 @@
 """``append``: add Dask arrays at the end of stored arrays."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 from uuid import uuid4
@@ -193,9 +193,9 @@ class DeferredAppend:
         shape = chunks.metadata.shape
         location = node_location(array.store, self.path)
         with shape_lock(array.store, self.path), scheduler_in_task() as options:
-            current = stored_metadata(array.store, self.path, array.zarr_format)
-            metadata = check_shape(current, (shape,), location)
-            _append(self.x, array, self.axis, replace(chunks, metadata=metadata), **options)
+            current = array.refreshed()
+            check_shape(current.metadata, (shape,), location)
+            _append(self.x, array, self.axis, current, **options)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DeferredAppend, (self.handle, self.path, self.x, self.axis)

@@ -5,7 +5,6 @@ one pool, which sleeps while it waits, so that as many are in flight as ``zarrda
 whichever task they belong to.
 """
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -14,6 +13,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from zarrdask import config
+from zarrdask.storage.system import after_fork
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -112,4 +112,4 @@ def _enter() -> None:
 
 
 # A forked process has none of its parent's threads.
-os.register_at_fork(after_in_child=_pool.cache_clear)
+after_fork(_pool.cache_clear)
