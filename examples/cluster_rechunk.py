@@ -18,7 +18,7 @@ def main(folder):
     t, y, x = np.ogrid[:200, :256, :256]
     frames[...] = np.sin(t / 9 + x / 30) * np.cos(y / 40 - t / 25)
 
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         plan = zarrdask.rechunk(
             folder / "frames.zarr",

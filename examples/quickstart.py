@@ -65,7 +65,7 @@ def run(mib, folder):
     print(f"as a Dask array: {x.npartitions} blocks of {x.chunksize}")
 
     print("Reducing it on two worker processes")
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         start = perf_counter()
         results = client.compute([x.mean(), x.min(), x.max()])
