@@ -1,7 +1,6 @@
 """Documents that ask for more than any array needs: refused by name, in little time and memory."""
 
 import json
-import sys
 import tracemalloc
 
 import numpy as np
@@ -19,13 +18,35 @@ GROUP = b'{"zarr_format": 3, "node_type": "group"}'
 
 
 def dumped(document):
-    """Return a document's bytes, however deep it is."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(100_000)
-    try:
-        return json.dumps(document).encode()
-    finally:
-        sys.setrecursionlimit(limit)
+    """Return a document's bytes, however deep it is: `json.dumps` recurses."""
+    text, pending = [], [document]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, Token):
+            text.append(item)
+        elif isinstance(item, dict):
+            members = [
+                part
+                for key, value in item.items()
+                for part in (Token(","), Token(f"{json.dumps(key)}:"), value)
+            ][1:]
+            pending += _reversed("{", members, "}")
+        elif isinstance(item, list | tuple):
+            pending += _reversed("[", [part for v in item for part in (Token(","), v)][1:], "]")
+        else:
+            text.append(json.dumps(item))
+    return "".join(text).encode()
+
+
+class Token(str):
+    """Text that is part of the document as it is."""
+
+    __slots__ = ()
+
+
+def _reversed(start, parts, end):
+    """Return the parts of a list or an object, the last first."""
+    return [Token(end), *reversed(parts), Token(start)]
 
 
 def one(document):

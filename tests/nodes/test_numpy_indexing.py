@@ -24,7 +24,7 @@ FAMILIES = {
     "float16": ("f2", [0.0, -0.0, 1.5, np.nan, np.inf], (2, 3), {}),
     "float64": ("f8", [0.0, -0.0, 1.5, np.nan, -np.inf], (2, 3), {}),
     "complex": ("c16", [0, 1j, complex(np.nan, -1)], (2, 3), {}),
-    "datetime": ("M8[s]", [np.datetime64("NaT"), datetime.datetime(2020, 1, 2)], (2, 3), {}),
+    "datetime": ("M8[s]", [np.datetime64("NaT", "s"), datetime.datetime(2020, 1, 2)], (2, 3), {}),
     "timedelta": ("m8[ms]", [np.timedelta64(0, "ms"), np.timedelta64(-5, "ms")], (2, 3), {}),
     "fixed bytes": ("S3", [b"", b"a", b"a\0b"], (2, 3), {}),
     "fixed text": ("U3", ["", "a", "é\U0001f600x"], (2, 3), {}),

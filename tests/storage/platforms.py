@@ -25,6 +25,7 @@ real_readlink = os.readlink
 """
 
 _MACOS = """
+os.process_cpu_count = os.cpu_count
 remove(os, "copy_file_range", "sched_getaffinity", "preadv", "pwritev", "O_PATH")
 class Library:
     pass
@@ -33,6 +34,7 @@ io.open, os.readlink = without_proc(io.open), without_proc(os.readlink)
 """
 
 _WINDOWS = """
+os.process_cpu_count = os.cpu_count
 remove(
     os, "copy_file_range", "sched_getaffinity", "pread", "preadv", "pwrite", "pwritev", "fchmod",
     "geteuid", "getuid", "fork", "register_at_fork", "O_PATH", "O_NOFOLLOW", "O_NONBLOCK",
