@@ -258,10 +258,10 @@ def runs_out(call, after):
             return second & os.O_CREAT and str(first).endswith(".partial")
         return fcntl.fcntl(first, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY
 
-    def limited(*arguments):
+    def limited(*arguments, **options):
         at = next(counter) if concerns(*arguments) else -1
         if at < after:
-            return works(*arguments)
+            return works(*arguments, **options)
         if call == "write" and at == after:
             fd, data = arguments
             return works(fd, memoryview(data)[: len(data) // 2])

@@ -295,7 +295,7 @@ def test_an_array_that_was_opened_tolerantly_is_appended_to_under_a_strict_setti
     array = zarrdask.open_array(array.store, mode="r+")
     setting({"zarrdask.strict": True})
     array.append(more(-1, 3))
-    array.append(da.from_array(more(-2, 2)))
+    zarrdask.append(da.from_array(more(-2, 2)), array)
     asked(array, -3, 2).compute()
     setting({"zarrdask.strict": False})
     check_rows(array, (-1, 3), (-2, 2), (-3, 2))
@@ -334,11 +334,11 @@ def test_machines_of_a_cluster_append_one_after_the_other(monkeypatch):
     monkeypatch.setattr(graph_locks, "cluster_shape_lock", lock)
     monkeypatch.setattr(graph_locks, "_client_addresses", lambda: ["tcp://10.0.0.7:8786"])
     array = old(SlowStore(), chunks=(5, 4))
-    array.append(da.from_array(more(-1, 3)))
+    zarrdask.append(da.from_array(more(-1, 3)), array)
     asked(array, -2, 3).compute()
     assert held == [f"{array.stored.place}shape/"] * 2
     monkeypatch.setattr(graph_locks, "_client_addresses", lambda: ["tcp://127.0.0.1:8786"])
-    array.append(da.from_array(more(-3, 3)))
+    zarrdask.append(da.from_array(more(-3, 3)), array)
     assert len(held) == 2
 
 
