@@ -151,7 +151,7 @@ def find_data_type(value: Any) -> DataType:
         return parse_data_type("bytes")
     try:
         dtype = np.dtype(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, SyntaxError) as error:
         raise MetadataError("this is not a data type", key="dtype", found=value) from error
     if dtype.itemsize or dtype.kind == "V":
         check_item_size(dtype.itemsize, "dtype")

@@ -32,7 +32,7 @@ def parse_dtype(value: Any, key: str = "dtype") -> np.dtype[Any]:
         try:
             check_item_size(sum(np.dtype([field]).itemsize for field in fields), key)
             return np.dtype(fields)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, SyntaxError) as error:
             raise MetadataError(
                 f"this is not a data type: {error}", key=key, found=value
             ) from error
@@ -70,7 +70,7 @@ def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
         raise MetadataError("the item size is missing", key=key, found=text, expected=_EXPECTED)
     try:
         dtype = np.dtype(typestr)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, SyntaxError) as error:
         raise UnsupportedError("NumPy has no such data type", key=key, found=text) from error
     check_item_size(dtype.itemsize, key)
     return dtype

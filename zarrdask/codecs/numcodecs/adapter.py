@@ -63,7 +63,7 @@ def _make(config: str) -> "NumcodecsCodec":
     members = json.loads(config)
     try:
         return numcodecs.get_codec(members)
-    except (TypeError, ValueError, AttributeError, KeyError) as error:
+    except (TypeError, ValueError, AttributeError, KeyError, SyntaxError) as error:
         if members["id"] in numcodecs.registry.codec_registry:
             raise MetadataError(
                 f"the configuration of the codec is invalid: {error}",

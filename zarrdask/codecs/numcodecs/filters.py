@@ -59,7 +59,7 @@ class NumcodecsFilter:
         """Return the data type for its name in NumPy, in native byte order."""
         try:
             dtype = np.dtype(value if isinstance(value, str) else None)
-        except TypeError:
+        except (TypeError, ValueError, SyntaxError):  # SyntaxError: "01"
             dtype = np.dtype(object)
         if not isinstance(value, str) or dtype.kind not in cls.kinds or name_of(dtype):
             raise MetadataError(

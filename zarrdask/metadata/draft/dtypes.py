@@ -177,7 +177,7 @@ def _parse_name(name: str, *, older: bool) -> Element:
 def _numpy(name: str, order: str, text: str) -> np.dtype[Any]:
     try:
         dtype = np.dtype(order + text)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):
         dtype = np.dtype("V")
     if dtype.name not in NAMES or (order == "|" and dtype.itemsize > 1):
         raise MetadataError(
