@@ -18,7 +18,6 @@ from zarrdask.codecs.base import Codec
 from zarrdask.errors import (
     MetadataError,
     NodeNotFoundError,
-    ReadOnlyError,
     SelectionError,
     UnsupportedError,
 )
@@ -39,13 +38,14 @@ from zarrdask.indexing.projection import Request
 from zarrdask.indexing.selection import Selection, basic, expand, is_basic, is_integer, scalar_mask
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.nodes.attributes import Attributes
+from zarrdask.nodes.base import Node
 from zarrdask.nodes.indexers import BlockIndex, OuterIndex, PointIndex, broadcast
 from zarrdask.nodes.info import Info, array_info, codec_options
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 
 
-class Array:
+class Array(Node):
     """A stored array.
 
     It is returned by `open_array`, `create_array`, `open`, and by the methods of a group.
@@ -61,6 +61,8 @@ class Array:
     mode : {"r", "r+"}
         Whether the array may be changed ("r+") or only read ("r", the default).
     """
+
+    _kind = "array"
 
     def __init__(self, store: Store, path: str, metadata: ArrayMetadata, mode: str = "r") -> None:
         self.store = store
@@ -154,11 +156,6 @@ class Array:
     def order(self) -> Literal["C", "F"]:
         """The order of the elements in a stored chunk."""
         return codec_options(self.metadata).order
-
-    @property
-    def read_only(self) -> bool:
-        """Whether the array was opened for reading only."""
-        return self.mode == "r"
 
     @property
     def info(self) -> Info:
@@ -340,21 +337,6 @@ class Array:
         with self.store.batch():
             write.write_region(self.stored, request, values, empty=empty, threads=threads)
 
-    def check_writable(self) -> None:
-        """Check that the array was opened for writing.
-
-        Raises
-        ------
-        ReadOnlyError
-            If it was opened for reading only.
-        """
-        if self.mode == "r":
-            raise ReadOnlyError(
-                "the array was opened for reading only",
-                key=node_location(self.store, self.path),
-                expected='mode="r+"',
-            )
-
     def resize(self, shape: Any, *, outside: Literal["erase", "keep"] = "erase") -> None:
         """Change the shape of the array (conformance C-76).
 
@@ -479,11 +461,6 @@ class Array:
         return metadata
 
     # ---- text
-
-    @property
-    def name(self) -> str:
-        """The last part of the path, or "" for the root."""
-        return self.path.rpartition("/")[2]
 
     def __repr__(self) -> str:
         shards = f", shards={_brief(self.shards)}" if self.shards else ""

@@ -11,7 +11,6 @@ from zarrdask.errors import (
     MetadataError,
     NodeNotFoundError,
     NodeTypeError,
-    ReadOnlyError,
     ZarrdaskError,
 )
 from zarrdask.hierarchy.change import erase_node, write_node
@@ -31,6 +30,7 @@ from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, Zarr
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.attributes import Attributes
+from zarrdask.nodes.base import Node
 from zarrdask.nodes.create import create_array
 from zarrdask.nodes.info import Info, group_info
 from zarrdask.nodes.open import MODES, check_mode, use_consolidated
@@ -84,7 +84,7 @@ class _Values(ValuesView["Array | Group"]):
         return self._mapping._listed(member for _, member in self._mapping._members())
 
 
-class Group(Mapping[str, "Array | Group"]):
+class Group(Node, Mapping[str, "Array | Group"]):
     """A stored group: a mapping of names to arrays and groups.
 
     It is returned by `open_group`, `create_group` and `open`. A name may be a path from the group:
@@ -103,10 +103,12 @@ class Group(Mapping[str, "Array | Group"]):
     strict : bool, optional
         As in `open_group`; it applies to the nodes below the group, too.
     search : Search, optional
-        The formats that nodes below the group may have. By default they are expected to have the
-        format of the group: documents of other formats are requested only if there are none of it.
+        How the group was found. If that was a search for one format only, nodes below the group
+        may have no other. Otherwise they are expected to have the format of the group: documents
+        of other formats are requested only if there are none of it.
     """
 
+    _kind = "group"
     #: The iterator over the members that was created last, while it is referenced.
     _latest: "ReferenceType[_Listing[Any]] | None" = None
 
@@ -125,15 +127,10 @@ class Group(Mapping[str, "Array | Group"]):
         self.metadata = metadata
         self.mode = mode
         self.strict = strict
-        self.search = search or Search(metadata.zarr_format)
+        self.search = search if search and search.only else Search(metadata.zarr_format)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_latest"}
-
-    @property
-    def name(self) -> str:
-        """The last part of the path, or "" for the root."""
-        return self.path.rpartition("/")[2]
 
     @property
     def zarr_format(self) -> ZarrFormat:
@@ -156,26 +153,10 @@ class Group(Mapping[str, "Array | Group"]):
         write_node(self.store, self.path, metadata, before=before)
         self.metadata = metadata
 
-    def check_writable(self) -> None:
-        """Check that the group was opened for writing.
-
-        Raises
-        ------
-        ReadOnlyError
-            If it was opened for reading only.
-        """
-        if self.mode == "r":
-            raise ReadOnlyError(
-                "the group was opened for reading only",
-                key=node_location(self.store, self.path),
-                expected='mode="r+"',
-            )
-
     # ---- members
 
     def _node(self, path: str, metadata: Metadata) -> "Array | Group":
-        search = self.search if self.search.only else None
-        return node(self.store, path, metadata, self.mode, strict=self.strict, search=search)
+        return node(self.store, path, metadata, self.mode, strict=self.strict, search=self.search)
 
     def __getitem__(self, name: str) -> "Array | Group":
         path = self._below(name)
@@ -523,8 +504,7 @@ def open(  # noqa: A001
     use = use_consolidated(consolidated, default="own")
     with strictness(strict):
         store, metadata = find_node(store, path, consolidated=use, search=search)
-    own = search if search.only else None
-    return node(store, path, metadata, mode, strict=strict, search=own)
+    return node(store, path, metadata, mode, strict=strict, search=search)
 
 
 @suggests_arguments
@@ -591,8 +571,7 @@ def open_group(
             found="array",
             expected="group",
         )
-    own = search if search.only else None
-    return Group(store, path, metadata, "r" if mode == "r" else "r+", strict=strict, search=own)
+    return Group(store, path, metadata, "r" if mode == "r" else "r+", strict=strict, search=search)
 
 
 @suggests_arguments
