@@ -71,7 +71,7 @@ class Lengths(click.ParamType):  # type: ignore[type-arg]
         if isinstance(value, tuple):
             return value
         try:
-            return tuple(int(n) for n in str(value).strip("()[]").split(",") if n.strip())
+            return tuple(int(n) for n in str(value).strip("()[], ").split(","))
         except ValueError:
             self.fail(f"{value!r} is not a list of lengths, like 256,64,64", param, ctx)
 
