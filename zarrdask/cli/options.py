@@ -91,7 +91,7 @@ def parse_value(text: str) -> Any:
 def component(function: F) -> F:
     """Add the option ``--component`` to a command."""
     return click.option(
-        "--component", metavar="PATH", help="The path of the node within the store at URL."
+        "--component", metavar="PATH", help="The path of the node within the (first) store."
     )(function)
 
 
