@@ -5,6 +5,7 @@ import re
 import signal
 import sys
 
+import click
 import pytest
 
 import zarrdask
@@ -233,6 +234,10 @@ def test_lengths():
     numbers = options.Lengths()
     assert numbers.convert("256,64", None, None) == (256, 64)
     assert numbers.convert("(256, 64)", None, None) == (256, 64)
+    assert numbers.convert("(4,)", None, None) == (4,)
+    for text in ("", " ", "4,,4"):
+        with pytest.raises(click.BadParameter, match="not a list of lengths, like 256,64,64"):
+            numbers.convert(text, None, None)
     assert options.one_or_all((4,)) == 4
     assert options.one_or_all((4, 5)) == (4, 5)
     assert options.one_or_all(None) is None

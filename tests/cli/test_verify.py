@@ -62,7 +62,15 @@ def test_two_that_differ(capsys, pair):
 def test_metadata_may_be_left_out(capsys, pair):
     zarrdask.open_array(pair[1], "x", mode="r+").attrs["k"] = 1
     assert call(capsys, "verify", *pair).code == 1
-    assert call(capsys, "verify", *pair, "--values-only").code == 0
+    done = call(capsys, "verify", *pair, "--values-only")
+    assert (done.code, done.out.splitlines()[1:]) == (0, ["the same"])
+    done = call(capsys, "diff", *pair, "--values-only", "--json")
+    assert (json.loads(done.out)["ok"], json.loads(done.out)["differences"]) == (True, [])
+    zarrdask.open_array(pair[1], "x", mode="r+").resize(3)
+    done = call(capsys, "diff", *pair, "--values-only")
+    assert (done.code, done.out.splitlines()[-1]) == (1, "NOT THE SAME")
+    assert "shape" in done.out
+    assert "attributes" not in done.out
 
 
 def test_repair(capsys, pair):

@@ -74,6 +74,7 @@ def test_what_is_no_data_type_is_an_error(value):
     with pytest.raises(MetadataError) as caught:
         find_data_type(value)
     assert (caught.value.key, caught.value.found) == ("dtype", value)
+    assert caught.value.expected == "a NumPy dtype, or a name of v3 such as 'bfloat16'"
 
 
 @pytest.mark.parametrize("value", ["struct", "numpy.datetime64", {"name": "r7"}])

@@ -58,7 +58,7 @@ class Commands(click.Group):
 )
 @click.version_option(__version__, prog_name="zarrdask", message="%(prog)s %(version)s")
 def app() -> None:
-    """Inspect, check, copy and rewrite Zarr arrays. URLs are paths, or of any fsspec scheme.
+    """Inspect, check, copy and rewrite Zarr arrays. A URL is a path, or an fsspec URL.
 
     Exit codes: 0 success; 1 a check failed, or an error; 2 wrong usage; 130 interrupted.
     """

@@ -21,8 +21,15 @@ from zarrdask.rewrite.copy import copy
 @click.argument("target", required=False)
 @options.chunks_and_shards
 @options.changes
-@click.option("--include", multiple=True, metavar="PATTERN", help="Arrays to copy.")
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Nodes to leave out.")
+@click.option(
+    "--include",
+    multiple=True,
+    metavar="PATTERN",
+    help="Paths of arrays to copy, such as '*/temperature'; may be repeated.",
+)
+@click.option(
+    "--exclude", multiple=True, metavar="PATTERN", help="Paths of nodes to leave out; likewise."
+)
 @click.option(
     "--skip-unsupported", is_flag=True, help="Leave out nodes that the format can't represent."
 )

@@ -56,5 +56,7 @@ def command(
             scheduler=scheduler,
             progress=progress,
         )
+    if values_only:
+        comparison = comparison.without_metadata()
     print_report(comparison, as_json=as_json)
-    return int(not (comparison.same_elements if values_only else comparison.ok))
+    return int(not comparison.ok)

@@ -71,7 +71,7 @@ class Lengths(click.ParamType):  # type: ignore[type-arg]
         if isinstance(value, tuple):
             return value
         try:
-            return tuple(int(n) for n in str(value).strip("()[]").split(",") if n.strip())
+            return tuple(int(n) for n in str(value).strip("()[], ").split(","))
         except ValueError:
             self.fail(f"{value!r} is not a list of lengths, like 256,64,64", param, ctx)
 
@@ -91,7 +91,7 @@ def parse_value(text: str) -> Any:
 def component(function: F) -> F:
     """Add the option ``--component`` to a command."""
     return click.option(
-        "--component", metavar="PATH", help="The path of the node within the store at URL."
+        "--component", metavar="PATH", help="The path of the node within the (first) store."
     )(function)
 
 

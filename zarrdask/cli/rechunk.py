@@ -21,7 +21,10 @@ from zarrdask.rewrite.rechunk import rechunk
 @click.argument("target")
 @options.chunks_and_shards
 @click.option(
-    "--max-mem", default="256MiB", show_default=True, help="The memory that a process may use."
+    "--max-mem",
+    default="256MiB",
+    show_default=True,
+    help="The most memory by which a process may grow.",
 )
 @click.option("--temp", metavar="URL", help="The place for temporary objects between passes.")
 @options.changes

@@ -152,7 +152,12 @@ def find_data_type(value: Any) -> DataType:
     try:
         dtype = np.dtype(value)
     except (TypeError, ValueError, SyntaxError) as error:
-        raise MetadataError("this is not a data type", key="dtype", found=value) from error
+        raise MetadataError(
+            "this is not a data type",
+            key="dtype",
+            found=value,
+            expected="a NumPy dtype, or a name of v3 such as 'bfloat16'",
+        ) from error
     if dtype.itemsize or dtype.kind == "V":
         check_item_size(dtype.itemsize, "dtype")
     any_text = dtype.kind in "OT" or (dtype.kind == "U" and not dtype.itemsize)

@@ -124,10 +124,14 @@ class Comparison(Report):
     @property
     def same_elements(self) -> bool:
         """Whether both have the same arrays, of the same shapes, with the same elements."""
-        return not (
-            any(array.differing or array.errors for array in self.arrays)
-            or any(difference.what in ("node", "shape") for difference in self.differences)
+        return not any(array.differing or array.errors for array in self.arrays) and not any(
+            _leaves_elements_uncompared(difference) for difference in self.differences
         )
+
+    def without_metadata(self) -> "Comparison":
+        """Return the comparison of the elements alone: differing nodes and shapes still count."""
+        differences = tuple(filter(_leaves_elements_uncompared, self.differences))
+        return replace(self, differences=differences)
 
     def __str__(self) -> str:
         size = sum(array.size for array in self.arrays)
@@ -136,6 +140,10 @@ class Comparison(Report):
         lines += first_of([str(array) for array in self.arrays if array.differing or array.errors])
         lines += first_of([f"metadata  {difference}" for difference in self.differences])
         return "\n".join([*lines, "the same" if self.ok else "NOT THE SAME"])
+
+
+def _leaves_elements_uncompared(difference: Difference) -> bool:
+    return difference.what in ("node", "shape")
 
 
 # --------------------------------------------------------------------------------------------
