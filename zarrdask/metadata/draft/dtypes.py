@@ -12,6 +12,7 @@ from zarrdask import config
 from zarrdask.compliance import already_reported, report_deviation, warn_compliance
 from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.numeric import NAMES, RawBytes
+from zarrdask.dtypes.numpy_type import numpy_type
 from zarrdask.dtypes.registry import DATA_TYPES, of_dtype
 from zarrdask.dtypes.size import check_item_size
 from zarrdask.dtypes.v2 import parse_dtype, render_dtype
@@ -176,8 +177,8 @@ def _parse_name(name: str, *, older: bool) -> Element:
 
 def _numpy(name: str, order: str, text: str) -> np.dtype[Any]:
     try:
-        dtype = np.dtype(order + text)
-    except (TypeError, ValueError, SyntaxError):
+        dtype = numpy_type(order + text)
+    except ValueError:
         dtype = np.dtype("V")
     if dtype.name not in NAMES or (order == "|" and dtype.itemsize > 1):
         raise MetadataError(
