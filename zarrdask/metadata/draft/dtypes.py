@@ -209,7 +209,7 @@ def _parse_extension(members: Mapping[str, Any]) -> Element:
 
 def _parse_numpy(value: Any) -> np.dtype[Any]:
     if isinstance(value, str) and _ZERO_PADDED.fullmatch(value):
-        return np.dtype(value)  # the spelling of the extension, which v2 does not have
+        value = f"|{value}"  # the extension has it without the byte order that v2 requires
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         name, *kind = value[0] or [None]
         if name == "" and len(kind) == 1:
