@@ -151,6 +151,8 @@ def test_b37_the_type_gives_the_byte_order(dtype):
         (DATETIME, 3),
         (STRING, "<M8[s]"),
         (STRING, "U4"),
+        (STRING, "S0"),
+        (STRING, "S99999999999"),
         (STRUCT, "<i4"),
         (STRUCT, []),
         (STRUCT, [["a"]]),

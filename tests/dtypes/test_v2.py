@@ -159,7 +159,13 @@ def test_a_datetime_without_unit_is_refused(dtype):
 
 @pytest.mark.parametrize(
     "value",
-    ["<M8[0s]", "<M8[s/3]", "<M8[s/0]", [["a", "|V2147483647"], ["b", "|V2147483647"]]],
+    [
+        "<M8[0s]",
+        "<M8[s/3]",
+        "<M8[s/0]",
+        "<M8[s/4294967296]",
+        [["a", "|V2147483647"], ["b", "|V2147483647"]],
+    ],
 )
 def test_what_numpy_has_not_or_can_not_compute_with_is_an_error(value):
     with pytest.raises((MetadataError, UnsupportedError)):

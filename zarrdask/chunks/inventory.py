@@ -21,8 +21,6 @@ from zarrdask.storage.wrapper import WrappedStore
 IN_THE_WAY = "a file has the name of a directory of chunks; remove or rename it"
 #: The number of keys that are erased by one call.
 _KEYS_PER_CALL = 256
-#: The offset and the size of a chunk that is not stored, in the index of a shard.
-_NOT_STORED = 2**64 - 1
 
 
 def stored_units(chunks: StoredChunks) -> Iterator[Index]:

@@ -4,6 +4,7 @@ import base64
 import math
 import operator
 import re
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
@@ -198,6 +199,16 @@ def _render_float(value: Any, *, payload: bool) -> Any:
     return float(value)
 
 
+def _parse_complex(
+    value: Any, dtype: np.dtype[Any], parse_float: Callable[[Any, np.dtype[Any]], Any]
+) -> Any:
+    if not isinstance(value, list) or len(value) != 2:
+        raise bad_fill(value, f"[real, imaginary] for {dtype}")
+    part = np.dtype(f"f{dtype.itemsize // 2}")
+    pair = np.array([parse_float(half, part) for half in value], part)
+    return pair.view(dtype.newbyteorder("="))[0]
+
+
 def _render_complex(value: Any, *, payload: bool) -> list[Any]:
     return [
         _render_float(value.real, payload=payload),
@@ -225,7 +236,7 @@ def parse_v3(value: Any, dtype: np.dtype[Any]) -> Any:
     if kind == "f":
         return _parse_v3_float(value, dtype)
     if kind == "c":
-        return _parse_v3_complex(value, dtype)
+        return _parse_complex(value, dtype, _parse_v3_float)
     if (
         not isinstance(value, list)
         or len(value) != dtype.itemsize
@@ -250,14 +261,6 @@ def _parse_v3_float(value: Any, dtype: np.dtype[Any]) -> Any:
     if isinstance(value, int | float) and math.isfinite(value) and np.isinf(number):
         raise bad_fill(value, f"a number that {dtype} can represent")
     return number
-
-
-def _parse_v3_complex(value: Any, dtype: np.dtype[Any]) -> Any:
-    if not isinstance(value, list) or len(value) != 2:
-        raise bad_fill(value, f"[real, imaginary] for {dtype}")
-    part = np.dtype(f"f{dtype.itemsize // 2}")
-    pair = np.array([_parse_v3_float(half, part) for half in value], part)
-    return pair.view(dtype.newbyteorder("="))[0]
 
 
 def render_v3(value: Any, dtype: np.dtype[Any]) -> Any:
@@ -297,7 +300,7 @@ def parse_v2(value: Any, dtype: np.dtype[Any]) -> Any:
     if dtype.kind == "f":
         return _parse_v2_float(value, dtype)
     if dtype.kind == "c":
-        return _parse_v2_complex(value, dtype)
+        return _parse_complex(value, dtype, _parse_v2_float)
     if dtype.kind in "mM":
         return _parse_v2_time(value, dtype)
     if dtype.kind == "U":
@@ -337,14 +340,6 @@ def _parse_v2_float(value: Any, dtype: np.dtype[Any]) -> Any:
     elif isinstance(value, str) and value not in _SPECIAL:
         raise bad_fill(value, f"a number, 'NaN', 'Infinity' or '-Infinity' for {dtype}")
     return _parse_float(value, dtype)
-
-
-def _parse_v2_complex(value: Any, dtype: np.dtype[Any]) -> Any:
-    if not isinstance(value, list) or len(value) != 2:
-        raise bad_fill(value, f"[real, imaginary] for {dtype}")
-    part = np.dtype(f"f{dtype.itemsize // 2}")
-    pair = np.array([_parse_v2_float(half, part) for half in value], part)
-    return pair.view(dtype.newbyteorder("="))[0]
 
 
 def _parse_v2_time(value: Any, dtype: np.dtype[Any]) -> Any:

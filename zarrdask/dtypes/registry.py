@@ -11,6 +11,7 @@ from zarrdask.dtypes.base import DataType, DataTypeClass
 from zarrdask.dtypes.complex_pairs import NAMES as PAIRS
 from zarrdask.dtypes.ml import BITS
 from zarrdask.dtypes.numeric import ALIASES, NAMES
+from zarrdask.dtypes.numpy_type import numpy_type
 from zarrdask.dtypes.size import check_item_size
 from zarrdask.errors import MetadataError
 from zarrdask.extension import Registry, parse_definition
@@ -150,8 +151,8 @@ def find_data_type(value: Any) -> DataType:
     if value is bytes:
         return parse_data_type("bytes")
     try:
-        dtype = np.dtype(value)
-    except (TypeError, ValueError, SyntaxError) as error:
+        dtype = numpy_type(value)
+    except ValueError as error:
         raise MetadataError(
             "this is not a data type",
             key="dtype",

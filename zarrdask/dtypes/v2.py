@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from zarrdask.compliance import report_deviation
+from zarrdask.dtypes.numpy_type import numpy_type
 from zarrdask.dtypes.size import check_item_size
 from zarrdask.errors import MetadataError, UnsupportedError
 
@@ -32,7 +33,7 @@ def parse_dtype(value: Any, key: str = "dtype") -> np.dtype[Any]:
         try:
             check_item_size(sum(np.dtype([field]).itemsize for field in fields), key)
             return np.dtype(fields)
-        except (TypeError, ValueError, SyntaxError) as error:
+        except (TypeError, ValueError) as error:
             raise MetadataError(
                 f"this is not a data type: {error}", key=key, found=value
             ) from error
@@ -69,8 +70,8 @@ def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
     if not size.strip("0"):
         raise MetadataError("the item size is missing", key=key, found=text, expected=_EXPECTED)
     try:
-        dtype = np.dtype(typestr)
-    except (TypeError, ValueError, SyntaxError) as error:
+        dtype = numpy_type(typestr)
+    except ValueError as error:
         raise UnsupportedError("NumPy has no such data type", key=key, found=text) from error
     check_item_size(dtype.itemsize, key)
     return dtype

@@ -17,6 +17,7 @@ from zarrdask import config
 from zarrdask.codecs.base import Json
 from zarrdask.compliance import strictness, warn_compliance
 from zarrdask.errors import MetadataError
+from zarrdask.hierarchy.path import key_prefix
 from zarrdask.metadata import consolidated, detect, v2, v3
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ZarrFormat
@@ -138,8 +139,7 @@ def _widened(store: Store, path: str) -> tuple[Store, str]:
 
 
 def _read(store: Store, paths: list[str], names: tuple[str, ...]) -> list[Documents]:
-    prefixes = [f"{path}/" if path else "" for path in paths]
-    keys = [prefix + name for prefix in prefixes for name in names]
+    keys = [prefix + name for prefix in map(key_prefix, paths) for name in names]
     values = iter([None if v is None else bytes(v) for v in store.get_many(keys, Scratch())])
     return [{name: next(values) for name in names} for _ in paths]
 
@@ -148,7 +148,7 @@ def _drop(store: Store, groups: list[str]) -> list[_Dropped]:
     """Remove the consolidated metadata of the groups at some paths, and return them."""
     dropped = []
     for group, documents in zip(groups, _read(store, groups, consolidated.NAMES), strict=True):
-        prefix = f"{group}/" if group else ""
+        prefix = key_prefix(group)
         flat, document = documents[consolidated.KEY], _with_member(documents)
         if flat is not None:
             store.erase(prefix + consolidated.KEY)
@@ -170,12 +170,12 @@ def _with_member(documents: Documents) -> Json | None:
 def _update(store: Store, dropped: _Dropped, path: str, *, whole: bool) -> None:
     """Write consolidated metadata again, updated after a change of the node at a path."""
     group, zarr_format = dropped.group, dropped.zarr_format
-    start = f"{group}/" if group else ""
+    start = key_prefix(group)
     try:
         entries = dict(consolidated.parse(zarr_format, dropped.content))
         paths = [each for each in (*ancestors(path), path) if f"{each}/".startswith(start)]
         if whole:
-            erased = f"{path}/" if path else ""
+            erased = key_prefix(path)
             entries = {p: d for p, d in entries.items() if not f"{start}{p}/".startswith(erased)}
         for each, documents in zip(paths, _read(store, paths, detect.NAMES), strict=True):
             below = each[len(start) :]

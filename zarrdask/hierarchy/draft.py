@@ -11,6 +11,7 @@ from zarrdask import config
 from zarrdask.compliance import report_deviation
 from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.hierarchy.consolidated import ancestors
+from zarrdask.hierarchy.path import key_prefix
 from zarrdask.metadata import detect
 from zarrdask.metadata.draft.entry import KEY, is_entry, parse_entry, render_entry
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
@@ -55,7 +56,7 @@ def enter(store: Store, path: str, entry_point: bytes) -> DraftStore:
     MetadataError, UnsupportedError
         If the entry point is invalid, or requires an extension that is not available.
     """
-    entry, base = parse_entry(entry_point), f"{path}/" if path else ""
+    entry, base = parse_entry(entry_point), key_prefix(path)
     view = DraftStore(store, base, entry.zarr_format, entry.suffix, entry.minor)
     if not entry.certain:
         older = DraftStore(store, base, PROTOCOL, entry.suffix, entry.minor)
@@ -80,7 +81,7 @@ def root_above(store: Store, paths: Sequence[str]) -> DraftStore | None:
     """
     if isinstance(store, DraftStore) or not paths:
         return None
-    keys = [f"{path}/{KEY}" if path else KEY for path in paths]
+    keys = [key_prefix(path) + KEY for path in paths]
     values = [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
     for path, value in zip(paths, values, strict=True):
         if value is not None and is_entry(value):
@@ -157,7 +158,7 @@ def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> D
         entry = render_entry(view.zarr_format)
         if not store.create(KEY, entry) and store.get(KEY) != entry:
             raise _exists(view, path)
-    prefix = f"{path}/" if path else ""
+    prefix = key_prefix(path)
     view.tidy(prefix)
     if overwrite:
         view.erase_prefix(prefix)
@@ -196,7 +197,7 @@ def _check_format(view: DraftStore, zarr_format: ZarrFormat) -> None:
 
 def _check_place(view: DraftStore, path: str, metadata: Metadata, *, overwrite: bool) -> None:
     """Check that no node above a new one is an array, and that the new one does not exist."""
-    prefixes = [f"{parent}/" if parent else "" for parent in ancestors(path)]
+    prefixes = map(key_prefix, ancestors(path))
     above = [prefix for prefix in prefixes if prefix.startswith(view.base)]
     values = view.get_many([prefix + ARRAY for prefix in above], Scratch())
     for prefix, value in zip(above, values, strict=True):
@@ -205,7 +206,7 @@ def _check_place(view: DraftStore, path: str, metadata: Metadata, *, overwrite: 
                 "an array can't hold other nodes; create the node in a group",
                 key=f"{view.url}/{prefix}",
             )
-    prefix = f"{path}/" if path else ""
+    prefix = key_prefix(path)
     # A group that is only implied may get a document.
     implied = isinstance(metadata, ArrayMetadata) and view.has_nodes(prefix)
     if not overwrite and (implied or view.has_document(prefix)):

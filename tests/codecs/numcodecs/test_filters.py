@@ -141,6 +141,7 @@ def test_elements_that_they_are_not_for_are_an_error_at_open(name, members, dtyp
         ("delta", {"dtype": "nosuch"}),
         ("delta", {"dtype": "01"}),
         ("delta", {"dtype": "0:"}),
+        ("delta", {"dtype": "M8[s/0]"}),
         ("delta", {"dtype": 4}),
         ("delta", {"dtype": ["<i4"]}),
         ("delta", {"id": "delta"}),

@@ -12,6 +12,7 @@ from zarrdask.codecs.array_to_bytes import nested_lists
 from zarrdask.codecs.array_to_bytes.zfp_header import check_rate
 from zarrdask.codecs.base import UNBOUNDED, Buffer, ChunkSpec, Json, Kind
 from zarrdask.codecs.numcodecs.bounded import BOUNDED, too_long
+from zarrdask.dtypes.numpy_type import check_divisors
 from zarrdask.errors import ChecksumError, CodecError, MetadataError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ OBJECT_CODECS = frozenset(
 #: The element of these codecs for a missing value; for others it is None.
 _EMPTY: dict[str, Any] = {"categorize": "", "vlen-bytes": b"", "vlen-utf8": ""}
 _CHECKSUMS = frozenset({"adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3"})
+#: The members of configurations that numcodecs passes to NumPy as data types.
+_DATA_TYPES = frozenset({"astype", "decode_dtype", "dtype", "encode_dtype"})
 #: The number of bytes that codecs with a fixed encoded size add.
 _ADDED_BYTES = dict.fromkeys(_CHECKSUMS, 4) | {"shuffle": 0}
 
@@ -62,6 +65,8 @@ def _make(config: str) -> "NumcodecsCodec":
 
     members = json.loads(config)
     try:
+        for name in _DATA_TYPES & set(members):
+            check_divisors(json.dumps(members[name]))
         return numcodecs.get_codec(members)
     except (TypeError, ValueError, AttributeError, KeyError, SyntaxError) as error:
         if members["id"] in numcodecs.registry.codec_registry:

@@ -12,6 +12,7 @@ from zarrdask.codecs.base import ChunkSpec, Json, Kind, integer, parse_configura
 from zarrdask.codecs.numcodecs.adapter import make
 from zarrdask.codecs.numeric import native
 from zarrdask.dtypes.ml import name_of
+from zarrdask.dtypes.numpy_type import numpy_type
 from zarrdask.errors import CodecError, MetadataError
 
 
@@ -58,8 +59,8 @@ class NumcodecsFilter:
     def _parse_dtype(cls, value: Any, member: str) -> np.dtype[Any]:
         """Return the data type for its name in NumPy, in native byte order."""
         try:
-            dtype = np.dtype(value if isinstance(value, str) else None)
-        except (TypeError, ValueError, SyntaxError):  # SyntaxError: "01"
+            dtype = numpy_type(value if isinstance(value, str) else None)
+        except ValueError:
             dtype = np.dtype(object)
         if not isinstance(value, str) or dtype.kind not in cls.kinds or name_of(dtype):
             raise MetadataError(

@@ -12,6 +12,7 @@ from zarrdask import config
 from zarrdask.compliance import already_reported, report_deviation, warn_compliance
 from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.numeric import NAMES, RawBytes
+from zarrdask.dtypes.numpy_type import numpy_type
 from zarrdask.dtypes.registry import DATA_TYPES, of_dtype
 from zarrdask.dtypes.size import check_item_size
 from zarrdask.dtypes.v2 import parse_dtype, render_dtype
@@ -176,8 +177,8 @@ def _parse_name(name: str, *, older: bool) -> Element:
 
 def _numpy(name: str, order: str, text: str) -> np.dtype[Any]:
     try:
-        dtype = np.dtype(order + text)
-    except (TypeError, ValueError, SyntaxError):
+        dtype = numpy_type(order + text)
+    except ValueError:
         dtype = np.dtype("V")
     if dtype.name not in NAMES or (order == "|" and dtype.itemsize > 1):
         raise MetadataError(
@@ -208,7 +209,7 @@ def _parse_extension(members: Mapping[str, Any]) -> Element:
 
 def _parse_numpy(value: Any) -> np.dtype[Any]:
     if isinstance(value, str) and _ZERO_PADDED.fullmatch(value):
-        return np.dtype(value)  # the spelling of the extension, which v2 does not have
+        value = f"|{value}"  # the extension has it without the byte order that v2 requires
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         name, *kind = value[0] or [None]
         if name == "" and len(kind) == 1:

@@ -9,7 +9,7 @@ import numpy as np
 
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.base import DataType
-from zarrdask.dtypes.fill_values import parse_v2, parse_v3, render_v2, render_v3, zero
+from zarrdask.dtypes.fill_values import bad_fill, parse_v2, parse_v3, render_v2, render_v3, zero
 from zarrdask.dtypes.numeric import NAMES
 from zarrdask.errors import MetadataError
 from zarrdask.metadata.draft.dtypes import FallbackType, foreign_json
@@ -54,9 +54,7 @@ def with_fill(data_type: DataType, value: Any) -> DataType:
 
 def _parse(value: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
     if dtype.kind == "b" and not isinstance(value, bool):
-        raise MetadataError(
-            "this is not a fill value", key="fill_value", found=value, expected="true or false"
-        )
+        raise bad_fill(value, "true or false")
     if dtype.name in NAMES:
         return parse_v3(_in_v3(value, dtype, older=older), dtype)
     if dtype.kind == "V" and dtype.names is None:
@@ -99,11 +97,8 @@ def _parse_raw(value: Any, dtype: np.dtype[Any], *, older: bool) -> Any:
             return parse_v2(value, dtype)
     elif isinstance(value, list):
         return parse_v3(value, dtype)
-    raise MetadataError(
-        "this is not a fill value",
-        key="fill_value",
-        found=value,
-        expected=f"0x and {dtype.itemsize * 2} digits, or 0b and {dtype.itemsize * 8} digits",
+    raise bad_fill(
+        value, f"0x and {dtype.itemsize * 2} digits, or 0b and {dtype.itemsize * 8} digits"
     )
 
 
