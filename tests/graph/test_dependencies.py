@@ -202,3 +202,10 @@ def test_places_and_parts():
     assert not read.overlaps("/data/g/a/", (slice(2, 2, 1), rows))
     assert not read.overlaps("/data/g/b/", (slice(0, 9, 1), rows))
     assert ReadRegion("/a/", ()).overlaps("/a/", ())
+
+
+def test_an_array_that_was_replaced_by_one_with_fewer_axes_counts_as_read(place):
+    x = from_zarr(place)
+    z = zarrdask.create_array(place, "a", shape=40, dtype="f8", chunks=5, overwrite=True)
+    with pytest.raises(zarrdask.errors.SelectionError, match="source reads the region"):
+        zarrdask.to_zarr(x[:20, 0], z, region=np.s_[:20])

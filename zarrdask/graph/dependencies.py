@@ -18,6 +18,7 @@ from dask.optimization import cull
 
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import Source, Target
+from zarrdask.indexing.regions import overlap
 from zarrdask.indexing.selection import Region, basic, whole_region
 from zarrdask.nodes.array import Array
 
@@ -42,10 +43,7 @@ class ReadRegion(NamedTuple):
 
     def overlaps(self, place: str, region: Region) -> bool:
         """Whether it may have elements in common with a region of the array at a place."""
-        return self.place == place and all(
-            max(a.start, b.start) < min(a.stop, b.stop)
-            for a, b in zip(self.region, region, strict=True)
-        )
+        return self.place == place and overlap(self.region, region)
 
 
 def reads(arrays: Iterable[da.Array]) -> Iterator[ReadRegion]:
