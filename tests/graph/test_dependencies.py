@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from zarrdask.graph import dependencies
 from zarrdask.graph.dependencies import ReadRegion, needed_reads, reads
 
 SHAPE = (40, 30)
@@ -202,3 +203,24 @@ def test_places_and_parts():
     assert not read.overlaps("/data/g/a/", (slice(2, 2, 1), rows))
     assert not read.overlaps("/data/g/b/", (slice(0, 9, 1), rows))
     assert ReadRegion("/a/", ()).overlaps("/a/", ())
+
+
+def test_an_array_that_was_replaced_by_one_with_fewer_axes_counts_as_read(place):
+    x = from_zarr(place)
+    z = zarrdask.create_array(place, "a", shape=40, dtype="f8", chunks=5, overwrite=True)
+    with pytest.raises(zarrdask.errors.SelectionError, match="source reads the region"):
+        zarrdask.to_zarr(x[:20, 0], z, region=np.s_[:20])
+
+
+def test_graphs_are_searched_once_for_all_targets(place, monkeypatch):
+    searches = []
+
+    def counted(arrays):
+        searches.append(len(arrays))
+        return reads(arrays)
+
+    monkeypatch.setattr(dependencies, "reads", counted)
+    targets = [zarrdask.create_array({}, shape=SHAPE, dtype="f8", chunks=5) for _ in range(3)]
+    zarrdask.to_zarr([(z, from_zarr(place) + i) for i, z in enumerate(targets)])
+    assert searches == [3]
+    assert [z[0, 0] for z in targets] == [1, 2, 3]

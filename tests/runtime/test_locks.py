@@ -286,50 +286,12 @@ def test_parts_of_a_unit_are_written_by_processes(tmp_path, directory):
     assert zarrdask.open_array(place)[...].tolist() == [9, 9, 9, 0, 0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("layout", [{"chunks": 8}, {"chunks": 2, "shards": 8}], ids=str)
-def test_a_unit_that_is_replaced_while_a_part_is_changed_is_not_lost(store, layout):
-    """The part was read before the whole was stored, and is stored after it."""
-    reading, replaced = threading.Event(), threading.Event()
+def replaced_while_a_part_is_changed(store, layout, *, part_ends_first):
+    """Return a unit that one thread stores as a whole, after another has read it to change a part.
 
-    class Paused(type(store)):
-        __hash__ = object.__hash__
-
-        def get(self, key):
-            found = super().get(key)
-            if key == "c/0" and threading.current_thread().name == "part":
-                reading.set()
-                assert replaced.wait(PATIENCE)
-            return found
-
-        def set(self, key, value):
-            super().set(key, value)
-            if key == "c/0" and threading.current_thread().name == "whole":
-                replaced.set()
-
-    paused = Paused(*([] if not store.shared else [store.root]))
-    z = zarrdask.create_array(paused, shape=8, dtype="i4", **layout)
-    z[...] = 1
-
-    def part():
-        z.write((slice(1, 3, 1),), np.full(2, 2, "i4"), threads=1)
-
-    def whole():
-        assert reading.wait(PATIENCE)
-        z.write((slice(0, 8, 1),), np.full(8, 3, "i4"), threads=1)
-
-    threads = [threading.Thread(target=part, name="part")]
-    threads.append(threading.Thread(target=whole, name="whole"))
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(PATIENCE)
-    # The whole came later: not a mixture of it and of what was there before.
-    assert z[...].tolist() == [3] * 8
-
-
-@pytest.mark.parametrize("layout", [{"chunks": 8}, {"chunks": 2, "shards": 8}], ids=str)
-def test_so_it_is_if_the_part_is_done_before_the_whole_looks(store, layout):
-    """The part was read before the whole was stored, and stored and given back after it."""
+    The part is stored after the whole. If it ends first, the writer of the whole goes on only when
+    the other has given back the lock.
+    """
     reading, replaced, done = threading.Event(), threading.Event(), threading.Event()
 
     class Paused(type(store)):
@@ -346,7 +308,7 @@ def test_so_it_is_if_the_part_is_done_before_the_whole_looks(store, layout):
             super().set(key, value)
             if key == "c/0" and threading.current_thread().name == "whole":
                 replaced.set()
-                assert done.wait(PATIENCE)
+                assert not part_ends_first or done.wait(PATIENCE)
 
     paused = Paused(*([] if not store.shared else [store.root]))
     z = zarrdask.create_array(paused, shape=8, dtype="i4", **layout)
@@ -366,7 +328,21 @@ def test_so_it_is_if_the_part_is_done_before_the_whole_looks(store, layout):
         each.start()
     for each in threads:
         each.join(PATIENCE)
-    assert z[...].tolist() == [3] * 8
+    return z[...].tolist()
+
+
+@pytest.mark.parametrize("layout", [{"chunks": 8}, {"chunks": 2, "shards": 8}], ids=str)
+def test_a_unit_that_is_replaced_while_a_part_is_changed_is_not_lost(store, layout):
+    """The part was read before the whole was stored, and is stored after it."""
+    found = replaced_while_a_part_is_changed(store, layout, part_ends_first=False)
+    # The whole came later: not a mixture of it and of what was there before.
+    assert found == [3] * 8
+
+
+@pytest.mark.parametrize("layout", [{"chunks": 8}, {"chunks": 2, "shards": 8}], ids=str)
+def test_so_it_is_if_the_part_is_done_before_the_whole_looks(store, layout):
+    """The part was read before the whole was stored, and stored and given back after it."""
+    assert replaced_while_a_part_is_changed(store, layout, part_ends_first=True) == [3] * 8
 
 
 def test_who_changed_a_part_leaves_a_trace_for_those_who_store_the_whole(store):

@@ -1,4 +1,4 @@
-"""The current Dask client: which one it is, and what it means for tasks."""
+"""The current Dask client and worker: which they are, and what that means for tasks."""
 
 import sys
 from collections.abc import Iterator
@@ -30,6 +30,18 @@ def current_client() -> Any:
     return client if getattr(get_scheduler(), "__self__", None) == client else None
 
 
+def current_worker() -> Any:
+    """Return the `distributed.Worker` that runs this task; None outside of a cluster's tasks."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import get_worker
+
+    try:
+        return get_worker()
+    except ValueError:
+        return None
+
+
 @contextmanager
 def scheduler_in_task() -> Iterator[dict[str, Any]]:
     """Yield the options with which a task may itself call `dask.compute`.
@@ -37,24 +49,12 @@ def scheduler_in_task() -> Iterator[dict[str, Any]]:
     A task of a cluster, which must have seceded, uses that cluster. Other tasks get a thread pool
     of their own, as they may occupy all threads of their scheduler.
     """
-    if _is_cluster_task() or dask.config.get("scheduler", None) in _SYNCHRONOUS:
+    if current_worker() is not None or dask.config.get("scheduler", None) in _SYNCHRONOUS:
         yield {}
         return
     count = dask.config.get("num_workers", None) or CPU_COUNT
     with ThreadPoolExecutor(count, thread_name_prefix="zarrdask-nested") as pool:
         yield {"scheduler": "threads", "pool": pool}
-
-
-def _is_cluster_task() -> bool:
-    if "distributed" not in sys.modules:
-        return False
-    from distributed import get_worker
-
-    try:
-        get_worker()
-    except ValueError:
-        return False
-    return True
 
 
 def check_visible(store: Store) -> None:

@@ -18,7 +18,8 @@ from zarrdask.errors import UnsupportedError
 from zarrdask.execution import serialize
 from zarrdask.execution.locks import among_workers
 from zarrdask.hierarchy.find import version_stamp
-from zarrdask.indexing.selection import Region, basic, pick_size
+from zarrdask.indexing.regions import moved
+from zarrdask.indexing.selection import Region, basic, pick_size, region_shape
 from zarrdask.metadata import detect
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array
@@ -131,7 +132,7 @@ class Source:
         self.handle = handle
         self.region = region
         self.token = token
-        self.shape = tuple(map(pick_size, region))
+        self.shape = region_shape(region)
 
     @property
     def metadata(self) -> ArrayMetadata:
@@ -223,9 +224,7 @@ class Target:
 
     def place(self, block: tuple[slice, ...]) -> Region:
         """Return the region of the stored array that a block of the written array covers."""
-        return tuple(
-            slice(at + s.start, at + s.stop, 1) for at, s in zip(self.start, block, strict=True)
-        )
+        return moved(block, self.start)
 
     def write(self, values: np.ndarray, block: tuple[slice, ...]) -> int:
         """Write a block, and return the number of units that were stored."""

@@ -1,11 +1,10 @@
 """Locks of stored units and of array shapes that the workers of a Dask cluster share."""
 
-import sys
 from contextlib import AbstractContextManager, suppress
 from ipaddress import ip_address
 from zlib import crc32
 
-from zarrdask.execution.client import current_client
+from zarrdask.execution.client import current_client, current_worker
 from zarrdask.hierarchy.resize import lock_shape
 from zarrdask.runtime.locks import Lock
 from zarrdask.storage.base import Store
@@ -50,13 +49,8 @@ def _shape_lock_of_cluster() -> Lock | None:
 
 def _worker_addresses() -> list[str]:
     """Return the addresses of this worker and its scheduler; none outside of a cluster's tasks."""
-    if "distributed" not in sys.modules:
-        return []
-    from distributed import get_worker
-
-    try:
-        worker = get_worker()
-    except ValueError:
+    worker = current_worker()
+    if worker is None:
         return []
     # Even a worker on another machine may reach the scheduler by a loopback address (a tunnel).
     return [worker.scheduler.address, worker.address]

@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from zarrdask.errors import SelectionError
+from zarrdask.indexing.regions import overlap
 from zarrdask.indexing.selection import Region
 
 
@@ -34,14 +35,8 @@ class WrittenRegion(NamedTuple):
         return self.region[0].start if self.region else 0
 
     def overlaps(self, other: "WrittenRegion") -> bool:
-        """Whether two regions of arrays at the same place have elements in common.
-
-        An array that is replaced by one with another number of dimensions overlaps all of it.
-        """
-        return len(self.region) != len(other.region) or all(
-            max(a.start, b.start) < min(a.stop, b.stop)
-            for a, b in zip(self.region, other.region, strict=True)
-        )
+        """Whether two regions of arrays at the same place have elements in common."""
+        return overlap(self.region, other.region)
 
 
 def overlapping(regions: Iterable[WrittenRegion]) -> Iterator[tuple[int, int]]:

@@ -6,7 +6,7 @@ targets of writes in the graph. The search covers neither the objects that a fun
 closure, in its module, as the object of a method) nor the arrays of other libraries.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from dask.optimization import cull
 
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import Source, Target
+from zarrdask.indexing.regions import overlap
 from zarrdask.indexing.selection import Region, basic, whole_region
 from zarrdask.nodes.array import Array
 
@@ -42,10 +43,7 @@ class ReadRegion(NamedTuple):
 
     def overlaps(self, place: str, region: Region) -> bool:
         """Whether it may have elements in common with a region of the array at a place."""
-        return self.place == place and all(
-            max(a.start, b.start) < min(a.stop, b.stop)
-            for a, b in zip(self.region, region, strict=True)
-        )
+        return self.place == place and overlap(self.region, region)
 
 
 def reads(arrays: Iterable[da.Array]) -> Iterator[ReadRegion]:
@@ -71,6 +69,37 @@ def optimized_reads(arrays: Iterable[da.Array]) -> Iterator[ReadRegion]:
     if EXPRESSIONS:
         return reads(arrays)
     return _search([_optimized(x) for x in arrays])
+
+
+class Inputs:
+    """What Dask arrays that are stored together read. Each search is done once, for all targets.
+
+    Parameters
+    ----------
+    arrays : sequence of dask.array.Array
+        The arrays.
+    """
+
+    def __init__(self, arrays: Sequence[da.Array]) -> None:
+        self._arrays = arrays
+        self._found: dict[Callable[..., Iterator[ReadRegion]], list[ReadRegion]] = {}
+
+    def _reads(self, find: Callable[..., Iterator[ReadRegion]]) -> list[ReadRegion]:
+        if find not in self._found:
+            self._found[find] = list(find(self._arrays))
+        return self._found[find]
+
+    def are_below(self, place: str) -> bool:
+        """Whether an array is read that is at a place, or in the group at that place."""
+        return any(read.is_below(place) for read in self._reads(reads))
+
+    def overlap(self, place: str, region: Region) -> bool:
+        """Whether elements in a region of the array at a place are read."""
+        # Each of these may report more than what is read; the first is the fastest.
+        return all(
+            any(read.overlaps(place, region) for read in self._reads(find))
+            for find in (reads, needed_reads, optimized_reads)
+        )
 
 
 def _optimized(x: da.Array) -> dict[Any, Any]:

@@ -5,7 +5,13 @@ from typing import Any
 
 from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.grids.base import Shape
-from zarrdask.indexing.selection import Region, basic, first_out_of_bounds, index_by_name, pick_size
+from zarrdask.indexing.selection import (
+    Region,
+    basic,
+    first_out_of_bounds,
+    index_by_name,
+    region_shape,
+)
 from zarrdask.metadata.chunking import GridLike
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.plan.align import Chunks, even
@@ -155,12 +161,11 @@ def find_place(shape: Shape, region: Any, metadata: ArrayMetadata) -> Region:
         If the region is not made of slices without a step, or has another shape.
     """
     picks = find_region(region, metadata)
-    region_shape = tuple(map(pick_size, picks))
-    if region_shape != shape:
+    if region_shape(picks) != shape:
         raise SelectionError(
             "the array does not fit the region: their shapes differ",
             key="region",
             found=shape,
-            expected=f"{region_shape}",
+            expected=f"{region_shape(picks)}",
         )
     return picks

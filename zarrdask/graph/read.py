@@ -16,12 +16,19 @@ from zarrdask.execution.client import check_visible
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import Handle, Source, compose_axis, identity
 from zarrdask.grids.base import Axis, Shape
-from zarrdask.indexing.selection import Region, basic, first_out_of_bounds, is_basic, pick_size
+from zarrdask.indexing.selection import (
+    Region,
+    basic,
+    first_out_of_bounds,
+    is_basic,
+    pick_size,
+    region_shape,
+)
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
 from zarrdask.nodes.options import suggests_arguments
-from zarrdask.plan.align import Chunks, auto_block, blocks_of, join
+from zarrdask.plan.align import Chunks, auto_block, blocks_of, edges_of, join
 
 #: A slice is read by itself if it overlaps at most this fraction of the units of its blocks; a
 #: larger one is cut from blocks that other slices may share.
@@ -149,7 +156,6 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
         If the chunks do not fit the region.
     """
     metadata = array.metadata
-    shape = tuple(len(range(s.start, s.stop, s.step)) for s in region)
     if chunks is None or (isinstance(chunks, str) and chunks == "auto"):
         extent = tuple(s.stop - s.start for s in region)
         return _cut(region, _auto_axes(metadata, extent))
@@ -158,7 +164,7 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
         return previous
     try:
         blocks: Chunks = normalize_chunks(
-            chunks, shape, dtype=metadata.dtype, previous_chunks=previous
+            chunks, region_shape(region), dtype=metadata.dtype, previous_chunks=previous
         )
     except (TypeError, ValueError) as error:
         raise MetadataError(
@@ -291,7 +297,7 @@ def _count(pick: slice, axis: Axis) -> int:
 
 def _touched(blocks: tuple[int, ...], pick: slice) -> slice:
     """Return the interval of the blocks that a slice overlaps."""
-    edges = np.concatenate([[0], np.cumsum(blocks)])
+    edges = edges_of(blocks)
     first = int(np.searchsorted(edges, pick.start, "right")) - 1
     last = int(np.searchsorted(edges, pick.stop, "left"))
     return slice(int(edges[first]), int(edges[last]), 1)
@@ -299,10 +305,8 @@ def _touched(blocks: tuple[int, ...], pick: slice) -> slice:
 
 def _sliced(blocks: tuple[int, ...], pick: slice) -> tuple[int, ...]:
     """Return the lengths of blocks after slicing, as in Dask: without empty blocks."""
-    edges = np.concatenate([[0], np.cumsum(blocks)])
+    edges = edges_of(blocks)
     # The number of selected elements before each edge.
-    before = np.clip(
-        -(-(edges - pick.start) // pick.step), 0, len(range(pick.start, pick.stop, pick.step))
-    )
+    before = np.clip(-(-(edges - pick.start) // pick.step), 0, pick_size(pick))
     sizes = np.diff(before)
     return tuple(sizes[sizes > 0].tolist()) or (0,)

@@ -1,7 +1,6 @@
 """The targets of writes: what happens before the blocks are written, afterwards, and on failure."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -14,7 +13,7 @@ from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
 from zarrdask.execution.client import check_visible
 from zarrdask.graph.conflicts import WrittenRegion
-from zarrdask.graph.dependencies import needed_reads, optimized_reads, reads
+from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.placement import chunk_options, find_place
 from zarrdask.graph.read import stored_type
 from zarrdask.hierarchy.change import erase_node
@@ -263,7 +262,7 @@ def find_target(
     storage_options: dict[str, Any] | None,
     how: WriteOptions,
     options: dict[str, Any],
-    arrays: Sequence[da.Array],
+    inputs: Inputs,
 ) -> WriteTarget:
     """Return the target of an array: a new array, or an existing one. Nothing is written.
 
@@ -275,8 +274,8 @@ def find_target(
         How to write.
     options : dict
         The options of a new array.
-    arrays : sequence of dask.array.Array
-        All arrays that the call stores, `x` among them.
+    inputs : Inputs
+        What all arrays read that the call stores, `x` among them.
 
     Raises
     ------
@@ -294,7 +293,7 @@ def find_target(
         elif isinstance(url, Group):
             options.setdefault("zarr_format", url.zarr_format)
         metadata = plan_array(ArrayOptions(shape=x.shape, **options))
-        return _new_array(store, path, metadata, how, arrays)
+        return _new_array(store, path, metadata, how, inputs)
     if options or how.grid != "regular" or how.commit != "first":
         raise MetadataError(
             "an existing array takes no options of a new one; omit them",
@@ -303,7 +302,7 @@ def find_target(
         )
     array: Array = url if is_open else open_array(store, path, mode="r+")
     array.check_writable()
-    return _existing_region(array, find_place(x.shape, how.region, array.metadata), arrays)
+    return _existing_region(array, find_place(x.shape, how.region, array.metadata), inputs)
 
 
 def _new_array(
@@ -311,7 +310,7 @@ def _new_array(
     path: str,
     metadata: ArrayMetadata,
     how: WriteOptions,
-    arrays: Sequence[da.Array],
+    inputs: Inputs,
 ) -> WriteTarget:
     view = check_creation(store, path, metadata, overwrite=how.replaces)
     array = Array(view, path, metadata, "r+")
@@ -321,7 +320,7 @@ def _new_array(
         return ReplacedArray.of(array)
     # A group of the draft may have no document.
     erases = how.replaces and (existed or isinstance(view, DraftStore))
-    if erases and any(read.is_below(array.stored.place) for read in reads(arrays)):
+    if erases and inputs.are_below(array.stored.place):
         raise NodeExistsError(
             "the new array is computed from the one that it would replace, which this store can't "
             "keep until the new one is complete; write it elsewhere",
@@ -337,13 +336,9 @@ def _can_stage(array: Array) -> bool:
     return not array.metadata.transformers and can_stage(plain(array.store), array.path)
 
 
-def _existing_region(array: Array, region: Region, arrays: Sequence[da.Array]) -> WriteTarget:
+def _existing_region(array: Array, region: Region, inputs: Inputs) -> WriteTarget:
     place = array.stored.place
-    # Each of these may report more than what is read; the first is the fastest.
-    if all(
-        any(read.overlaps(place, region) for read in find(arrays))
-        for find in (reads, needed_reads, optimized_reads)
-    ):
+    if inputs.overlap(place, region):
         current = open_array(array.store, array.path, mode="r+", consolidated=False)
         if region == whole_region(current.shape) and _can_stage(current):
             return ReplacedArray.of(current)

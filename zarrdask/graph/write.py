@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 import dask.array as da
 
 from zarrdask.errors import MetadataError, NodeNotFoundError, UnsupportedError
+from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.read import from_zarr
 from zarrdask.graph.target import WriteOptions, WriteTarget, find_target
 from zarrdask.graph.write_job import (
@@ -127,7 +128,8 @@ def to_zarr(
     pairs = _pairs(x)
     if pairs is None:
         x = as_dask_array(x)
-        writes = [(x, find_target(x, url, component, storage_options, how, create_kwargs, [x]))]
+        target = find_target(x, url, component, storage_options, how, create_kwargs, Inputs([x]))
+        writes = [(x, target)]
     elif return_stored:
         raise UnsupportedError(
             "return_stored=True takes a single array; open several arrays with from_zarr",
@@ -176,9 +178,9 @@ def _members(
 ) -> list[tuple[da.Array, WriteTarget]]:
     """Return several arrays and their targets, in the format of their group."""
     arrays = [as_dask_array(x) for _, x in pairs]
-    options = _with_group_format(group, options)
+    options, inputs = _with_group_format(group, options), Inputs(arrays)
     return [
-        (x, _member(target, x, group, how, options, arrays))
+        (x, _member(target, x, group, how, options, inputs))
         for (target, _), x in zip(pairs, arrays, strict=True)
     ]
 
@@ -200,11 +202,11 @@ def _member(
     group: _Parent,
     how: WriteOptions,
     options: dict[str, Any],
-    arrays: list[da.Array],
+    inputs: Inputs,
 ) -> WriteTarget:
     """Return the target of one of several arrays."""
     if isinstance(target, Array):
-        return find_target(x, target, None, None, WriteOptions(how.region), {}, arrays)
+        return find_target(x, target, None, None, WriteOptions(how.region), {}, inputs)
     if group.url is None or not isinstance(target, str):
         raise MetadataError(
             "each array needs a target; pass the group that contains the paths as url",
@@ -214,4 +216,4 @@ def _member(
         )
     options = options if how.region is None and how.mode != "r+" else {}
     path = f"{group.component}/{target}" if group.component else target
-    return find_target(x, group.url, path, group.storage_options, how, options, arrays)
+    return find_target(x, group.url, path, group.storage_options, how, options, inputs)

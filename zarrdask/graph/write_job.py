@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import dask
 import dask.array as da
-import numpy as np
 from dask.delayed import Delayed
 
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.execution.handle import Handle, Target
 from zarrdask.graph.conflicts import check_disjoint
+from zarrdask.graph.placement import known_blocks
 from zarrdask.graph.target import WriteTarget
 from zarrdask.graph.tasks import Action, gather, read_blocks, write_blocks
 from zarrdask.hierarchy.path import node_location
@@ -67,12 +67,7 @@ def as_dask_array(x: Any) -> da.Array:
         If the chunk sizes are unknown.
     """
     x = da.asanyarray(x)
-    if any(np.isnan(n) for axis in x.chunks for n in axis):
-        raise MetadataError(
-            "chunk sizes must be known to store an array; call x.compute_chunk_sizes()",
-            key="chunks",
-            found=x.chunks,
-        )
+    known_blocks(x.shape, x.chunks)  # Raises the error if any is unknown.
     return x
 
 

@@ -21,6 +21,17 @@ def within(part: Region, region: Region) -> Region:
     return moved(part, tuple(-pick.start for pick in region))
 
 
+def overlap(one: Region, other: Region) -> bool:
+    """Whether two regions of the array at one place may have elements in common.
+
+    Steps are ignored. An array that was replaced by one with another number of dimensions overlaps
+    all of it.
+    """
+    return len(one) != len(other) or all(
+        max(a.start, b.start) < min(a.stop, b.stop) for a, b in zip(one, other, strict=True)
+    )
+
+
 def view(values: np.ndarray, region: Region) -> np.ndarray:
     """Return a region of an array as a view: for a 0-d array, too, which NumPy makes a scalar."""
     index: Any = (*region, ...)

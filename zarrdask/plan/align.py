@@ -83,19 +83,19 @@ def join(axes: Sequence[Axis], block: Shape) -> tuple[Axis, ...]:
     (8, array([0, 3, 6, 7]))
     """
     return tuple(
-        length if isinstance(axis, int) else _join(axis, length)
+        length if isinstance(axis, int) else join_edges(axis, length)
         for axis, length in zip(axes, block, strict=True)
     )
 
 
-def _join(edges: np.ndarray, length: int) -> np.ndarray:
-    joined, last = [0], len(edges) - 1
-    number = 0
-    while number < last:
-        end = int(np.searchsorted(edges, edges[number] + length, "right")) - 1
-        number = max(end, number + 1)
-        joined.append(int(edges[number]))
-    return np.array(joined, np.int64)
+def join_edges(edges: np.ndarray, length: int) -> np.ndarray:
+    """Join units with these boundaries, as `join` does along one axis."""
+    numbers, last = [0], len(edges) - 1
+    while numbers[-1] < last:
+        end = int(np.searchsorted(edges, edges[numbers[-1]] + length, "right")) - 1
+        numbers.append(max(end, numbers[-1] + 1))
+    joined: np.ndarray = edges[numbers].astype(np.int64, copy=False)
+    return joined
 
 
 def blocks_of(pick: slice, axis: Axis) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from zarrdask.grids.base import Axis, Index
 from zarrdask.indexing.selection import Region
+from zarrdask.plan.align import join_edges
 
 #: The least ratio of two successive lengths that are tried.
 _STEP = 1.25
@@ -227,10 +228,7 @@ def joined_to(length: int, units: Axis, edges: np.ndarray) -> np.ndarray:
         return edges_within(length // units * units, size) if length < size else edges[[0, -1]]
     if length < np.diff(edges).max() or size > length * _MAX_JOINED:
         return edges
-    numbers = [0]
-    while numbers[-1] < len(edges) - 1:
-        numbers.append(int(np.searchsorted(edges, edges[numbers[-1]] + length, "right")) - 1)
-    return edges[numbers]
+    return join_edges(edges, length)
 
 
 def pieces_between(one: np.ndarray, other: np.ndarray) -> int:

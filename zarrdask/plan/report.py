@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from html import escape
-from math import prod
 from textwrap import fill
 from typing import Self
 
@@ -14,6 +13,7 @@ from zarrdask.display.svg import html, svg
 from zarrdask.display.words import byte_size, counted
 from zarrdask.errors import MetadataError
 from zarrdask.plan.axis import AxisPlan
+from zarrdask.plan.cost import count
 from zarrdask.plan.drawing import draw
 from zarrdask.plan.regions import edges_within
 from zarrdask.plan.strategies import Costs, Grids, Scheme, Stage
@@ -85,7 +85,7 @@ class Report:
     @property
     def units(self) -> int:
         """The number of stored units that are written."""
-        return _count(self.grids, "target")
+        return count(self.grids.target, self.grids.shape)
 
     # ----------------------------------------------------------------------------------------
     # Text
@@ -106,7 +106,8 @@ class Report:
         """Yield the lines of the text: a name and a description each."""
         grids, scheme = self.grids, self.scheme
         yield "array", f"{grids.shape}, {byte_size(grids.nbytes)}"
-        pieces, units = counted(_count(grids, "source"), "piece"), counted(self.units, "unit")
+        pieces = counted(count(grids.source, grids.shape), "piece")
+        units = counted(self.units, "unit")
         before, after = _shape(grids.longest("source")), _shape(grids.longest("target"))
         yield "chunks", f"{pieces} of {before} become {units} of {after}"
         yield "strategy", f"{scheme.name}; {self._io(scheme)}"
@@ -228,11 +229,6 @@ _SOURCE_NAMES = {
     "held": "kept region",
     "blocks": "Dask block",
 }
-
-
-def _count(grids: Grids, name: str) -> int:
-    axes = zip(getattr(grids, name), grids.shape, strict=True)
-    return prod(len(edges_within(axis, size)) - 1 for axis, size in axes)
 
 
 def _pieces(stage: Stage, following: Stage) -> tuple[np.ndarray, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from zarrdask import config
 from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
 from zarrdask.execution.executor import workers
-from zarrdask.graph.dependencies import reads
+from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.placement import chunk_options, find_region
 from zarrdask.graph.read import stored_type
 from zarrdask.grids.base import Axis, Shape
@@ -161,7 +161,7 @@ def plan_from_dask(x: da.Array, store: Store, path: str, options: RechunkOptions
     changes = {name: value for name, value in names.items() if value is not None}
     changes = {**chunk_options(x.chunks, "regular", changes), "dtype": stored_type(x)} | changes
     metadata = plan_array(ArrayOptions(shape=x.shape, **changes))
-    if any(read.is_below(place_of_node(store, path)) for read in reads([x])):
+    if Inputs([x]).are_below(place_of_node(store, path)):
         raise NodeExistsError(
             "the source reads the array that would be overwritten; write to another place",
             key=node_location(store, path),

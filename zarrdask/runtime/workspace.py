@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from zarrdask.grids.base import Shape
+from zarrdask.storage.system import after_fork
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -58,6 +59,7 @@ class Slot:
         if self.threads == 1:
             return [work(item) for item in items]
         if self._pool is None:
+            # Its threads end when the workspace is no longer used.
             self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="zarrdask-pass")
         futures = [self._pool.submit(work, item) for item in items]
         try:
@@ -66,10 +68,6 @@ class Slot:
             for future in futures:
                 future.cancel()
             wait(futures)
-
-    def __del__(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=False)
 
 
 def slots(count: int, threads: int) -> "SimpleQueue[Slot]":
@@ -97,3 +95,13 @@ def release() -> None:
     """Release the idle workspaces."""
     with _MUTEX:
         _SLOTS.clear()
+
+
+def _after_fork() -> None:
+    # The threads of the parent process, which the workspaces wait for, do not run in this one.
+    global _MUTEX  # noqa: PLW0603
+    _MUTEX = threading.Lock()
+    _SLOTS.clear()
+
+
+after_fork(_after_fork)

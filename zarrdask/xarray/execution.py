@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 import dask
-import dask.array as da
 from dask.delayed import Delayed
 
 from zarrdask import config
 from zarrdask.chunks.write import Beyond, write_region
 from zarrdask.errors import MetadataError, ZarrdaskError
+from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.target import ExistingRegion, WriteOptions, WriteTarget, find_target
 from zarrdask.graph.tasks import gather, write_blocks
 from zarrdask.graph.write_job import WriteJob
@@ -179,17 +179,17 @@ def write_targets(writes: Iterable[GroupWrite]) -> Targets:
         If values that are to be overwritten are what the new ones are computed from.
     """
     variables = [variable for write in writes for variable in write.variables]
-    arrays = [variable.data for variable in variables if variable.is_dask]
-    return [(variable, _target(variable, arrays)) for variable in variables]
+    inputs = Inputs([variable.data for variable in variables if variable.is_dask])
+    return [(variable, _target(variable, inputs)) for variable in variables]
 
 
-def _target(variable: VariableWrite, arrays: Sequence[da.Array]) -> WriteTarget:
+def _target(variable: VariableWrite, inputs: Inputs) -> WriteTarget:
     array = variable.array
     if variable.is_new or variable.old_shape is not None:
         return UnseenRegion(array, variable.region, array.stored)
     if variable.is_dask:
         how = WriteOptions(variable.region)
-        return find_target(variable.data, array, None, None, how, {}, arrays)
+        return find_target(variable.data, array, None, None, how, {}, inputs)
     return ExistingRegion(array, variable.region, array.stored)
 
 
