@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from zarrdask.storage.byte_ranges import Range, by_key, coalesce
+from zarrdask.storage.byte_ranges import Range, by_key, coalesce_any
 
 #: Ranges are joined up to this many bytes: a longer request would hold up those after it.
 JOIN_LIMIT = 2**24
@@ -49,17 +49,15 @@ def join_ranges(ranges: Sequence[tuple[str, int, int | None]], gap: int) -> Iter
     b -4 None [(1, 0, None)]
     """
     for key, places in by_key([key for key, _, _ in ranges]).items():
-        bounded: list[tuple[Range, int]] = []
+        bounded: list[tuple[int, Range]] = []
         for at in places:
             _, start, length = ranges[at]
             if start >= 0 and length is not None:
-                bounded.append(((start, length), at))
+                bounded.append((at, (start, length)))
             else:
                 yield RangeRequest(key, start, length, [(at, 0, length)])
-        bounded.sort()
-        order = iter(at for _, at in bounded)
-        joined = coalesce([each for each, _ in bounded], gap, JOIN_LIMIT)
+        joined = coalesce_any([each for _, each in bounded], gap, JOIN_LIMIT)
         for (start, length), members in joined:
             yield RangeRequest(
-                key, start, length, [(next(order), offset, size) for offset, size in members]
+                key, start, length, [(bounded[n][0], offset, size) for n, offset, size in members]
             )

@@ -12,8 +12,9 @@ import numpy as np
 from zarrdask import config
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.storage.base import Scratch
-from zarrdask.storage.byte_ranges import Buffer, Range, coalesce, cut
+from zarrdask.storage.byte_ranges import Buffer, Range, coalesce, coalesce_any, cut
 from zarrdask.storage.keys import Names
+from zarrdask.storage.range_requests import JOIN_LIMIT
 from zarrdask.storage.zip.directory import (
     LOCAL_SIZE,
     STORED,
@@ -43,8 +44,7 @@ _EXTRA = 64
 _SMALL = 2**16
 # Bytes. Joining neighbouring ranges saves calls; a joined range that is longer than the limit would
 # not fit into the cache of the CPU.
-_JOIN_GAP, _JOIN_LIMIT = 2**12, 2**20
-_REMOTE_LIMIT = 2**24
+_LOCAL_GAP, _LOCAL_LIMIT = 2**12, 2**20
 
 
 class Archive:
@@ -165,7 +165,7 @@ class Archive:
             else:
                 ranges.append((start, member.packed))
         values: list[Buffer] = []
-        groups = coalesce_any(ranges, config.get("coalesce-gap"), _REMOTE_LIMIT)
+        groups = coalesce_any(ranges, config.get("coalesce-gap"), JOIN_LIMIT)
         parts = self.source.read_all([whole for whole, _ in groups])
         pieces_of = dict[int, memoryview]()
         for data, (_, pieces) in zip(parts, groups, strict=True):
@@ -212,9 +212,9 @@ class Archive:
         self._check()
         first = self._start(member)
         gap, limit = (
-            (config.get("coalesce-gap"), _REMOTE_LIMIT)
+            (config.get("coalesce-gap"), JOIN_LIMIT)
             if self._local is None
-            else (_JOIN_GAP, _JOIN_LIMIT)
+            else (_LOCAL_GAP, _LOCAL_LIMIT)
         )
         groups = [
             ((start, max(min(length, member.size - start), 0)), parts)
@@ -371,37 +371,6 @@ def _unpack_lzma(data: bytes, size: int) -> bytes:
     ]
     decompressor = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters)
     return decompressor.decompress(data[4 + length :], size + 1)
-
-
-def coalesce_any(
-    ranges: Sequence[Range], gap: int, limit: int
-) -> list[tuple[Range, list[tuple[int, int, int]]]]:
-    """Join ranges in any order that are close to each other.
-
-    Parameters
-    ----------
-    ranges : sequence of (start, length)
-        The ranges, in any order.
-    gap, limit : int
-        As in `zarrdask.storage.byte_ranges.coalesce`.
-
-    Returns
-    -------
-    list of ((start, length), list of (position, offset, length))
-        Each joined range, and the ranges in it: their positions in `ranges`, and their offsets
-        within the joined range.
-
-    Examples
-    --------
-    >>> coalesce_any([(90, 5), (0, 4)], gap=2, limit=100)
-    [((0, 4), [(1, 0, 4)]), ((90, 5), [(0, 0, 5)])]
-    """
-    order = sorted(range(len(ranges)), key=ranges.__getitem__)
-    numbers = iter(order)
-    return [
-        (whole, [(next(numbers), offset, length) for offset, length in parts])
-        for whole, parts in coalesce([ranges[at] for at in order], gap, limit)
-    ]
 
 
 def list_folders(names: Iterable[str]) -> dict[str, Names]:
