@@ -22,7 +22,7 @@ from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range, coalesce
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.links import names_in, open_unlinked, opened_directory
-from zarrdask.storage.system import flags, open_file, preadv, replace
+from zarrdask.storage.system import fill, flags, open_file, preadv, replace
 
 # A FIFO in the place of a value must not block, nor must a terminal take control of the process.
 _READ = flags("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_BINARY")
@@ -160,7 +160,7 @@ class LocalStore(Store):
                     size = _size(fd)
                     view = scratch.reserve(size + 1)
                     space = len(view)
-                    size = _fill(fd, view[:size], 0)
+                    size = fill(fd, view[:size], 0)
             except absent:
                 yield None
                 continue
@@ -177,7 +177,7 @@ class LocalStore(Store):
             begin = max(size + start, 0) if start < 0 else start
             left = max(size - begin, 0)
             view = memoryview(bytearray(left if length is None else min(length, left)))
-            return view[: _fill(fd, view, begin)]
+            return view[: fill(fd, view, begin)]
 
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
@@ -189,7 +189,7 @@ class LocalStore(Store):
             for (start, length), members in coalesce(ranges, _JOIN_GAP, _JOIN_LIMIT):
                 available = max(min(length, end - start), 0)
                 view = scratch.reserve(available)
-                count = _fill(fd, view[:available], start)
+                count = fill(fd, view[:available], start)
                 for offset, size in members:
                     yield view[offset : min(offset + size, count)]
 
@@ -456,18 +456,6 @@ def _size(fd: int) -> int:
     if not stat.S_ISREG(status.st_mode):
         raise OSError(ESPIPE, os.strerror(ESPIPE))
     return status.st_size
-
-
-def _fill(fd: int, view: memoryview, start: int) -> int:
-    """Fill a buffer from a position of a file, and return the number of bytes that were read."""
-    count = 0
-    # Linux returns at most 2 GiB from one call.
-    while count < len(view):
-        size = preadv(fd, (view[count:],), start + count)
-        if not size:
-            break
-        count += size
-    return count
 
 
 def _read(fd: int, size: int) -> bytes:

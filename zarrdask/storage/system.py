@@ -88,6 +88,18 @@ pwrite: Callable[[int, Any, int], int] = getattr(os, "pwrite", _pwrite)
 pwritev: Callable[[int, Sequence[Any], int], int] = getattr(os, "pwritev", _pwritev)
 
 
+def fill(fd: int, view: memoryview, start: int) -> int:
+    """Fill a buffer from a position of a file, and return the number of bytes that were read."""
+    count = 0
+    # Linux returns at most 2 GiB from one call.
+    while count < len(view):
+        size = preadv(fd, (view[count:],), start + count)
+        if not size:
+            break
+        count += size
+    return count
+
+
 # ---- names of files
 
 
