@@ -23,7 +23,7 @@ from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import elsewhere
-from zarrdask.storage.range_requests import JOIN_LIMIT, RangeRequest, join_ranges
+from zarrdask.storage.range_requests import JOIN_LIMIT, join_ranges
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 #: Protocols of stores that have keys, not directories.
@@ -149,9 +149,7 @@ class FsspecStore(Store):
             return error
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
-        end = None if length is None else start + length
-        if start < 0 and end == 0:
-            end = None
+        end = _end(start, length)
         try:
             value = self.fs.cat_file(self.path(key), start=start, end=end)
         except _ABSENT as error:
@@ -159,7 +157,7 @@ class FsspecStore(Store):
             return None
         except Exception as error:
             raise self._failed(key, error) from error
-        return bytes(_trimmed(value, start, end))
+        return bytes(cut(_trimmed(value, start, end), 0, length))
 
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
@@ -172,7 +170,7 @@ class FsspecStore(Store):
             for value, (_, members) in zip(values, batch, strict=True):
                 data = self._value(key, value)
                 for offset, size in members:
-                    yield None if data is None else memoryview(data)[offset : offset + size]
+                    yield None if data is None else cut(data, offset, size)
 
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         ranges = [(check_key(key), start, length) for key, (start, length) in key_ranges]
@@ -183,7 +181,7 @@ class FsspecStore(Store):
                 keys[0],
                 [self.path(key) for key in keys],
                 [request.start for request in batch],
-                [_end(request) for request in batch],
+                [_end(request.start, request.length) for request in batch],
             )
             for request, answer in zip(batch, answers, strict=True):
                 data = self._value(request.key, answer)
@@ -362,13 +360,13 @@ class FsspecStore(Store):
         return hash((self.fs, self.root))
 
 
-def _end(request: RangeRequest) -> int | None:
-    """Return where a range ends, as fsspec counts: None is the end of the value."""
-    if request.length is None:
-        return None
-    end = request.start + request.length
-    # A range that is counted from the end of the value, and reaches it, would end at 0.
-    return None if request.start < 0 and end == 0 else end
+def _end(start: int, length: int | None) -> int | None:
+    """Return up to where a range is requested of fsspec: None is the end of the value.
+
+    One that is counted from the end of the value is requested up to there and then cut: it may be
+    longer than the value, whose size is not known here.
+    """
+    return None if length is None or start < 0 else start + length
 
 
 def _reopen(fs: Any, root: str, process: int | None) -> Store:
