@@ -3,16 +3,17 @@
 The rules are those of xarray's own engine, so that both read what either has written
 (https://docs.xarray.dev/en/stable/internals/zarr-encoding-spec.html):
 
-================  ==============================  =============================================
-..                v2 and the drafts of v3         v3
-================  ==============================  =============================================
-dimension names   attribute ``_ARRAY_DIMENSIONS``  ``dimension_names`` of the document
-CF ``_FillValue``  the array's ``fill_value``      attribute ``_FillValue``: base64 of a little-
-                                                  endian float64 for floats, two of them for
-                                                  complex numbers, base64 for bytes
-array fill value  CF ``_FillValue``               ``encoding["fill_value"]``
-codecs            objects of numcodecs            dicts, ``{"name": ..., "configuration": ...}``
-================  ==============================  =============================================
+=================  ===============================  ============================================
+..                 v2 and the drafts of v3          v3
+=================  ===============================  ============================================
+dimension names    attribute ``_ARRAY_DIMENSIONS``  ``dimension_names`` of the document
+CF ``_FillValue``  the array's ``fill_value``       attribute ``_FillValue``: base64 of a little-
+                                                    endian float64 for floats, two of them for
+                                                    complex numbers, base64 for bytes
+array fill value   CF ``_FillValue``                ``encoding["fill_value"]``
+codecs             objects of numcodecs; in the     dicts, ``{"name": ..., "configuration": ...}``
+                   drafts as in v3
+=================  ===============================  ============================================
 
 This module knows arrays and plain values only: it reads no chunks and does not import xarray.
 """
