@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from errno import EISDIR, EMLINK, ENAMETOOLONG, ENOSYS, ENOTDIR, ENXIO, EOPNOTSUPP, EPERM, ESPIPE
+from errno import EISDIR, ENAMETOOLONG, ENOTDIR, ENXIO, ESPIPE
 from functools import cached_property
 from itertools import accumulate, islice
 from pathlib import Path
@@ -22,7 +22,7 @@ from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range, coalesce
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.links import names_in, open_unlinked, opened_directory
-from zarrdask.storage.system import fill, flags, open_file, preadv, replace
+from zarrdask.storage.system import NO_LINKS, fill, flags, open_file, preadv, replace
 
 # A FIFO in the place of a value must not block, nor must a terminal take control of the process.
 _READ = flags("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_BINARY")
@@ -37,8 +37,6 @@ _MEANING = {
     EISDIR: "a directory stands in the place of this value; remove or move it",
     ENOTDIR: "a file stands in the place of a directory above this value; remove or move it",
 }
-# The errors of file systems in which a file can't have a second name.
-_NO_LINKS = {EMLINK, ENOSYS, EOPNOTSUPP, EPERM}
 _REMOVAL_ATTEMPTS = 20
 # Bytes. Joining neighbouring ranges saves system calls; a joined range that is longer than the
 # limit would not fit into the cache of the CPU.
@@ -255,7 +253,7 @@ class LocalStore(Store):
         except StoreError as error:
             if isinstance(error.__cause__, FileExistsError) and os.path.isfile(self.path(key)):
                 return False
-            if getattr(error.__cause__, "errno", None) in _NO_LINKS:
+            if getattr(error.__cause__, "errno", None) in NO_LINKS:
                 return super().create(key, value)
             raise
         return True
