@@ -13,7 +13,6 @@ import fsspec
 from fsspec import get_filesystem_class
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
-from toolz import partition_all
 
 from zarrdask import config
 from zarrdask.errors import ReadOnlyError, StoreError
@@ -23,7 +22,7 @@ from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import elsewhere
-from zarrdask.storage.range_requests import JOIN_LIMIT, join_ranges
+from zarrdask.storage.range_requests import JOIN_LIMIT, batches, join_ranges
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 #: Protocols of stores that have keys, not directories.
@@ -121,7 +120,7 @@ class FsspecStore(Store):
             raise self._failed(key, error) from error
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        for batch in _batches(keys):
+        for batch in batches(keys):
             paths = [self.path(key) for key in batch]
             for key, value in zip(batch, self._fetch(batch[0], paths, None, None), strict=True):
                 yield self._value(key, value)
@@ -163,7 +162,7 @@ class FsspecStore(Store):
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         groups = coalesce(ranges, config.get("coalesce-gap"), JOIN_LIMIT)
-        for batch in _batches(groups):
+        for batch in batches(groups):
             starts = [start for (start, _), _ in batch]
             ends = [start + length for (start, length), _ in batch]
             values = self._fetch(key, [self.path(key)] * len(batch), starts, ends)
@@ -175,7 +174,7 @@ class FsspecStore(Store):
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         ranges = [(check_key(key), start, length) for key, (start, length) in key_ranges]
         values: list[Buffer | None] = [None] * len(ranges)
-        for batch in _batches(join_ranges(ranges, config.get("coalesce-gap"))):
+        for batch in batches(join_ranges(ranges, config.get("coalesce-gap"))):
             keys = [request.key for request in batch]
             answers = self._fetch(
                 keys[0],
@@ -419,10 +418,6 @@ def _not_an_option(name: str, url: str, kind: type) -> StoreError:
 
 def _protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:
     return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
-
-
-def _batches(items: Iterable[Any]) -> Iterator[Any]:
-    return partition_all(config.get("requests"), items)  # type: ignore[no-any-return]
 
 
 def _trimmed(value: Any, start: int | None, end: int | None) -> Any:

@@ -14,7 +14,7 @@ from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Buffer, Range, coalesce, coalesce_any, cut
 from zarrdask.storage.keys import Names
-from zarrdask.storage.range_requests import JOIN_LIMIT
+from zarrdask.storage.range_requests import JOIN_LIMIT, batches
 from zarrdask.storage.zip.directory import (
     LOCAL_SIZE,
     STORED,
@@ -114,7 +114,7 @@ class Archive:
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         """Yield the value of each key; each is valid until the next one is requested."""
         if self._local is None:
-            yield from self._get_remote(list(keys))
+            yield from self._get_remote(keys)
             return
         self._local.check()
         for key in keys:
@@ -145,10 +145,9 @@ class Archive:
         view = view[: source.read_into(view, start)]
         return self._decoded(member, view) if member.method == STORED else view
 
-    def _get_remote(self, keys: list[str]) -> Iterator[Buffer | None]:
-        step = config.get("requests")
-        for at in range(0, len(keys), step):
-            members = [self.members.get(key) for key in keys[at : at + step]]
+    def _get_remote(self, keys: Iterable[str]) -> Iterator[Buffer | None]:
+        for batch in batches(keys):
+            members = [self.members.get(key) for key in batch]
             present = [member for member in members if member is not None]
             values = iter(self._fetch(present) if present else [])
             for member in members:
@@ -221,9 +220,7 @@ class Archive:
             for (start, length), parts in coalesce(ranges, gap, limit)
         ]
         if self._local is None:
-            step = config.get("requests")
-            for at in range(0, len(groups), step):
-                some = groups[at : at + step]
+            for some in batches(groups):
                 wholes = self.source.read_all([(first + start, n) for (start, n), _ in some])
                 for data, ((_, length), parts) in zip(wholes, some, strict=True):
                     yield from self._cut(member, memoryview(data), length, parts)
