@@ -132,8 +132,7 @@ class Archive:
             start = self._start(member)
         if start is None:
             # Read header and value by one call. The header contains its own length.
-            length = LOCAL_SIZE + len(member.encoded_name) + _EXTRA + member.packed
-            length = min(length, member.limit - member.offset)
+            _, length = _with_header(member, member.packed)
             view = scratch.reserve(length)[:length]
             view = view[: source.read_into(view, member.offset)]
             skip = self._header(member, view)
@@ -159,8 +158,7 @@ class Archive:
         for member in members:
             start = self._starts.get(member.offset)
             if start is None:
-                length = LOCAL_SIZE + len(member.encoded_name) + _EXTRA + member.packed
-                ranges.append((member.offset, min(length, member.limit - member.offset)))
+                ranges.append(_with_header(member, member.packed))
             else:
                 ranges.append((start, member.packed))
         values: list[Buffer] = []
@@ -240,14 +238,13 @@ class Archive:
 
     def _part(self, member: Member, begin: int, size: int) -> bytes:
         """Return part of a stored member."""
-        if self._local is None and member.offset not in self._starts:
+        is_unseen = self._local is None and member.offset not in self._starts
+        if is_unseen and begin + size <= config.get("coalesce-gap"):
             # Read from the header on, by one request: the part is rarely far behind it.
-            length = LOCAL_SIZE + len(member.encoded_name) + _EXTRA + begin + size
-            if begin + size <= config.get("coalesce-gap"):
-                both = self.source.read(member.offset, min(length, member.limit - member.offset))
-                skip = self._header(member, both) + begin
-                if len(both) >= skip + size:
-                    return both[skip : skip + size]
+            both = self.source.read(*_with_header(member, begin + size))
+            skip = self._header(member, both) + begin
+            if len(both) >= skip + size:
+                return both[skip : skip + size]
         data = self.source.read(self._start(member) + begin, size) if size else b""
         if len(data) != size:
             raise self._failed(member, "the zip archive is truncated", found=f"{len(data)} bytes")
@@ -320,6 +317,16 @@ class Archive:
     ) -> StoreError:
         key = f"{self.source.name}/{member.name}"
         return StoreError(message, key=key, found=found, expected=expected)
+
+
+def _with_header(member: Member, count: int) -> Range:
+    """Return the range of a member's header and the first of its stored bytes.
+
+    The length of the header is known only when it is read: the range may be a little too long, or
+    too short if the extra field is longer than `_EXTRA`.
+    """
+    length = LOCAL_SIZE + len(member.encoded_name) + _EXTRA + count
+    return member.offset, min(length, member.limit - member.offset)
 
 
 def _is_plain(member: Member) -> bool:
