@@ -65,9 +65,7 @@ def dimensions(metadata: ArrayMetadata) -> tuple[str, ...]:
     ):
         if _are_names(names, len(metadata.shape)):
             return tuple(names)  # type: ignore[arg-type]
-    if not metadata.shape:
-        return ()
-    if is_nczarr_scalar(metadata):
+    if not metadata.shape or _is_nczarr_scalar(metadata):
         return ()
     member = "dimension_names" if is_v3(metadata) else f"the attribute {DIMENSIONS}"
     raise MissingDimensionsError(
@@ -109,7 +107,7 @@ def _nczarr_names(metadata: ArrayMetadata) -> list[Any] | None:
     return [ref.rpartition("/")[2] if isinstance(ref, str) else ref for ref in references]
 
 
-def is_nczarr_scalar(metadata: ArrayMetadata) -> bool:
+def _is_nczarr_scalar(metadata: ArrayMetadata) -> bool:
     """Whether an array of shape (1,) stands for a scalar, as NCZarr stores them in v2."""
     description = _nczarr(metadata)
     no_references = _nczarr_names(metadata) == []
