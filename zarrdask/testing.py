@@ -182,8 +182,11 @@ class StoreContract:
 
     def test_a_range_ends_where_the_value_ends(self, store: Store) -> None:
         store.set("k", b"0123")
-        ranges = ((2, 100), (4, 1), (50, 1), (-100, None))
-        same(plain(store.get_range("k", *each) for each in ranges), [b"23", b"", b"", b"0123"])
+        ranges = ((2, 100), (4, 1), (50, 1), (-100, None), (-2, 100), (-100, 3), (-100, 100))
+        expected = [b"23", b"", b"", b"0123", b"23", b"012", b"0123"]
+        same(plain(store.get_range("k", *each) for each in ranges), expected)
+        parts = store.get_partial_values([("k", each) for each in ranges])
+        same(plain(parts), expected)
 
     def test_ranges_come_in_order_and_may_touch_overlap_and_be_far_apart(
         self, store: Store

@@ -1,20 +1,16 @@
 """zarrdask on S3 by obstore: moto's server on loopback."""
 
-import logging
 from collections.abc import Iterator
 from typing import Any
-from uuid import uuid4
 
-import boto3
 import dask
 import dask.array as da
 import numpy as np
 import pytest
 from dask.distributed import Client, LocalCluster
-from moto.server import ThreadedMotoServer
 
 import zarrdask
-from tests.interop.test_s3 import KEYS, LAYOUTS, VALUES, Bucket, Log
+from tests.interop.s3 import LAYOUTS, VALUES, Bucket, Service, serving
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.fsspec import FsspecStore
 from zarrdask.storage.obstore import ObstoreStore
@@ -22,31 +18,15 @@ from zarrdask.storage.resolve import resolve
 
 
 @pytest.fixture(scope="module")
-def service() -> Iterator[tuple[str, Log]]:
-    logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    log = Log(server._server.app)
-    server._server.app = log
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}", log
-    server.stop()
+def service() -> Iterator[Service]:
+    with serving() as service:
+        yield service
 
 
 @pytest.fixture
-def bucket(service: tuple[str, Log]) -> Iterator[Bucket]:
-    endpoint, log = service
-    client = boto3.client(
-        "s3",
-        endpoint_url=endpoint,
-        aws_access_key_id=KEYS["key"],
-        aws_secret_access_key=KEYS["secret"],
-        region_name="us-east-1",
-    )
-    name = f"bucket-{uuid4().hex}"
-    client.create_bucket(Bucket=name)
+def bucket(service: Service) -> Iterator[Bucket]:
     with dask.config.set({"zarrdask.remote": "obstore"}):
-        yield Bucket(f"s3://{name}", {**KEYS, "endpoint_url": endpoint}, log, client)
+        yield service.new_bucket()
 
 
 @pytest.fixture

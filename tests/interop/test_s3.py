@@ -1,101 +1,30 @@
 """zarrdask on S3: moto's server on loopback."""
 
-import logging
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
-from uuid import uuid4
+from typing import Any
 
-import boto3
 import dask
 import dask.array as da
 import numpy as np
 import pytest
 import zarr
-from moto.server import ThreadedMotoServer
 
 import zarrdask
+from tests.interop.s3 import KEYS, LAYOUTS, VALUES, Bucket, Request, Service, serving
 from zarrdask.storage.fsspec import FsspecStore
-
-VALUES = np.arange(13 * 20, dtype="f4").reshape(13, 20)
-KEYS = {"key": "testing", "secret": "testing"}
-LAYOUTS: dict[str, dict[str, Any]] = {
-    "v3": {"chunks": (5, 8)},
-    "v3-shards": {"chunks": (2, 4), "shards": (6, 8)},
-    "v2": {"chunks": (5, 8), "zarr_format": 2},
-}
-
-
-class Request(NamedTuple):
-    method: str
-    path: str
-    range: str | None
-    sent: int
-
-
-class Log:
-    """Remembers what a WSGI application was asked for."""
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
-        self.requests: list[Request] = []
-
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
-        body = b"".join(self.app(environ, start_response))
-        self.requests.append(
-            Request(
-                environ["REQUEST_METHOD"],
-                environ["PATH_INFO"],
-                environ.get("HTTP_RANGE"),
-                len(body),
-            )
-        )
-        return [body]
-
-    def taken(self) -> list[Request]:
-        found, self.requests = self.requests, []
-        return found
-
-
-class Bucket(NamedTuple):
-    url: str
-    options: dict[str, Any]
-    log: Log
-    client: Any
-
-    def names(self) -> list[str]:
-        name = self.url.removeprefix("s3://")
-        return [
-            item["Key"] for item in self.client.list_objects_v2(Bucket=name).get("Contents", ())
-        ]
 
 
 @pytest.fixture(scope="module")
-def service() -> Iterator[tuple[str, Log]]:
-    logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    log = Log(server._server.app)
-    server._server.app = log
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}", log
-    server.stop()
+def service() -> Iterator[Service]:
+    with serving() as service:
+        yield service
 
 
 @pytest.fixture
-def bucket(service: tuple[str, Log]) -> Bucket:
-    endpoint, log = service
-    client = boto3.client(
-        "s3",
-        endpoint_url=endpoint,
-        aws_access_key_id=KEYS["key"],
-        aws_secret_access_key=KEYS["secret"],
-        region_name="us-east-1",
-    )
-    name = f"bucket-{uuid4().hex}"
-    client.create_bucket(Bucket=name)
-    return Bucket(f"s3://{name}", {**KEYS, "endpoint_url": endpoint}, log, client)
+def bucket(service: Service) -> Bucket:
+    return service.new_bucket()
 
 
 def write(bucket: Bucket, component: str, values: np.ndarray = VALUES, **options: Any) -> Any:

@@ -184,9 +184,11 @@ def test_erasing_the_root_prefix_empties_the_store(store):
 def test_calls_that_give_less_than_asked_for_are_repeated(store, monkeypatch):
     store.set("k", b"0123456789" * 10_000)
     whole, few = os.preadv, 1000
-    monkeypatch.setattr(
-        "zarrdask.storage.local.preadv", lambda fd, room, at: whole(fd, [room[0][:few]], at)
-    )
+    for module in ("local", "system"):
+        monkeypatch.setattr(
+            f"zarrdask.storage.{module}.preadv",
+            lambda fd, room, at: whole(fd, [room[0][:few]], at),
+        )
     assert bytes(store.get_range("k", 5, 5000)) == (b"5678901234" * 500)
     [found] = store.get_ranges("k", [(3, 4000)], Scratch())
     assert bytes(found) == b"3456789012" * 400

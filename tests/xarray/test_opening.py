@@ -85,3 +85,10 @@ def test_one_path_that_is_no_pattern(tmp_path):
 def test_a_pattern_that_matches_nothing_is_a_file_not_found_error(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         open_mfdataset(f"{tmp_path}/*.zarr")
+
+
+def test_one_chained_url_is_one_group(tmp_path):
+    place = f"{tmp_path}/x.zip"
+    write_sample(place)
+    with open_mfdataset(f"zip://::file://{place}") as found:
+        np.testing.assert_array_equal(found.t, temperature())

@@ -13,6 +13,7 @@ import xarray as xr
 from dask.delayed import Delayed
 
 import zarrdask
+from tests.counting import CountingStore as ReadCounter
 from tests.xarray.counting import RoundsStore
 from tests.xarray.writes import days, together
 from zarrdask.storage.local import LocalStore
@@ -531,6 +532,17 @@ def test_a_region_costs_few_requests():
     kinds = store.kinds()
     # Documents, the coordinate, the chunk: read and written.
     assert len(kinds) <= 6, kinds
+
+
+def test_an_append_reads_the_ends_of_stored_times_once():
+    times = days(8).time.values.reshape(4, 2)
+    parts = [xr.Dataset({"t": (("y", "x"), part)}) for part in (times[:2], times[2:])]
+    store = ReadCounter(MemoryStore())
+    to_zarr(parts[0], store)
+    store.clear()
+    to_zarr(parts[1], store, append_dim="y")
+    assert store.reads["t/c/0/0"] == 2  # xarray looks at the first element and at the last one
+    np.testing.assert_array_equal(loaded(store).t, times)
 
 
 def test_nothing_is_listed_in_a_chunk_directory(tmp_path, monkeypatch):

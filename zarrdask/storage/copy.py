@@ -2,16 +2,13 @@
 
 import os
 from collections.abc import Sequence
-from errno import EINVAL, ENOSYS, ENOTSUP, EOPNOTSUPP, EPERM, EXDEV
 from functools import partial
 
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.local import LocalStore
-from zarrdask.storage.system import pread, pwrite
+from zarrdask.storage.system import NO_COPY, pread, pwrite
 from zarrdask.storage.v3_draft import DraftStore
 
-#: Errors by which the kernel says that it can't copy between two files: this process copies then.
-_UNABLE = frozenset({EINVAL, ENOSYS, ENOTSUP, EOPNOTSUPP, EPERM, EXDEV})
 #: Bytes that this process copies at a time.
 _BLOCK_BYTES = 2**22
 
@@ -81,7 +78,7 @@ def _copy(source: int, size: int, target: int) -> None:
                 break
             done += count
     except OSError as error:
-        if error.errno not in _UNABLE:
+        if error.errno not in NO_COPY:
             raise
     while data := pread(source, _BLOCK_BYTES, done):
         done += pwrite(target, data, done)

@@ -13,7 +13,6 @@ import fsspec
 from fsspec import get_filesystem_class
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
-from toolz import partition_all
 
 from zarrdask import config
 from zarrdask.errors import ReadOnlyError, StoreError
@@ -23,7 +22,7 @@ from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import elsewhere
-from zarrdask.storage.range_requests import JOIN_LIMIT, RangeRequest, join_ranges
+from zarrdask.storage.range_requests import JOIN_LIMIT, batches, join_ranges
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 #: Protocols of stores that have keys, not directories.
@@ -121,7 +120,7 @@ class FsspecStore(Store):
             raise self._failed(key, error) from error
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        for batch in _batches(keys):
+        for batch in batches(keys):
             paths = [self.path(key) for key in batch]
             for key, value in zip(batch, self._fetch(batch[0], paths, None, None), strict=True):
                 yield self._value(key, value)
@@ -149,9 +148,7 @@ class FsspecStore(Store):
             return error
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
-        end = None if length is None else start + length
-        if start < 0 and end == 0:
-            end = None
+        end = _end(start, length)
         try:
             value = self.fs.cat_file(self.path(key), start=start, end=end)
         except _ABSENT as error:
@@ -159,31 +156,31 @@ class FsspecStore(Store):
             return None
         except Exception as error:
             raise self._failed(key, error) from error
-        return bytes(_trimmed(value, start, end))
+        return bytes(cut(_trimmed(value, start, end), 0, length))
 
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         groups = coalesce(ranges, config.get("coalesce-gap"), JOIN_LIMIT)
-        for batch in _batches(groups):
+        for batch in batches(groups):
             starts = [start for (start, _), _ in batch]
             ends = [start + length for (start, length), _ in batch]
             values = self._fetch(key, [self.path(key)] * len(batch), starts, ends)
             for value, (_, members) in zip(values, batch, strict=True):
                 data = self._value(key, value)
                 for offset, size in members:
-                    yield None if data is None else memoryview(data)[offset : offset + size]
+                    yield None if data is None else cut(data, offset, size)
 
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         ranges = [(check_key(key), start, length) for key, (start, length) in key_ranges]
         values: list[Buffer | None] = [None] * len(ranges)
-        for batch in _batches(join_ranges(ranges, config.get("coalesce-gap"))):
+        for batch in batches(join_ranges(ranges, config.get("coalesce-gap"))):
             keys = [request.key for request in batch]
             answers = self._fetch(
                 keys[0],
                 [self.path(key) for key in keys],
                 [request.start for request in batch],
-                [_end(request) for request in batch],
+                [_end(request.start, request.length) for request in batch],
             )
             for request, answer in zip(batch, answers, strict=True):
                 data = self._value(request.key, answer)
@@ -362,13 +359,13 @@ class FsspecStore(Store):
         return hash((self.fs, self.root))
 
 
-def _end(request: RangeRequest) -> int | None:
-    """Return where a range ends, as fsspec counts: None is the end of the value."""
-    if request.length is None:
-        return None
-    end = request.start + request.length
-    # A range that is counted from the end of the value, and reaches it, would end at 0.
-    return None if request.start < 0 and end == 0 else end
+def _end(start: int, length: int | None) -> int | None:
+    """Return up to where a range is requested of fsspec: None is the end of the value.
+
+    One that is counted from the end of the value is requested up to there and then cut: it may be
+    longer than the value, whose size is not known here.
+    """
+    return None if length is None or start < 0 else start + length
 
 
 def _reopen(fs: Any, root: str, process: int | None) -> Store:
@@ -421,10 +418,6 @@ def _not_an_option(name: str, url: str, kind: type) -> StoreError:
 
 def _protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:
     return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
-
-
-def _batches(items: Iterable[Any]) -> Iterator[Any]:
-    return partition_all(config.get("requests"), items)  # type: ignore[no-any-return]
 
 
 def _trimmed(value: Any, start: int | None, end: int | None) -> Any:

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from errno import EISDIR, EMLINK, ENAMETOOLONG, ENOSYS, ENOTDIR, ENXIO, EOPNOTSUPP, EPERM, ESPIPE
+from errno import EISDIR, ENAMETOOLONG, ENOTDIR, ENXIO, ESPIPE
 from functools import cached_property
 from itertools import accumulate, islice
 from pathlib import Path
@@ -22,7 +22,7 @@ from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range, coalesce
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.links import names_in, open_unlinked, opened_directory
-from zarrdask.storage.system import flags, open_file, preadv, replace
+from zarrdask.storage.system import NO_LINKS, fill, flags, open_file, preadv, replace
 
 # A FIFO in the place of a value must not block, nor must a terminal take control of the process.
 _READ = flags("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_BINARY")
@@ -37,8 +37,6 @@ _MEANING = {
     EISDIR: "a directory stands in the place of this value; remove or move it",
     ENOTDIR: "a file stands in the place of a directory above this value; remove or move it",
 }
-# The errors of file systems in which a file can't have a second name.
-_NO_LINKS = {EMLINK, ENOSYS, EOPNOTSUPP, EPERM}
 _REMOVAL_ATTEMPTS = 20
 # Bytes. Joining neighbouring ranges saves system calls; a joined range that is longer than the
 # limit would not fit into the cache of the CPU.
@@ -160,7 +158,7 @@ class LocalStore(Store):
                     size = _size(fd)
                     view = scratch.reserve(size + 1)
                     space = len(view)
-                    size = _fill(fd, view[:size], 0)
+                    size = fill(fd, view[:size], 0)
             except absent:
                 yield None
                 continue
@@ -177,7 +175,7 @@ class LocalStore(Store):
             begin = max(size + start, 0) if start < 0 else start
             left = max(size - begin, 0)
             view = memoryview(bytearray(left if length is None else min(length, left)))
-            return view[: _fill(fd, view, begin)]
+            return view[: fill(fd, view, begin)]
 
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
@@ -189,7 +187,7 @@ class LocalStore(Store):
             for (start, length), members in coalesce(ranges, _JOIN_GAP, _JOIN_LIMIT):
                 available = max(min(length, end - start), 0)
                 view = scratch.reserve(available)
-                count = _fill(fd, view[:available], start)
+                count = fill(fd, view[:available], start)
                 for offset, size in members:
                     yield view[offset : min(offset + size, count)]
 
@@ -255,7 +253,7 @@ class LocalStore(Store):
         except StoreError as error:
             if isinstance(error.__cause__, FileExistsError) and os.path.isfile(self.path(key)):
                 return False
-            if getattr(error.__cause__, "errno", None) in _NO_LINKS:
+            if getattr(error.__cause__, "errno", None) in NO_LINKS:
                 return super().create(key, value)
             raise
         return True
@@ -456,18 +454,6 @@ def _size(fd: int) -> int:
     if not stat.S_ISREG(status.st_mode):
         raise OSError(ESPIPE, os.strerror(ESPIPE))
     return status.st_size
-
-
-def _fill(fd: int, view: memoryview, start: int) -> int:
-    """Fill a buffer from a position of a file, and return the number of bytes that were read."""
-    count = 0
-    # Linux returns at most 2 GiB from one call.
-    while count < len(view):
-        size = preadv(fd, (view[count:],), start + count)
-        if not size:
-            break
-        count += size
-    return count
 
 
 def _read(fd: int, size: int) -> bytes:

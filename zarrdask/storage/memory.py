@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
-from zarrdask.storage.keys import Names, check_prefix, right_below
+from zarrdask.storage.keys import check_prefix
 from zarrdask.storage.system import after_fork
 
 #: One creates a value at a time; who does may be asked to do so again by what it calls.
@@ -56,10 +56,6 @@ class MappingStore(Store):
     def list_prefix(self, prefix: str) -> Iterator[str]:
         prefix = check_prefix(prefix)
         return (key for key in sorted(self.values) if key.startswith(prefix))
-
-    def list_dir(self, prefix: str) -> Names:
-        prefix = check_prefix(prefix)
-        return right_below(prefix, self.list_prefix(prefix))
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

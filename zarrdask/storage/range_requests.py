@@ -1,12 +1,23 @@
-"""Ranges of several values -> requests: ranges of a value that lie close are one request."""
+"""Values and ranges of values -> requests: as few, and as many at a time, as is fast."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
-from zarrdask.storage.byte_ranges import Range, by_key, coalesce
+from zarrdask import config
+from zarrdask.storage.byte_ranges import Range, by_key, coalesce_any
 
 #: Ranges are joined up to this many bytes: a longer request would hold up those after it.
 JOIN_LIMIT = 2**24
+
+T = TypeVar("T")
+
+
+def batches(items: Iterable[T]) -> Iterator[list[T]]:
+    """Yield items by as many as there may be requests at the same time (``zarrdask.requests``)."""
+    remaining, size = iter(items), config.get("requests")
+    while batch := list(islice(remaining, size)):
+        yield batch
 
 
 class RangeRequest(NamedTuple):
@@ -49,17 +60,15 @@ def join_ranges(ranges: Sequence[tuple[str, int, int | None]], gap: int) -> Iter
     b -4 None [(1, 0, None)]
     """
     for key, places in by_key([key for key, _, _ in ranges]).items():
-        bounded: list[tuple[Range, int]] = []
+        bounded: list[tuple[int, Range]] = []
         for at in places:
             _, start, length = ranges[at]
             if start >= 0 and length is not None:
-                bounded.append(((start, length), at))
+                bounded.append((at, (start, length)))
             else:
                 yield RangeRequest(key, start, length, [(at, 0, length)])
-        bounded.sort()
-        order = iter(at for _, at in bounded)
-        joined = coalesce([each for each, _ in bounded], gap, JOIN_LIMIT)
+        joined = coalesce_any([each for _, each in bounded], gap, JOIN_LIMIT)
         for (start, length), members in joined:
             yield RangeRequest(
-                key, start, length, [(next(order), offset, size) for offset, size in members]
+                key, start, length, [(bounded[n][0], offset, size) for n, offset, size in members]
             )

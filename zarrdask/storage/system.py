@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from errno import EISDIR
+from errno import EINVAL, EISDIR, EMLINK, ENOSYS, EOPNOTSUPP, EPERM, EXDEV
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -21,6 +21,11 @@ IS_WINDOWS = sys.platform == "win32"
 #: Seconds for which Windows is asked again to change a file that is open elsewhere, and the pause
 #: between two attempts.
 _PATIENCE, _PAUSE = 5.0, 0.005
+
+#: The errors of file systems in which a file can't have a second name.
+NO_LINKS = frozenset({EMLINK, ENOSYS, EOPNOTSUPP, EPERM})
+#: The errors by which the kernel says that it can't copy between two files.
+NO_COPY = frozenset({EINVAL, ENOSYS, EOPNOTSUPP, EPERM, EXDEV})
 
 #: Locks for the positions of open files, by descriptor: reading moves the position.
 _POSITION_LOCKS = [threading.Lock() for _ in range(64)]
@@ -86,6 +91,18 @@ pread: Callable[[int, int, int], bytes] = getattr(os, "pread", _pread)
 preadv: Callable[[int, Sequence[Any], int], int] = getattr(os, "preadv", _preadv)
 pwrite: Callable[[int, Any, int], int] = getattr(os, "pwrite", _pwrite)
 pwritev: Callable[[int, Sequence[Any], int], int] = getattr(os, "pwritev", _pwritev)
+
+
+def fill(fd: int, view: memoryview, start: int) -> int:
+    """Fill a buffer from a position of a file, and return the number of bytes that were read."""
+    count = 0
+    # Linux returns at most 2 GiB from one call.
+    while count < len(view):
+        size = preadv(fd, (view[count:],), start + count)
+        if not size:
+            break
+        count += size
+    return count
 
 
 # ---- names of files

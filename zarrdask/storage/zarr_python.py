@@ -6,15 +6,14 @@ zarr-python is never imported here: whoever hands over such an object has import
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from importlib import import_module
-from itertools import islice
 from typing import Any
 
-from zarrdask import config
 from zarrdask.errors import ReadOnlyError, StoreError
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.range_requests import batches
 
 
 def is_zarr_object(value: Any, *names: str) -> bool:
@@ -110,7 +109,7 @@ class ZarrPythonStore(Store):
         return value
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        for batch in _batches(keys):
+        for batch in batches(keys):
             yield from self._run(_gather([self._get(key) for key in batch]), batch[0])
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
@@ -121,7 +120,7 @@ class ZarrPythonStore(Store):
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
-        for batch in _batches(ranges):
+        for batch in batches(ranges):
             parts = [self._get(key, _byte_range(*part)) for part in batch]
             yield from self._run(_gather(parts), key)
 
@@ -156,7 +155,7 @@ class ZarrPythonStore(Store):
         names = sorted({name.rstrip("/") for name in names})
         # A listing of zarr-python does not tell keys from prefixes.
         are_keys: list[bool] = []
-        for batch in _batches(names):
+        for batch in batches(names):
             exist = [self.inner.exists(prefix + name) for name in batch]
             are_keys += self._run(_gather(exist), prefix)
         listed = list(zip(names, are_keys, strict=True))
@@ -191,12 +190,6 @@ def _byte_range(start: int, length: int | None) -> Any:
     if length is None:
         return requests.OffsetByteRequest(start)
     return requests.RangeByteRequest(start, start + length)
-
-
-def _batches(items: Iterable[Any]) -> Iterator[list[Any]]:
-    remaining = iter(items)
-    while batch := list(islice(remaining, config.get("requests"))):
-        yield batch
 
 
 async def _gather(work: list[Any]) -> list[Any]:

@@ -3,16 +3,17 @@
 The rules are those of xarray's own engine, so that both read what either has written
 (https://docs.xarray.dev/en/stable/internals/zarr-encoding-spec.html):
 
-================  ==============================  =============================================
-..                v2 and the drafts of v3         v3
-================  ==============================  =============================================
-dimension names   attribute ``_ARRAY_DIMENSIONS``  ``dimension_names`` of the document
-CF ``_FillValue``  the array's ``fill_value``      attribute ``_FillValue``: base64 of a little-
-                                                  endian float64 for floats, two of them for
-                                                  complex numbers, base64 for bytes
-array fill value  CF ``_FillValue``               ``encoding["fill_value"]``
-codecs            objects of numcodecs            dicts, ``{"name": ..., "configuration": ...}``
-================  ==============================  =============================================
+=================  ===============================  ============================================
+..                 v2 and the drafts of v3          v3
+=================  ===============================  ============================================
+dimension names    attribute ``_ARRAY_DIMENSIONS``  ``dimension_names`` of the document
+CF ``_FillValue``  the array's ``fill_value``       attribute ``_FillValue``: base64 of a little-
+                                                    endian float64 for floats, two of them for
+                                                    complex numbers, base64 for bytes
+array fill value   CF ``_FillValue``                ``encoding["fill_value"]``
+codecs             objects of numcodecs; in the     dicts, ``{"name": ..., "configuration": ...}``
+                   drafts as in v3
+=================  ===============================  ============================================
 
 This module knows arrays and plain values only: it reads no chunks and does not import xarray.
 """
@@ -64,9 +65,7 @@ def dimensions(metadata: ArrayMetadata) -> tuple[str, ...]:
     ):
         if _are_names(names, len(metadata.shape)):
             return tuple(names)  # type: ignore[arg-type]
-    if not metadata.shape:
-        return ()
-    if is_nczarr_scalar(metadata):
+    if not metadata.shape or _is_nczarr_scalar(metadata):
         return ()
     member = "dimension_names" if is_v3(metadata) else f"the attribute {DIMENSIONS}"
     raise MissingDimensionsError(
@@ -108,7 +107,7 @@ def _nczarr_names(metadata: ArrayMetadata) -> list[Any] | None:
     return [ref.rpartition("/")[2] if isinstance(ref, str) else ref for ref in references]
 
 
-def is_nczarr_scalar(metadata: ArrayMetadata) -> bool:
+def _is_nczarr_scalar(metadata: ArrayMetadata) -> bool:
     """Whether an array of shape (1,) stands for a scalar, as NCZarr stores them in v2."""
     description = _nczarr(metadata)
     no_references = _nczarr_names(metadata) == []

@@ -287,8 +287,7 @@ class ZarrdaskDataStore(AbstractDataStore):
         return Variable(dims, LazilyIndexedArray(lazy), attributes, encoding)
 
     def get_attrs(self) -> dict[str, Any]:
-        attributes = dict(self.group.metadata.attributes)
-        return conventions.without_nczarr(attributes)
+        return conventions.without_nczarr(self.group.metadata.attributes)
 
     def get_encoding(self) -> dict[str, Any]:
         return {} if self.source is None else {"source": self.source}

@@ -49,7 +49,7 @@ class UnseenRegion(ExistingRegion):
 
 
 @dataclass(frozen=True)
-class WrittenArray:
+class GrownArray:
     """An array that gets longer, as the last step of a write needs to know it."""
 
     path: str
@@ -80,11 +80,10 @@ class Completion:
         self.path = write.path
         self.metadata = write.metadata
         self.before = write.before
-        self.changes = write.changes_metadata
         has_form = write.metadata.zarr_format in _CONSOLIDATED
         self.consolidate = consolidate if has_form else None
         self.appends = [
-            WrittenArray(v.array.path, _shape(v.old_shape), v.array.shape, v.is_index)
+            GrownArray(v.array.path, _shape(v.old_shape), v.array.shape, v.is_index)
             for v in write.appends
         ]
         self.new = {n: v.array.metadata for n, v in write.new_arrays.items()} if creates else {}
@@ -94,11 +93,10 @@ class Completion:
         create_members(self.store, self.path, self.new, has_chunks=True, keep=self.consolidate)
         if self.appends:
             self._grow()
-        at_end = self.consolidate == self.path
-        if self.changes and not at_end and self.before not in (None, self.metadata):
-            write_node(self.store, self.path, self.metadata, before=self.before)
+        changed = self.metadata if self.before not in (None, self.metadata) else None
+        if changed is not None and self.consolidate != self.path:
+            write_node(self.store, self.path, changed, before=self.before)
         if self.consolidate is not None:
-            changed = self.metadata if self.before not in (None, self.metadata) else None
             consolidate(self.store, self.path, self.consolidate, self.metadata.zarr_format, changed)
 
     def _grow(self) -> None:
@@ -158,7 +156,7 @@ def _consolidate(
         store.set(key_prefix(path) + name, value)
 
 
-def _grow_one(store: Store, zarr_format: ZarrFormat, array: WrittenArray) -> None:
+def _grow_one(store: Store, zarr_format: ZarrFormat, array: GrownArray) -> None:
     grow_member(store, array.path, zarr_format, array.old, array.new)
 
 
@@ -193,9 +191,14 @@ def _target(variable: VariableWrite, inputs: Inputs) -> WriteTarget:
     return ExistingRegion(array, variable.region, array.stored)
 
 
-def write_eager(writes: Iterable[tuple[VariableWrite, WriteTarget]]) -> None:
+def write_in_memory(targets: Targets) -> list[WriteJob]:
+    """Write the values that are in memory, and return the tasks that write the Dask arrays."""
+    _write_eager([each for each in targets if not each[0].is_dask])
+    return _jobs([each for each in targets if each[0].is_dask])
+
+
+def _write_eager(writes: Targets) -> None:
     """Write values that are in memory: many small variables at once, large ones by all threads."""
-    writes = list(writes)
     small = [(v, to) for v, to in writes if v.data.nbytes <= _SMALL_BYTES]
     if small:
         at_once(small[0][1].chunks.store, _write_small, small)
@@ -221,7 +224,7 @@ def _write(variable: VariableWrite, to: WriteTarget, *, threads: int | None) -> 
     )
 
 
-def write_jobs(writes: Iterable[tuple[VariableWrite, WriteTarget]]) -> list[WriteJob]:
+def _jobs(writes: Targets) -> list[WriteJob]:
     """Make destinations ready, and return the tasks that write Dask arrays to them."""
     jobs: list[WriteJob] = []
     begun: list[WriteTarget] = []

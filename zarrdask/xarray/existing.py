@@ -61,7 +61,7 @@ class StoredDataset:
             dim: n for v in self._encoded.values() for dim, n in zip(v.dims, v.shape, strict=True)
         }
 
-    def decoded(self, name: str) -> Variable:
+    def _decoded(self, name: str) -> Variable:
         """Return a variable as a user sees it, with its encoding; the values are lazy."""
         variables, _, _ = conventions.decode_cf_variables({name: self._encoded[name]}, {})
         variable: Variable = variables[name]
@@ -85,22 +85,41 @@ class StoredDataset:
         variable: Variable = conventions.decode_cf_variable(name, self._encoded[name].compute())
         return np.asarray(variable.data)
 
-    def encode_as_stored(self, variable: Variable, name: str) -> Variable:
+    def encode_as_stored(
+        self,
+        variable: Variable,
+        name: str,
+        region: Mapping[Hashable, slice],
+        append_dim: Hashable | None,
+    ) -> Variable:
         """Return a variable encoded exactly as the stored one, with its dimensions in that order.
+
+        Parameters
+        ----------
+        variable : Variable
+            What is written.
+        name : str
+            The name of the stored variable.
+        region : mapping of hashable to slice
+            The part of the stored variable that is written, by dimension.
+        append_dim : hashable, optional
+            The dimension along which the variable may have any length.
 
         Raises
         ------
         MetadataError
-            If it cannot be: another dtype, other dimensions, or values that the stored encoding
-            does not represent.
+            If it cannot be: another dtype, other dimensions or sizes, or values that the stored
+            encoding does not represent.
         """
-        stored = self.decoded(name)
+        stored = self._decoded(name)
         _check_dtype(name, stored, variable)
         variable = variable.copy(deep=False)
         variable.encoding = stored.encoding
         encoded = encode_values(variable, name, self.zarr_format)
         _check_coding(name, encoded, self._encoded[name])
-        return _in_stored_order(encoded, stored, name)
+        encoded = _in_stored_order(encoded, stored, name)
+        _check_sizes(encoded, stored, name, region, append_dim)
+        return encoded
 
 
 def _check_dtype(name: str, stored: Variable, new: Variable) -> None:
@@ -177,20 +196,14 @@ def _in_stored_order(variable: Variable, stored: Variable, name: str) -> Variabl
     )
 
 
-def check_sizes(
+def _check_sizes(
     variable: Variable,
     stored: Variable,
     name: str,
     region: Mapping[Hashable, slice],
     append_dim: Hashable | None,
 ) -> None:
-    """Check that a variable fits the stored one, or the region of it that is written.
-
-    Raises
-    ------
-    MetadataError
-        If it does not.
-    """
+    """Check that a variable fits the stored one, or the region of it that is written."""
     expected = {
         dim: len(range(*region.get(dim, slice(None)).indices(size)))
         for dim, size in stored.sizes.items()

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, MutableMapping, Sequence
+from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
 import xarray
@@ -160,10 +161,12 @@ def open_mfdataset(
 
 def _matching(pattern: str, storage_options: dict[str, Any] | None) -> list[str]:
     """Return the paths or URLs that match a pattern, sorted."""
+    if not has_magic(pattern):
+        return [pattern]
     import fsspec
 
     files, path = fsspec.core.url_to_fs(pattern, **(storage_options or {}))
-    paths = sorted(files.glob(path)) if any(c in path for c in "*?[") else [path]
+    paths = sorted(files.glob(path))
     if not paths:
         raise NodeNotFoundError(
             "no such file or directory: nothing matches the pattern", key=pattern

@@ -27,7 +27,7 @@ from zarrdask.xarray.encoding import (
     plan_variable,
     write_empty_chunks,
 )
-from zarrdask.xarray.existing import StoredDataset, check_sizes
+from zarrdask.xarray.existing import StoredDataset
 from zarrdask.xarray.regions import find_region
 
 #: How xarray stores a variable without a name.
@@ -310,9 +310,7 @@ class _Planner:
         self, name: str, variable: Variable, stored: StoredDataset
     ) -> VariableWrite | None:
         append_dim = self.options.append_dim
-        encoded = stored.encode_as_stored(variable, name)
-        old = stored.decoded(name)
-        check_sizes(encoded, old, name, self.region, append_dim)
+        encoded = stored.encode_as_stored(variable, name, self.region, append_dim)
         array = stored.arrays[name]
         array = Array(self.store, array.path, array.metadata, "r+")
         common = {

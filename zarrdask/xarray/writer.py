@@ -430,8 +430,7 @@ class _Writer:
         last = options.commit == "last"
         try:
             self._begin(writes, documents=not last)
-            execution.write_eager(target for target in targets if not target[0].is_dask)
-            jobs = execution.write_jobs(target for target in targets if target[0].is_dask)
+            jobs = execution.write_in_memory(targets)
             completions = self._completions(writes, creates=last, root=self.root)
             if not options.compute:
                 if not last:
@@ -469,8 +468,7 @@ class _Writer:
         stage.begin(detect.render(root))
         try:
             self._begin(writes, documents=True, has_root=True)
-            execution.write_eager(target for target in targets if not target[0].is_dask)
-            jobs = execution.write_jobs(target for target in targets if target[0].is_dask)
+            jobs = execution.write_in_memory(targets)
             is_root = self.path == self.root
             within = "" if is_root else None
             for complete in self._completions(writes, creates=False, root=within):

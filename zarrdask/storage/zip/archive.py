@@ -12,8 +12,9 @@ import numpy as np
 from zarrdask import config
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.storage.base import Scratch
-from zarrdask.storage.byte_ranges import Buffer, Range, coalesce, cut
+from zarrdask.storage.byte_ranges import Buffer, Range, coalesce, coalesce_any, cut
 from zarrdask.storage.keys import Names
+from zarrdask.storage.range_requests import JOIN_LIMIT, batches
 from zarrdask.storage.zip.directory import (
     LOCAL_SIZE,
     STORED,
@@ -43,8 +44,7 @@ _EXTRA = 64
 _SMALL = 2**16
 # Bytes. Joining neighbouring ranges saves calls; a joined range that is longer than the limit would
 # not fit into the cache of the CPU.
-_JOIN_GAP, _JOIN_LIMIT = 2**12, 2**20
-_REMOTE_LIMIT = 2**24
+_LOCAL_GAP, _LOCAL_LIMIT = 2**12, 2**20
 
 
 class Archive:
@@ -114,7 +114,7 @@ class Archive:
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         """Yield the value of each key; each is valid until the next one is requested."""
         if self._local is None:
-            yield from self._get_remote(list(keys))
+            yield from self._get_remote(keys)
             return
         self._local.check()
         for key in keys:
@@ -132,8 +132,7 @@ class Archive:
             start = self._start(member)
         if start is None:
             # Read header and value by one call. The header contains its own length.
-            length = LOCAL_SIZE + len(member.encoded_name) + _EXTRA + member.packed
-            length = min(length, member.limit - member.offset)
+            _, length = _with_header(member, member.packed)
             view = scratch.reserve(length)[:length]
             view = view[: source.read_into(view, member.offset)]
             skip = self._header(member, view)
@@ -145,10 +144,9 @@ class Archive:
         view = view[: source.read_into(view, start)]
         return self._decoded(member, view) if member.method == STORED else view
 
-    def _get_remote(self, keys: list[str]) -> Iterator[Buffer | None]:
-        step = config.get("requests")
-        for at in range(0, len(keys), step):
-            members = [self.members.get(key) for key in keys[at : at + step]]
+    def _get_remote(self, keys: Iterable[str]) -> Iterator[Buffer | None]:
+        for batch in batches(keys):
+            members = [self.members.get(key) for key in batch]
             present = [member for member in members if member is not None]
             values = iter(self._fetch(present) if present else [])
             for member in members:
@@ -160,12 +158,11 @@ class Archive:
         for member in members:
             start = self._starts.get(member.offset)
             if start is None:
-                length = LOCAL_SIZE + len(member.encoded_name) + _EXTRA + member.packed
-                ranges.append((member.offset, min(length, member.limit - member.offset)))
+                ranges.append(_with_header(member, member.packed))
             else:
                 ranges.append((start, member.packed))
         values: list[Buffer] = []
-        groups = coalesce_any(ranges, config.get("coalesce-gap"), _REMOTE_LIMIT)
+        groups = coalesce_any(ranges, config.get("coalesce-gap"), JOIN_LIMIT)
         parts = self.source.read_all([whole for whole, _ in groups])
         pieces_of = dict[int, memoryview]()
         for data, (_, pieces) in zip(parts, groups, strict=True):
@@ -212,18 +209,16 @@ class Archive:
         self._check()
         first = self._start(member)
         gap, limit = (
-            (config.get("coalesce-gap"), _REMOTE_LIMIT)
+            (config.get("coalesce-gap"), JOIN_LIMIT)
             if self._local is None
-            else (_JOIN_GAP, _JOIN_LIMIT)
+            else (_LOCAL_GAP, _LOCAL_LIMIT)
         )
         groups = [
             ((start, max(min(length, member.size - start), 0)), parts)
             for (start, length), parts in coalesce(ranges, gap, limit)
         ]
         if self._local is None:
-            step = config.get("requests")
-            for at in range(0, len(groups), step):
-                some = groups[at : at + step]
+            for some in batches(groups):
                 wholes = self.source.read_all([(first + start, n) for (start, n), _ in some])
                 for data, ((_, length), parts) in zip(wholes, some, strict=True):
                     yield from self._cut(member, memoryview(data), length, parts)
@@ -243,14 +238,13 @@ class Archive:
 
     def _part(self, member: Member, begin: int, size: int) -> bytes:
         """Return part of a stored member."""
-        if self._local is None and member.offset not in self._starts:
+        is_unseen = self._local is None and member.offset not in self._starts
+        if is_unseen and begin + size <= config.get("coalesce-gap"):
             # Read from the header on, by one request: the part is rarely far behind it.
-            length = LOCAL_SIZE + len(member.encoded_name) + _EXTRA + begin + size
-            if begin + size <= config.get("coalesce-gap"):
-                both = self.source.read(member.offset, min(length, member.limit - member.offset))
-                skip = self._header(member, both) + begin
-                if len(both) >= skip + size:
-                    return both[skip : skip + size]
+            both = self.source.read(*_with_header(member, begin + size))
+            skip = self._header(member, both) + begin
+            if len(both) >= skip + size:
+                return both[skip : skip + size]
         data = self.source.read(self._start(member) + begin, size) if size else b""
         if len(data) != size:
             raise self._failed(member, "the zip archive is truncated", found=f"{len(data)} bytes")
@@ -325,6 +319,16 @@ class Archive:
         return StoreError(message, key=key, found=found, expected=expected)
 
 
+def _with_header(member: Member, count: int) -> Range:
+    """Return the range of a member's header and the first of its stored bytes.
+
+    The length of the header is known only when it is read: the range may be a little too long, or
+    too short if the extra field is longer than `_EXTRA`.
+    """
+    length = LOCAL_SIZE + len(member.encoded_name) + _EXTRA + count
+    return member.offset, min(length, member.limit - member.offset)
+
+
 def _is_plain(member: Member) -> bool:
     """Whether parts of a value can be read without decoding all of it."""
     return member.method == STORED and member.packed == member.size and not member.is_encrypted
@@ -371,37 +375,6 @@ def _unpack_lzma(data: bytes, size: int) -> bytes:
     ]
     decompressor = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters)
     return decompressor.decompress(data[4 + length :], size + 1)
-
-
-def coalesce_any(
-    ranges: Sequence[Range], gap: int, limit: int
-) -> list[tuple[Range, list[tuple[int, int, int]]]]:
-    """Join ranges in any order that are close to each other.
-
-    Parameters
-    ----------
-    ranges : sequence of (start, length)
-        The ranges, in any order.
-    gap, limit : int
-        As in `zarrdask.storage.byte_ranges.coalesce`.
-
-    Returns
-    -------
-    list of ((start, length), list of (position, offset, length))
-        Each joined range, and the ranges in it: their positions in `ranges`, and their offsets
-        within the joined range.
-
-    Examples
-    --------
-    >>> coalesce_any([(90, 5), (0, 4)], gap=2, limit=100)
-    [((0, 4), [(1, 0, 4)]), ((90, 5), [(0, 0, 5)])]
-    """
-    order = sorted(range(len(ranges)), key=ranges.__getitem__)
-    numbers = iter(order)
-    return [
-        (whole, [(next(numbers), offset, length) for offset, length in parts])
-        for whole, parts in coalesce([ranges[at] for at in order], gap, limit)
-    ]
 
 
 def list_folders(names: Iterable[str]) -> dict[str, Names]:

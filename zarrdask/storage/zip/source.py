@@ -7,7 +7,7 @@ from weakref import finalize
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.byte_ranges import Range
-from zarrdask.storage.system import IS_WINDOWS, flags, open_file, pread, preadv
+from zarrdask.storage.system import IS_WINDOWS, fill, flags, open_file, pread
 
 _READ = flags("O_RDONLY", "O_BINARY")
 
@@ -83,7 +83,7 @@ class LocalFile:
 
     def read_into(self, view: memoryview, start: int) -> int:
         """Fill a buffer from an offset, and return the number of bytes that were read."""
-        return _read_into(self._fd, view, start)
+        return fill(self._fd, view, start)
 
     def read_all(self, ranges: Sequence[Range]) -> list[bytes]:
         return [self.read(start, length) for start, length in ranges]
@@ -109,7 +109,7 @@ class ReopenedFile(LocalFile):
     def read_into(self, view: memoryview, start: int) -> int:
         fd = open_file(self.name, _READ)
         try:
-            return _read_into(fd, view, start)
+            return fill(fd, view, start)
         finally:
             os.close(fd)
 
@@ -128,16 +128,6 @@ def _read(fd: int, start: int, length: int) -> bytes:
             break
         data += more
     return data
-
-
-def _read_into(fd: int, view: memoryview, start: int) -> int:
-    count = preadv(fd, (view,), start)
-    while count < len(view):
-        more = preadv(fd, (view[count:],), start + count)
-        if not more:
-            break
-        count += more
-    return count
 
 
 def stamp_of(status: os.stat_result) -> str:

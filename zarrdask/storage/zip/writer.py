@@ -12,7 +12,7 @@ from zarrdask.errors import MetadataError, StoreError
 from zarrdask.storage.atomic import tidy
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.staged import beside, remove_directory
-from zarrdask.storage.system import IS_WINDOWS, flags, pread, pwritev, replace
+from zarrdask.storage.system import IS_WINDOWS, NO_COPY, NO_LINKS, flags, pread, pwritev, replace
 from zarrdask.storage.zip.archive import Archive
 from zarrdask.storage.zip.directory import (
     Directory,
@@ -36,8 +36,6 @@ _ERASED = 0xFFFF
 _COPY_BYTES, _GATHER_BYTES = 2**23, 2**20
 #: The number of bytes that contain nearly all local headers, and all of them (with long names).
 _HEADER_BYTES, _MAX_HEADER_BYTES = 2**12, 2**18
-_NO_COPY = {errno.EXDEV, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EPERM}
-_NO_LINKS = {errno.EMLINK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM}
 
 
 class ZipWriter:
@@ -347,7 +345,7 @@ def _link(new: str, path: str) -> None:
     try:
         os.link(new, path)
     except OSError as error:
-        if error.errno not in _NO_LINKS:
+        if error.errno not in NO_LINKS:
             raise
         if os.path.exists(path):
             raise FileExistsError(path) from error
@@ -373,7 +371,7 @@ def _copy_range(source: int, start: int, target: int, at: int, length: int) -> N
             try:
                 count = os.copy_file_range(source, target, min(length, 2**30), start, at)
             except OSError as error:
-                if error.errno not in _NO_COPY:
+                if error.errno not in NO_COPY:
                     raise
                 copies = False
                 continue
