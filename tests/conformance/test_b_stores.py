@@ -263,7 +263,7 @@ def test_b86_capabilities_are_separate():
         set, erase = MemoryStore.set, MemoryStore.erase
 
     class Lists(Nothing):
-        list_dir = MemoryStore.list_dir
+        list_prefix = MemoryStore.list_prefix
 
     kinds = (Nothing, Reads, Writes, Lists, MemoryStore)
     assert [(s.readable, s.writeable, s.listable) for s in (kind() for kind in kinds)] == [
