@@ -12,7 +12,6 @@ from zarrdask.chunks.inventory import erase_leftovers, stored_units
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.sharding_transformer import ShardingTransformer
 
 
 def filled(**options):
@@ -121,7 +120,6 @@ LAYOUTS = {
     "uneven": {"chunks": ((5, 1, 6), (4, 6))},
     "v2": {"chunks": (5, 4), "zarr_format": 2},
     "draft": {"chunks": (5, 4), "zarr_format": "v3-draft"},
-    "packed": {"chunks": 2, "storage_transformers": [ShardingTransformer((2, 3))]},
 }
 OLD = np.arange(1.0, 121.0).reshape(12, 10)
 

@@ -3,6 +3,7 @@
 import pickle
 from itertools import accumulate, combinations, pairwise, product
 from math import prod
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import dask.array as da
@@ -20,7 +21,7 @@ class Stored(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: np.dtype
-    write_axes: tuple[Any, ...]
+    grid: Any
     dimension_names: tuple[str | None, ...] | None = None
 
 
@@ -28,7 +29,7 @@ def plan(chunks, units, *, shape=None, start=None, dtype="f4", stored=None, name
     """Return the plan of a write to all of an array, or to a part that begins somewhere."""
     lengths = tuple(map(sum, chunks))
     start = start or (0,) * len(lengths)
-    target = Stored(shape or lengths, np.dtype(stored or dtype), units, names)
+    target = Stored(shape or lengths, np.dtype(stored or dtype), SimpleNamespace(axes=units), names)
     region = tuple(slice(a, a + n, 1) for a, n in zip(start, lengths, strict=True))
     return plan_writes(chunks, np.dtype(dtype), target, region, block_size=size)
 

@@ -18,7 +18,6 @@ from zarrdask.plan.rechunk import schemes
 from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.sharding_transformer import ShardingTransformer
 from zarrdask.storage.wrapper import WrappedStore
 
 SHAPE = (24, 30)
@@ -374,16 +373,6 @@ def test_encoded_bytes_are_moved_where_they_are_the_same(before, after, far, thr
         plan = zarrdask.rechunk(source, MemoryStore(), scheduler="threads", **after)
         assert plan.scheme.name == "bytes as they are"
         same(quietly(plan, "threads")[...], VALUES)
-
-
-@pytest.mark.parametrize("way", ["bytes as they are", *WAYS])
-def test_chunks_that_a_storage_transformer_keeps_together(way):
-    layers = [ShardingTransformer((2, 3))]
-    source = stored(chunks=(2, 2), zarr_format="v3-draft", storage_transformers=layers)
-    chunks = {} if way == "bytes as they are" else {"chunks": (4, 3)}
-    with dask.config.set(num_workers=4):
-        plan = zarrdask.rechunk(source, MemoryStore(), scheduler="threads", **chunks)
-        same(quietly(by(way, plan, 3000), "threads")[...], VALUES)
 
 
 # --------------------------------------------------------------------------------------------

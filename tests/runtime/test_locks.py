@@ -22,7 +22,6 @@ from zarrdask.runtime.locks import ChunkLocks, location_of
 from zarrdask.storage.fsspec import FsspecStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.sharding_transformer import ShardingTransformer
 from zarrdask.storage.v3_draft import DraftStore
 
 PATIENCE = 60
@@ -429,20 +428,3 @@ def test_whole_units_take_no_lock(store, monkeypatch):
     z[3:, :3] = 2
     with pytest.raises(TypeError):
         z[4:, :3] = 3
-
-
-def test_chunks_that_a_transformer_keeps_in_one_value_have_one_lock(monkeypatch):
-    names = []
-    real = ChunkLocks.hold
-    monkeypatch.setattr(
-        ChunkLocks, "hold", lambda self, name: (names.append(name), real(self, name))[1]
-    )
-    transformers = [ShardingTransformer((2, 1)), ShardingTransformer((2, 3))]
-    z = zarrdask.create_array(
-        {}, shape=(8, 6), dtype="i4", chunks=1, storage_transformers=transformers
-    )
-    z[...] = 1
-    place = z.stored.place
-    assert set(names) == {f"{place}c/{i}/{j}" for i in range(2) for j in range(2)}
-    assert len(names) == 48
-    assert z[...].sum() == 48

@@ -5,11 +5,9 @@ import pickle
 import pytest
 
 from zarrdask.errors import UnsupportedError
-from zarrdask.grids.keys import DraftKeys
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.sharding_transformer import ShardingTransformer
 from zarrdask.storage.v3_draft import IMPLICIT, DraftStore
 from zarrdask.testing import StoreContract
 
@@ -26,28 +24,6 @@ class TestDraftStoreOfTheOlderDialect(StoreContract):
     @pytest.fixture
     def store(self, tmp_path):
         return DraftStore(LocalStore(str(tmp_path)), "", PROTOCOL, ".jsn")
-
-
-class TestShardedStore(StoreContract):
-    @pytest.fixture
-    def store(self):
-        return ShardingTransformer((2, 2)).wrap(MemoryStore(), "a/", DraftKeys("."), (9, 9))
-
-
-class TestShardsOfOneAxis(StoreContract):
-    @pytest.fixture
-    def store(self):
-        return ShardingTransformer((3,)).wrap(MemoryStore(), "d/", Numbers(), (9,))
-
-
-class Numbers(DraftKeys):
-    """Chunks that are called by their numbers alone."""
-
-    def key(self, index):
-        return str(index[0])
-
-    def index(self, key, ndim):
-        return (int(key),) if key.isdecimal() else None
 
 
 def view(values=None, zarr_format=DRAFT, **options):

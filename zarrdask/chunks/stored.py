@@ -6,9 +6,8 @@ A *unit* is what is stored as one object: a chunk, or a shard of an array that h
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import floordiv, mul
 
-from zarrdask.grids.base import Index, Shape
+from zarrdask.grids.base import Index
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime.locks import location_of
 from zarrdask.storage.base import Scratch, Store
@@ -56,25 +55,8 @@ class StoredChunks:
         """The location of the array, the same for all stores and prefixes that lead to it."""
         return location_of(self.store, self.prefix)
 
-    @cached_property
-    def _units_per_object(self) -> Shape | None:
-        """How many units along each axis storage transformers keep in one object; None if one."""
-        total: Shape | None = None
-        for transformer in self.metadata.transformers:
-            counts = getattr(transformer, "chunks_per_shard", None)
-            if counts is not None:
-                total = tuple(map(mul, counts, total or (1,) * len(counts)))
-        return total
-
-    @property
-    def is_packed(self) -> bool:
-        """Whether a storage transformer keeps several units in one object."""
-        return self._units_per_object is not None
-
     def lock_name(self, index: Index) -> str:
-        """Return the name of the lock of the object that holds a unit."""
-        if self._units_per_object is not None:
-            index = tuple(map(floordiv, index, self._units_per_object))
+        """Return the name of the lock of a unit."""
         return self.place + self.metadata.keys.key(index)
 
 

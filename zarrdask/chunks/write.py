@@ -159,12 +159,11 @@ def _write_in_turn(
 
 def _put_whole(chunks: StoredChunks, index: Index, data: Buffer | None, locks: ChunkLocks) -> None:
     name = chunks.lock_name(index)
-    if not chunks.is_packed:
-        version = locks.version(name)
-        _put(chunks, index, data)
-        if not locks.is_outdated(version):
-            return
-        # A partial write at the same time may have stored a unit that was read before this write.
+    version = locks.version(name)
+    _put(chunks, index, data)
+    if not locks.is_outdated(version):
+        return
+    # A partial write at the same time may have stored a unit that was read before this write.
     with locks.hold(name):
         _put(chunks, index, data)
 

@@ -19,7 +19,6 @@ from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.metadata.options import ArrayOptions, as_list
 from zarrdask.metadata.rules import FormatRules
 from zarrdask.metadata.v2_codecs import object_fill
-from zarrdask.storage.transformers import StorageTransformer
 
 
 def plan_array(options: ArrayOptions) -> ArrayMetadata:
@@ -48,8 +47,8 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
     fill = _fill(options, rules, data_type, chain)
     chunk_fill = data_type.default if fill is None else fill
     codecs = complete(chain, ChunkSpec(grid.chunk_shape, data_type.dtype, chunk_fill))
-    transformers = _transformers(options, rules, len(shape))
-    grid, codecs, transformers = rules.layout(grid, codecs, transformers)
+    layers = _transformers(options, rules, len(shape))
+    grid, codecs, transformers = rules.layout(grid, codecs, layers)
     names = options.dimension_names
     return ArrayMetadata(
         zarr_format=options.zarr_format,
@@ -139,9 +138,7 @@ def _default_fill(data_type: DataType, codecs: tuple[Codec, ...]) -> Any:
     return object_fill(codecs, "") if any_object else data_type.default
 
 
-def _transformers(
-    options: ArrayOptions, rules: FormatRules, ndim: int
-) -> tuple[StorageTransformer, ...]:
+def _transformers(options: ArrayOptions, rules: FormatRules, ndim: int) -> tuple[Any, ...]:
     items = as_list(options.storage_transformers)
     if items and not rules.has_transformers:
         raise UnsupportedError(

@@ -13,7 +13,7 @@ from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.dtypes.base import DataType
 from zarrdask.errors import MetadataError
 from zarrdask.extension import Definition
-from zarrdask.grids.base import Axis, ChunkGrid, Index, Shape
+from zarrdask.grids.base import ChunkGrid, Index, Shape
 from zarrdask.grids.keys import ChunkKeyEncoding
 from zarrdask.grids.regular import RegularGrid
 from zarrdask.storage.transformers import StorageTransformer
@@ -164,20 +164,6 @@ class ArrayMetadata:
         # This holds for shards of different shapes, too: the chunk shape divides all of them.
         return RegularGrid(self.shape, inner)
 
-    @property
-    def write_axes(self) -> tuple[Axis, ...]:
-        """The grid of the regions that only one writer at a time may change.
-
-        Such a region is a unit; or several, if a storage transformer with an attribute
-        `chunks_per_shard` keeps them in one stored object.
-        """
-        axes = self.grid.axes
-        for layer in self.transformers:
-            for dimension, count in enumerate(getattr(layer, "chunks_per_shard", ())):
-                merged = _merge_chunks(axes[dimension], count)
-                axes = (*axes[:dimension], merged, *axes[dimension + 1 :])
-        return axes
-
     def pipeline_of(self, shape: Shape) -> Pipeline:
         """Return the codec pipeline for units of a shape.
 
@@ -228,13 +214,6 @@ class ArrayMetadata:
             self.extensions,
             dict(self.extra),
         )
-
-
-def _merge_chunks(axis: Axis, count: int) -> Axis:
-    """Return the chunks along an axis, with every `count` of them merged into one."""
-    if isinstance(axis, int):
-        return axis * count
-    return axis if count == 1 else np.unique([*axis[::count], axis[-1]])
 
 
 def _sample_shapes(grid: ChunkGrid) -> Iterator[Shape]:

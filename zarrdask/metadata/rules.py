@@ -140,9 +140,9 @@ def _default_keys(keys: ChunkKeyEncoding) -> ChunkKeyEncoding:
 
 
 def _same_layout(
-    grid: ChunkGrid, codecs: tuple[Codec, ...], transformers: tuple[StorageTransformer, ...]
+    grid: ChunkGrid, codecs: tuple[Codec, ...], transformers: Sequence[StorageTransformer]
 ) -> Layout:
-    return grid, codecs, transformers
+    return grid, codecs, tuple(transformers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,11 +205,9 @@ class FormatRules:
     codecs: Callable[[ArrayOptions, DataType, int, Shape | None], Sequence[Codec]] = v3_codecs
     keys: Callable[[ArrayOptions], ChunkKeyEncoding] = v3_keys
     convert_keys: Callable[[ChunkKeyEncoding], ChunkKeyEncoding] = _default_keys
-    transformers: Callable[[list[Any], int], tuple[StorageTransformer, ...]] = _v3_transformers
+    transformers: Callable[[list[Any], int], Sequence[Any]] = _v3_transformers
     extensions: Callable[[list[Any]], tuple[Definition, ...]] = _v3_extensions
-    layout: Callable[[ChunkGrid, tuple[Codec, ...], tuple[StorageTransformer, ...]], Layout] = (
-        _same_layout
-    )
+    layout: Callable[[ChunkGrid, tuple[Codec, ...], Sequence[Any]], Layout] = _same_layout
 
     @property
     def has_free_shards(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from zarrdask.display.picture import Picture
 from zarrdask.display.svg import html, svg
 from zarrdask.display.words import byte_size, counted
-from zarrdask.grids.base import Axis, Index, Shape
+from zarrdask.grids.base import ChunkGrid, Index, Shape
 from zarrdask.indexing.selection import Region
 from zarrdask.plan.align import Chunks, shorten, snap
 from zarrdask.plan.axis import AxisPlan
@@ -42,7 +42,7 @@ class Target(Protocol):
         """The type of the elements."""
 
     @property
-    def write_axes(self) -> tuple[Axis, ...]:
+    def grid(self) -> ChunkGrid:
         """The grid of the units that must have one writer each."""
 
     @property
@@ -335,7 +335,7 @@ def plan_writes(
     Along each axis, block boundaries are moved to unit boundaries (see
     `zarrdask.plan.align.snap`). Blocks that already lie on unit boundaries are unchanged.
     """
-    units, start = target.write_axes, tuple(pick.start for pick in region)
+    units, start = target.grid.axes, tuple(pick.start for pick in region)
     blocks = tuple(map(snap, chunks, start, units))
     if blocks != chunks:
         largest = prod(map(max, chunks))

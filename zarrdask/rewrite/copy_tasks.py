@@ -178,9 +178,6 @@ def _tasks(number: int, job: ArrayJob) -> Iterator[_Task]:
         indices, shape = _met_shards(job.source, job.target), after.chunk_shape
     nbytes = max(prod(shape) * max(before.dtype.itemsize, after.dtype.itemsize), 1)
     count = max(min(_TASK_BYTES // nbytes, _TASK_UNITS), 1)
-    if job.target.is_packed:
-        # The store keeps several units in one value: only one task may write it.
-        count = max(after.grid.size, 1)
     while batch := list(islice(indices, count)):
         yield _Task(number, transfer, source, target, batch, empty)
 

@@ -228,7 +228,7 @@ class StoredRegion:
             context.add(unit)
             return stored
 
-        axes = self.chunks.metadata.write_axes
+        axes = self.chunks.metadata.grid.axes
         return sum(context.each(write_unit, tiles(regions.region(number), axes, self.start, 1)))
 
 

@@ -276,7 +276,7 @@ def plan_target(
         shape,
         max(array.dtype.itemsize, metadata.dtype.itemsize),
         _axes_within(array.metadata.read_grid.axes, region),
-        _axes_within(metadata.write_axes, added),
+        _axes_within(metadata.grid.axes, added),
         transfer,
         array.metadata.grid.axes if unpacks_shards else None,
     )

@@ -45,21 +45,7 @@ class TransformerClass(Protocol):
         """
 
 
-_SHARDING = "zarrdask.storage.sharding_transformer:ShardingTransformer"
-
-#: The core of v3 defines no storage transformer; the draft defines one, with several URIs (S-1).
+#: The core of v3 defines no storage transformer. That of the draft, sharding, is read as a codec.
 TRANSFORMERS: Registry[type[TransformerClass]] = Registry(
-    "storage transformer",
-    "storage_transformers",
-    "zarrdask.storage_transformers",
-    {
-        f"{scheme}://purl.org/zarr/spec/{name}/sharding/1.0": _SHARDING
-        for scheme in ("https", "http")
-        for name in (
-            "extensions/storage-transformers",
-            "extensions/storage_transformers",
-            "storage-transformers",
-            "storage_transformers",
-        )
-    },
+    "storage transformer", "storage_transformers", "zarrdask.storage_transformers", {}
 )

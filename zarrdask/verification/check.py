@@ -12,12 +12,12 @@ from zarrdask.codecs.array_to_bytes.sharding import Shard, shard_of
 from zarrdask.codecs.base import Buffer
 from zarrdask.codecs.byte_source import PartOfValue, Value
 from zarrdask.codecs.pipeline import Pipeline
+from zarrdask.codecs.shard_index import ShardIndex, is_possible
 from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import CodecError, StoreError, TruncatedError, ZarrdaskError
 from zarrdask.grids.base import Index
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.retry import is_transient
-from zarrdask.storage.shard_index import ShardIndex, is_possible
 from zarrdask.storage.v3_draft import real_key
 
 #: The kinds of problems that make a unit bad: it can't be read, ends early, or does not decode.

@@ -22,6 +22,7 @@ from zarrdask.codecs.bytes_to_bytes.crc32c import Crc32cCodec
 from zarrdask.codecs.decode import put_fill, scatter
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.registry import parse_codecs, with_serializer
+from zarrdask.codecs.shard_index import MISSING, ShardIndex
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import CodecError, MetadataError, TruncatedError, ZarrdaskError
@@ -31,7 +32,6 @@ from zarrdask.indexing.projection import Points, Request, permute, project
 from zarrdask.indexing.selection import whole_region
 from zarrdask.runtime import buffers
 from zarrdask.storage.byte_ranges import Range
-from zarrdask.storage.shard_index import MISSING, ShardIndex
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,14 @@ from zarrdask.metadata.draft.dtypes import parse_type, render_type
 from zarrdask.metadata.draft.entry import check_members, parse_extensions, render_extensions
 from zarrdask.metadata.draft.fill_values import parse_fill, render_fill, with_fill
 from zarrdask.metadata.draft.rules import OLDER_RULES, RULES
-from zarrdask.metadata.draft.transformers import parse_transformers, with_shards, without_shards
+from zarrdask.metadata.draft.transformers import (
+    TITLE,
+    URI,
+    DraftSharding,
+    parse_transformers,
+    with_shards,
+    without_shards,
+)
 from zarrdask.metadata.json import (
     Documents,
     parse_array_shape,
@@ -40,7 +47,6 @@ from zarrdask.metadata.json import (
 )
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.metadata.rules import FormatRules
-from zarrdask.storage.sharding_transformer import TITLE, URI
 from zarrdask.storage.transformers import StorageTransformer
 from zarrdask.storage.v3_draft import ARRAY, DRAFT, GROUP, PROTOCOL
 
@@ -119,9 +125,9 @@ class DraftFormat:
         filters = self._take_filters(attributes)
         names = _take_names(attributes, len(shape))
         grid, keys = _parse_grid(document, shape)
-        transformers = parse_transformers(document.get("storage_transformers", []), len(shape))
+        layers = parse_transformers(document.get("storage_transformers", []), len(shape))
         codecs = self._parse_codecs(document, filters, stored, len(shape))
-        grid, codecs, transformers = with_shards(grid, codecs, transformers)
+        grid, codecs, transformers = with_shards(grid, codecs, layers)
         fill = document["fill_value"]
         return ArrayMetadata(
             zarr_format=self.VERSION,
@@ -226,7 +232,7 @@ class DraftFormat:
             attributes[_FILTERS] = filters
         return {} if compressor is None else {"compressor": compressor}
 
-    def _render_transformer(self, transformer: StorageTransformer) -> Json:
+    def _render_transformer(self, transformer: StorageTransformer | DraftSharding) -> Json:
         document = transformer.to_json()
         settings = dict(document.get("configuration", {}))
         uri, kind = document["name"], settings.pop("type", None)

@@ -1,6 +1,7 @@
-"""The storage transformers of the v3 draft, and sharding as a codec."""
+"""The storage transformers of the v3 draft. One of them, sharding, becomes a codec (S.1)."""
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
@@ -8,17 +9,44 @@ from zarrdask.codecs.array_to_bytes.sharding import ShardingCodec
 from zarrdask.codecs.base import Codec, check_count
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.extension import is_uri
-from zarrdask.grids.base import ChunkGrid
+from zarrdask.grids.base import ChunkGrid, Shape
 from zarrdask.grids.regular import RegularGrid
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.storage.sharding_transformer import ShardingTransformer
 from zarrdask.storage.transformers import TRANSFORMERS, StorageTransformer
 
 #: The codecs of a shard's index, which the draft fixes (S-4, S-5).
 INDEX_CODECS = (BytesCodec("little"),)
+#: The URI of sharding that readers know (X-B17, ZEP 2), and that of the specification's title.
+URI = "https://purl.org/zarr/spec/storage_transformers/sharding/1.0"
+TITLE = "https://purl.org/zarr/spec/extensions/storage-transformers/sharding/1.0"
+#: All URIs of sharding (S-1).
+_URIS = frozenset(
+    f"{scheme}://purl.org/zarr/spec/{folder}{name}/sharding/1.0"
+    for scheme in ("https", "http")
+    for folder in ("", "extensions/")
+    for name in ("storage-transformers", "storage_transformers")
+)
 
 
-def parse_transformers(value: Any, ndim: int) -> tuple[StorageTransformer, ...]:
+@dataclass(frozen=True)
+class DraftSharding:
+    """Sharding as documents of the draft describe it: many chunks in one value.
+
+    Attributes
+    ----------
+    chunks_per_shard : tuple of int
+        The number of chunks in a shard along each axis.
+    """
+
+    chunks_per_shard: Shape
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the name and the configuration, as those of other transformers."""
+        settings = {"type": "indexed", "chunks_per_shard": list(self.chunks_per_shard)}
+        return {"name": URI, "configuration": settings}
+
+
+def parse_transformers(value: Any, ndim: int) -> tuple[StorageTransformer | DraftSharding, ...]:
     """Return the storage transformers, the one next to the array first (B-33, S-1, S-2, S-14)."""
     if not isinstance(value, list):
         raise MetadataError(
@@ -28,14 +56,10 @@ def parse_transformers(value: Any, ndim: int) -> tuple[StorageTransformer, ...]:
             expected="a list",
         )
     check_count(value, "storage_transformers")
-    transformers = tuple(map(_parse_transformer, value))
-    for transformer in transformers:
-        if isinstance(transformer, ShardingTransformer):
-            transformer.check(ndim)
-    return transformers
+    return tuple(_parse_transformer(item, ndim) for item in value)
 
 
-def _parse_transformer(value: Any) -> StorageTransformer:
+def _parse_transformer(value: Any, ndim: int) -> StorageTransformer | DraftSharding:
     members = value if isinstance(value, dict) else {}
     settings = members.get("configuration", {})
     if (
@@ -50,38 +74,83 @@ def _parse_transformer(value: Any) -> StorageTransformer:
             found=value,
             expected='{"extension": URI, "type": ..., "configuration": {...}}',
         )
+    configuration = {**settings, "type": members["type"]}
+    if members["extension"] in _URIS:
+        return _parse_sharding(configuration, ndim)
     kind = TRANSFORMERS.find(members["extension"])
-    parsed = kind.from_configuration({**settings, "type": members["type"]})
-    return parsed  # type: ignore[return-value]
+    return kind.from_configuration(configuration)  # type: ignore[return-value]
+
+
+def _parse_sharding(configuration: Mapping[str, Any], ndim: int) -> DraftSharding:
+    if configuration["type"] != "indexed":
+        raise MetadataError(
+            "the format of shards is unknown",
+            key="storage_transformers",
+            found=configuration["type"],
+            expected="'indexed'",
+        )
+    counts = configuration.get("chunks_per_shard")
+    if (
+        not isinstance(counts, list)
+        or any(type(n) is not int or n < 1 for n in counts)
+        or set(configuration) != {"type", "chunks_per_shard"}
+    ):
+        raise MetadataError(
+            "the configuration of sharding is invalid",
+            key="storage_transformers",
+            found=dict(configuration),
+            expected='"type", and "chunks_per_shard" with positive integers',
+        )
+    if len(counts) != ndim:
+        raise MetadataError(
+            "the number of counts is not that of the dimensions",
+            key="chunks_per_shard",
+            found=counts,
+            expected=f"{ndim} counts",
+        )
+    return DraftSharding(tuple(counts))
 
 
 def with_shards(
-    grid: ChunkGrid, codecs: tuple[Codec, ...], transformers: tuple[StorageTransformer, ...]
+    grid: ChunkGrid,
+    codecs: tuple[Codec, ...],
+    transformers: Sequence[StorageTransformer | DraftSharding],
 ) -> tuple[ChunkGrid, tuple[Codec, ...], tuple[StorageTransformer, ...]]:
     """Return an array's grid, codecs and storage transformers with sharding as a codec (S.1).
 
-    A sharding transformer next to the array stores the same bytes as the sharding codec, which
-    can also read parts of a shard.
+    A sharding transformer next to the array stores the same bytes as the sharding codec.
+
+    Raises
+    ------
+    UnsupportedError
+        If a sharding transformer has another transformer before it, which would change the chunks
+        within shards, or if the chunks differ in shape.
     """
-    while (
-        transformers
-        and isinstance(transformers[0], ShardingTransformer)
-        and type(grid) is RegularGrid
-    ):
+    others: list[StorageTransformer] = []
+    for transformer in transformers:
+        if not isinstance(transformer, DraftSharding):
+            others.append(transformer)
+            continue
+        if others or type(grid) is not RegularGrid:
+            raise UnsupportedError(
+                "sharding is supported for regular chunks only, and as the first transformer",
+                key="storage_transformers",
+                found=[item.to_json()["name"] for item in transformers],
+            )
         inner = tuple(n or 1 for n in grid.chunk_shape)
-        counts = transformers[0].chunks_per_shard
+        counts = transformer.chunks_per_shard
         shard = tuple(n * count for n, count in zip(inner, counts, strict=True))
         grid = RegularGrid(grid.shape, shard)
         codecs = (ShardingCodec(inner, codecs, INDEX_CODECS),)
-        transformers = transformers[1:]
-    return grid, codecs, transformers
+    return grid, codecs, tuple(others)
 
 
 def without_shards(
     metadata: ArrayMetadata,
-) -> tuple[ChunkGrid, list[Codec], tuple[StorageTransformer, ...]]:
+) -> tuple[ChunkGrid, list[Codec], tuple[StorageTransformer | DraftSharding, ...]]:
     """Return the grid of the chunks, their codecs, and all storage transformers."""
-    grid, codecs, transformers = metadata.grid, metadata.codecs, list(metadata.transformers)
+    grid, codecs = metadata.grid, metadata.codecs
+    transformers: list[StorageTransformer | DraftSharding] = [*metadata.transformers]
     while len(codecs) == 1 and isinstance(codecs[0], ShardingCodec):
         codec = codecs[0]
         if codec != replace(codec, index_codecs=INDEX_CODECS, index_location="end"):
@@ -91,7 +160,7 @@ def without_shards(
                 found=[c.name for c in codec.index_codecs or ()],
             )
         pairs = zip(grid.chunk_shape, codec.chunk_shape, strict=True)
-        transformers.insert(0, ShardingTransformer(tuple(shard // n for shard, n in pairs)))
+        transformers.insert(0, DraftSharding(tuple(shard // n for shard, n in pairs)))
         grid = RegularGrid(grid.shape, codec.chunk_shape)
         codecs = codec.codecs
     return grid, list(codecs), tuple(transformers)
