@@ -22,6 +22,7 @@ RANK = {name: rank for rank, name in enumerate(LAYERS)}
 DASK = {"execution", "graph", "rewrite", "verification", "xarray"}
 DISTRIBUTED = {
     "execution.client",
+    "execution.compute",
     "execution.counter",
     "execution.executor",
     "execution.locks",

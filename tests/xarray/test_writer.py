@@ -1,5 +1,6 @@
 """``to_zarr``: datasets, data arrays and trees, written and read again."""
 
+import io
 import json
 import subprocess
 import sys
@@ -102,6 +103,17 @@ def test_blocks_of_any_shape_are_written_safely():
     x = da.random.random((17, 13), chunks=((5, 1, 11), (6, 7)))
     to_zarr(xr.Dataset({"a": (("y", "x"), x)}), store, encoding={"a": {"chunks": (4, 5)}})
     np.testing.assert_array_equal(loaded(store).a, x.compute())
+
+
+def test_progress_counts_the_blocks_of_all_variables(capsys):
+    ds = days(4, chunks=(2, 5, 3))
+    ds.zarrdask.to_zarr({}, progress=True)
+    assert "write: 100%" in capsys.readouterr().err
+    out = io.StringIO()
+    to_zarr(ds.rename(t="u").merge(ds), {}, progress=out)
+    assert " 8/8 " in out.getvalue()
+    to_zarr(ds, {}, compute=False, progress=True).compute()
+    assert not capsys.readouterr().err
 
 
 def test_all_variables_are_in_one_graph():
@@ -293,6 +305,17 @@ def test_an_append_that_fails_leaves_the_dataset_as_it_was(tmp_path):
     now = {path: path.read_bytes() for path in (tmp_path / "a").rglob("*") if path.is_file()}
     assert files.keys() == now.keys()
     xr.testing.assert_identical(loaded(tmp_path / "a"), days(3))
+
+
+@pytest.mark.parametrize(
+    "part", [days(2, 3).drop_vars("n"), days(2, 3).assign(new=("time", [1, 2]))]
+)
+def test_an_append_that_would_leave_variables_shorter_is_an_error(part):
+    store = {}
+    to_zarr(days(3), store)
+    with pytest.raises(zarrdask.errors.MetadataError, match="shorter"):
+        to_zarr(part, store, append_dim="time")
+    xr.testing.assert_identical(loaded(store), days(3))
 
 
 def test_an_append_that_is_computed_later_writes_nothing_before():

@@ -14,6 +14,7 @@ TERMINAL_INTERVAL, LOG_INTERVAL = 0.1, 10.0
 _UNITS: dict[str, dict[str, Any]] = {
     "chunk": {"unit": " chunks"},
     "region": {"unit": " regions"},
+    "block": {"unit": " blocks"},
     "byte": {"unit": "B", "unit_scale": True, "unit_divisor": 1024},
 }
 
@@ -85,7 +86,7 @@ def progress(
     label: str,
     show: bool | TextIO = False,  # noqa: FBT001, FBT002
     *,
-    unit: Literal["chunk", "region", "byte"] = "chunk",
+    unit: Literal["chunk", "region", "block", "byte"] = "chunk",
 ) -> Iterator[Progress]:
     """Display a progress bar during the block.
 
@@ -98,7 +99,7 @@ def progress(
     show : bool or file, default False
         Whether to display the bar on standard error, or the file to write it to. If the file is
         not a terminal, the bar is written every ten seconds.
-    unit : {"chunk", "region", "byte"}, default "chunk"
+    unit : {"chunk", "region", "block", "byte"}, default "chunk"
         The unit of `total`.
     """
     out = _Output(sys.stderr if isinstance(show, bool) else show)

@@ -9,14 +9,14 @@ as it was, complete, until that document is replaced.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TextIO
 
-import dask
 from dask.delayed import Delayed
 
 from zarrdask import config
 from zarrdask.chunks.write import Beyond, write_region
 from zarrdask.errors import MetadataError, ZarrdaskError
+from zarrdask.execution.compute import compute_blocks
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.target import ExistingRegion, WriteOptions, WriteTarget, find_target
 from zarrdask.graph.tasks import gather, write_blocks
@@ -243,12 +243,22 @@ def _jobs(writes: Targets) -> list[WriteJob]:
     return jobs
 
 
-def compute(jobs: Sequence[WriteJob], options: Mapping[str, Any]) -> None:
-    """Write Dask arrays, all in one graph; the options are those of `dask.compute`."""
+def compute(jobs: Sequence[WriteJob], options: Mapping[str, Any], *, show: bool | TextIO) -> None:
+    """Write Dask arrays, all in one graph.
+
+    Parameters
+    ----------
+    jobs : sequence of WriteJob
+        The writes.
+    options : mapping
+        Options of `dask.compute`.
+    show : bool or file
+        Whether and where to display a progress bar.
+    """
     if not jobs:
         return
     try:
-        dask.compute(*(job.receipts for job in jobs), **options)
+        compute_blocks([job.receipts for job in jobs], "write", show, **options)
         for job in jobs:
             job.target.commit()
     except BaseException:

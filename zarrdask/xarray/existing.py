@@ -61,6 +61,14 @@ class StoredDataset:
             dim: n for v in self._encoded.values() for dim, n in zip(v.dims, v.shape, strict=True)
         }
 
+    def lengths(self, dim: Hashable) -> dict[str, int]:
+        """Return the length of each variable that has a dimension, along it."""
+        return {
+            name: array.shape[self.dims(name).index(dim)]
+            for name, array in self.arrays.items()
+            if dim in self.dims(name)
+        }
+
     def _decoded(self, name: str) -> Variable:
         """Return a variable as a user sees it, with its encoding; the values are lazy."""
         variables, _, _ = conventions.decode_cf_variables({name: self._encoded[name]}, {})

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 import dask.array as da
 import numpy as np
@@ -46,6 +46,7 @@ class WriteOptions:
     grid: GridLike = "regular"
     commit: Literal["first", "last"] = "first"
     compute: bool = True
+    progress: bool | TextIO = False
 
 
 @dataclass(frozen=True)
@@ -283,6 +284,7 @@ class _Planner:
                 f"append_dim={append_dim!r} does not match any existing dataset dimensions {sizes}",
                 key="append_dim",
             )
+        _check_complete(stored, append_dim, {_array_name(name): v for name, v in variables.items()})
 
     def plan(self, name: Hashable, variable: Variable, *, explicit: bool) -> VariableWrite | None:
         """Return where a variable goes; None if it is not written."""
@@ -331,6 +333,31 @@ class _Planner:
             for dim, size in zip(encoded.dims, array.shape, strict=True)
         )
         return VariableWrite(name, _values(encoded), array, region, **common)
+
+
+def _check_complete(
+    stored: StoredDataset, dim: Hashable, variables: Mapping[str, Variable]
+) -> None:
+    """Check that all variables along a dimension get longer together: others could not be opened.
+
+    Raises
+    ------
+    MetadataError
+        If a stored variable is left out, or a new one has the appended part only.
+    """
+    lengths = stored.lengths(dim)
+    before = {lengths[name] for name in variables if name in lengths}
+    short = [name for name, n in lengths.items() if n in before and name not in variables]
+    if any(before):
+        short += [name for name, v in variables.items() if dim in v.dims and name not in lengths]
+    if short:
+        raise MetadataError(
+            f"these variables would be shorter than others along {dim!r}, and the dataset could "
+            "not be opened; append to all stored variables at once, and create new ones in their "
+            "full length first",
+            key="append_dim",
+            found=short,
+        )
 
 
 def _array_name(name: Hashable) -> str:

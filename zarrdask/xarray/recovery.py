@@ -40,11 +40,7 @@ def roll_back_surplus(stored: StoredDataset, dim: Hashable, names: Container[str
         If the lengths differ, but there is no index coordinate that tells which one is right, or
         a variable is shorter than it.
     """
-    lengths = {
-        name: array.shape[stored.dims(name).index(dim)]
-        for name, array in stored.arrays.items()
-        if name in names and dim in stored.dims(name)
-    }
+    lengths = {name: n for name, n in stored.lengths(dim).items() if name in names}
     if len({*lengths.values()}) <= 1:
         return False
     length = lengths.get(str(dim))

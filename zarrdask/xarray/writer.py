@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 from uuid import uuid4
 
 import xarray
@@ -67,6 +67,7 @@ def to_zarr(
     write_inherited_coords: bool = False,
     grid: GridLike = "regular",
     commit: Literal["first", "last"] = "first",
+    progress: bool | TextIO = False,
 ) -> Any:
     """Write a dataset to a Zarr group. A drop-in for `xarray.Dataset.to_zarr`.
 
@@ -123,6 +124,9 @@ def to_zarr(
         When the metadata of new arrays are written: before their values, so that several
         processes can write regions meanwhile; or afterwards, so that the dataset appears when it
         is complete.
+    progress : bool or file, default False
+        Whether to show a progress bar on standard error, or the file to write it to. It counts
+        the blocks of Dask arrays. There is none with ``compute=False``.
 
     Returns
     -------
@@ -163,6 +167,7 @@ def to_zarr(
         grid,
         _commit(commit),
         compute,
+        progress if compute else False,
     )
     is_tree = isinstance(obj, xarray.DataTree)
     if is_tree and append_dim is not None:
@@ -437,7 +442,7 @@ class _Writer:
                     for complete in completions:
                         complete()
                 return execution.later(jobs, completions if last else ())
-            execution.compute(jobs, self.compute_options)
+            execution.compute(jobs, self.compute_options, show=options.progress)
             for complete in completions:
                 complete()
         except BaseException as error:
@@ -480,7 +485,7 @@ class _Writer:
                 finish.append(partial(execution.consolidate, *place, root.zarr_format))
             if not self.options.compute:
                 return execution.later(jobs, finish)
-            execution.compute(jobs, self.compute_options)
+            execution.compute(jobs, self.compute_options, show=self.options.progress)
             for step in finish:
                 step()
         except BaseException as error:

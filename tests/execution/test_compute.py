@@ -1,0 +1,38 @@
+"""Tasks of which only the end matters, with a progress bar on every scheduler."""
+
+import io
+from contextlib import nullcontext
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client
+
+from zarrdask.execution.compute import compute_blocks
+
+
+def blocks(count):
+    return da.zeros(count, chunks=1).map_blocks(np.negative, meta=np.empty(0))
+
+
+@pytest.mark.parametrize("scheduler", ["sync", "threads", "cluster"])
+def test_each_block_is_counted(scheduler, request):
+    address = request.getfixturevalue("cluster_address") if scheduler == "cluster" else None
+    out = io.StringIO()
+    with Client(address) if address else dask.config.set(scheduler=scheduler):
+        compute_blocks([blocks(3), blocks(4)], "write", out)
+    assert "write: 100%" in out.getvalue()
+    assert "7/7 [" in out.getvalue()
+
+
+@pytest.mark.parametrize("scheduler", ["sync", "cluster"])
+def test_the_error_of_a_block_is_raised(scheduler, request):
+    address = request.getfixturevalue("cluster_address") if scheduler == "cluster" else None
+
+    def fail(block):
+        raise OSError("disk full")
+
+    x = da.zeros(2, chunks=1).map_blocks(fail, meta=np.empty(0))
+    with Client(address) if address else nullcontext(), pytest.raises(OSError, match="disk full"):
+        compute_blocks([x], "write", io.StringIO())
