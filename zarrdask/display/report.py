@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
+
+from zarrdask.display.html import preformatted
 
 
 class Report:
@@ -40,7 +41,7 @@ class Report:
         return values | {name: json_value(getattr(self, name)) for name in self.derived}
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        return preformatted(str(self))
 
 
 def json_value(value: Any) -> Any:

@@ -1,21 +1,21 @@
-"""Pictures as SVG: a grid of stored units in the colours of their owners, and the source blocks.
-
-Colours are half transparent, and text has a grey that is legible on white and on black.
-"""
+"""Pictures as SVG: a grid of stored units in the colours of their owners, and the source blocks."""
 
 from collections.abc import Callable, Iterator
-from html import escape
 from itertools import product
 from math import ceil
 
+from zarrdask.display.elements import (
+    COLOURS,
+    GREY,
+    Box,
+    decimal,
+    document,
+    draw_rectangle,
+    draw_text,
+    titled,
+)
 from zarrdask.display.picture import Cell, Picture, Slot, Strip, text_width
 
-#: Left, top, right and bottom, in pixels.
-Box = tuple[float, float, float, float]
-
-#: The colours of owners in rows and columns: neighbours differ, also for the colour-blind.
-_COLOURS = (("#56b4e9", "#e69f00", "#009e73"), ("#cc79a7", "#f0e442", "#0072b2"))
-_GREY = "#7d8590"
 #: The least distance between two lines of source blocks, in pixels.
 _MIN_DISTANCE = 6
 _MIDDLE = ' text-anchor="middle"'
@@ -31,15 +31,15 @@ _LINES = {"source": 'stroke-dasharray="5 3"', "block": 'stroke-width="2.5"'}
 
 def html(picture: Picture) -> str:
     """Return a picture as part of a page, whose text colour it takes."""
-    return f'<div style="overflow-x: auto">{_document(picture, "")}</div>'
+    return f'<div style="overflow-x: auto">{_document(picture, None)}</div>'
 
 
 def svg(picture: Picture) -> str:
     """Return a picture as a document."""
-    return _document(picture, f' color="{_GREY}"')
+    return _document(picture, GREY)
 
 
-def _document(picture: Picture, colour: str) -> str:
+def _document(picture: Picture, colour: str | None) -> str:
     frame = _Frame(picture)
     patterns = (
         f'<pattern id="zarrdask-{kind}" width="{size}" height="{size}" '
@@ -57,13 +57,7 @@ def _document(picture: Picture, colour: str) -> str:
         *_gaps(frame),
         *_text_column(frame),
     ]
-    body = "\n".join(parts)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{frame.width}" height="{frame.height}" '
-        f'viewBox="0 0 {frame.width} {frame.height}" fill="currentColor"{colour} '
-        'font-family="system-ui, sans-serif" font-size="11" role="img" '
-        f'aria-label="{_escape(picture.title)}">\n{body}\n</svg>\n'
-    )
+    return document(frame.width, frame.height, picture.title, "\n".join(parts), colour)
 
 
 class _Frame:
@@ -115,11 +109,11 @@ class _Frame:
 
 def _names(frame: _Frame) -> Iterator[str]:
     """Yield the title and the names of the axes."""
-    yield _text(1, 13, frame.picture.title, ' font-size="13" font-weight="600"')
-    yield _text(frame.left, frame.top - 5, frame.across.name)
+    yield draw_text(1, 13, frame.picture.title, ' font-size="13" font-weight="600"')
+    yield draw_text(frame.left, frame.top - 5, frame.across.name)
     if not frame.is_flat:
         turned = f' text-anchor="end" transform="rotate(-90 {frame.left - 5} {frame.top})"'
-        yield _text(frame.left - 5, frame.top, frame.down.name, turned)
+        yield draw_text(frame.left - 5, frame.top, frame.down.name, turned)
 
 
 def _cells(frame: _Frame) -> Iterator[str]:
@@ -127,15 +121,14 @@ def _cells(frame: _Frame) -> Iterator[str]:
     yield '<g stroke="currentColor" stroke-opacity=".5">'
     for box, cell in frame.boxes():
         if cell is None:
-            yield _rectangle(box, 'fill="none" stroke-dasharray="1 3"/>')
+            yield draw_rectangle(box, 'fill="none" stroke-dasharray="1 3"/>')
             continue
-        colour = f'fill="{_COLOURS[cell.colour[0] % 2][cell.colour[1] % 3]}" stroke="none"'
+        colour = f'fill="{COLOURS[cell.colour[0] % 2][cell.colour[1] % 3]}" stroke="none"'
         written = frame.written(box)
         if written != box:
-            yield _rectangle(box, f'{colour} fill-opacity=".15"/>')
-        yield _rectangle(written, f'{colour} fill-opacity=".6"/>')
-        title = f"><title>{_escape(cell.title)}</title></rect>"
-        yield _rectangle(box, f"{_hatch(cell.kind)}{title}")
+            yield draw_rectangle(box, f'{colour} fill-opacity=".15"/>')
+        yield draw_rectangle(written, f'{colour} fill-opacity=".6"/>')
+        yield draw_rectangle(box, f"{_hatch(cell.kind)}{titled(cell.title)}")
     yield "</g>"
 
 
@@ -149,7 +142,7 @@ def _labels(frame: _Frame) -> Iterator[str]:
         if cell is not None and cell.label not in labelled and has_room:
             labelled.add(cell.label)
             place = (left + right) / 2, (top + bottom) / 2 + 4
-            yield _text(*place, cell.label, f'{style} fill="#1f2328"')
+            yield draw_text(*place, cell.label, f'{style} fill="#1f2328"')
 
 
 def _hatch(kind: str) -> str:
@@ -163,9 +156,9 @@ def _lines(frame: _Frame, kind: str) -> str:
     rows = list(down.shown(down.edges[0], down.edges[-1]))
     path = []
     for x in _line_places(across, frame.x, kind):
-        path += [f"M{_number(x)} {_number(frame.y(a))}V{_number(frame.y(b))}" for a, b in rows]
+        path += [f"M{decimal(x)} {decimal(frame.y(a))}V{decimal(frame.y(b))}" for a, b in rows]
     for y in _line_places(down, frame.y, kind):
-        path += [f"M{_number(frame.x(a))} {_number(y)}H{_number(frame.x(b))}" for a, b in columns]
+        path += [f"M{decimal(frame.x(a))} {decimal(y)}H{decimal(frame.x(b))}" for a, b in columns]
     return f'<path d="{"".join(path)}" stroke="currentColor" fill="none" {_LINES[kind]}/>'
 
 
@@ -181,10 +174,10 @@ def _line_places(strip: Strip, place: Callable[[int], float], kind: str) -> Iter
 def _ticks(frame: _Frame) -> Iterator[str]:
     """Yield the positions of the boundaries between units."""
     for position in frame.across.ticks(vertical=False):
-        yield _text(frame.x(position), frame.bottom + 14, str(position), _MIDDLE)
+        yield draw_text(frame.x(position), frame.bottom + 14, str(position), _MIDDLE)
     if not frame.is_flat:
         for position in frame.down.ticks(vertical=True):
-            yield _text(frame.right + 6, frame.y(position) + 4, str(position))
+            yield draw_text(frame.right + 6, frame.y(position) + 4, str(position))
 
 
 def _gaps(frame: _Frame) -> Iterator[str]:
@@ -192,10 +185,10 @@ def _gaps(frame: _Frame) -> Iterator[str]:
     x, y = (frame.left + frame.right) / 2, (frame.top + frame.bottom) / 2
     for begin, end, unit in frame.across.slots:
         if unit is None:
-            yield _text((frame.x(begin) + frame.x(end)) / 2, y, "...", _MIDDLE)
+            yield draw_text((frame.x(begin) + frame.x(end)) / 2, y, "...", _MIDDLE)
     for begin, end, unit in frame.down.slots:
         if unit is None:
-            yield _text(x, (frame.y(begin) + frame.y(end)) / 2 + 3, "...", _MIDDLE)
+            yield draw_text(x, (frame.y(begin) + frame.y(end)) / 2 + 3, "...", _MIDDLE)
 
 
 def _text_column(frame: _Frame) -> Iterator[str]:
@@ -203,34 +196,13 @@ def _text_column(frame: _Frame) -> Iterator[str]:
     left, top = frame.text
     for kind, text in frame.picture.legend:
         if kind in _LINES:
-            line = f"M{_number(left)} {_number(top + 7)}h20"
+            line = f"M{decimal(left)} {decimal(top + 7)}h20"
             yield f'<path d="{line}" stroke="currentColor" {_LINES[kind]}/>'
         else:
             box = left, top, left + 20, top + 14
-            yield _rectangle(box, f'fill="{_COLOURS[0][0]}" fill-opacity=".6"/>')
-            yield _rectangle(box, f'{_hatch(kind)} stroke="currentColor" stroke-opacity=".5"/>')
-        yield _text(left + 28, top + 11, text)
+            yield draw_rectangle(box, f'fill="{COLOURS[0][0]}" fill-opacity=".6"/>')
+            yield draw_rectangle(box, f'{_hatch(kind)} stroke="currentColor" stroke-opacity=".5"/>')
+        yield draw_text(left + 28, top + 11, text)
         top += 20
     for number, text in enumerate(frame.picture.notes):
-        yield _text(left, top + 16 + 16 * number, text)
-
-
-def _rectangle(box: Box, attributes: str) -> str:
-    left, top, right, bottom = box
-    width, height = _number(right - left), _number(bottom - top)
-    place = f'x="{_number(left)}" y="{_number(top)}"'
-    return f'<rect {place} width="{width}" height="{height}" {attributes}'
-
-
-def _text(left: float, top: float, text: str, attributes: str = "") -> str:
-    return f'<text x="{_number(left)}" y="{_number(top)}"{attributes}>{_escape(text)}</text>'
-
-
-def _escape(text: str) -> str:
-    """Return a text for XML, which some characters that a name may have are not allowed in."""
-    return escape("".join(c if c.isprintable() else "\ufffd" for c in text))
-
-
-def _number(value: float) -> str:
-    """Return a number with no more digits than are visible."""
-    return f"{value:.1f}".removesuffix(".0")
+        yield draw_text(left, top + 16 + 16 * number, text)

@@ -5,6 +5,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from zarrdask.display.html import fold, muted
+from zarrdask.display.words import counted
+
+#: The largest number of branches of a node that a page shows.
+_MAX_BRANCHES = 200
+
 
 @dataclass(frozen=True, repr=False)
 class Tree:
@@ -45,7 +51,20 @@ class Tree:
         return str(self)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        return f'<div style="line-height: 1.6">{self._html(is_open=True)}</div>'
+
+    def _html(self, *, is_open: bool) -> str:
+        """Return the tree as part of a page: a node with branches folds."""
+        name, space, details = self.label.partition(" ")
+        line = escape(name) + (space and " " + muted(details))
+        if not self.branches:
+            return f'<div style="padding-left: 1.1em">{line}</div>'
+        shown = "".join(tree._html(is_open=False) for tree in self.branches[:_MAX_BRANCHES])
+        omitted = len(self.branches) - _MAX_BRANCHES
+        more = f"<div>{muted(f'... and {omitted} more')}</div>" if omitted > 0 else ""
+        body = f'<div style="padding-left: 1.1em">{shown}{more}</div>'
+        count = muted(counted(len(self.branches), "member"))
+        return fold(f"{line} {count}", body, is_open=is_open)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": str(self), "text/html": self._repr_html_()}

@@ -462,6 +462,12 @@ class Array(Node):
 
     # ---- text
 
+    def _repr_html_(self) -> str:
+        # Imported late: only notebooks need it.
+        from zarrdask.nodes.html import array_html
+
+        return array_html(node_location(self.store, self.path), self.stored)
+
     def __repr__(self) -> str:
         shards = f", shards={_brief(self.shards)}" if self.shards else ""
         chunks = _brief(self.chunks)

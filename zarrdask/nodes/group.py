@@ -40,6 +40,8 @@ from zarrdask.storage.base import Store
 T = TypeVar("T")
 #: The modes of `open_group`.
 _GROUP_MODES = (*MODES, "a", "w", "w-")
+#: The number of levels of members that a notebook shows: each group is another request.
+_SHOWN_LEVELS = 3
 #: The most characters of the lengths of chunks in a line of a tree.
 _MAX_CHARACTERS = 60
 
@@ -403,6 +405,11 @@ class Group(Node, Mapping[str, "Array | Group"]):
                 expected=f"{required.shape} of {required.dtype}",
             )
         return member
+
+    def _repr_html_(self) -> str:
+        from zarrdask.nodes.html import group_html
+
+        return group_html(node_location(self.store, self.path), self.tree(_SHOWN_LEVELS))
 
     def __repr__(self) -> str:
         return f"<zarrdask.Group {node_location(self.store, self.path)}>"

@@ -42,9 +42,9 @@ class Info:
 
     def _repr_html_(self) -> str:
         # Imported late: only notebooks need it, and opening an array should not wait for it.
-        from html import escape
+        from zarrdask.display.html import table
 
-        return f"<pre>{escape(str(self))}</pre>"
+        return table(self.rows)
 
 
 def array_info(location: str, metadata: ArrayMetadata) -> Info:

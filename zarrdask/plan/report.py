@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from html import escape
 from textwrap import fill
 from typing import Self
 
 import numpy as np
 
+from zarrdask.display.html import table
 from zarrdask.display.picture import Picture
 from zarrdask.display.svg import html, svg
 from zarrdask.display.words import byte_size, counted
@@ -174,14 +174,9 @@ class Report:
         return svg(self.picture(stage))
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<tr><th style="text-align: left">{escape(name)}</th>'
-            f'<td style="text-align: left">{escape(text)}</td></tr>'
-            for name, text in self.facts()
-        )
         numbers = filter(self._can_draw, range(len(self.scheme.stages)))
         drawings = "".join(html(self.picture(number)) for number in numbers)
-        return f"<table>{rows}</table>{drawings}"
+        return table(self.facts()) + drawings
 
     def _can_draw(self, number: int) -> bool:
         read, written = self._boundaries(number)

@@ -8,6 +8,7 @@ from html import escape
 from textwrap import indent
 from typing import Any, TextIO
 
+from zarrdask.display.html import fold
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import workers
 from zarrdask.hierarchy.create import check_creation, create_node, write_consolidated
@@ -158,8 +159,7 @@ class GroupPlan:
 
     def _repr_html_(self) -> str:
         return "".join(
-            f"<details><summary>{escape(path)}: {escape(repr(plan))}</summary>"
-            f"{plan._repr_html_()}</details>"
+            fold(escape(f"{path}: {plan!r}"), plan._repr_html_())
             for path, plan in self.arrays.items()
         )
 

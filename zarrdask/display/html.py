@@ -1,0 +1,53 @@
+"""Parts of pages for notebooks: tables and sections that fold. Pure.
+
+They inherit the colours and the font of the page, use no scripts and no style sheet, and are small.
+"""
+
+from collections.abc import Iterable
+from html import escape
+
+_CELL = "text-align: left; vertical-align: top; padding: 2px 12px 2px 0"
+#: The style of text that is less important than the text around it.
+_MUTED = "opacity: .65"
+
+
+def table(rows: Iterable[tuple[str, str]]) -> str:
+    """Return the names and the values of properties as a table.
+
+    >>> table([("shape", "(2, 3)")]).count("<td")
+    1
+    """
+    cells = (
+        f'<tr><th style="{_CELL}">{escape(name)}</th>'
+        f'<td style="{_CELL}; max-width: 34em; overflow-wrap: anywhere">{escape(text)}</td></tr>'
+        for name, text in rows
+    )
+    return f'<table style="border: 0">{"".join(cells)}</table>'
+
+
+def preformatted(text: str) -> str:
+    """Return a text whose line breaks and columns are kept."""
+    return f"<pre>{escape(text)}</pre>"
+
+
+def heading(kind: str, name: str) -> str:
+    """Return a line with the kind and the name of an object."""
+    return f"<div><strong>{escape(kind)}</strong> {muted(name)}</div>"
+
+
+def muted(text: str) -> str:
+    """Return a text of less weight."""
+    return f'<span style="{_MUTED}; overflow-wrap: anywhere">{escape(text)}</span>'
+
+
+def fold(summary: str, body: str, *, is_open: bool = False) -> str:
+    """Return a section that shows its body when the reader opens it; both arguments are HTML."""
+    state = " open" if is_open else ""
+    return f"<details{state}><summary>{summary}</summary>{body}</details>"
+
+
+def beside(*parts: str) -> str:
+    """Return parts side by side, or one below the other where the page is narrow."""
+    items = "".join(f"<div>{part}</div>" for part in parts)
+    style = "display: flex; flex-wrap: wrap; gap: 8px 32px"
+    return f'<div style="{style}">{items}</div>'

@@ -1,0 +1,72 @@
+"""What notebooks show of arrays and groups: their properties, a box with the chunks, a tree."""
+
+from zarrdask.chunks.inventory import local_store, stored_units
+from zarrdask.chunks.stored import StoredChunks
+from zarrdask.display.box import BoxAxis, box_svg
+from zarrdask.display.html import beside, heading, table
+from zarrdask.display.tree import Tree
+from zarrdask.errors import ZarrdaskError
+from zarrdask.grids.base import Axis, ChunkGrid
+from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.nodes.info import array_info
+from zarrdask.storage.memory import MemoryStore
+
+#: The largest number of units of which the stored ones are counted: listing them is fast.
+_MAX_COUNTED = 10_000
+#: The most characters of a value, such as thousands of chunk lengths.
+_MAX_CHARACTERS = 200
+#: The largest number of boundaries along an axis that a drawing has room for.
+_MAX_BOUNDARIES = 100
+
+
+def array_html(location: str, chunks: StoredChunks) -> str:
+    """Return an array as part of a page: its properties beside a box with its chunks."""
+    _, *properties = array_info(location, chunks.metadata).rows
+    rows = [(name, _shortened(value)) for name, value in properties]
+    stored = _stored_share(chunks)
+    if stored is not None:
+        rows.append(("stored", stored))
+    return heading("zarrdask.Array", location) + beside(table(rows), _box(chunks.metadata))
+
+
+def group_html(location: str, tree: Tree) -> str:
+    """Return a group as part of a page: its members as a tree whose groups fold."""
+    return heading("zarrdask.Group", location) + tree._repr_html_()
+
+
+def _shortened(value: str) -> str:
+    return value if len(value) <= _MAX_CHARACTERS else f"{value[:_MAX_CHARACTERS]}..."
+
+
+def _box(metadata: ArrayMetadata) -> str:
+    names = metadata.dimension_names or (None,) * len(metadata.shape)
+    units = _boundaries(metadata.grid)
+    chunks = _boundaries(metadata.read_grid) if metadata.shard else ((),) * len(units)
+    return box_svg(tuple(map(BoxAxis, [n or "" for n in names], metadata.shape, units, chunks)))
+
+
+def _boundaries(grid: ChunkGrid) -> tuple[tuple[int, ...], ...]:
+    """Return the boundaries between the chunks along each axis; some of them if they are many."""
+    return tuple(map(_inner_edges, grid.axes, grid.shape))
+
+
+def _inner_edges(axis: Axis, length: int) -> tuple[int, ...]:
+    if isinstance(axis, int):
+        every = axis * max(length // max(axis, 1) // _MAX_BOUNDARIES, 1)
+        return tuple(range(every, length, every)) if every else ()
+    inside = axis[1:][axis[1:] < length]
+    return tuple(inside[:: max(len(inside) // _MAX_BOUNDARIES, 1)].tolist())
+
+
+def _stored_share(chunks: StoredChunks) -> str | None:
+    """Return how many units are stored, if that can be counted fast."""
+    total = chunks.metadata.grid.size
+    is_near = local_store(chunks.store) is not None or isinstance(chunks.store, MemoryStore)
+    if total > _MAX_COUNTED or not is_near:
+        return None
+    try:
+        count = sum(1 for _ in stored_units(chunks))
+    except (ZarrdaskError, OSError):
+        return None  # a table does not fail because of what is wrong with the store
+    kind = "chunks" if chunks.metadata.shard is None else "shards"
+    return f"{count} of {total} {kind} ({count / max(total, 1):.0%})"
