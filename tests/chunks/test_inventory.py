@@ -89,6 +89,72 @@ def test_units_that_are_kept_outside_come_back_in_their_own_shapes():
     assert {key for key in store if store[key] != before.get(key)} == {"zarr.json"}
 
 
+# ---- which are stored
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"chunks": (5, 4)},
+        {"chunks": (5, 4), "zarr_format": 2},
+        {"chunks": (5, 4), "zarr_format": "v3-draft"},
+        {"chunks": ((5, 1, 6), (4, 6))},
+        {"chunks": (1, 2), "shards": (5, 4)},
+        {"chunks": (1, 2), "shards": (5, 4), "order": "F"},
+        {"chunks": (1, 2), "shards": ((5, 1, 6), (4, 6))},
+        {"chunks": 2, "storage_transformers": [ShardingTransformer((2, 3))]},
+    ],
+)
+def test_the_stored_map_shows_where_there_are_values(options):
+    z = zarrdask.create_array({}, shape=(12, 10), dtype="i4", **options)
+    z[0, 3] = z[11, 9] = z[5, 8] = 1
+    for per, grid in (("unit", z.metadata.grid), ("chunk", z.metadata.read_grid)):
+        expected = np.zeros(grid.counts, bool)
+        for index in grid.indices():
+            start, shape = grid.start(index), grid.shape_of(index)
+            region = tuple(slice(at, at + n) for at, n in zip(start, shape, strict=True))
+            expected[index] = z[region].any()
+        np.testing.assert_array_equal(z.stored_map(per=per), expected)
+
+
+@pytest.mark.parametrize(("shape", "expected"), [((), True), ((0, 3), np.zeros((0, 1), bool))])
+def test_the_stored_map_of_few_elements(shape, expected):
+    z = zarrdask.create_array({}, shape=shape, dtype="i4")
+    z[...] = 1
+    assert z.stored_map().tolist() == np.array(expected).tolist()
+
+
+def test_the_indices_of_shards_are_read_together():
+    class Asked(MemoryStore):
+        times = 0
+
+        def get_partial_values(self, key_ranges):
+            self.times += 1
+            return super().get_partial_values(key_ranges)
+
+    store = Asked()
+    z = zarrdask.create_array(store, shape=12, dtype="u1", chunks=1, shards=2)
+    z[...] = 1
+    assert z.stored_map(per="chunk").all()
+    assert store.times == 1
+
+
+def test_the_stored_map_needs_a_listing():
+    class Unlistable(Store):
+        url = "unlistable"
+
+        def get(self, key):
+            return values.get(key)
+
+    values = {}
+    zarrdask.create_array(values, shape=4, dtype="i4")
+    z = zarrdask.open_array(Unlistable())
+    with pytest.raises(zarrdask.errors.UnsupportedError, match="listed"):
+        z.stored_map()
+    with pytest.raises(zarrdask.errors.MetadataError, match="'unit' or 'chunk'"):
+        z.stored_map(per="units")
+
+
 # ---- becoming smaller
 
 

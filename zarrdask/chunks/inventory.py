@@ -1,18 +1,26 @@
 """List, count and erase the stored chunks and shards of an array."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import floordiv
+from typing import Literal, cast
 
-from zarrdask.chunks.stored import StoredChunks, StoredValue
+import numpy as np
+from toolz import partition_all
+
+from zarrdask.chunks.shards import MAX_ROUND_SHARDS
+from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import fill_chunk
-from zarrdask.codecs.array_to_bytes.sharding import shard_of
+from zarrdask.codecs.array_to_bytes.sharding import Shard
+from zarrdask.codecs.byte_source import HeldValue
+from zarrdask.codecs.pipeline import inverse
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.grids.base import ChunkGrid, Index, Shape, extent_at
 from zarrdask.indexing.projection import project
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.threads import on_each
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.v3_draft import real_key
 from zarrdask.storage.wrapper import WrappedStore
@@ -199,11 +207,42 @@ def count_stored(chunks: StoredChunks) -> int:
     units = stored_units(chunks)
     if chunks.metadata.shard is None:
         return sum(1 for _ in units)
-    total = 0
-    for unit in units:
-        shard = shard_of(chunks.metadata.pipeline_at(unit))
-        value = StoredValue(chunks.units, chunks.key(unit), Scratch())
-        index = None if shard is None else shard.read_index(value)
-        if index is not None:
-            total += index.stored_count
-    return total
+    return sum(int(stored.sum()) for _, stored in _stored_in_shards(chunks, units))
+
+
+def stored_map(chunks: StoredChunks, per: Literal["unit", "chunk"]) -> np.ndarray:
+    """Return which units, or which chunks in shards, are stored; see `Array.stored_map`."""
+    metadata, units = chunks.metadata, stored_units(chunks)
+    grid = metadata.grid if per == "unit" else metadata.read_grid
+    result = np.zeros(grid.counts, bool)
+    if per == "unit" or metadata.shard is None:
+        for unit in units:
+            result[unit] = True
+        return result
+    for unit, stored in _stored_in_shards(chunks, units):
+        first = map(floordiv, metadata.grid.start(unit), grid.chunk_shape)
+        place = tuple(slice(at, at + n) for at, n in zip(first, stored.shape, strict=True))
+        # A shard at the end of an axis may have chunks outside the array.
+        result[place] = stored[tuple(map(slice, result[place].shape))]
+    return result
+
+
+def _stored_in_shards(
+    chunks: StoredChunks, units: Iterable[Index]
+) -> Iterator[tuple[Index, np.ndarray]]:
+    """Yield each shard, and which of its chunks its index names. Many indices are read together."""
+    for batch in partition_all(MAX_ROUND_SHARDS, units):
+        pipelines = [chunks.metadata.pipeline_at(unit) for unit in batch]
+        keys = [chunks.key(unit) for unit in batch]
+        ranges = [cast(Shard, pipeline.serializer).index_range for pipeline in pipelines]
+        values = chunks.units.get_partial_values(zip(keys, ranges, strict=True))
+        for unit, key, pipeline, value in zip(batch, keys, pipelines, values, strict=True):
+            if value is None:
+                continue  # the shard was erased meanwhile
+            try:
+                index = cast(Shard, pipeline.serializer).read_index(HeldValue(value))
+            except ZarrdaskError as error:
+                raise error.within(key) from error.__cause__
+            if index is not None:
+                axes = pipeline.axes
+                yield unit, index.stored if axes is None else index.stored.transpose(inverse(axes))

@@ -63,9 +63,15 @@ class ShardIndex:
         return self.entries.shape[:-1]
 
     @property
+    def stored(self) -> np.ndarray:
+        """Whether each chunk is stored: an array of bool."""
+        is_stored: np.ndarray = (self.entries != MISSING).any(axis=-1)
+        return is_stored
+
+    @property
     def stored_count(self) -> int:
         """The number of chunks that are stored."""
-        return int((self.entries != MISSING).any(axis=-1).sum())
+        return int(self.stored.sum())
 
     def range_of(self, index: Index) -> Range | None:
         """Return the range of a chunk, or None if it is not stored.

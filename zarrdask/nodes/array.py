@@ -11,7 +11,7 @@ import numpy as np
 
 from zarrdask import config
 from zarrdask.chunks import write
-from zarrdask.chunks.inventory import count_stored, stored_sizes, trim
+from zarrdask.chunks.inventory import count_stored, stored_map, stored_sizes, trim
 from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.base import Codec
@@ -179,6 +179,43 @@ class Array(Node):
             If the store can't be listed.
         """
         return count_stored(self.stored)
+
+    def stored_map(self, *, per: Literal["unit", "chunk"] = "unit") -> np.ndarray:
+        """Return which chunks are stored, by listing the store once.
+
+        The elements of other chunks are the fill value.
+
+        Parameters
+        ----------
+        per : {"unit", "chunk"}, default "unit"
+            What an element of the result is for: a stored unit, which is a chunk, or a shard of a
+            sharded array; or always a chunk, for which the indices of all shards are read, many at
+            a time.
+
+        Returns
+        -------
+        ndarray of bool
+            One element for each unit, or chunk, along each axis; true if it is stored.
+
+        Raises
+        ------
+        UnsupportedError
+            If the store can't be listed.
+        MetadataError
+            If `per` has another value.
+
+        Examples
+        --------
+        >>> import zarrdask
+        >>> z = zarrdask.create_array({}, shape=(4, 6), dtype="i4", chunks=(2, 3))
+        >>> z[:2, 3:] = 7
+        >>> z.stored_map()
+        array([[False,  True],
+               [False, False]])
+        """
+        if per not in ("unit", "chunk"):
+            raise MetadataError("unknown part", key="per", found=per, expected="'unit' or 'chunk'")
+        return stored_map(self.stored, per)
 
     def nbytes_stored(self) -> int:
         """Add up the sizes of the stored chunks or shards, by listing the store.
