@@ -98,11 +98,11 @@ def test_units_that_are_kept_outside_come_back_in_their_own_shapes():
         {"chunks": (5, 4)},
         {"chunks": (5, 4), "zarr_format": 2},
         {"chunks": (5, 4), "zarr_format": "v3-draft"},
+        {"chunks": (1, 2), "shards": (5, 4), "zarr_format": "v3-draft"},
         {"chunks": ((5, 1, 6), (4, 6))},
         {"chunks": (1, 2), "shards": (5, 4)},
         {"chunks": (1, 2), "shards": (5, 4), "order": "F"},
         {"chunks": (1, 2), "shards": ((5, 1, 6), (4, 6))},
-        {"chunks": 2, "storage_transformers": [ShardingTransformer((2, 3))]},
     ],
 )
 def test_the_stored_map_shows_where_there_are_values(options):
