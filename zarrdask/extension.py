@@ -140,7 +140,8 @@ class Registry(Generic[T]):
     group : str
         The group of entry points.
     built_in : mapping of str to str
-        ``module:attribute`` by name; the module is imported at the first use.
+        ``module:attribute`` by name; the module is imported at the first use. The attribute is the
+        implementation, or a mapping that has it under the name.
     """
 
     def __init__(self, what: str, key: str, group: str, built_in: Mapping[str, str]) -> None:
@@ -173,7 +174,8 @@ class Registry(Generic[T]):
             return self._registered[name]
         if name in self._built_in:
             module, _, attribute = self._built_in[name].partition(":")
-            return cast(T, getattr(import_module(module), attribute))
+            item = getattr(import_module(module), attribute)
+            return cast(T, item[name] if isinstance(item, Mapping) else item)
         point = self._installed.get(name)
         try:
             return None if point is None else cast(T, point.load())

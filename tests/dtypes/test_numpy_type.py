@@ -45,7 +45,7 @@ def test_documents_do_not_end_the_process():
     # In a process of its own, as this would end that of the tests.
     code = """
 from zarrdask.codecs.numcodecs.adapter import make
-from zarrdask.codecs.numcodecs.filters import DeltaCodec
+from zarrdask.codecs.numcodecs.table import TABLE
 from zarrdask.dtypes.registry import find_data_type
 from zarrdask.dtypes.v2 import parse_dtype
 from zarrdask.errors import ZarrdaskError
@@ -53,7 +53,7 @@ from zarrdask.errors import ZarrdaskError
 for parse, value in [
     (parse_dtype, "<M8[s/4294967296]"),
     (find_data_type, "M8[s/0]"),
-    (DeltaCodec.from_configuration, {"dtype": "M8[s/0]"}),
+    (TABLE["numcodecs.delta"].from_configuration, {"dtype": "M8[s/0]"}),
     (make, {"id": "delta", "dtype": "M8[s/0]"}),
     (make, {"id": "delta", "dtype": "i4", "astype": "M8[s/0]"}),
     (make, {"id": "astype", "decode_dtype": "M8[s/0]", "encode_dtype": "i4"}),

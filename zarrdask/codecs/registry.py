@@ -11,6 +11,11 @@ from zarrdask.errors import MetadataError
 from zarrdask.extension import Definition, Registry, parse_definition
 
 _HERE = "zarrdask.codecs"
+#: The codecs of numcodecs that are entries of a table.
+_IN_TABLE = (
+    *("adler32", "astype", "bz2", "crc32", "crc32c", "delta", "fixedscaleoffset", "fletcher32"),
+    *("jenkins_lookup3", "lz4", "lzma", "packbits", "quantize", "shuffle"),
+)
 
 CODECS: Registry[type[Configurable]] = Registry(
     "codec",
@@ -25,27 +30,16 @@ CODECS: Registry[type[Configurable]] = Registry(
         "crc32c": f"{_HERE}.bytes_to_bytes.crc32c:Crc32cCodec",
         "gzip": f"{_HERE}.bytes_to_bytes.gzip:GzipCodec",
         "n5_default": f"{_HERE}.array_to_bytes.n5:N5DefaultCodec",
-        "numcodecs.adler32": f"{_HERE}.numcodecs.buffers:Adler32Codec",
-        "numcodecs.astype": f"{_HERE}.numcodecs.filters:AstypeCodec",
         "numcodecs.bitround": f"{_HERE}.array_to_array.bitround:NumcodecsBitroundCodec",
-        "numcodecs.blosc": f"{_HERE}.numcodecs.buffers:NumcodecsBloscCodec",
-        "numcodecs.bz2": f"{_HERE}.numcodecs.buffers:Bz2Codec",
-        "numcodecs.crc32": f"{_HERE}.numcodecs.buffers:Crc32Codec",
-        "numcodecs.crc32c": f"{_HERE}.numcodecs.buffers:NumcodecsCrc32cCodec",
-        "numcodecs.delta": f"{_HERE}.numcodecs.filters:DeltaCodec",
-        "numcodecs.fixedscaleoffset": f"{_HERE}.numcodecs.filters:FixedScaleOffsetCodec",
-        "numcodecs.fletcher32": f"{_HERE}.numcodecs.buffers:Fletcher32Codec",
-        "numcodecs.gzip": f"{_HERE}.numcodecs.buffers:NumcodecsGzipCodec",
-        "numcodecs.jenkins_lookup3": f"{_HERE}.numcodecs.buffers:JenkinsLookup3Codec",
-        "numcodecs.lz4": f"{_HERE}.numcodecs.buffers:Lz4Codec",
-        "numcodecs.lzma": f"{_HERE}.numcodecs.buffers:LzmaCodec",
-        "numcodecs.packbits": f"{_HERE}.numcodecs.filters:NumcodecsPackbitsCodec",
+        "numcodecs.blosc": f"{_HERE}.numcodecs.table:NumcodecsBloscCodec",
+        "numcodecs.gzip": f"{_HERE}.numcodecs.table:NumcodecsGzipCodec",
         "numcodecs.pcodec": f"{_HERE}.array_to_bytes.pcodec:PcodecCodec",
-        "numcodecs.quantize": f"{_HERE}.numcodecs.filters:QuantizeCodec",
-        "numcodecs.shuffle": f"{_HERE}.numcodecs.buffers:ShuffleCodec",
         "numcodecs.zfpy": f"{_HERE}.array_to_bytes.zfp:ZfpyCodec",
-        "numcodecs.zlib": f"{_HERE}.numcodecs.buffers:NumcodecsZlibCodec",
-        "numcodecs.zstd": f"{_HERE}.numcodecs.buffers:NumcodecsZstdCodec",
+        "numcodecs.zlib": f"{_HERE}.numcodecs.table:NumcodecsZlibCodec",
+        "numcodecs.zstd": f"{_HERE}.numcodecs.table:NumcodecsZstdCodec",
+        **dict.fromkeys(
+            (f"numcodecs.{name}" for name in _IN_TABLE), f"{_HERE}.numcodecs.table:TABLE"
+        ),
         "packbits": f"{_HERE}.array_to_bytes.packbits:PackbitsCodec",
         "reshape": f"{_HERE}.array_to_array.reshape:ReshapeCodec",
         "scale_offset": f"{_HERE}.array_to_array.scale_offset:ScaleOffsetCodec",

@@ -30,8 +30,7 @@ from zarrdask.codecs.bytes_to_bytes.crc32c import Crc32cCodec
 from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec, ZlibCodec
 from zarrdask.codecs.bytes_to_bytes.zstd import ZstdCodec
 from zarrdask.codecs.numcodecs.adapter import BufferCodec, ObjectCodec, make
-from zarrdask.codecs.numcodecs.buffers import NumcodecsZlibCodec
-from zarrdask.codecs.numcodecs.filters import NumcodecsFilter
+from zarrdask.codecs.numcodecs.table import NumcodecsFilter, NumcodecsZlibCodec
 from zarrdask.codecs.pipeline import split
 from zarrdask.codecs.registry import CODECS
 from zarrdask.errors import UnsupportedError, ZarrdaskError
@@ -244,10 +243,10 @@ def _filter_to_numcodecs(codec: Codec, before: np.dtype[Any], after: np.dtype[An
     if not isinstance(codec, NumcodecsFilter):
         raise _no_equivalent(codec, "Zarr v2")
     members = json.loads(codec.config)
-    if codec.before in codec.members:
-        members[codec.before] = before.str
-    if codec.after in codec.members:
-        members[codec.after] = after.str
+    if codec.entry.before in codec.entry.members:
+        members[codec.entry.before] = before.str
+    if codec.entry.after in codec.entry.members:
+        members[codec.entry.after] = after.str
     return _buffer({"id": codec.name.removeprefix(_PREFIX), **members}, before)
 
 

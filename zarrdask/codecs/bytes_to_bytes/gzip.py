@@ -36,14 +36,16 @@ class GzipCodec:
     kind: ClassVar[Kind] = Kind.BYTES_BYTES
     #: The number of the format in zlib.
     wbits: ClassVar[int] = 31
+    #: The lowest level in documents of v3.
+    lowest: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         integer(self.level, f"{self.name}.level", -1, 9)
 
     @classmethod
     def from_configuration(cls, configuration: Any) -> Self:
-        level = parse_configuration(configuration, cls.name, {"level": 5})["level"]
-        return cls(integer(level, f"{cls.name}.level", 0, 9))
+        level = parse_configuration(configuration, cls.name, {"level": cls.level})["level"]
+        return cls(integer(level, f"{cls.name}.level", cls.lowest, 9))
 
     def to_json(self) -> Json:
         return {"name": self.name, "configuration": {"level": self.level}}

@@ -12,7 +12,7 @@ from tests.contracts.codec import check_bounded, check_bytes_bytes, check_json
 from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
 from zarrdask.codecs.numcodecs.adapter import BufferCodec
-from zarrdask.codecs.registry import CODECS, parse_codec
+from zarrdask.codecs.registry import parse_codec
 from zarrdask.errors import ChecksumError, CodecError, MetadataError, UnsupportedError
 from zarrdask.metadata.v2_codecs import render_codec
 
@@ -115,10 +115,10 @@ def test_v2_has_them_under_their_id(name):
     assert render_codec(codec)["id"] == name
 
 
-def test_a_codec_made_without_configuration_has_the_default_one():
-    kind = CODECS.find("numcodecs.bz2")
-    assert kind() == make("bz2")
-    assert isinstance(kind(), BufferCodec)
+def test_without_configuration_a_codec_has_the_default_one():
+    codec = parse_codec("numcodecs.bz2")
+    assert codec == make("bz2", level=1)
+    assert isinstance(codec, BufferCodec)
 
 
 @pytest.mark.parametrize(
