@@ -1,7 +1,6 @@
 """The objects that tasks hold for stored arrays: small to pickle, opened once per process."""
 
 import pickle
-from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 from zlib import compress, decompress
@@ -50,10 +49,7 @@ class Handle:
     @cached_property
     def documents(self) -> dict[str, bytes | None]:
         """The metadata documents for tasks, without attributes and dimension names."""
-        metadata = replace(
-            self.chunks.metadata, attributes={}, dimension_names=None, extensions=(), extra={}
-        )
-        return detect.render(metadata)
+        return detect.render(self.chunks.metadata.without_labels())
 
     @cached_property
     def packed(self) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 from zarrdask.errors import MetadataError
 from zarrdask.grids.base import Axis, Index, Shape, check_axes
@@ -30,6 +30,8 @@ class RegularGrid:
 
     shape: Shape
     chunk_shape: Shape
+
+    is_regular: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_axes(self.chunk_shape, self.shape, "chunk_shape")
@@ -65,11 +67,6 @@ class RegularGrid:
     def axes(self) -> tuple[Axis, ...]:
         """The chunk length along each axis."""
         return self.chunk_shape
-
-    @property
-    def is_regular(self) -> bool:
-        """Whether all chunks have one shape."""
-        return True
 
     @property
     def counts(self) -> Shape:

@@ -1,7 +1,9 @@
 """The model of arrays and groups, which is the same for all formats."""
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -77,6 +79,14 @@ class ArrayMetadata:
     transformers: tuple[StorageTransformer, ...] = ()
     extensions: tuple[Definition, ...] = ()
     extra: Attributes = field(default_factory=dict)
+    #: The shape of the array, in elements.
+    shape: Shape = field(init=False, compare=False, repr=False)
+    #: The shape of the units; if they differ, the largest length along each axis.
+    chunk_shape: Shape = field(init=False, compare=False, repr=False)
+    #: The type of the elements in memory.
+    dtype: np.dtype[Any] = field(init=False, compare=False, repr=False)
+    #: The value of absent chunks: the fill value, or zero if that is undefined.
+    fill: Any = field(init=False, compare=False, repr=False)
     #: The codec pipeline of the units; of the largest one, if their shapes differ.
     pipeline: Pipeline = field(init=False, compare=False, repr=False)
     _pipelines: dict[Shape, Pipeline] = field(
@@ -84,6 +94,17 @@ class ArrayMetadata:
     )
 
     def __post_init__(self) -> None:
+        derive = partial(object.__setattr__, self)
+        derive("shape", self.grid.shape)
+        derive("chunk_shape", self.grid.chunk_shape)
+        derive("dtype", self.data_type.dtype)
+        derive("fill", self._absent_value())
+        self._check_names()
+        derive("pipeline", self.pipeline_of(self.chunk_shape))
+        if not self.grid.is_regular:
+            self._check_lengths()
+
+    def _check_names(self) -> None:
         names = self.dimension_names
         if any(not isinstance(name, str | None) for name in names or ()):
             raise MetadataError(
@@ -98,9 +119,6 @@ class ArrayMetadata:
                 found=list(names),
                 expected=f"{len(self.shape)} names",
             )
-        object.__setattr__(self, "pipeline", self.pipeline_of(self.chunk_shape))
-        if not self.grid.is_regular:
-            self._check_lengths()
 
     def _check_lengths(self) -> None:
         """Check that chunks of different shapes can be stored; there may be too many for each."""
@@ -117,36 +135,17 @@ class ArrayMetadata:
                     found=list(inner),
                 )
 
-    @property
-    def shape(self) -> Shape:
-        """The shape of the array, in elements."""
-        return self.grid.shape
-
-    @property
-    def chunk_shape(self) -> Shape:
-        """The shape of the units; if they differ, the largest length along each axis."""
-        return self.grid.chunk_shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of the elements in memory."""
-        return self.data_type.dtype
-
-    @property
-    def fill(self) -> Any:
-        """The value of absent chunks: the fill value, or zero if that is undefined.
-
-        For objects, zero is the empty value of their codec, such as an empty text.
-        """
+    def _absent_value(self) -> Any:
         if self.fill_value is not None:
             return self.fill_value
-        if self.dtype.hasobject:
+        if self.data_type.dtype.hasobject:
+            # The empty value of their codec, such as an empty text.
             for codec in self.codecs:
                 if isinstance(codec, ObjectCodec):
                     return codec.empty
         return self.data_type.default
 
-    @property
+    @cached_property
     def shard(self) -> Shard | None:
         """The layout of the shards, or None if the units can't be read in parts."""
         return shard_of(self.pipeline)
@@ -184,6 +183,16 @@ class ArrayMetadata:
         """Return the codec pipeline for the unit with an index."""
         grid = self.grid
         return self.pipeline if grid.is_regular else self.pipeline_of(grid.shape_of(index))
+
+    def without_labels(self) -> "ArrayMetadata":
+        """Return what the chunks depend on: the metadata without attributes, names and the like.
+
+        The codecs stay bound, so that this costs next to nothing.
+        """
+        metadata = copy(self)
+        labels: Attributes = {"attributes": {}, "dimension_names": None, "extensions": (), "extra": {}}
+        vars(metadata).update(labels)
+        return metadata
 
     def resized(self, shape: Shape) -> "ArrayMetadata":
         """Return the metadata of the same array with another shape."""

@@ -81,12 +81,12 @@ class Array(Node):
     @property
     def shape(self) -> Shape:
         """The lengths of the axes, in elements."""
-        return self.metadata.shape
+        return self.stored.metadata.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The data type of the elements."""
-        return self.metadata.dtype
+        return self.stored.metadata.dtype
 
     @property
     def ndim(self) -> int:
