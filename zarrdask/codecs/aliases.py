@@ -18,7 +18,7 @@ _BARE = (
 #: zarrs named codecs by the URL of their documentation.
 _ZARRS = "https://codec.zarrs.dev/"
 #: For each old name, the current name and the conformance rule.
-_NAMES: Mapping[str, tuple[str, str]] = {
+OLD_NAMES: Mapping[str, tuple[str, str]] = {
     "endian": ("bytes", "X-C7"),
     **{name: (f"numcodecs.{name}", "C-67") for name in _BARE},
     "zarrs.bitround": ("bitround", "C-67"),
@@ -34,14 +34,9 @@ _NAMES: Mapping[str, tuple[str, str]] = {
 }
 
 
-def is_alias(name: str) -> bool:
-    """Whether a name is an old name of a codec."""
-    return name in _NAMES
-
-
 def renamed(definition: Definition) -> Definition:
     """Return the definition of a codec with its current name (conformance C-67, X-C7)."""
-    name, rule = _NAMES[definition.name]
+    name, rule = OLD_NAMES[definition.name]
     report_deviation(
         rule, "an old name of a codec", key="codecs", found=definition.name, expected=repr(name)
     )
@@ -51,7 +46,7 @@ def renamed(definition: Definition) -> Definition:
 def with_axes(definition: Definition, ndim: int | None) -> Definition:
     """Return the definition of a transposition with axes instead of "C" or "F" (X-C11)."""
     order = definition.configuration.get("order")
-    if definition.name != "transpose" or order not in ("C", "F") or ndim is None:
+    if order not in ("C", "F") or ndim is None:
         return definition
     axes = list(range(ndim)) if order == "C" else list(reversed(range(ndim)))
     report_deviation("X-C11", "axes as a letter", key="transpose.order", found=order, expected=axes)

@@ -1,8 +1,8 @@
 """The registry of codecs by name. Built-in codecs are registered in the same way as others."""
 
-from typing import Any
+from typing import Any, cast
 
-from zarrdask.codecs.aliases import is_alias, renamed, with_axes
+from zarrdask.codecs.aliases import OLD_NAMES, renamed, with_axes
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
 from zarrdask.codecs.base import Codec, Configurable, Kind, check_count
 from zarrdask.codecs.unknown import SkippedCodec
@@ -63,18 +63,19 @@ def parse_codec(item: Any) -> Codec:
     UnsupportedError
         If the name is unknown (conformance C-46).
     """
-    return _make(_with_current_name(parse_definition(item, "codecs")))
+    definition, codec_class = _find(parse_definition(item, "codecs"))
+    if codec_class is None:
+        raise CODECS.unknown(definition.name)
+    return cast(Codec, codec_class.from_configuration(definition.configuration))
 
 
-def _with_current_name(definition: Definition) -> Definition:
-    """Return a definition with the current name of the codec."""
-    old = is_alias(definition.name) and CODECS.get(definition.name) is None
-    return renamed(definition) if old else definition
-
-
-def _make(definition: Definition) -> Codec:
-    kind = CODECS.find(definition.name)
-    return kind.from_configuration(definition.configuration)  # type: ignore[return-value]
+def _find(definition: Definition) -> tuple[Definition, type[Configurable] | None]:
+    """Return a definition with the current name of its codec, and the class of the codec."""
+    codec_class = CODECS.get(definition.name)
+    if codec_class is None and definition.name in OLD_NAMES:
+        definition = renamed(definition)
+        codec_class = CODECS.get(definition.name)
+    return definition, codec_class
 
 
 def parse_codecs(items: Any, ndim: int | None = None) -> tuple[Codec, ...]:
@@ -103,9 +104,14 @@ def parse_codecs(items: Any, ndim: int | None = None) -> tuple[Codec, ...]:
     codecs: list[Codec] = []
     kind = Kind.ARRAY_ARRAY
     for item in items:
-        definition = _with_current_name(parse_definition(item, "codecs"))
-        if definition.must_understand or CODECS.get(definition.name) is not None:
-            codecs.append(_make(with_axes(definition, ndim)))
+        definition, codec_class = _find(parse_definition(item, "codecs"))
+        if codec_class is not None:
+            if definition.name == "transpose":
+                definition = with_axes(definition, ndim)
+            codec = codec_class.from_configuration(definition.configuration)
+            codecs.append(cast(Codec, codec))
+        elif definition.must_understand:
+            raise CODECS.unknown(definition.name)
         else:
             report_deviation(
                 "C-15",

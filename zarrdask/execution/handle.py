@@ -20,7 +20,6 @@ from zarrdask.hierarchy.find import version_stamp
 from zarrdask.indexing.regions import moved
 from zarrdask.indexing.selection import Region, basic, pick_size, region_shape
 from zarrdask.metadata import detect
-from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array
 from zarrdask.runtime.cancellation import write_named
 
@@ -122,28 +121,16 @@ class Source:
         A string that identifies the array in its current version.
     """
 
-    __slots__ = ("__weakref__", "handle", "region", "shape", "token")
+    __slots__ = ("__weakref__", "dtype", "handle", "metadata", "ndim", "region", "shape", "token")
 
     def __init__(self, handle: Handle, region: Region, token: str) -> None:
         self.handle = handle
         self.region = region
         self.token = token
         self.shape = region_shape(region)
-
-    @property
-    def metadata(self) -> ArrayMetadata:
-        """The metadata of the stored array."""
-        return self.handle.chunks.metadata
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of the elements."""
-        return self.metadata.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
+        self.ndim = len(region)
+        self.metadata = handle.chunks.metadata
+        self.dtype = self.metadata.dtype
 
     def view(self, region: Region) -> "Source":
         """Return a region of this region."""

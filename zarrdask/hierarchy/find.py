@@ -1,14 +1,15 @@
 """Find the node at a path: read its documents and parse them."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from zarrdask.compliance import warn_compliance
+from zarrdask.compliance import strictness, warn_compliance
 from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError
 from zarrdask.hierarchy import diagnose, draft, nested
 from zarrdask.hierarchy.consolidated import ancestors
 from zarrdask.hierarchy.implicit import implied_group
-from zarrdask.hierarchy.path import check_ascii, key_prefix, node_location
+from zarrdask.hierarchy.path import check_ascii, key_prefix, locate_node, node_location
 from zarrdask.metadata import consolidated as forms
 from zarrdask.metadata import detect, v2, v3
 from zarrdask.metadata.detect import ANY, Search
@@ -26,25 +27,79 @@ from zarrdask.storage.v3_draft import DraftStore
 UseConsolidated = Literal["never", "inherited", "own", "nearest", "required"]
 
 
-def search_below(url: Any, zarr_format: ZarrFormat | None) -> Search:
-    """Return the formats that a node may have which is opened by a URL, store or opened node.
+@dataclass(frozen=True)
+class Lookup:
+    """Where a user says that a node is, and how it is read.
+
+    Attributes
+    ----------
+    store : Store
+    path : str
+        The path of the node in the store, in normal form.
+    search : Search
+        The formats that the node may have.
+    strict : bool, optional
+        Whether deviations from the specifications are errors; by default the setting says so.
+    """
+
+    store: Store
+    path: str
+    search: Search
+    strict: bool | None
+
+    def find(
+        self,
+        consolidated: bool | None,  # noqa: FBT001
+        *,
+        default: UseConsolidated,
+    ) -> tuple[Store, Metadata]:
+        """Return the node, and the store as the node's hierarchy sees it; see `find_node`.
+
+        Parameters
+        ----------
+        consolidated : bool, optional
+            The argument of the user: consolidated metadata are required, or never used.
+        default : UseConsolidated
+            Which consolidated metadata are used if the user does not say.
+        """
+        use = default if consolidated is None else "required" if consolidated else "never"
+        with strictness(self.strict):
+            return find_node(self.store, self.path, consolidated=use, search=self.search)
+
+
+def look_up(
+    url: Any,
+    component: str | None,
+    storage_options: dict[str, Any] | None,
+    *,
+    zarr_format: ZarrFormat | None = None,
+    strict: bool | None = None,
+) -> Lookup:
+    """Return where the node is that a user names, and how it is read; the node need not exist.
 
     Parameters
     ----------
-    url : object
-        The argument of the user. Members of an opened group are expected to have its format.
+    url, component, storage_options
+        As in `locate_node`. The members of an opened group are read as the group was, unless the
+        next arguments say otherwise.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
         The only format, if the user asks for one.
+    strict : bool, optional
+        The argument of the user.
 
     Raises
     ------
     MetadataError
         If there is no such format.
     """
-    inherited = getattr(url, "search", None)
-    if zarr_format is None and isinstance(inherited, Search):
-        return inherited
-    return detect.search(zarr_format)
+    search = ANY if zarr_format is None else Search(detect.find(zarr_format).VERSION, only=True)
+    if not isinstance(url, str):
+        inherited = getattr(url, "search", None), getattr(url, "strict", None)
+        if zarr_format is None and isinstance(inherited[0], Search):
+            search = inherited[0]
+        if strict is None and isinstance(inherited[1], bool):
+            strict = inherited[1]
+    return Lookup(*locate_node(url, component, storage_options), search, strict)
 
 
 def find_node(
@@ -140,7 +195,8 @@ def read_documents(
     documents: list[dict[str, bytes | None]] = [{} for _ in paths]
     left = list(range(len(paths)))
     for names in rounds:
-        keys = [key_prefix(paths[at]) + name for at in left for name in names]
+        prefixes = [key_prefix(paths[at]) for at in left]
+        keys = [prefix + name for prefix in prefixes for name in names]
         # Each value is valid until the next is requested: copy it.
         values = [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
         for number, at in enumerate(left):
@@ -161,8 +217,6 @@ def parse_node(store: Store, path: str, documents: Documents) -> Metadata | None
         If the documents are invalid; the error names the path.
     """
     try:
-        if is_entry(documents.get(KEY)):
-            raise draft.entry_point_error(documents.get(KEY))
         metadata = detect.parse(documents, detect.formats_of(store))
         if isinstance(store, DraftStore):
             draft.check_read_path(store, path)
@@ -170,7 +224,9 @@ def parse_node(store: Store, path: str, documents: Documents) -> Metadata | None
             check_ascii(path)
             metadata = nested.with_stored_separator(store, key_prefix(path), documents, metadata)
     except ZarrdaskError as error:
-        raise error.within(node_location(store, path)) from error.__cause__
+        is_root = is_entry(documents.get(KEY))
+        cause = draft.entry_point_error(documents.get(KEY)) if is_root else error
+        raise cause.within(node_location(store, path)) from cause.__cause__
     except RecursionError as error:
         # `parse_json` limits the depth of documents; this is for callers with little stack left.
         raise MetadataError(

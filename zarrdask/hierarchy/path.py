@@ -1,5 +1,6 @@
 """Paths of nodes, and the stores that the nodes are in."""
 
+import os
 from typing import Any
 
 from zarrdask.compliance import report_deviation
@@ -74,22 +75,11 @@ def locate_node(
     store_above = getattr(url, "store", None)
     if isinstance(store_above, Store) and not isinstance(url, Store):
         return store_above, join_path(url.path, component or "")
-    url, path = split_node(url)
-    return retrying(resolve(url, storage_options)), join_path(normalise_path(path), component or "")
-
-
-def inherited_strictness(url: Any, strict: bool | None) -> bool | None:  # noqa: FBT001
-    """Return whether a node is opened in strict mode.
-
-    Parameters
-    ----------
-    url : object
-        Where the node is; an opened group passes its own mode on.
-    strict : bool, optional
-        The argument of the user, which takes precedence.
-    """
-    inherited = getattr(url, "strict", None)
-    return inherited if strict is None and isinstance(inherited, bool) else strict
+    path = ""
+    if not isinstance(url, str | os.PathLike):
+        url, path = split_node(url)
+        path = normalise_path(path)
+    return retrying(resolve(url, storage_options)), join_path(path, component or "")
 
 
 def key_prefix(path: str) -> str:

@@ -65,8 +65,10 @@ class Search:
         >>> Search(3).rounds(MemoryStore())
         (('zarr.json',), ('.zarray', '.zgroup', '.zattrs'))
         """
-        if self.zarr_format is None or isinstance(store, DraftStore):
-            return (names(store),)
+        if isinstance(store, DraftStore):
+            return (document.DraftFormat.NAMES,)
+        if self.zarr_format is None:
+            return (NAMES,)
         # The entry point of a hierarchy of the draft has the name of a v3 node.
         form = FORMATS[self.zarr_format]
         first = form.NAMES if form in _PLAIN else v3.NAMES
@@ -81,17 +83,6 @@ class Search:
 
 #: The search for nodes of any format, with all documents requested at once.
 ANY = Search()
-
-
-def search(zarr_format: ZarrFormat | None) -> Search:
-    """Return the search for nodes of one format only, or of any if it is None.
-
-    Raises
-    ------
-    MetadataError
-        If there is no such format.
-    """
-    return ANY if zarr_format is None else Search(find(zarr_format).VERSION, only=True)
 
 
 def is_node(documents: Documents) -> bool:
@@ -126,14 +117,8 @@ def parse(documents: Documents, formats: tuple[Format, ...] | None = None) -> Me
 
 def ignored_documents(documents: Documents, metadata: Metadata) -> list[str]:
     """Return the names of documents that describe the node in another format, and were not used."""
-    own_format = find(metadata.zarr_format)
-    return [
-        name
-        for form in _PLAIN
-        if form is not own_format
-        for name in form.CHILD_NAMES
-        if name not in own_format.NAMES and documents.get(name) is not None
-    ]
+    own = FORMATS[metadata.zarr_format].NAMES
+    return [name for name in CHILD_NAMES if name not in own and documents.get(name) is not None]
 
 
 def find(zarr_format: ZarrFormat) -> Format:

@@ -99,20 +99,20 @@ class ArrayMetadata:
         derive("chunk_shape", self.grid.chunk_shape)
         derive("dtype", self.data_type.dtype)
         derive("fill", self._absent_value())
-        self._check_names()
+        if self.dimension_names is not None:
+            self._check_names(self.dimension_names)
         derive("pipeline", self.pipeline_of(self.chunk_shape))
         if not self.grid.is_regular:
             self._check_lengths()
 
-    def _check_names(self) -> None:
-        names = self.dimension_names
-        if any(not isinstance(name, str | None) for name in names or ()):
+    def _check_names(self, names: tuple[str | None, ...]) -> None:
+        if any(not isinstance(name, str | None) for name in names):
             raise MetadataError(
                 "the name of a dimension must be text or None",
                 key="dimension_names",
-                found=list(names or ()),
+                found=list(names),
             )
-        if names is not None and len(names) != len(self.shape):
+        if len(names) != len(self.shape):
             raise MetadataError(
                 "there must be one name for each dimension",
                 key="dimension_names",
@@ -190,8 +190,7 @@ class ArrayMetadata:
         The codecs stay bound, so that this costs next to nothing.
         """
         metadata = copy(self)
-        labels: Attributes = {"attributes": {}, "dimension_names": None, "extensions": (), "extra": {}}
-        vars(metadata).update(labels)
+        vars(metadata).update(attributes={}, dimension_names=None, extensions=(), extra={})
         return metadata
 
     def resized(self, shape: Shape) -> "ArrayMetadata":

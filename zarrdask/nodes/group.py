@@ -16,14 +16,14 @@ from zarrdask.errors import (
 from zarrdask.hierarchy.change import erase_node, write_node
 from zarrdask.hierarchy.create import create_node
 from zarrdask.hierarchy.find import (
-    find_node,
+    Lookup,
     is_implicit_group,
+    look_up,
     node_exists,
     read_node,
-    search_below,
 )
 from zarrdask.hierarchy.members import child_nodes, member_names, walk_nodes
-from zarrdask.hierarchy.path import inherited_strictness, join_path, locate_node, node_location
+from zarrdask.hierarchy.path import join_path, node_location
 from zarrdask.metadata.create import new_attributes, plan_array
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
@@ -33,7 +33,7 @@ from zarrdask.nodes.attributes import Attributes
 from zarrdask.nodes.base import Node
 from zarrdask.nodes.create import create_array
 from zarrdask.nodes.info import Info, group_info
-from zarrdask.nodes.open import MODES, check_mode, use_consolidated
+from zarrdask.nodes.open import MODES, check_mode
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.storage.base import Store
 
@@ -342,7 +342,8 @@ class Group(Node, Mapping[str, "Array | Group"]):
         self._latest = None
         metadata = GroupMetadata(self.zarr_format, new_attributes(attributes))
         path = join_path(self.path, name)
-        return _create(self.store, path, metadata, overwrite=overwrite, strict=self.strict)
+        place = Lookup(self.store, path, self.search, self.strict)
+        return _create(place, metadata, overwrite=overwrite)
 
     def require_group(self, name: str) -> "Group":
         """Return the group of a name, created if it does not exist.
@@ -506,12 +507,9 @@ def open(  # noqa: A001
     (['a'], (4,))
     """
     check_mode(mode, MODES)
-    strict, search = inherited_strictness(url, strict), search_below(url, zarr_format)
-    store, path = locate_node(url, component, storage_options)
-    use = use_consolidated(consolidated, default="own")
-    with strictness(strict):
-        store, metadata = find_node(store, path, consolidated=use, search=search)
-    return node(store, path, metadata, mode, strict=strict, search=search)
+    place = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
+    store, metadata = place.find(consolidated, default="own")
+    return node(store, place.path, metadata, mode, strict=place.strict, search=place.search)
 
 
 @suggests_arguments
@@ -558,19 +556,17 @@ def open_group(
         As in `open`.
     """
     check_mode(mode, _GROUP_MODES)
-    strict, search = inherited_strictness(url, strict), search_below(url, zarr_format)
     new = GroupMetadata(3 if zarr_format is None else zarr_format)
-    store, path = locate_node(url, component, storage_options)
+    place = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
     if mode in ("w", "w-"):
-        return _create(store, path, new, overwrite=mode == "w", strict=strict)
-    use = use_consolidated(consolidated, default="own")
+        return _create(place, new, overwrite=mode == "w")
     try:
-        with strictness(strict):
-            store, metadata = find_node(store, path, consolidated=use, search=search)
+        store, metadata = place.find(consolidated, default="own")
     except NodeNotFoundError:
         if mode != "a":
             raise
-        return _create(store, path, new, overwrite=False, strict=strict)
+        return _create(place, new, overwrite=False)
+    path, strict, search = place.path, place.strict, place.search
     if isinstance(metadata, ArrayMetadata):
         raise NodeTypeError(
             "an array can't be opened as a group; open it with zarrdask.open_array",
@@ -626,14 +622,11 @@ def create_group(
     >>> list(root), dict(root.attrs)
     (['u'], {'title': 'winds'})
     """
-    store, path = locate_node(url, component, storage_options)
+    place = look_up(url, component, storage_options)
     metadata = GroupMetadata(zarr_format, new_attributes(attributes))
-    strict = inherited_strictness(url, None)
-    return _create(store, path, metadata, overwrite=overwrite, strict=strict)
+    return _create(place, metadata, overwrite=overwrite)
 
 
-def _create(
-    store: Store, path: str, metadata: GroupMetadata, *, overwrite: bool, strict: bool | None
-) -> Group:
-    store = create_node(store, path, metadata, overwrite=overwrite)
-    return Group(store, path, metadata, "r+", strict=strict)
+def _create(place: Lookup, metadata: GroupMetadata, *, overwrite: bool) -> Group:
+    store = create_node(place.store, place.path, metadata, overwrite=overwrite)
+    return Group(store, place.path, metadata, "r+", strict=place.strict)

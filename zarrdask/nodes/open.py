@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, NodeTypeError
-from zarrdask.hierarchy.find import UseConsolidated, find_node, search_below
-from zarrdask.hierarchy.path import inherited_strictness, locate_node, node_location
+from zarrdask.hierarchy.find import look_up
+from zarrdask.hierarchy.path import node_location
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.options import suggests_arguments
@@ -75,34 +74,20 @@ def open_array(
     (4, 6)
     """
     check_mode(mode, MODES)
-    strict, search = inherited_strictness(url, strict), search_below(url, zarr_format)
-    is_opened = isinstance(url, Array) and not component and search.accepts(url.zarr_format)
+    place = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
+    is_opened = isinstance(url, Array) and not component and place.search.accepts(url.zarr_format)
     if is_opened and not strict:
         return url if mode in ("r", url.mode) else Array(url.store, url.path, url.metadata, mode)
-    store, path = locate_node(url, component, storage_options)
-    use = use_consolidated(consolidated, default="inherited")
-    with strictness(strict):
-        store, metadata = find_node(store, path, consolidated=use, search=search)
+    store, metadata = place.find(consolidated, default="inherited")
     if not isinstance(metadata, ArrayMetadata):
         raise NodeTypeError(
             "a group can't be opened as an array; pass component='path/to/array', the path of an "
             "array in it",
-            key=node_location(store, path),
+            key=node_location(store, place.path),
             found="group",
             expected="array",
         )
-    return Array(store, path, metadata, mode)
-
-
-def use_consolidated(
-    consolidated: bool | None,  # noqa: FBT001
-    *,
-    default: UseConsolidated,
-) -> UseConsolidated:
-    """Return which consolidated metadata are used, given the argument of the user."""
-    if consolidated is None:
-        return default
-    return "required" if consolidated else "never"
+    return Array(store, place.path, metadata, mode)
 
 
 def check_mode(mode: str, modes: tuple[str, ...]) -> None:

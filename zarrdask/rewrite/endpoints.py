@@ -1,16 +1,11 @@
 """The source and the target of a copy or a rechunk."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from zarrdask.compliance import strictness
 from zarrdask.errors import NodeExistsError
-from zarrdask.hierarchy.find import find_node
-from zarrdask.hierarchy.path import (
-    inherited_strictness,
-    key_prefix,
-    locate_node,
-    node_location,
-)
+from zarrdask.hierarchy.find import look_up
+from zarrdask.hierarchy.path import key_prefix, locate_node, node_location
 from zarrdask.metadata.model import Metadata
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
@@ -53,11 +48,10 @@ def find_origin(source: Any, storage_options: dict[str, Any] | None) -> Origin:
     NodeNotFoundError
         If there is no node.
     """
-    strict = inherited_strictness(source, None)
-    store, path = locate_node(source, None, storage_options)
-    with strictness(strict):
-        view, metadata = find_node(plain(store), path, consolidated="own")
-    return Origin(view, path, metadata, isinstance(view, ConsolidatedStore))
+    place = look_up(source, None, storage_options)
+    place = replace(place, store=plain(place.store))
+    view, metadata = place.find(None, default="own")
+    return Origin(view, place.path, metadata, isinstance(view, ConsolidatedStore))
 
 
 def locate_target(

@@ -40,22 +40,10 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
     StoreError
         If the argument is of another type, or the URL can't be opened.
     """
-    if isinstance(url, Store):
-        return url
-    if isinstance(url, MutableMapping):
-        return _mapping(url)
-    if is_zarr_object(url, "Store"):
-        return adapt_store(url)
-    if _is_universal_path(url):
-        return _universal(url)
-    if _is_obstore_object(url):
-        return import_module("zarrdask.storage.obstore").adapt_object(url)  # type: ignore[no-any-return]
     if not isinstance(url, str | os.PathLike):
-        raise StoreError(
-            "arrays can't be stored in an object of this type",
-            found=type(url).__name__,
-            expected="a URL, a path, a mutable mapping or a store",
-        )
+        return _adapted(url)
+    if not isinstance(url, str) and _is_universal_path(url):
+        return _universal(url)
     text = os.fsdecode(url)
     if not text:
         # This would be the current directory, where an unset variable of a shell is more likely.
@@ -74,6 +62,25 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
     if path.endswith(_ZIP) and not os.path.isdir(path):
         return _zip(path, "")
     return LocalStore(path)
+
+
+def _adapted(value: Any) -> Store:
+    """Return the store that is, or is in, an object of the user."""
+    if isinstance(value, Store):
+        return value
+    if isinstance(value, MutableMapping):
+        return _mapping(value)
+    if is_zarr_object(value, "Store"):
+        return adapt_store(value)
+    if _is_universal_path(value):
+        return _universal(value)
+    if _is_obstore_object(value):
+        return import_module("zarrdask.storage.obstore").adapt_object(value)  # type: ignore[no-any-return]
+    raise StoreError(
+        "arrays can't be stored in an object of this type",
+        found=type(value).__name__,
+        expected="a URL, a path, a mutable mapping or a store",
+    )
 
 
 def takes_options(url: Any) -> bool:

@@ -13,18 +13,11 @@ from xarray.core.indexing import BasicIndexer, LazilyIndexedArray
 
 from zarrdask.compliance import strictness
 from zarrdask.errors import NodeNotFoundError, NodeTypeError, ZarrdaskError
-from zarrdask.hierarchy.find import find_node
+from zarrdask.hierarchy.find import look_up
 from zarrdask.hierarchy.members import child_nodes
-from zarrdask.hierarchy.path import (
-    inherited_strictness,
-    join_path,
-    key_prefix,
-    locate_node,
-    node_location,
-)
+from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
 from zarrdask.nodes.array import Array
-from zarrdask.nodes.open import use_consolidated
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.keys import Names
@@ -96,8 +89,8 @@ class _Hierarchy:
 
     def __init__(self, url: Any, options: OpenOptions) -> None:
         self.options = options
-        self.strict = inherited_strictness(url, options.strict)
-        self.store, self.path = locate_node(url, options.group, options.storage_options)
+        self.place = look_up(url, options.group, options.storage_options, strict=options.strict)
+        self.store, self.path = self.place.store, self.place.path
         self.listed: Store | None = None
         self.metadata = self._find()
 
@@ -119,9 +112,7 @@ class _Hierarchy:
 
     def _find_documents(self) -> GroupMetadata:
         try:
-            with strictness(self.strict):
-                use = use_consolidated(self.options.consolidated, default="nearest")
-                self.store, metadata = find_node(self.store, self.path, consolidated=use)
+            self.store, metadata = self.place.find(self.options.consolidated, default="nearest")
         except NodeNotFoundError as error:
             raise NodeNotFoundError(
                 f"no such Zarr group: it does not exist ({error.message})",
@@ -172,7 +163,7 @@ class _Hierarchy:
         place = join_path(self.path, path) if path else self.path
         arrays, groups = {}, {}
         try:
-            with strictness(self.strict):
+            with strictness(self.place.strict):
                 # xarray names a variable without a name __values__, and that of a data array
                 # __xarray_dataarray_variable__.
                 children = child_nodes(
