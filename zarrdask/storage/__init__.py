@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from zarrdask.storage.base import Store
+    from zarrdask.storage.for_zarr_python import as_zarr_python
     from zarrdask.storage.fsspec import FsspecStore
     from zarrdask.storage.local import LocalStore
     from zarrdask.storage.memory import MemoryStore
@@ -22,9 +23,18 @@ _MODULES = {
     "ObstoreStore": "obstore",
     "Store": "base",
     "ZipStore": "zip.store",
+    "as_zarr_python": "for_zarr_python",
 }
 
-__all__ = ["FsspecStore", "LocalStore", "MemoryStore", "ObstoreStore", "Store", "ZipStore"]
+__all__ = [
+    "FsspecStore",
+    "LocalStore",
+    "MemoryStore",
+    "ObstoreStore",
+    "Store",
+    "ZipStore",
+    "as_zarr_python",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -38,6 +38,8 @@ def adapt_store(value: Any) -> Store:
     they may be written is then a matter of the mode in which nodes are opened.
     """
     # Not of subclasses: they may do something else.
+    if isinstance(getattr(value, "inner", None), Store):
+        return value.inner  # type: ignore[no-any-return]
     kind = type(value).__name__ if type(value).__module__.startswith("zarr.") else ""
     if kind == "LocalStore":
         return LocalStore(str(value.root))
