@@ -50,10 +50,11 @@ DEFAULTS: dict[str, Any] = {
     "requests": 64,
     # The package that opens URLs of object stores and of HTTP servers: "fsspec" or "obstore".
     "remote": "fsspec",
-    # How often an operation is retried after a transient error, and the longest pause before a
-    # retry, in seconds.
-    "retries": 5,
+    # How often an operation is retried after a transient error, the longest pause before a retry,
+    # and the time after the first attempt when no other one begins, in seconds.
+    "retries": 10,
     "retry-delay": 10,
+    "retry-time": 60,
 }
 
 #: The minimum values of settings that can't be 0.
@@ -89,7 +90,7 @@ def get(name: str) -> Any:
     key = f"zarrdask.{name}"
     if isinstance(default, bool):
         return _flag(value, key)
-    if name == "retry-delay":
+    if name in ("retry-delay", "retry-time"):
         return _seconds(value, key)
     if isinstance(default, int):
         return _count(value, key, minimum=_MINIMUM.get(name, 0))

@@ -27,14 +27,25 @@ class Request(NamedTuple):
 
 
 class Log:
-    """Remembers what a WSGI application was asked for."""
+    """Remembers what a WSGI application was asked for.
+
+    Attributes
+    ----------
+    status : str or None
+        The status of all answers, instead of those of the application.
+    """
 
     def __init__(self, app: Any) -> None:
         self.app = app
         self.requests: list[Request] = []
+        self.status: str | None = None
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
-        body = b"".join(self.app(environ, start_response))
+        if self.status is None:
+            body = b"".join(self.app(environ, start_response))
+        else:
+            body = b"refused"
+            start_response(self.status, [("Content-Length", str(len(body)))])
         self.requests.append(
             Request(
                 environ["REQUEST_METHOD"],

@@ -274,6 +274,19 @@ class TestRequests:
         assert set(asked) <= documents
         assert len(asked) <= len(documents)
 
+    def test_only_one_layer_repeats_requests(self, bucket):
+        z = write(bucket, "x", VALUES, chunks=(5, 8))
+        bucket.log.status = "503 Slow Down"
+        settings = {"zarrdask.retries": 2, "zarrdask.retry-delay": 0.01}
+        acts = (lambda: z[0, 0], lambda: z.__setitem__(np.s_[:5, :8], 1))
+        for act, method in zip(acts, ("GET", "PUT"), strict=True):
+            bucket.log.taken()
+            with dask.config.set(settings), pytest.raises(zarrdask.errors.StoreError):
+                act()
+            assert [r.method for r in bucket.log.taken()] == [method] * 3
+        bucket.log.status = None
+        check(bucket, "x")
+
     def test_whole_chunks_are_written_without_being_read(self, bucket):
         z = write(bucket, "x", self.VALUES[:256], chunks=(128, 128))
         bucket.log.taken()

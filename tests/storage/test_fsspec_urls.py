@@ -429,6 +429,53 @@ class TestHttp:
         assert len(server.taken()) == 26
         assert server.peak > 4
 
+    def test_a_slow_request_does_not_hold_up_those_after_it(self, server):
+        write(server.root, chunks=(1, 20))
+        z, is_next = zarrdask.open_array(server.url), threading.Event()
+
+        def answer_in_another_order(path):
+            if path == "c/4/0":  # a batch of four would end before it
+                is_next.set()
+            return None if path != "c/3/0" or is_next.wait(20) else HTTPStatus.NOT_FOUND
+
+        server.fail = answer_in_another_order
+        with dask.config.set({"zarrdask.threads": 1, "zarrdask.requests": 4}):
+            np.testing.assert_array_equal(z[...], VALUES)
+        assert server.peak <= 4
+
+    def test_only_requests_that_failed_are_repeated(self, server):
+        write(server.root, "x", chunks=(1, 20))
+        write(server.root, "y", chunks=(1, 4), shards=(1, 20))
+        x, y = zarrdask.open_array(server.url, "x"), zarrdask.open_array(server.url, "y")
+        refused = set()
+
+        def refuse_once(path):
+            if path in refused or not path.endswith(("3/0", "7/0", "8/0")):
+                return None
+            refused.add(path)
+            return HTTPStatus.SERVICE_UNAVAILABLE
+
+        server.fail = refuse_once
+        server.taken()
+        np.testing.assert_array_equal(x[...], VALUES)
+        assert len(server.taken()) == 13 + 3
+        np.testing.assert_array_equal(y[:, 0], VALUES[:, 0])
+        assert len(server.taken()) == 2 * 13 + 3
+
+    def test_a_server_that_always_fails_is_asked_so_often_and_so_long(self, server, setting):
+        write(server.root, chunks=(1, 20))
+        z = zarrdask.open_array(server.url)
+        server.fail = lambda path: HTTPStatus.SERVICE_UNAVAILABLE
+        setting({"zarrdask.threads": 1, "zarrdask.requests": 2, "zarrdask.retries": 3})
+        server.taken()
+        with pytest.raises(zarrdask.errors.StoreError, match="503"):
+            z[...]
+        assert server.taken()[-1].path in ("c/0/0", "c/1/0")  # the others are not asked for
+        setting({"zarrdask.retry-time": 0})
+        with pytest.raises(zarrdask.errors.StoreError, match="503"):
+            z[0]
+        assert len(server.taken()) == 1
+
     def test_a_server_error_is_no_fill_value(self, server):
         write(server.root, chunks=(5, 8))
         z, x = zarrdask.open_array(server.url), zarrdask.from_zarr(server.url)

@@ -83,7 +83,8 @@ def read_region(
     if not metadata.grid.is_regular:
         cuts = cuts.ordered(metadata.grid.shape_of)
     values = buffers.empty(request_shape(request), metadata.dtype) if out is None else out
-    in_parts(lambda part: _read(chunks, part, values), cuts, threads)
+    per_thread = 4 if chunks.units.seekable else 1
+    in_parts(lambda part: _read(chunks, part, values), cuts, threads, per_thread=per_thread)
     return values
 
 

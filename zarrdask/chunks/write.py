@@ -82,7 +82,8 @@ def write_region(
     def write(part: Projection) -> int:
         return _write(chunks, part, values, locks, empty=empty, beyond=beyond)
 
-    return sum(in_parts(write, cuts, threads))
+    per_thread = 4 if chunks.units.seekable else 1
+    return sum(in_parts(write, cuts, threads, per_thread=per_thread))
 
 
 def _write(

@@ -16,7 +16,9 @@ T = TypeVar("T")
 _THREAD = threading.local()
 
 
-def in_parts(work: Callable[[Projection], T], cuts: Projection, threads: int | None) -> list[T]:
+def in_parts(
+    work: Callable[[Projection], T], cuts: Projection, threads: int | None, *, per_thread: int = 4
+) -> list[T]:
     """Do work on stored objects, divided among threads.
 
     Parameters
@@ -27,6 +29,9 @@ def in_parts(work: Callable[[Projection], T], cuts: Projection, threads: int | N
         The stored objects and their requested parts.
     threads : int, optional
         The number of threads; by default that of the setting ``zarrdask.threads``.
+    per_thread : int, optional
+        The number of parts for each thread. With several, all threads end at about the same time.
+        With 1, requests to a store with latency are not held up by the end of a part.
 
     Returns
     -------
@@ -37,8 +42,7 @@ def in_parts(work: Callable[[Projection], T], cuts: Projection, threads: int | N
     if threads == 1 or count <= 1:
         return [work(cuts)]
     threads = _number(threads)
-    # Several parts for each thread, so that all threads end at about the same time.
-    size = max(1, -(-count // (threads * 4)))
+    size = max(1, -(-count // (threads * per_thread)))
     pieces = [cuts.some(start, start + size) for start in range(0, count, size)]
     return on_each(work, pieces, threads)
 

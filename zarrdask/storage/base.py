@@ -1,10 +1,11 @@
 """The interface of stores: bytes by key, with defaults for what `get` and `set` can express."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
+from zarrdask import config
 from zarrdask.errors import UnsupportedError
 from zarrdask.storage.byte_ranges import (
     Buffer,
@@ -12,10 +13,16 @@ from zarrdask.storage.byte_ranges import (
     KeyValue,
     Range,
     by_key,
+    coalesce,
     cut,
     parts_by_key,
 )
+from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
+from zarrdask.storage.range_requests import JOIN_LIMIT, RangeRequest, join_ranges
+
+T = TypeVar("T")
+Item = TypeVar("Item")
 
 
 class Scratch:
@@ -52,6 +59,11 @@ class Store(ABC):
     #: Whether reading several parts of a value costs no more than reading it as a whole, as there
     #: is no latency to hide.
     seekable: ClassVar[bool] = False
+    #: Whether requests of several threads are in flight together: then a call that concerns many
+    #: values sends up to ``zarrdask.requests`` of them at a time.
+    concurrent: ClassVar[bool] = False
+    #: Whether the store itself repeats requests after transient errors.
+    repeats: ClassVar[bool] = False
     #: Whether exactly one of several simultaneous calls of `create` for a key succeeds.
     conditional: ClassVar[bool] = False
 
@@ -130,7 +142,11 @@ class Store(ABC):
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         """Yield the value of each key; each is valid until the next one is requested."""
-        return map(self.get, keys)
+        return self._each(self.get, keys)
+
+    def _each(self, request: Callable[[Item], T], items: Iterable[Item]) -> Iterator[T]:
+        """Yield the result of a request for each item, with later ones in flight if possible."""
+        return in_flight(request, items) if self.concurrent else map(request, items)
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         """Return part of a value, or None if there is no value.
@@ -149,6 +165,13 @@ class Store(ABC):
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         """Yield parts of one value, given as (start, length) in the order of their starts."""
+        if self.concurrent or self._implements("get_range"):
+            groups = coalesce(ranges, config.get("coalesce-gap"), JOIN_LIMIT)
+            parts = self._each(lambda group: self.get_range(key, *group[0]), groups)
+            for part, (_, members) in zip(parts, groups, strict=True):
+                for offset, size in members:
+                    yield None if part is None else cut(part, offset, size)
+            return
         value = self.get(key)
         for start, length in ranges:
             yield None if value is None else cut(value, start, length)
@@ -167,6 +190,8 @@ class Store(ABC):
             If a key is invalid; nothing is read then.
         """
         requests = [(check_key(key), start, length) for key, (start, length) in key_ranges]
+        if self.concurrent:
+            return self._parts_in_flight(requests)
         parts: dict[int, Buffer | None] = {}
         for key, positions in by_key([key for key, _, _ in requests]).items():
             sized: dict[int, Range] = {}
@@ -181,6 +206,21 @@ class Store(ABC):
             for position, part in zip(order, values, strict=True):
                 parts[position] = None if part is None else bytes(part)
         return [parts[position] for position in range(len(requests))]
+
+    def _parts_in_flight(
+        self, ranges: Sequence[tuple[str, int, int | None]]
+    ) -> Sequence[Buffer | None]:
+        """Return parts of values, with ranges that are close to each other as one request."""
+        values: list[Buffer | None] = [None] * len(ranges)
+        requests = [*join_ranges(ranges, config.get("coalesce-gap"))]
+
+        def fetch(request: RangeRequest) -> Buffer | None:
+            return self.get_range(request.key, request.start, request.length)
+
+        for request, part in zip(requests, in_flight(fetch, requests), strict=True):
+            for at, offset, size in request.members:
+                values[at] = None if part is None else cut(part, offset, size)
+        return values
 
     # ---- writing
 
@@ -236,8 +276,9 @@ class Store(ABC):
         MetadataError
             If a key is invalid; nothing is removed then.
         """
-        for key in [check_key(key) for key in keys]:
-            self.erase(key)
+        checked = [check_key(key) for key in keys]
+        for _ in self._each(self.erase, checked):
+            pass
 
     def erase_prefix(self, prefix: str) -> None:
         """Remove every key that begins with the prefix."""

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from glob import has_magic
 from inspect import signature
@@ -16,13 +16,11 @@ from fsspec.implementations.local import LocalFileSystem
 
 from zarrdask import config
 from zarrdask.errors import ReadOnlyError, StoreError
-from zarrdask.storage.base import Scratch, Store, not_listable
-from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, coalesce, cut
-from zarrdask.storage.in_flight import in_flight
-from zarrdask.storage.keys import Names, check_key, check_prefix
+from zarrdask.storage.base import Store, not_listable
+from zarrdask.storage.byte_ranges import Buffer, cut
+from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import elsewhere
-from zarrdask.storage.range_requests import JOIN_LIMIT, batches, join_ranges
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 #: Protocols of stores that have keys, not directories.
@@ -32,12 +30,15 @@ _OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "az"}
 _KEY_EXISTS = {"412", "PreconditionFailed"}
 _NOT_SUPPORTED = {"NotImplemented", "ParamValidationError"}
 _NO_BUCKET = "NoSuchBucket"
+#: The setting of botocore for requests that are not repeated.
+_NO_RETRIES = {"total_max_attempts": 1}
 
 
 class FsspecStore(Store):
     """Values in a file system of fsspec.
 
-    Requests for many values, or for many ranges of one, are sent together.
+    Each request waits in a thread of `zarrdask.storage.in_flight`, if the file system runs requests
+    in an event loop of its own. Others, such as SFTP, are asked for one value after another.
 
     Parameters
     ----------
@@ -50,6 +51,8 @@ class FsspecStore(Store):
     def __init__(self, fs: Any, root: str) -> None:
         self.fs = fs
         self.root = root.rstrip("/")
+        if getattr(fs, "config_kwargs", {}).get("retries") == _NO_RETRIES:
+            fs.retries = 1  # s3fs's own loop around botocore's
         # Without this, s3fs requests the size first, to split the request; one request is faster.
         self._options = {"max_concurrency": 1} if "s3" in _protocols(fs) else {}
 
@@ -62,7 +65,7 @@ class FsspecStore(Store):
         StoreError
             If fsspec does not know the protocol, or its package is not installed.
         """
-        options = _with_connections(url, storage_options or {})
+        options = _with_client(url, storage_options or {})
         try:
             fs, root = url_to_fs(url, **options)
         except Exception as error:
@@ -72,6 +75,14 @@ class FsspecStore(Store):
                 raise _not_an_option(unknown, url, get_filesystem_class(protocol)) from error
             raise StoreError(f"this URL can't be opened: {error}", key=url) from error
         return cls(fs, root)
+
+    @property
+    def concurrent(self) -> bool:  # type: ignore[override]
+        """Whether requests of several threads are in flight together."""
+        fs = self.fs
+        while (inner := getattr(fs, "fs", None)) is not None:
+            fs = inner  # a cache, or a directory, of another file system
+        return bool(fs.async_impl)
 
     @property
     def shared(self) -> bool:  # type: ignore[override]
@@ -112,81 +123,30 @@ class FsspecStore(Store):
 
     def get(self, key: str) -> bytes | None:
         try:
-            return bytes(self.fs.cat_file(self.path(key), **self._options))
+            return bytes(self._read(self.path(key), **self._options))
         except _ABSENT as error:
             self._check_bucket(error)
             return None
         except Exception as error:
             raise self._failed(key, error) from error
 
-    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        for batch in batches(keys):
-            paths = [self.path(key) for key in batch]
-            for key, value in zip(batch, self._fetch(batch[0], paths, None, None), strict=True):
-                yield self._value(key, value)
-
-    def _fetch(self, key: str, paths: list[str], starts: Any, ends: Any) -> list[Any]:
-        """Return the values at several paths, or the errors of reading them, by one call."""
-        starts, ends = starts or [None] * len(paths), ends or [None] * len(paths)
-        try:
-            # Not `cat`, which sorts its result, and reads "*" and "[" in a path as a pattern.
-            values = self.fs.cat_ranges(paths, starts, ends, on_error="return", **self._options)
-        except _ABSENT:
-            # In some file systems that wrap others, one missing value makes the whole call fail.
-            return [self._fetch_one(*each) for each in zip(paths, starts, ends, strict=True)]
-        except Exception as error:
-            raise self._failed(key, error) from error
-        return [
-            _trimmed(value, start, end)
-            for value, start, end in zip(values, starts, ends, strict=True)
-        ]
-
-    def _fetch_one(self, path: str, start: int | None, end: int | None) -> Any:
-        try:
-            return _trimmed(self.fs.cat_file(path, start=start, end=end), start, end)
-        except _ABSENT as error:
-            return error
+    def _read(self, path: str, **options: Any) -> Any:
+        if getattr(self.fs, "fs", None) is None:
+            return self.fs.cat_file(path, **options)
+        # A cache of another file system keeps what this method reads, but not what `cat_file` does.
+        bounds = [options.pop("start", None)], [options.pop("end", None)]
+        return self.fs.cat_ranges([path], *bounds, on_error="raise", **options)[0]
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         end = _end(start, length)
         try:
-            value = self.fs.cat_file(self.path(key), start=start, end=end)
+            value = self._read(self.path(key), start=start, end=end)
         except _ABSENT as error:
             self._check_bucket(error)
             return None
         except Exception as error:
             raise self._failed(key, error) from error
-        return bytes(cut(_trimmed(value, start, end), 0, length))
-
-    def get_ranges(
-        self, key: str, ranges: Sequence[Range], scratch: Scratch
-    ) -> Iterator[Buffer | None]:
-        groups = coalesce(ranges, config.get("coalesce-gap"), JOIN_LIMIT)
-        for batch in batches(groups):
-            starts = [start for (start, _), _ in batch]
-            ends = [start + length for (start, length), _ in batch]
-            values = self._fetch(key, [self.path(key)] * len(batch), starts, ends)
-            for value, (_, members) in zip(values, batch, strict=True):
-                data = self._value(key, value)
-                for offset, size in members:
-                    yield None if data is None else cut(data, offset, size)
-
-    def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
-        ranges = [(check_key(key), start, length) for key, (start, length) in key_ranges]
-        values: list[Buffer | None] = [None] * len(ranges)
-        for batch in batches(join_ranges(ranges, config.get("coalesce-gap"))):
-            keys = [request.key for request in batch]
-            answers = self._fetch(
-                keys[0],
-                [self.path(key) for key in keys],
-                [request.start for request in batch],
-                [_end(request.start, request.length) for request in batch],
-            )
-            for request, answer in zip(batch, answers, strict=True):
-                data = self._value(request.key, answer)
-                for at, offset, size in request.members:
-                    values[at] = None if data is None else cut(data, offset, size)
-        return values
+        return cut(_trimmed(value, start, end), 0, length)
 
     def set(self, key: str, value: Buffer) -> None:
         if getattr(self.fs, "mode", None) == "r":
@@ -246,10 +206,6 @@ class FsspecStore(Store):
             raise ReadOnlyError("this file system can't erase", key=key) from error
         except Exception as error:
             raise self._failed(key, error) from error
-
-    def erase_values(self, keys: Iterable[str]) -> None:
-        for _ in in_flight(self.erase, [check_key(key) for key in keys]):
-            pass
 
     def erase_prefix(self, prefix: str) -> None:
         if self._directory is not None:
@@ -315,17 +271,6 @@ class FsspecStore(Store):
         """Whether keys below a prefix are listed by the thousand, not directory by directory."""
         return not _OBJECT_STORES.isdisjoint(_protocols(self.fs))
 
-    def _value(self, key: str, value: Any) -> Buffer | None:
-        """Return a value of `_fetch`, or raise its error."""
-        if value is None:
-            return None
-        if isinstance(value, _ABSENT):
-            self._check_bucket(value)
-            return None
-        if isinstance(value, BaseException):
-            raise self._failed(key, value) from value
-        return bytes(value)
-
     def _check_bucket(self, error: BaseException) -> None:
         """Check whether a value is missing only because its bucket does not exist.
 
@@ -384,12 +329,15 @@ def _codes(error: BaseException | None) -> set[str]:
     return codes
 
 
-def _with_connections(url: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return options with as many connections as there may be requests: botocore's pool has 10."""
+def _with_client(url: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return options in which the client of S3 has as many connections as there are requests.
+
+    By default it has 10. It does not repeat requests, which `zarrdask.storage.retry` does.
+    """
     if not url.startswith(("s3://", "s3a://")):
         return options
-    settings = {"max_pool_connections": config.get("requests")} | options.get("config_kwargs", {})
-    return {**options, "config_kwargs": settings}
+    settings = {"max_pool_connections": config.get("requests"), "retries": _NO_RETRIES}
+    return {**options, "config_kwargs": settings | options.get("config_kwargs", {})}
 
 
 def _unknown_option(error: BaseException, options: Mapping[str, Any]) -> str | None:
@@ -420,12 +368,8 @@ def _protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:
     return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
 
 
-def _trimmed(value: Any, start: int | None, end: int | None) -> Any:
+def _trimmed(value: bytes, start: int, end: int | None) -> bytes:
     """Return the requested part, even if the server sent the whole value (RFC 9110)."""
-    if isinstance(value, BaseException) or start is None:
-        return value
     if start < 0:
         return value[start:]
-    if end is not None and len(value) > end - start:
-        return value[start:end]
-    return value
+    return value if end is None or len(value) <= end - start else value[start:end]

@@ -6,10 +6,11 @@ whichever task they belong to.
 """
 
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from zarrdask import config
@@ -38,6 +39,7 @@ class Requests:
         self.max_bytes = max_bytes
         self._held = 0
         self._pending: deque[tuple[Future[Any], int]] = deque()
+        self._abandoned = threading.Event()
 
     def send(self, call: Callable[[], Any], size: int = 0) -> None:
         """Start a request that holds `size` bytes until it is done.
@@ -49,7 +51,7 @@ class Requests:
         """
         while self._pending and (self._pending[0][0].done() or self._held + size > self.max_bytes):
             self._finish_first()
-        self._pending.append((submit(call), size))
+        self._pending.append((submit(call, self._abandoned), size))
         self._held += size
 
     def _finish_first(self) -> None:
@@ -61,12 +63,11 @@ class Requests:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            for future, _size in self._pending:
-                future.cancel()
-        wait([future for future, _ in self._pending])
-        while kind is None and self._pending:
-            self._finish_first()
+        try:
+            while kind is None and self._pending:
+                self._finish_first()
+        finally:
+            _abandon([future for future, _ in self._pending], self._abandoned)
 
 
 def in_flight(call: Callable[[Item], T], items: Iterable[Item]) -> Iterator[T]:
@@ -76,22 +77,46 @@ def in_flight(call: Callable[[Item], T], items: Iterable[Item]) -> Iterator[T]:
     ``zarrdask.requests`` others are on their way.
     """
     window: deque[Future[T]] = deque()
+    abandoned = threading.Event()
     limit = config.get("requests")
     try:
         for item in items:
-            window.append(submit(lambda item=item: call(item)))  # type: ignore[misc]
+            window.append(submit(partial(call, item), abandoned))
             if len(window) >= limit:
                 yield window.popleft().result()
         while window:
             yield window.popleft().result()
     finally:
-        for future in window:
-            future.cancel()
-        wait(window)
+        _abandon(window, abandoned)
 
 
-def submit(call: Callable[[], T]) -> "Future[T]":
-    """Start a request; in a thread of the pool itself it is made at once, not waited for."""
+def _abandon(futures: Collection["Future[Any]"], abandoned: threading.Event) -> None:
+    """Wait for requests, the results of which nobody asks for; they are not repeated."""
+    abandoned.set()
+    for future in futures:
+        future.cancel()
+    wait(futures)
+
+
+def pause(seconds: float) -> bool:
+    """Wait before a request is repeated, and return whether its result is still asked for."""
+    abandoned: threading.Event | None = getattr(_THREAD, "abandoned", None)
+    if abandoned is None:
+        time.sleep(seconds)
+        return True
+    return not abandoned.wait(seconds)
+
+
+def submit(call: Callable[[], T], abandoned: threading.Event) -> "Future[T]":
+    """Start a request; in a thread of the pool itself it is made at once, not waited for.
+
+    Parameters
+    ----------
+    call : callable
+        Makes the request.
+    abandoned : threading.Event
+        Is set when the result is not asked for any more.
+    """
     if getattr(_THREAD, "is_request", False):
         done: Future[T] = Future()
         try:
@@ -99,7 +124,12 @@ def submit(call: Callable[[], T]) -> "Future[T]":
         except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
             done.set_exception(error)
         return done
-    return _pool(config.get("requests")).submit(call)
+
+    def run() -> T:
+        _THREAD.abandoned = abandoned
+        return call()
+
+    return _pool(config.get("requests")).submit(run)
 
 
 @cache

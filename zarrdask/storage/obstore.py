@@ -11,15 +11,13 @@ from weakref import WeakValueDictionary
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError
 
-from zarrdask import config
 from zarrdask.errors import ReadOnlyError, StoreError
 from zarrdask.storage.base import Scratch, Store, not_listable
-from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, coalesce, cut
+from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import elsewhere
-from zarrdask.storage.range_requests import JOIN_LIMIT, RangeRequest, join_ranges
 
 #: Stores that erase many keys with one request. The others erase one key a request.
 _BULK = {"S3Store", "AzureStore"}
@@ -49,6 +47,12 @@ class ObstoreStore(Store):
     prefix : str
         What all keys are below, in addition to a prefix of the object itself.
     """
+
+    # Parts of a value are not read by obstore's `get_ranges`: it keeps up to ten requests in flight
+    # of its own, beyond the limit of the process, and fails as a whole where one range lies behind
+    # the value.
+    concurrent = True
+    repeats = True
 
     def __init__(self, store: Any, prefix: str = "") -> None:
         self.inner = store
@@ -180,30 +184,6 @@ class ObstoreStore(Store):
             self._check_absent(key, error)
             return None
 
-    def get_ranges(
-        self, key: str, ranges: Sequence[Range], scratch: Scratch
-    ) -> Iterator[Buffer | None]:
-        # Not obstore's `get_ranges`: it keeps up to ten requests in flight of its own, beyond the
-        # limit of the process, and fails as a whole where one range lies behind the value.
-        groups = coalesce(ranges, config.get("coalesce-gap"), JOIN_LIMIT)
-        parts = in_flight(lambda group: self.get_range(key, *group[0]), groups)
-        for part, (_, members) in zip(parts, groups, strict=True):
-            for offset, size in members:
-                yield None if part is None else cut(part, offset, size)
-
-    def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
-        ranges = [(check_key(key), start, length) for key, (start, length) in key_ranges]
-        values: list[Buffer | None] = [None] * len(ranges)
-        requests = [*join_ranges(ranges, config.get("coalesce-gap"))]
-
-        def fetch(request: RangeRequest) -> Buffer | None:
-            return self.get_range(request.key, request.start, request.length)
-
-        for request, part in zip(requests, in_flight(fetch, requests), strict=True):
-            for at, offset, size in request.members:
-                values[at] = None if part is None else cut(part, offset, size)
-        return values
-
     # ---- writing
 
     def set(self, key: str, value: Buffer) -> None:
@@ -244,8 +224,7 @@ class ObstoreStore(Store):
     def erase_values(self, keys: Iterable[str]) -> None:
         checked = [check_key(key) for key in keys]
         if self._kind not in _BULK or len(checked) < 2:
-            for _ in in_flight(self.erase, checked):
-                pass
+            super().erase_values(checked)
             return
         pages = [checked[at : at + _PAGE] for at in range(0, len(checked), _PAGE)]
         for _ in in_flight(self._erase_page, pages):

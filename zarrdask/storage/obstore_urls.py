@@ -84,6 +84,7 @@ class _Settings(NamedTuple):
         longest = max(config.get("retry-delay"), 0.001)  # obstore can't do without any pause
         retries = {
             "max_retries": config.get("retries"),
+            "retry_timeout": timedelta(seconds=config.get("retry-time")),
             "backoff": {
                 "init_backoff": timedelta(seconds=min(0.1, longest / 2)),
                 "max_backoff": timedelta(seconds=longest),

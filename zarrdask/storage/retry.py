@@ -1,6 +1,7 @@
 """Retry transient errors of stores, and raise others as store errors."""
 
 import errno
+import logging
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,12 +13,17 @@ from zarrdask import config
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range
+from zarrdask.storage.in_flight import pause
 from zarrdask.storage.keys import Names
 from zarrdask.storage.memory import MappingStore
 from zarrdask.storage.v3_draft import DraftStore
 from zarrdask.storage.wrapper import WrappedStore
 
 T = TypeVar("T")
+
+_LOG = logging.getLogger(__name__)
+#: Retries of one operation that are not worth a warning.
+_QUIET_RETRIES = 3
 
 #: Transient errors, by HTTP status, by ``errno``, by class name and by error code of S3.
 _STATUSES = {408, 425, 429, 500, 502, 503, 504}
@@ -38,9 +44,11 @@ _CLASS_NAMES = {
     "ClientPayloadError",
     "ConnectTimeoutError",
     "EndpointConnectionError",
+    "HTTPClientError",
     "IncompleteRead",
     "IncompleteReadError",
     "ReadTimeoutError",
+    "ResponseParserError",
     "ServerDisconnectedError",
     "ServiceRequestError",
     "ServiceResponseError",
@@ -54,6 +62,7 @@ _CODES = {
     "SlowDown",
     "Throttling",
     "ThrottlingException",
+    "XAmzContentSHA256Mismatch",
 }
 
 
@@ -101,8 +110,12 @@ class RetryingStore(WrappedStore):
     """A store that retries operations after transient errors.
 
     An operation is retried up to ``zarrdask.retries`` times, after a random pause of up to 0.1 s,
-    0.2 s, 0.4 s and so on (at most ``zarrdask.retry-delay`` seconds). Other errors are raised at
-    once. All operations have the same result if they are repeated.
+    0.2 s, 0.4 s and so on (at most ``zarrdask.retry-delay`` seconds), but not later than
+    ``zarrdask.retry-time`` seconds after its first attempt. Other errors are raised at once. All
+    operations have the same result if they are repeated.
+
+    Of a call that concerns many values, only the requests that failed are repeated if the store is
+    `concurrent`.
 
     An error that is not a `ZarrdaskError`, such as an `OSError` or an error of another package, is
     raised as a `StoreError` that names the key and has the original error as its cause.
@@ -120,17 +133,23 @@ class RetryingStore(WrappedStore):
         return self._attempt(key, partial(self.inner.get_range, key, start, length))
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
+        if self.concurrent:
+            return Store.get_many(self, keys, scratch)
         keys = list(keys)
         return self._resumed(keys, lambda start: self.inner.get_many(keys[start:], scratch))
 
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
+        if self.concurrent:
+            return Store.get_ranges(self, key, ranges, scratch)
         return self._resumed(
             [key] * len(ranges), lambda start: self.inner.get_ranges(key, ranges[start:], scratch)
         )
 
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
+        if self.concurrent:
+            return Store.get_partial_values(self, key_ranges)
         ranges = list(key_ranges)
         return self._attempt("", partial(self.inner.get_partial_values, ranges))
 
@@ -163,6 +182,9 @@ class RetryingStore(WrappedStore):
         self._attempt(key, partial(self.inner.erase, key))
 
     def erase_values(self, keys: Iterable[str]) -> None:
+        if self.concurrent:
+            Store.erase_values(self, keys)
+            return
         self._attempt("", partial(self.inner.erase_values, list(keys)))
 
     def erase_prefix(self, prefix: str) -> None:
@@ -176,12 +198,12 @@ class RetryingStore(WrappedStore):
 
     def _attempt(self, key: str, call: Callable[[], T]) -> T:
         """Return the result of a call, which is repeated after transient errors."""
-        pause = _Pauses()
+        pauses = _Pauses()
         while True:
             try:
                 return call()
             except Exception as error:  # noqa: BLE001 - it is raised as a store error
-                if not pause.after(error):
+                if not pauses.after(error, f"{self.url}/{key}"):
                     self._fail(key, error)
 
     def _resumed(self, keys: list[str], read: Callable[[int], Iterator[T]]) -> Iterator[T]:
@@ -194,17 +216,17 @@ class RetryingStore(WrappedStore):
         read : callable
             Returns the values of the keys from a position on.
         """
-        position, pause = 0, _Pauses()
+        position, pauses = 0, _Pauses()
         while position < len(keys):
             try:
                 values = iter(read(position))
                 while position < len(keys):
                     value = next(values)
                     position += 1
-                    pause = _Pauses()
+                    pauses = _Pauses()
                     yield value
             except Exception as error:  # noqa: BLE001 - it is raised as a store error
-                if not pause.after(error):
+                if not pauses.after(error, f"{self.url}/{keys[position]}"):
                     self._fail(keys[position], error)
 
     def _fail(self, key: str, error: Exception) -> NoReturn:
@@ -219,19 +241,20 @@ class RetryingStore(WrappedStore):
 
 def retrying(store: Store) -> Store:
     """Return a store that retries, unless all errors of the store are raised by this package."""
-    inner, is_safe = store, store.seekable and _is_ours(store)
+    inner, is_safe = store, _is_safe(store)
     while isinstance(inner, WrappedStore):
         if isinstance(inner, RetryingStore | DraftStore):
             return store  # it retries already
         inner = inner.inner
-        is_safe = is_safe and _is_ours(inner)
+        is_safe = is_safe and _is_safe(inner)
     return store if is_safe else RetryingStore(store)
 
 
-def _is_ours(store: Store) -> bool:
-    """Whether a store is of this package, and uses no object of a user that may raise errors."""
+def _is_safe(store: Store) -> bool:
+    """Whether a store is of this package, uses no object of a user, and needs no retries."""
     ours = type(store).__module__.startswith("zarrdask.")
-    return ours and (not isinstance(store, MappingStore) or type(store.values) is dict)
+    is_plain = not isinstance(store, MappingStore) or type(store.values) is dict
+    return ours and is_plain and (store.seekable or store.repeats)
 
 
 class _Pauses:
@@ -239,13 +262,19 @@ class _Pauses:
 
     def __init__(self) -> None:
         self.count = 0
+        self.start = time.monotonic()
 
-    def after(self, error: Exception) -> bool:
+    def after(self, error: Exception, place: str) -> bool:
         """Wait before another attempt, and return True; False if there is to be no other one."""
         if self.count >= config.get("retries") or not is_transient(error):
             return False
         longest = min(0.1 * 2**self.count, config.get("retry-delay"))
         # A random time, so that many clients do not repeat their requests all at once.
-        time.sleep(random.uniform(0, longest))
+        seconds = random.uniform(0, longest)
+        if time.monotonic() + seconds > self.start + config.get("retry-time"):
+            return False
         self.count += 1
-        return True
+        # Python shows warnings by default, and hides what is only informative.
+        level = logging.WARNING if self.count > _QUIET_RETRIES else logging.INFO
+        _LOG.log(level, "%s: retry %d after: %s", place, self.count, error)
+        return pause(seconds)

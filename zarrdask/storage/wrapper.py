@@ -48,6 +48,16 @@ class WrappedStore(Store):
         return self.inner.seekable
 
     @property
+    def concurrent(self) -> bool:  # type: ignore[override]
+        """Whether requests of several threads are in flight together."""
+        return self.inner.concurrent
+
+    @property
+    def repeats(self) -> bool:  # type: ignore[override]
+        """Whether the inner store repeats requests after transient errors."""
+        return self.inner.repeats
+
+    @property
     def conditional(self) -> bool:  # type: ignore[override]
         """Whether exactly one of several simultaneous calls of `create` for a key succeeds."""
         return self.inner.conditional and not self._sets_otherwise

@@ -4,16 +4,16 @@ zarr-python is never imported here: whoever hands over such an object has import
 """
 
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator
 from importlib import import_module
 from typing import Any
 
 from zarrdask.errors import ReadOnlyError, StoreError
-from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.base import Store
+from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.local import LocalStore
-from zarrdask.storage.range_requests import batches
 
 
 def is_zarr_object(value: Any, *names: str) -> bool:
@@ -63,13 +63,15 @@ def _synchronous(fs: Any) -> Any:
 
 
 class ZarrPythonStore(Store):
-    """Any store of zarr-python 3, with many values asked for at once.
+    """Any store of zarr-python 3.
 
     Parameters
     ----------
     inner : zarr.abc.store.Store
         The store.
     """
+
+    concurrent = True
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
@@ -110,21 +112,10 @@ class ZarrPythonStore(Store):
         value: bytes | None = self._run(self._get(key), key)
         return value
 
-    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        for batch in batches(keys):
-            yield from self._run(_gather([self._get(key) for key in batch]), batch[0])
-
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         part: bytes | None = self._run(self._get(key, _byte_range(start, length)), key)
         # A request for the end of a value takes no length.
         return part if part is None or start >= 0 else part[:length]
-
-    def get_ranges(
-        self, key: str, ranges: Sequence[Range], scratch: Scratch
-    ) -> Iterator[Buffer | None]:
-        for batch in batches(ranges):
-            parts = [self._get(key, _byte_range(*part)) for part in batch]
-            yield from self._run(_gather(parts), key)
 
     async def _get(self, key: str, byte_range: Any = None) -> bytes | None:
         value = await self.inner.get(key, _prototype(), byte_range)
@@ -156,10 +147,9 @@ class ZarrPythonStore(Store):
         names = self._run(_collect(self.inner.list_dir, prefix.rstrip("/")), prefix)
         names = sorted({name.rstrip("/") for name in names})
         # A listing of zarr-python does not tell keys from prefixes.
-        are_keys: list[bool] = []
-        for batch in batches(names):
-            exist = [self.inner.exists(prefix + name) for name in batch]
-            are_keys += self._run(_gather(exist), prefix)
+        are_keys = in_flight(
+            lambda name: self._run(self.inner.exists(prefix + name), prefix), names
+        )
         listed = list(zip(names, are_keys, strict=True))
         keys = [name for name, is_key in listed if is_key]
         return keys, [name for name, is_key in listed if not is_key]
@@ -192,12 +182,6 @@ def _byte_range(start: int, length: int | None) -> Any:
     if length is None:
         return requests.OffsetByteRequest(start)
     return requests.RangeByteRequest(start, start + length)
-
-
-async def _gather(work: list[Any]) -> list[Any]:
-    import asyncio  # not at the top: every array is opened by way of this module
-
-    return await asyncio.gather(*work)
 
 
 async def _collect(listing: Callable[[str], Any], prefix: str) -> list[str]:

@@ -1,0 +1,72 @@
+"""Stores of users whose requests may be in flight together."""
+
+import threading
+from weakref import WeakValueDictionary
+
+import dask
+import pytest
+
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.byte_ranges import cut
+from zarrdask.storage.retry import RetryingStore
+from zarrdask.testing import StoreContract
+
+LIVE = WeakValueDictionary()
+
+
+def recall(number):
+    return LIVE[number]
+
+
+class Far(Store):
+    """A store of somebody else: requests wait until `together` of them have come."""
+
+    url = "far://"
+    concurrent = True
+    shared = False
+
+    def __init__(self, together=1):
+        self.values, self.barrier = {}, threading.Barrier(together)
+        LIVE[id(self)] = self
+
+    def __reduce__(self):
+        return recall, (id(self),)
+
+    def get(self, key):
+        return self.get_range(key, 0)
+
+    def get_range(self, key, start, length=None):
+        self.barrier.wait(30)
+        value = self.values.get(key)
+        return None if value is None else bytes(cut(value, start, length))
+
+    def set(self, key, value):
+        self.values[key] = bytes(value)
+
+    def erase(self, key):
+        self.barrier.wait(30)
+        self.values.pop(key, None)
+
+    def list(self):
+        return iter(sorted(self.values))
+
+
+class TestFar(StoreContract):
+    @pytest.fixture
+    def store(self):
+        return Far()
+
+
+@pytest.mark.parametrize("wrap", [lambda store: store, RetryingStore], ids=["bare", "retrying"])
+def test_the_requests_of_a_call_are_in_flight_together(wrap):
+    inner = Far(together=3)
+    store, keys = wrap(inner), ["a", "b", "c"]
+    for key in keys:
+        store.set(key, b"0123456789")
+    assert [*store.get_many(keys, Scratch())] == [b"0123456789"] * 3
+    far = [(0, 1), (4, 1), (8, 1)]
+    assert store.get_partial_values([(key, (2, 2)) for key in keys]) == [b"23"] * 3
+    with dask.config.set({"zarrdask.coalesce-gap": 0}):
+        assert [*store.get_ranges("a", far, Scratch())] == [b"0", b"4", b"8"]
+    store.erase_values(keys)
+    assert inner.values == {}
