@@ -16,7 +16,7 @@ pytest.register_assert_rewrite("tests.contracts.codec")
 settings.register_profile(
     "zarrdask",
     deadline=None,
-    max_examples=60,
+    max_examples=25,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 # By hand, for a longer search: --hypothesis-profile=deep

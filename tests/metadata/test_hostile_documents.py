@@ -99,7 +99,7 @@ DEEP = {
     "fields of v3": one(v3(**nested_struct(450))),
     "filters": one(v2(filters=[{"id": "delta", "dtype": "<u2", "more": nested(450)}])),
     "shards": one(v3(codecs=nested_shards(200))),
-    "deeper than the parser goes": one(v3(attributes={"a": nested(50_000)})),
+    "deeper than the parser goes": one(v3(attributes={"a": nested(20_000)})),
 }
 
 
@@ -240,7 +240,7 @@ def test_nor_are_they_created_or_rewritten(dtype, zarr_format):
 # ---- dimensions
 
 
-@pytest.mark.parametrize("count", [MAX_DIMENSIONS + 1, 100_000])
+@pytest.mark.parametrize("count", [MAX_DIMENSIONS + 1, 10_000])
 @pytest.mark.parametrize("make", [v2, v3])
 def test_more_dimensions_than_numpy_has_are_refused_when_opened(make, count):
     with pytest.raises(UnsupportedError, match=f"shape: NumPy.*found {count}; expected at most 64"):
@@ -275,16 +275,18 @@ def test_they_can_not_be_created(zarr_format):
 
 
 MANY = {
-    "codecs": v3(codecs=[LITTLE, *[CRC32C] * 100_000]),
-    "codecs in shards": v3(codecs=[sharding((2,), [LITTLE, *[CRC32C] * 100_000])]),
-    "filters": v2(filters=[{"id": "delta", "dtype": "<u2"}] * 100_000),
-    "storage_transformers": v3(storage_transformers=["indexed"] * 100_000),
+    "codecs": v3(codecs=[LITTLE, *[CRC32C] * 10_000]),
+    "codecs in shards": v3(codecs=[sharding((2,), [LITTLE, *[CRC32C] * 10_000])]),
+    "filters": v2(filters=[{"id": "delta", "dtype": "<u2"}] * 10_000),
+    "storage_transformers": v3(storage_transformers=["indexed"] * 10_000),
 }
 
 
 @pytest.mark.parametrize("name", MANY)
 def test_lists_of_too_many_codecs_are_refused_before_any_is_made(name):
-    with pytest.raises(MetadataError, match=f"too many.*100.*at most {MAX_CODECS}"):
+    with pytest.raises(
+        MetadataError, match=rf"too many.*found 1000\d; expected at most {MAX_CODECS}"
+    ):
         zarrdask.open(one(MANY[name]))
 
 
@@ -299,13 +301,13 @@ def test_arrays_with_too_many_codecs_can_not_be_created():
 @pytest.mark.parametrize(
     "document",
     [
-        v3(data_type="x" * 10**6),
-        v3(dimension_names=["x"] * 10**6),
-        v3(**{"x" * 10**6: 1}),
-        v3(attributes=["x" * 10**6]),
-        v2(dtype=[["x" * 10**6, "foo"]]),
-        v2(compressor={"id": "x" * 10**6}),
-        v2(fill_value="x" * 10**6),
+        v3(data_type="x" * 10**5),
+        v3(dimension_names=["x"] * 10**5),
+        v3(**{"x" * 10**5: 1}),
+        v3(attributes=["x" * 10**5]),
+        v2(dtype=[["x" * 10**5, "foo"]]),
+        v2(compressor={"id": "x" * 10**5}),
+        v2(fill_value="x" * 10**5),
     ],
 )
 def test_messages_cut_what_they_quote(document):

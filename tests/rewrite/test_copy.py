@@ -455,7 +455,7 @@ class TestSamples:
             assert copied.dtype.newbyteorder("=") == values.dtype.newbyteorder("=")
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_any_array_in_any_format(data):
     draw = data.draw

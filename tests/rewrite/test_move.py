@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrdask
@@ -327,7 +327,6 @@ class TestValues:
 GRIDS = st.tuples(st.integers(1, 4), st.integers(1, 4))
 
 
-@settings(deadline=None, max_examples=60)
 @given(chunk=GRIDS, one=GRIDS, other=GRIDS, plain=st.booleans(), seed=st.integers(0, 99))
 def test_any_shards_become_any_others(chunk, one, other, plain, seed):
     shape = (9, 11)

@@ -1,5 +1,6 @@
 """Python as it is on other platforms: their scripts run in processes that lack calls of Linux."""
 
+import json
 import subprocess
 import sys
 import textwrap
@@ -139,21 +140,50 @@ sys.platform = "linux"
 
 PLATFORMS = {"macOS": _MACOS, "Windows": _WINDOWS}
 
+#: Runs the scripts of `Process.run`, each with names of its own, and answers what went wrong.
+_SERVE = """
+import json, traceback
+names = dict(globals())
+for line in sys.stdin:
+    script, *sys.argv[1:] = json.loads(line)
+    try:
+        exec(script, dict(names))
+        answer = ""
+    except BaseException:
+        answer = traceback.format_exc()
+    print(json.dumps(answer), flush=True)
+"""
 
-def start_on(platform, script, *arguments):
-    """Start a script in a process that lacks what the platform does."""
-    text = _IMPORTS + PLATFORMS[platform] + textwrap.dedent(script)
-    return subprocess.Popen(
-        [sys.executable, "-c", text, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
+class Process:
+    """A process that lacks what a platform does: it runs scripts, one after the other."""
 
-def run_on(platform, script, *arguments):
-    """Run a script in such a process, and return what it prints."""
-    process = start_on(platform, script, *arguments)
-    output, errors = process.communicate()
-    assert process.returncode == 0, errors
-    return output
+    def __init__(self, platform):
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _IMPORTS + PLATFORMS[platform] + _SERVE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def start(self, script, *arguments):
+        """Let it run a script with these arguments; `finish` waits for it."""
+        text = textwrap.dedent(script)
+        self._process.stdin.write(json.dumps([text, *map(str, arguments)]) + "\n")
+        self._process.stdin.flush()
+
+    def finish(self):
+        """Wait for the script that was started."""
+        answer = self._process.stdout.readline()
+        assert answer, "the process has ended"
+        problem = json.loads(answer)
+        assert not problem, problem
+
+    def run(self, script, *arguments):
+        self.start(script, *arguments)
+        self.finish()
+
+    def close(self):
+        """End it, and fail if it failed."""
+        self._process.communicate()
+        assert self._process.returncode == 0

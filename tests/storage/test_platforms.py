@@ -1,10 +1,24 @@
 """What works on Linux also works without the system calls that macOS and Windows lack."""
 
+from contextlib import ExitStack, closing
+
 import pytest
 
-from tests.storage.platforms import PLATFORMS, run_on, start_on
+import zarrdask
+from tests.storage.platforms import PLATFORMS, Process
 
-pytestmark = pytest.mark.parametrize("platform", PLATFORMS)
+
+@pytest.fixture(scope="module", params=PLATFORMS)
+def processes(request):
+    """Two processes that run on the platform: all tests share them."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(closing(Process(request.param))) for _ in range(2)]
+
+
+@pytest.fixture
+def platform(processes):
+    return processes[0]
+
 
 VERBS = """
 import zarrdask
@@ -14,8 +28,7 @@ values = np.arange(20 * 30).reshape(20, 30)
 
 
 def test_arrays_are_written_in_part_and_read(platform, tmp_path):
-    run_on(
-        platform,
+    platform.run(
         VERBS
         + """
 z = zarrdask.create_array(f"{place}/a", shape=(20, 30), chunks=(7, 8), dtype="i8")
@@ -37,8 +50,7 @@ assert s.shape == (25, 10) and s[19, 9] == values[19, 9]
 
 
 def test_threads_that_change_parts_of_a_chunk_lose_nothing(platform, tmp_path):
-    run_on(
-        platform,
+    platform.run(
         VERBS
         + """
 z = zarrdask.create_array(f"{place}/a", shape=64, chunks=64, dtype="i8")
@@ -54,12 +66,8 @@ assert z[...].tolist() == list(range(1, 65))
     )
 
 
-def test_processes_that_change_parts_of_a_chunk_lose_nothing(platform, tmp_path):
-    run_on(
-        platform,
-        VERBS + "zarrdask.create_array(f'{place}/a', shape=40, chunks=40, dtype='i8')",
-        tmp_path,
-    )
+def test_processes_that_change_parts_of_a_chunk_lose_nothing(processes, tmp_path):
+    z = zarrdask.create_array(tmp_path / "a", shape=40, chunks=40, dtype="i8")
     script = (
         VERBS
         + """
@@ -67,20 +75,15 @@ for i in range(int(sys.argv[2]), 40, 2):
     zarrdask.open_array(f"{place}/a", mode="r+")[i] = i + 1
 """
     )
-    processes = [start_on(platform, script, tmp_path, start) for start in range(2)]
+    for start, process in enumerate(processes):
+        process.start(script, tmp_path, start)
     for process in processes:
-        _, errors = process.communicate()
-        assert process.returncode == 0, errors
-    run_on(
-        platform,
-        VERBS + "assert zarrdask.open_array(f'{place}/a')[...].tolist() == list(range(1, 41))",
-        tmp_path,
-    )
+        process.finish()
+    assert z[...].tolist() == list(range(1, 41))
 
 
 def test_the_verbs(platform, tmp_path):
-    run_on(
-        platform,
+    platform.run(
         VERBS
         + """
 import dask.array as da
@@ -103,8 +106,7 @@ assert not [name for name in os.listdir(place) if name.startswith(".")]
 
 
 def test_zip_archives_are_changed_while_they_are_open(platform, tmp_path):
-    run_on(
-        platform,
+    platform.run(
         VERBS
         + """
 z = zarrdask.create_array(f"{place}/a.zip", shape=(20, 30), chunks=(7, 8), dtype="i8")
@@ -121,8 +123,7 @@ assert os.listdir(place) == ["a.zip"]
 
 
 def test_an_archive_has_one_writer(platform, tmp_path):
-    run_on(
-        platform,
+    platform.run(
         VERBS
         + """
 from zarrdask.storage.zip.store import ZipStore
@@ -145,8 +146,7 @@ assert store.get("a") == b"3"
 
 
 def test_links_are_not_followed_where_that_is_forbidden(platform, tmp_path):
-    run_on(
-        platform,
+    platform.run(
         VERBS
         + """
 from zarrdask.storage.local import LocalStore
@@ -176,8 +176,7 @@ assert lenient.get("d") is None and lenient.get("d/e") == b"1"
 
 
 def test_what_a_killed_process_left_is_removed(platform, tmp_path):
-    run_on(
-        platform,
+    platform.run(
         VERBS
         + """
 from zarrdask.storage import atomic
