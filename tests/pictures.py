@@ -33,6 +33,14 @@ def steps():
     )
 
 
+def reads():
+    """Blocks of 400 x 700 on chunks of 256: chunks at their boundaries are decoded twice."""
+    z = zarrdask.create_array(
+        {}, shape=(1200, 2100), chunks=256, dtype="f4", dimension_names=("y", "x")
+    )
+    return zarrdask.plan_read(zarrdask.from_zarr(z, chunks=(400, 700))[100:900, 300:1800])
+
+
 class Drawn(NamedTuple):
     """A pass of a plan."""
 
@@ -59,7 +67,7 @@ def columns():
     return Drawn(rows_to_columns(), 1)
 
 
-PICTURES = {plan.__name__: plan for plan in (unaligned, region, steps, packed, columns)}
+PICTURES = {plan.__name__: plan for plan in (unaligned, region, steps, reads, packed, columns)}
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ PUBLIC = [
     "open",
     "open_array",
     "open_group",
+    "plan_read",
     "plan_write",
     "rechunk",
     "to_zarr",

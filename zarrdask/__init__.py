@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from zarrdask.dtypes.fill_values import NO_FILL_VALUE
     from zarrdask.errors import ZarrdaskError
     from zarrdask.graph.append import append
+    from zarrdask.graph.plan_read import plan_read
     from zarrdask.graph.plan_write import plan_write
     from zarrdask.graph.read import from_zarr
     from zarrdask.graph.write import to_zarr
@@ -47,6 +48,7 @@ _MODULES = {
     "open": "nodes.group",
     "open_array": "nodes.open",
     "open_group": "nodes.group",
+    "plan_read": "graph.plan_read",
     "plan_write": "graph.plan_write",
     "rechunk": "rewrite.rechunk",
     "to_zarr": "graph.write",
@@ -69,6 +71,7 @@ __all__ = [
     "open",
     "open_array",
     "open_group",
+    "plan_read",
     "plan_write",
     "rechunk",
     "to_zarr",

@@ -26,8 +26,8 @@ def table(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def preformatted(text: str) -> str:
-    """Return a text whose line breaks and columns are kept."""
-    return f"<pre>{escape(text)}</pre>"
+    """Return a text whose line breaks and columns are kept, as far as the page is wide enough."""
+    return f'<pre style="white-space: pre-wrap; overflow-wrap: anywhere">{escape(text)}</pre>'
 
 
 def heading(kind: str, name: str) -> str:

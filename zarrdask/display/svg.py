@@ -43,7 +43,7 @@ def _document(picture: Picture, colour: str | None) -> str:
     frame = _Frame(picture)
     patterns = (
         f'<pattern id="zarrdask-{kind}" width="{size}" height="{size}" '
-        f'patternUnits="userSpaceOnUse"><path d="{path}" stroke="#000" stroke-opacity=".4"/>'
+        f'patternUnits="userSpaceOnUse"><path d="{path}" stroke="currentColor" stroke-opacity=".45"/>'
         "</pattern>"
         for kind, (size, path) in _HATCHES.items()
     )
@@ -135,11 +135,11 @@ def _cells(frame: _Frame) -> Iterator[str]:
 def _labels(frame: _Frame) -> Iterator[str]:
     """Yield the name of each owner, in the first of its units that has room for it."""
     labelled = set()
-    style = f'{_MIDDLE} stroke="#fff" stroke-opacity=".8" stroke-width="4" paint-order="stroke"'
+    style = f'{_MIDDLE} stroke="#fff" stroke-width="3.5" paint-order="stroke"'
     for box, cell in frame.boxes():
         left, top, right, bottom = frame.written(box)
         has_room = text_width(cell.label if cell else "") + 4 < right - left and bottom - top >= 16
-        if cell is not None and cell.label not in labelled and has_room:
+        if cell is not None and cell.label and cell.label not in labelled and has_room:
             labelled.add(cell.label)
             place = (left + right) / 2, (top + bottom) / 2 + 4
             yield draw_text(*place, cell.label, f'{style} fill="#1f2328"')

@@ -129,7 +129,7 @@ def _search(pending: list[Any]) -> Iterator[ReadRegion]:
         item = pending.pop()
         if isinstance(item, ReadRegion):
             yield item
-        elif (source := _source(item)) is not None:
+        elif (source := source_of(item)) is not None:
             yield ReadRegion(source.handle.chunks.place, source.region)
         elif isinstance(item, Array | Target):
             chunks = item.stored if isinstance(item, Array) else item.handle.chunks
@@ -155,7 +155,7 @@ def _parts(item: Any) -> Iterable[Any]:
     return (stored,) if isinstance(stored, Array) else ()
 
 
-def _source(item: Any) -> Source | None:
+def source_of(item: Any) -> Source | None:
     """Return a source, also one whose elements an object decodes one by one."""
     inner = getattr(item, "source", None)
     return item if isinstance(item, Source) else inner if isinstance(inner, Source) else None
@@ -166,7 +166,7 @@ def _arguments(task: Task) -> Iterator[Any]:
     values = [arg.value if isinstance(arg, DataNode) else arg for arg in task.args]
     for value, following in pairwise([*values, None]):
         # In tasks of `dask.array.from_array`, slices follow the array that they are applied to.
-        source = _source(value)
+        source = source_of(value)
         if source is not None and _is_region(following):
             region = source.view(basic(following, source.shape).slices).region
             yield ReadRegion(source.handle.chunks.place, region)

@@ -69,11 +69,12 @@ def draw(
         down=above[0] if above else None,
         cells=_cells(projection, strips, axes, look_up),
         legend=tuple(count_kinds(axes).labels(source_name)),
-        notes=tuple(_notes(projection, axes, names)),
+        notes=tuple(notes(projection, axes, names)),
     )
 
 
-def _notes(projection: Projection, axes: Sequence[AxisPlan], names: Sequence[str]) -> Iterator[str]:
+def notes(projection: Projection, axes: Sequence[AxisPlan], names: Sequence[str]) -> Iterator[str]:
+    """Yield what is not drawn: units of the drawn axes, and the place along the others."""
     for i in projection.axes:
         omitted = axes[i].last + 1 - len(shown(axes[i]))
         if omitted:
@@ -212,11 +213,11 @@ def _cells(
         owner = tuple(unit.owner[axis] for axis in projection.axes)
         title = f"unit {unit.index}, task {unit.owner}: {unit.kind}, {unit.why}"
         label = ", ".join(map(str, unit.owner))
-        cells[_pair(place)] = Cell(_pair(owner), unit.kind, label, title)
+        cells[pair(place)] = Cell(pair(owner), unit.kind, label, title)
     return cells
 
 
-def _pair(numbers: Sequence[int]) -> tuple[int, int]:
+def pair(numbers: Sequence[int]) -> tuple[int, int]:
     """Return the numbers along the vertical and the horizontal axis; 0 for a missing axis."""
     down, across = [0, 0, *numbers][-2:]
     return down, across

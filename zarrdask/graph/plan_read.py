@@ -1,0 +1,141 @@
+"""`plan_read`: what reading a Dask array, or a stored array, would fetch and decode."""
+
+from collections import ChainMap
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+import dask.array as da
+from dask._task_spec import (
+    Alias,
+    DataNode,
+    Task,
+    TaskRef,
+    _execute_subgraph,
+    convert_legacy_graph,
+)
+from dask.base import collections_to_expr
+
+from zarrdask.chunks.stored import StoredChunks
+from zarrdask.errors import SelectionError
+from zarrdask.graph.dependencies import source_of
+from zarrdask.indexing.selection import Region, basic, is_basic
+from zarrdask.nodes.array import Array
+from zarrdask.nodes.open import open_array
+from zarrdask.plan.read import ArrayReads, ReadPlan
+
+
+def plan_read(
+    x: Any,
+    region: Any = None,
+    *,
+    component: str | None = None,
+    storage_options: dict[str, Any] | None = None,
+) -> ReadPlan:
+    """Plan a read: which chunks would be decoded, how often, and by how many requests.
+
+    Nothing is read but metadata. The plan prints as text; a notebook and its method `svg` show a
+    drawing. Of a Dask array, the tasks are those after its optimisation; chunks that several tasks
+    decode are a reason to choose other blocks (``from_zarr(..., chunks=...)``) or other chunks
+    (`rechunk`).
+
+    Parameters
+    ----------
+    x : dask.array.Array, Array, str, os.PathLike, MutableMapping, Store or Group
+        A Dask array that is computed from stored arrays; or a stored array, which is read without
+        Dask.
+    region : basic index, optional
+        The part of `x` that would be read.
+    component : str, optional
+        The path of the array within `x`, if `x` is a place.
+    storage_options : dict, optional
+        Options for fsspec, if `x` is a URL.
+
+    Returns
+    -------
+    ReadPlan
+        The plan: for each stored array the number of objects, requests, chunks and bytes.
+
+    Raises
+    ------
+    SelectionError
+        If the region is not a basic index, or does not fit.
+    NodeNotFoundError, NodeTypeError, MetadataError, UnsupportedError
+        As in `zarrdask.open_array`.
+
+    See Also
+    --------
+    plan_write : Plan a write by `to_zarr`.
+
+    Examples
+    --------
+    >>> import zarrdask
+    >>> z = zarrdask.create_array({}, shape=(100, 90), dtype="f8", chunks=(10, 90))
+    >>> plan = plan_read(zarrdask.from_zarr(z, chunks=(15, 90))[:, 0])
+    >>> plan.requests, plan.repeated, plan.amplification
+    (13, 3, 117.0)
+    """
+    if region is not None and not is_basic(region):
+        raise SelectionError(
+            "only a basic index can be planned: integers, slices, '...' and None", found=region
+        )
+    if isinstance(x, da.Array):
+        return _plan_of(x if region is None else x[region])
+    array = open_array(x, component, storage_options=storage_options)
+    selection = basic(() if region is None else region, array.shape)
+    return ReadPlan((_reads(array.stored, [selection.slices]),))
+
+
+def _plan_of(x: da.Array) -> ReadPlan:
+    """Return the plan of computing a Dask array."""
+    graph = convert_legacy_graph(dict(collections_to_expr((x,)).optimize().__dask_graph__()))
+    regions: dict[str, tuple[StoredChunks, list[Region]]] = {}
+    for node in graph.values():
+        for chunks, region in _node_reads(node, graph):
+            regions.setdefault(chunks.place, (chunks, []))[1].append(region)
+    return ReadPlan(tuple(_reads(chunks, found) for chunks, found in regions.values()))
+
+
+def _node_reads(
+    node: Any, graph: MutableMapping[Any, Any]
+) -> Iterator[tuple[StoredChunks, Region]]:
+    """Yield what a task reads; `graph` has the values that its arguments refer to."""
+    if not isinstance(node, Task):
+        return
+    arguments = [_value(argument, graph) for argument in node.args]
+    if node.func is _execute_subgraph:
+        # Dask has fused several tasks: these are their graph, the key of the result, and arguments.
+        inner, _, names, *values = arguments
+        scope = ChainMap(dict(zip(names, values, strict=True)), inner, graph)
+        for part in inner.values():
+            yield from _node_reads(part, scope)
+        return
+    for argument, value, following in zip(
+        node.args, arguments, [*arguments[1:], None], strict=True
+    ):
+        source = value if isinstance(value, Array) else source_of(value)
+        if source is None:
+            yield from _node_reads(argument, graph)
+            continue
+        # In tasks of `dask.array.from_array`, an index follows the array that it is applied to.
+        index = following if isinstance(following, tuple) and is_basic(following) else ()
+        region = basic(index, source.shape).slices
+        if isinstance(source, Array):
+            yield source.stored, region
+        else:
+            yield source.handle.chunks, source.view(region).region
+
+
+def _value(argument: Any, graph: MutableMapping[Any, Any]) -> Any:
+    """Return the value of an argument of a task, if it is one; follow references to values."""
+    while isinstance(argument, TaskRef | Alias):
+        key = argument.key if isinstance(argument, TaskRef) else argument.target
+        argument = graph.get(getattr(key, "key", key))
+    return argument.value if isinstance(argument, DataNode) else argument
+
+
+def _reads(chunks: StoredChunks, regions: list[Region]) -> ArrayReads:
+    metadata = chunks.metadata
+    ordered = sorted(regions, key=lambda region: [pick.start for pick in region])
+    return ArrayReads(
+        chunks.location, metadata, metadata.read_grid.axes, metadata.grid.axes, tuple(ordered)
+    )

@@ -1,0 +1,466 @@
+"""The plan of a read: which chunks are decoded how often, and by how many requests. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import islice, product
+from math import prod
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from zarrdask.display.html import heading
+from zarrdask.display.picture import Cell, Picture
+from zarrdask.display.report import Report
+from zarrdask.display.svg import html, svg
+from zarrdask.display.words import byte_size, counted
+from zarrdask.errors import SelectionError
+from zarrdask.grids.base import Axis, Index, Shape
+from zarrdask.indexing.selection import Region, region_shape
+from zarrdask.plan.axis import AxisPlan
+from zarrdask.plan.drawing import choose, notes, pair, strip
+from zarrdask.plan.units import describe_lengths
+
+#: The largest number of chunks in the box around all regions, each of which needs two bytes.
+_MAX_CHUNKS = 2**27
+#: The largest number of chunks that a text lists.
+_MAX_LISTED = 4
+
+
+class Stored(Protocol):
+    """The properties of a stored array that a plan depends on."""
+
+    @property
+    def shape(self) -> Shape:
+        """The shape in elements."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the elements."""
+
+    @property
+    def dimension_names(self) -> tuple[str | None, ...] | None:
+        """The name of each axis, if there are names."""
+
+
+class _Met(NamedTuple):
+    """The chunks and the objects that a region meets along one axis."""
+
+    chunks: np.ndarray
+    length: int
+    units: np.ndarray
+    chunks_of_whole_units: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ArrayReads(Report):
+    """The reads of one stored array.
+
+    A stored object is a chunk, or a shard. A task decodes each chunk that its region meets, as a
+    whole: `decoded` are the bytes of these chunks, `needed` those of the elements in the regions.
+
+    Attributes
+    ----------
+    location : str
+        The location of the array.
+    stored : Stored
+        The stored array.
+    chunk_axes, unit_axes : tuple
+        The chunks, and the stored objects, along each axis; the same if there are no shards.
+    regions : tuple of tuple of slice
+        The region that each task reads.
+    """
+
+    derived: ClassVar[tuple[str, ...]] = (
+        *("tasks", "objects", "requests", "chunks", "decodes", "repeated"),
+        *("needed", "decoded", "amplification"),
+    )
+
+    location: str
+    stored: Stored
+    chunk_axes: tuple[Axis, ...]
+    unit_axes: tuple[Axis, ...]
+    regions: tuple[Region, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as values that JSON can represent: sizes are numbers of bytes."""
+        return {"array": self.location} | {name: getattr(self, name) for name in self.derived}
+
+    @cached_property
+    def _met(self) -> list[tuple[_Met, ...]]:
+        """What each region meets along each axis."""
+        find = lru_cache(maxsize=None)(self._meet)
+        return [
+            tuple(find(axis, *_bounds(pick)) for axis, pick in enumerate(region))
+            for region in self.regions
+        ]
+
+    def _meet(self, number: int, start: int, stop: int, step: int) -> _Met:
+        pick, axis, unit_axis = slice(start, stop, step), *self._axes_at(number)
+        chunks, units = self._numbers_met(pick, axis), self._numbers_met(pick, unit_axis)
+        length = int((_starts(axis, chunks + 1) - _starts(axis, chunks)).sum())
+        whole = 0
+        if step == 1 and len(units):
+            # A shard that is needed as a whole is one request.
+            begins, ends = _starts(unit_axis, units), _starts(unit_axis, units + 1)
+            needed = units[(begins >= start) & (ends <= stop)]
+            whole = int(np.isin(_numbers(unit_axis, _starts(axis, chunks)), needed).sum())
+        return _Met(chunks, length, units, whole)
+
+    def _axes_at(self, number: int) -> tuple[Axis, Axis]:
+        return self.chunk_axes[number], self.unit_axes[number]
+
+    def _numbers_met(self, pick: slice, axis: Axis) -> np.ndarray:
+        """Return the numbers of the chunks that a slice meets along an axis."""
+        if pick.start >= pick.stop:
+            return np.zeros(0, np.intp)
+        first, last = _numbers(axis, np.array([pick.start, pick.stop - 1])).tolist()
+        shortest = axis if isinstance(axis, int) else int(np.diff(axis).min())
+        if pick.step > shortest:
+            return np.unique(_numbers(axis, np.arange(pick.start, pick.stop, pick.step)))
+        self._check_size(last - first + 1)
+        return np.arange(first, last + 1)
+
+    def _check_size(self, count: int) -> None:
+        if count > _MAX_CHUNKS:
+            raise SelectionError(
+                "there are too many chunks to plan this read; plan a smaller selection",
+                key=self.location,
+                found=count,
+                expected=f"at most {_MAX_CHUNKS}",
+            )
+
+    @cached_property
+    def _box(self) -> tuple[tuple[int, int], ...]:
+        """The first and the last chunk along each axis that any region meets."""
+        met = [axes for axes in self._met if all(len(axis.chunks) for axis in axes)]
+        if not met:
+            return ((0, -1),) * len(self.stored.shape)
+        return tuple(
+            (min(int(m[i].chunks[0]) for m in met), max(int(m[i].chunks[-1]) for m in met))
+            for i in range(len(self.stored.shape))
+        )
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """How often each chunk is decoded, from the first one that is met to the last one (uint16).
+
+        Raises
+        ------
+        SelectionError
+            If there are too many chunks to count.
+        """
+        box = self._box
+        shape = tuple(max(last - first + 1, 0) for first, last in box)
+        self._check_size(prod(shape))
+        counts = np.zeros(shape, np.uint16)
+        for met in self._met:
+            places = [m.chunks - first for m, (first, _) in zip(met, box, strict=True)]
+            counts[np.ix_(*places)] += 1
+        return counts
+
+    def count_at(self, index: Index) -> int:
+        """Return how often a chunk is decoded."""
+        inside = all(low <= i <= high for i, (low, high) in zip(index, self._box, strict=True))
+        place = tuple(i - low for i, (low, _) in zip(index, self._box, strict=True))
+        return int(self.counts[place]) if inside else 0
+
+    @property
+    def tasks(self) -> int:
+        """The number of tasks that read; 1 for a read without Dask."""
+        return len(self.regions)
+
+    @property
+    def chunks(self) -> int:
+        """The number of different chunks that are decoded."""
+        return int(np.count_nonzero(self.counts))
+
+    @property
+    def decodes(self) -> int:
+        """How often any chunk is decoded."""
+        return sum(prod(len(axis.chunks) for axis in met) for met in self._met)
+
+    @property
+    def repeated(self) -> int:
+        """The number of chunks that are decoded by more than one task."""
+        return int(np.count_nonzero(self.counts > 1))
+
+    def repeated_chunks(self) -> Iterator[Index]:
+        """Yield the indices of the chunks that are decoded by more than one task."""
+        first = [low for low, _ in self._box]
+        for place in zip(*np.nonzero(self.counts > 1), strict=True):
+            yield tuple(int(i) + low for i, low in zip(place, first, strict=True))
+
+    @property
+    def objects(self) -> int:
+        """The number of different stored objects that are read."""
+        if not self._is_sharded:
+            return self.chunks
+        met = {
+            index
+            for axes in self._met
+            for index in product(*(axis.units.tolist() for axis in axes))
+        }
+        return len(met)
+
+    @property
+    def requests(self) -> int:
+        """The largest number of requests.
+
+        One for each chunk that a task reads. Of a shard, one if it is needed as a whole; or else
+        one for the index, and one for each chunk. There are fewer where neighbouring chunks of a
+        shard are requested together.
+        """
+        if not self._is_sharded:
+            return self.decodes
+        shards = sum(prod(len(axis.units) for axis in met) for met in self._met)
+        whole = sum(prod(axis.chunks_of_whole_units for axis in met) for met in self._met)
+        return shards + self.decodes - whole
+
+    @property
+    def needed(self) -> int:
+        """The bytes of the elements in the regions."""
+        return sum(prod(region_shape(region)) for region in self.regions) * self._itemsize
+
+    @property
+    def decoded(self) -> int:
+        """The bytes of the chunks that are decoded, each as often as it is."""
+        return sum(prod(axis.length for axis in met) for met in self._met) * self._itemsize
+
+    @property
+    def amplification(self) -> float:
+        """The decoded bytes for each needed byte."""
+        return self.decoded / max(self.needed, 1)
+
+    @property
+    def _itemsize(self) -> int:
+        return self.stored.dtype.itemsize
+
+    @property
+    def _is_sharded(self) -> bool:
+        return any(a is not b and not np.array_equal(a, b) for a, b in self._both_axes)
+
+    @property
+    def _both_axes(self) -> Iterator[tuple[Axis, Axis]]:
+        return zip(self.chunk_axes, self.unit_axes, strict=True)
+
+    # ---- text and drawings
+
+    def __str__(self) -> str:
+        facts = self.facts()
+        width = max(len(name) for name, _ in facts)
+        return "\n".join(f"{name:<{width}}  {text}" for name, text in facts)
+
+    def __repr__(self) -> str:
+        return f"<zarrdask.ArrayReads {self.location}: {self._cost()}>"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return the name and the text of each line."""
+        shards = f" in {counted(self.objects, 'shard')}" if self._is_sharded else ""
+        at_most = "up to " if self._is_sharded else ""
+        facts = [
+            ("array", f"{self.location} {self._title()}"),
+            ("tasks", counted(self.tasks, "read task")),
+            ("chunks", f"{self.chunks}{shards}, by {at_most}{counted(self.requests, 'request')}"),
+            ("decoded", self._cost()),
+        ]
+        if self.repeated:
+            indices = [str(index) for index in islice(self.repeated_chunks(), _MAX_LISTED)]
+            more = ", ..." if self.repeated > _MAX_LISTED else ""
+            facts.append(("repeated", f"{self._repeated()}: {', '.join(indices)}{more}"))
+        return facts
+
+    def _title(self) -> str:
+        lengths = (
+            np.diff(axis).tolist() if isinstance(axis, np.ndarray) else (axis,)
+            for axis in self.chunk_axes
+        )
+        chunks = " x ".join(map(describe_lengths, lengths))
+        return f"{self.stored.shape} {self.stored.dtype}, chunks of {chunks or 1}"
+
+    def _cost(self) -> str:
+        times = _times(self.amplification)
+        return f"{byte_size(self.decoded)} for {byte_size(self.needed)} that are needed ({times})"
+
+    def _repeated(self) -> str:
+        extra = self.decodes - self.chunks
+        return (
+            f"{counted(self.repeated, 'chunk')} decoded by more than one task, "
+            f"{counted(extra, 'decode')} too many"
+        )
+
+    def picture(self, axes: Sequence[int] | None = None) -> Picture:
+        """Return the content of the drawing; see `ReadPlan.svg`."""
+        plans = [self._axis_plan(number) for number in range(len(self.stored.shape))]
+        given = self.stored.dimension_names or (None,) * len(plans)
+        names = [name or f"axis {i}" for i, name in enumerate(given)]
+        projection = choose(plans, axes)
+        strips = [strip(plans[i], names[i]) for i in projection.axes]
+        cells = {}
+        for place in product(
+            *([s.unit for s in one.slots if s.unit is not None] for one in strips)
+        ):
+            index = list(projection.position)
+            for axis, number in zip(projection.axes, place, strict=True):
+                index[axis] = number
+            times = self.count_at(tuple(index))
+            if times:
+                owner = [plans[i].owner(index[i]) for i in projection.axes]
+                text = f"chunk {tuple(index)}: decoded {counted(times, 'time')}"
+                kind, label = ("read-modify-write", f"{times}x") if times > 1 else ("whole", "")
+                cells[pair(place)] = Cell(pair(owner), kind, label, text)
+        once = self.chunks - self.repeated
+        kinds = [("whole", f"{counted(once, 'chunk')} decoded once")] if once else []
+        if self.repeated:
+            kinds.append(("read-modify-write", self._repeated()))
+        lines = [("block", "regions that tasks read")]
+        if self._is_sharded:
+            lines.append(("source", "shards"))
+        *above, across = strips or [strip(_POINT, "")]
+        return Picture(
+            title=self._title(),
+            across=across,
+            down=above[0] if above else None,
+            cells=cells,
+            legend=(*kinds, *lines),
+            notes=(
+                f"decoded: {self._cost()}",
+                "pale: not needed",
+                *notes(projection, plans, names),
+            ),
+        )
+
+    def _axis_plan(self, number: int) -> AxisPlan:
+        """Return the regions and the chunks along an axis, as a drawing needs them."""
+        picks = {_bounds(region[number]) for region in self.regions}
+        size, units = self.stored.shape[number], self.unit_axes[number]
+        edges = sorted(
+            {0} if not picks else {at for start, stop, _ in picks for at in (start, stop)}
+        )
+        inside = _inner_edges(units, edges[0], edges[-1])
+        shards = np.diff([edges[0], *inside, edges[-1]]) if self._is_sharded else np.diff(edges)
+        blocks = tuple(np.diff(edges).tolist()) or (0,)
+        return AxisPlan(
+            tuple(shards.tolist()) or (0,), blocks, self.chunk_axes[number], size, edges[0]
+        )
+
+    def _repr_html_(self) -> str:
+        return heading("array", self.location) + html(self.picture())
+
+
+#: The only place of an array without axes.
+_POINT = AxisPlan((1,), (1,), 1, 1, 0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReadPlan(Report):
+    """What a read would fetch and decode: of each stored array, the chunks, requests and bytes.
+
+    Attributes
+    ----------
+    arrays : tuple of ArrayReads
+        The reads of each stored array.
+
+    See Also
+    --------
+    zarrdask.plan_read : Create a plan.
+    """
+
+    derived: ClassVar[tuple[str, ...]] = ("objects", "requests", "needed", "decoded")
+
+    arrays: tuple[ArrayReads, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as values that JSON can represent: sizes are numbers of bytes."""
+        totals = {name: getattr(self, name) for name in self.derived}
+        return {"arrays": [reads.to_dict() for reads in self.arrays]} | totals
+
+    def _sum(self, name: str) -> int:
+        return sum(getattr(reads, name) for reads in self.arrays)
+
+    @property
+    def objects(self) -> int:
+        """The number of different stored objects that are read."""
+        return self._sum("objects")
+
+    @property
+    def requests(self) -> int:
+        """The largest number of requests; see `ArrayReads.requests`."""
+        return self._sum("requests")
+
+    @property
+    def repeated(self) -> int:
+        """The number of chunks that are decoded by more than one task."""
+        return self._sum("repeated")
+
+    @property
+    def needed(self) -> int:
+        """The bytes of the elements that tasks take from the chunks."""
+        return self._sum("needed")
+
+    @property
+    def decoded(self) -> int:
+        """The bytes of the chunks that are decoded, each as often as it is."""
+        return self._sum("decoded")
+
+    @property
+    def amplification(self) -> float:
+        """The decoded bytes for each needed byte."""
+        return self.decoded / max(self.needed, 1)
+
+    def svg(self, axes: Sequence[int] | None = None) -> str:
+        """Return a drawing of the chunks of the first array that is read.
+
+        Parameters
+        ----------
+        axes : sequence of int, optional
+            One axis, or two: the vertical one and the horizontal one.
+
+        Returns
+        -------
+        str
+            An SVG document; empty text if nothing is read.
+
+        Raises
+        ------
+        SelectionError
+            If these are not one or two of the axes.
+        """
+        return svg(self.arrays[0].picture(axes)) if self.arrays else ""
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.arrays)) or "no stored array is read"
+
+    def __repr__(self) -> str:
+        times = _times(self.amplification)
+        return f"<zarrdask.ReadPlan {counted(self.requests, 'request')}, {times} decoded>"
+
+    def _repr_html_(self) -> str:
+        return "".join(reads._repr_html_() for reads in self.arrays) or str(self)
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.0f}x" if factor >= 100 else f"{factor:.3g}x"
+
+
+def _bounds(pick: slice) -> tuple[int, int, int]:
+    return pick.start, pick.stop, pick.step
+
+
+def _starts(axis: Axis, numbers: np.ndarray) -> np.ndarray:
+    return numbers * axis if isinstance(axis, int) else axis[numbers]
+
+
+def _numbers(axis: Axis, positions: np.ndarray) -> np.ndarray:
+    if isinstance(axis, int):
+        return positions // max(axis, 1)
+    return np.searchsorted(axis, positions, "right") - 1
+
+
+def _inner_edges(axis: Axis, low: int, high: int) -> list[int]:
+    """Return the boundaries between units within an interval."""
+    if isinstance(axis, int):
+        first = low // max(axis, 1) * axis + axis
+        return list(range(first, high, axis)) if axis else []
+    inside: list[int] = axis[(axis > low) & (axis < high)].tolist()
+    return inside
