@@ -43,8 +43,8 @@ def _document(picture: Picture, colour: str | None) -> str:
     frame = _Frame(picture)
     patterns = (
         f'<pattern id="zarrdask-{kind}" width="{size}" height="{size}" '
-        f'patternUnits="userSpaceOnUse"><path d="{path}" stroke="currentColor" stroke-opacity=".45"/>'
-        "</pattern>"
+        f'patternUnits="userSpaceOnUse"><path d="{path}" stroke="currentColor" '
+        'stroke-opacity=".45"/></pattern>'
         for kind, (size, path) in _HATCHES.items()
     )
     parts = [
