@@ -8,13 +8,19 @@ import pytest
 from distributed import Client
 
 from zarrdask.errors import MetadataError
-from zarrdask.execution.executor import run, workers
+from zarrdask.execution import executor
+from zarrdask.execution.executor import workers
 
 SCHEDULERS = ["sync", "threads", "processes"]
 
 
 def square(n):
     return n * n
+
+
+def run(task, items, scheduler=None, **options):
+    with workers(scheduler) as on:
+        return executor.run(task, items, on=on, **options)
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
@@ -76,3 +82,10 @@ def test_a_cluster_runs_them_all(cluster_address):
 def test_what_is_no_scheduler_is_refused():
     with pytest.raises(MetadataError, match="unknown scheduler"):
         run(square, [1], scheduler="nonsense")
+
+
+def test_workers_are_shared_by_those_that_pass_them_on():
+    with workers("threads") as on:
+        with workers(on) as same:
+            assert same is on
+        assert executor.run(square, [3], on=on) == [9]

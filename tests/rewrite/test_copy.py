@@ -239,6 +239,15 @@ class TestHierarchies:
         with pytest.raises(MetadataError, match="include"):
             zarrdask.copy(root, tmp_path / "d", include=[3])
 
+    @pytest.mark.parametrize("options", [{}, {"dry_run": True}, {"exclude": "*"}], ids=str)
+    def test_patterns_that_match_no_array_are_an_error(self, tmp_path, options):
+        root = hierarchy(tmp_path / "a", zarr_format=2)
+        with pytest.raises(MetadataError, match=r"no array matches.*nothing"):
+            zarrdask.copy(root, tmp_path / "b", include=["nothing", "g"], **options)
+        assert not (tmp_path / "b").exists()
+        with pytest.raises(MetadataError, match="no array matches"):
+            zarrdask.copy(root, in_place=True, include="nothing")
+
     def test_what_the_format_lacks_is_found_before_anything_is_written(self, tmp_path):
         root = hierarchy(tmp_path / "a")
         make(root, "odd", dtype="bfloat16")
@@ -589,6 +598,8 @@ class TestDryRun:
         with pytest.raises(NodeExistsError):
             zarrdask.copy(source, tmp_path / "b", dry_run=True)
         zarrdask.copy(source, tmp_path / "b", dry_run=True, overwrite=True)
+        with pytest.raises(MetadataError, match="unknown scheduler"):
+            zarrdask.copy(source, tmp_path / "c", dry_run=True, scheduler="nonsense")
         assert dict(zarrdask.open_group(tmp_path / "b").attrs) == {"k": 1}
 
     def test_in_place(self, tmp_path):

@@ -14,6 +14,7 @@ from distributed import Client
 import zarrdask
 from tests.graph.cases import explained, same
 from tests.rewrite.rewrites import rewrite, smallest
+from zarrdask.execution import executor
 from zarrdask.plan.rechunk import schemes
 from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.local import LocalStore
@@ -424,12 +425,35 @@ def test_what_is_new_is_appended(layout, old):
     def make():
         target = MemoryStore()
         stored(target, values=VALUES[: old[0], : old[1]], **layout)
-        return zarrdask.rechunk(source, target, append=axis, scheduler="sync")
+        return zarrdask.rechunk(source, target, append=axis - 2, scheduler="sync")
 
     source = stored()
     for array in each_way(make):
         same(array[...], VALUES)
         assert not [key for key in keys(array.store) if "rewrite" in key]
+
+
+def test_missing_objects_become_what_the_target_can_store():
+    options = {"dtype": object, "filters": [{"id": "vlen-utf8"}], "fill_value": 0}
+    source = zarrdask.create_array({}, shape=4, chunks=2, zarr_format=2, **options)
+    source[:2] = np.array(["a", "b"], object)
+    plan = zarrdask.rechunk(source, {}, chunks=4, zarr_format=3)
+    assert quietly(plan)[...].tolist() == ["a", "b", "", ""]
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_a_group_is_rewritten_by_the_same_workers(tmp_path, scheduler, monkeypatch):
+    root = zarrdask.create_group(tmp_path / "a")
+    for name in "xyz":
+        root.create_array(name, shape=4, chunks=2, dtype="i4")[...] = [1, 2, 3, 4]
+    started = []
+    real = executor.get_scheduler
+    monkeypatch.setattr(executor, "get_scheduler", lambda **o: (started.append(o), real(**o))[1])
+    plan = zarrdask.rechunk(root, tmp_path / "b", chunks=4, scheduler=scheduler)
+    assert len(started) == 1
+    found = plan.execute(scheduler, progress=False)
+    assert len(started) == 2
+    assert [found[name][...].tolist() for name in "xyz"] == [[1, 2, 3, 4]] * 3
 
 
 def test_an_append_again_when_nothing_is_new_does_nothing():

@@ -65,15 +65,18 @@ def workers(scheduler: Any = None) -> Iterator[Workers]:
 
     Parameters
     ----------
-    scheduler : str or distributed.Client, optional
+    scheduler : str, distributed.Client or Workers, optional
         "threads", "processes", "sync", a client, or the address of a scheduler. By default, the
-        current scheduler, or threads if there is none.
+        current scheduler, or threads if there is none. Workers are yielded as they are, and go on.
 
     Raises
     ------
     MetadataError
         If `scheduler` is none of these.
     """
+    if isinstance(scheduler, Workers):
+        yield scheduler
+        return
     if isinstance(scheduler, str) and "://" in scheduler:
         from distributed import Client
 
@@ -179,8 +182,8 @@ def run(
     task: Callable[[T], R],
     items: Sequence[T],
     *,
-    scheduler: Any = None,
-    finished: Callable[[int, R], None] | None = None,
+    on: Workers,
+    finished: Callable[[int, R], None] = lambda number, result: None,
 ) -> list[R]:
     """Run a task for each item, in any order.
 
@@ -191,8 +194,8 @@ def run(
         be pickled, as must be the items, if the scheduler uses other processes.
     items : sequence
         The items.
-    scheduler : str, distributed.Client or Workers, optional
-        The scheduler, as in `workers`, or its workers.
+    on : Workers
+        The workers that run the tasks.
     finished : callable, optional
         A function that is called in this process with the number of the item and the result after
         each task.
@@ -208,22 +211,6 @@ def run(
         The first exception that a task raised. Tasks that were running then have ended, and no
         others have been started.
     """
-    if isinstance(scheduler, Workers):
-        return _run(scheduler, task, items, finished or _ignore)
-    with workers(scheduler) as on:
-        return _run(on, task, items, finished or _ignore)
-
-
-def _ignore(number: int, result: Any) -> None:
-    """Do nothing."""
-
-
-def _run(
-    on: Workers,
-    task: Callable[[T], R],
-    items: Sequence[T],
-    finished: Callable[[int, R], None],
-) -> list[R]:
     results: dict[int, R] = {}
     running: dict[Future[R], int] = {}
     remaining = iter(range(len(items)))
@@ -261,7 +248,7 @@ def check_reached(store: Store, on: Workers) -> None:
         If the store is in the memory of this process and tasks run in other processes.
     """
     if not store.shared and on.executor is not None:
-        run(find_store, [store], scheduler=on)
+        run(find_store, [store], on=on)
 
 
 def find_store(store: Store) -> None:

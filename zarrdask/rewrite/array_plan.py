@@ -32,6 +32,7 @@ from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
 from zarrdask.plan.report import Report
 from zarrdask.rewrite.cluster import check_workers
+from zarrdask.rewrite.move import with_storable_fill
 from zarrdask.rewrite.passes import StoredRegion
 from zarrdask.rewrite.run import AnyPass, build_passes, pass_bytes, run_passes
 from zarrdask.storage.base import Store
@@ -337,7 +338,8 @@ class RechunkPlan(Report):
     def _passes(self) -> list[AnyPass]:
         if self._is_direct:
             return []
-        source = StoredRegion(self.source.stored, tuple(pick.start for pick in self.region))
+        stored = with_storable_fill(self.source.stored, self.metadata)
+        source = StoredRegion(stored, tuple(pick.start for pick in self.region))
         empty = config.get("write-empty-chunks")
         target = StoredRegion(self._target_chunks, self.start, empty=empty, beyond="fill")
         return build_passes(self.scheme, source, target, self.temp, self.costs.processes)

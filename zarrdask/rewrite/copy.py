@@ -109,7 +109,7 @@ def copy(
     Raises
     ------
     UnsupportedError, MetadataError
-        If a node can't be converted. Nothing is written then.
+        If a node can't be converted, or no array matches `include`. Nothing is written then.
     NodeExistsError
         If there is a node at the target already, or if the target lies in the source.
     NodeNotFoundError
@@ -155,11 +155,12 @@ def copy(
     nodes, skipped = plan_nodes(*origin[:3], convert_node, select=select, skip=skip)
     job = _Copy(origin, plain(store), path, nodes, skipped, overwrite)
     job.check()
-    if dry_run:
-        return job.report([planned_array(node) for node in nodes if node.is_array])
-    with workers(scheduler) as on, store.batch():
+    with workers(scheduler) as on:
         job.check_visible(on)
-        return job.run(on, progress)
+        if dry_run:
+            return job.report([planned_array(node) for node in nodes if node.is_array])
+        with store.batch():
+            return job.run(on, progress)
 
 
 def _check_in_place(

@@ -143,7 +143,7 @@ def copy_arrays(jobs: Sequence[ArrayJob], on: Workers, show: Any) -> list[Copied
             if not remaining[task.job]:
                 jobs[task.job].finish()
 
-        run(copy_chunks, tasks, scheduler=on, finished=finished)
+        run(copy_chunks, tasks, on=on, finished=finished)
     return [job.report(done) for job, done in zip(jobs, results, strict=True)]
 
 

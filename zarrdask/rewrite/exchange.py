@@ -134,7 +134,8 @@ class ExchangeMember:
         """Collect the pieces of a region and write it; return how many units are stored then."""
         units = self._exchange.units
         source = _RemotePieces(self._exchange.reads, number, request)
-        return rewrite_region(source, self._exchange.target, units, number, self._context)
+        region = units.region(number)
+        return rewrite_region(source, self._exchange.target, region, self._context)
 
     def clear(self) -> None:
         """Free the pieces."""

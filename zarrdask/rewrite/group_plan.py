@@ -113,11 +113,12 @@ class GroupPlan:
             The new group.
         """
         prefix = key_prefix(self.path)
-        with rewrite_lock(self.store, self.path), self.store.batch():
+        with rewrite_lock(self.store, self.path), workers(scheduler) as on, self.store.batch():
             journal = journal_of(self.store, prefix, self.fingerprint)
             place = node_location(self.store, self.path)
             resumed = is_resumed(journal, place, restart=restart)
-            self._check_workers(scheduler)
+            for plan in self.arrays.values():
+                plan.check_workers(on)
             if not resumed:
                 self._create_groups()
                 journal.store()
@@ -125,7 +126,7 @@ class GroupPlan:
                 exists = has_document(plain(plan.view), plan.path)
                 if number not in journal.done(0) or not exists:
                     plan.run(
-                        scheduler,
+                        on,
                         progress=progress,
                         restart=not resumed,
                         before_commit=partial(_record, journal, number),
@@ -134,13 +135,6 @@ class GroupPlan:
                 write_consolidated(self.store, self.path, self.groups[""].zarr_format)
             clear_prefix(beside(self.store, prefix))
         return open_group(self.store, self.path, mode="r+", consolidated=False)
-
-    def _check_workers(self, scheduler: Any) -> None:
-        plans = [plan for plan in self.arrays.values() if plan.scheme.exchange is not None]
-        if plans:
-            with workers(scheduler) as on:
-                for plan in plans:
-                    plan.check_workers(on)
 
     def _create_groups(self) -> None:
         clear_prefix(beside(self.store, key_prefix(self.path)))

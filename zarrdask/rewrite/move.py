@@ -20,6 +20,7 @@ from zarrdask.codecs.array_to_bytes.sharding import Shard, ShardingCodec, shard_
 from zarrdask.codecs.base import Buffer, ChunkSpec, Codec
 from zarrdask.codecs.byte_source import HeldValue, Value, exact
 from zarrdask.codecs.translate import marks
+from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import ZarrdaskError
 from zarrdask.grids.base import ChunkGrid, Index
 from zarrdask.grids.regular import RegularGrid
@@ -70,7 +71,8 @@ def encoded_transfer(before: ArrayMetadata, after: ArrayMetadata) -> Transfer:
     {"units", "inner", None}
         Whether whole stored values can be copied, or the inner chunks of shards.
     """
-    if before.shape != after.shape or not _same_fill(before, after):
+    one, other = (metadata.dtype.newbyteorder("=") for metadata in (before, after))
+    if before.shape != after.shape or one != other or not has_equal_fill(before, after):
         return None
     if _same_grid(before.grid, after.grid) and _codec_marks(before) == _codec_marks(after):
         return "units"
@@ -81,26 +83,15 @@ def encoded_transfer(before: ArrayMetadata, after: ArrayMetadata) -> Transfer:
     return "inner" if _inner_marks(before) == _inner_marks(after) else None
 
 
-def _same_fill(before: ArrayMetadata, after: ArrayMetadata) -> bool:
-    if before.dtype.hasobject or after.dtype.hasobject:
-        if not (before.dtype.hasobject and after.dtype.hasobject):
-            return False
-        fill, other = (convert_fill(m.fill, m, m.data_type) for m in (before, after))
-        return type(fill) is type(other) and bool(np.all(fill == other))
-    one, two = (np.asarray(m.fill, m.dtype.newbyteorder("=")) for m in (before, after))
-    return one.dtype == two.dtype and one.tobytes() == two.tobytes()
-
-
 def has_equal_fill(before: ArrayMetadata, after: ArrayMetadata) -> bool:
     """Return whether missing chunks of an array read the same if they are missing in its copy."""
     try:
-        fill = convert_fill(before.fill, before, after.data_type)
+        fills = [convert_fill(m.fill, m, after.data_type) for m in (before, after)]
     except ZarrdaskError:
         return False
-    if after.dtype.hasobject:
-        return type(fill) is type(after.fill) and bool(np.all(fill == after.fill))
-    one, other = (np.asarray(value, after.dtype) for value in (fill, after.fill))
-    return one.tobytes() == other.tobytes()
+    one = np.empty(1, after.dtype)
+    one[0] = fills[0]
+    return only_fill(one, fills[1])
 
 
 def _same_grid(one: ChunkGrid, other: ChunkGrid) -> bool:
@@ -354,7 +345,7 @@ def recode(
     StoreError
         If a store fails.
     """
-    source = _with_storable_fill(source, target.metadata)
+    source = with_storable_fill(source, target.metadata)
     itemsize = source.metadata.dtype.itemsize
     results = []
     for block in blocks:
@@ -366,8 +357,11 @@ def recode(
     return total_result(results)
 
 
-def _with_storable_fill(source: StoredChunks, target: ArrayMetadata) -> StoredChunks:
-    """Return an array of objects whose missing chunks read as objects that the target can store."""
+def with_storable_fill(source: StoredChunks, target: ArrayMetadata) -> StoredChunks:
+    """Return an array whose missing chunks read as values that the target can store.
+
+    It is the source, except for objects: their fill value may be 0 where texts are stored.
+    """
     metadata = source.metadata
     if not (metadata.dtype.hasobject and target.dtype.hasobject):
         return source

@@ -106,6 +106,8 @@ def plan_nodes(
     ------
     ZarrdaskError
         If a node can't be read, or can't be converted. The error names the node.
+    MetadataError
+        If patterns are given, and no array matches them.
     """
     nodes, skipped = [], Skipped()
     for below, before in _walk(store, path, metadata, select):
@@ -118,6 +120,13 @@ def plan_nodes(
                 where = node_location(store, join_path(path, below))
                 raise error if error is before else error.within(where) from error.__cause__
             skipped.append((below, str(error)))
+    if select.include is not None and not skipped and not any(node.is_array for node in nodes):
+        raise MetadataError(
+            "no array matches these patterns of whole paths, in which * also matches slashes",
+            key="include",
+            found=list(select.include),
+            expected="such as '*/temperature'",
+        )
     return _without_orphans(nodes, skipped), skipped
 
 

@@ -216,9 +216,7 @@ class StoredRegion:
         """Return memory for a region that is to be written."""
         return WholeBuffer(region, context.array("region", region_shape(region)))
 
-    def write(
-        self, regions: Cutting, number: int, buffer: WholeBuffer, context: TaskContext
-    ) -> int:
+    def write(self, region: Region, buffer: WholeBuffer, context: TaskContext) -> int:
         """Write a region to its chunks or shards; return how many of them are stored afterwards."""
 
         def write_unit(unit: Region) -> int:
@@ -229,7 +227,7 @@ class StoredRegion:
             return stored
 
         axes = self.chunks.metadata.grid.axes
-        return sum(context.each(write_unit, tiles(regions.region(number), axes, self.start, 1)))
+        return sum(context.each(write_unit, tiles(region, axes, self.start, 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,12 +305,11 @@ class PackedRegions:
         memory = context.array("region", (prod(region_shape(region)),))
         return PieceBuffer(region, self.readers, memory)
 
-    def write(
-        self, regions: Cutting, number: int, buffer: PieceBuffer, context: TaskContext
-    ) -> int:
+    def write(self, region: Region, buffer: PieceBuffer, context: TaskContext) -> int:
         """Store a region as one object."""
-        self.store.set(self.key(regions.index(number)), buffer.memory.view(np.uint8).data)
-        context.add(regions.region(number))
+        [(index, _)] = self.owners.meeting(region)
+        self.store.set(self.key(index), buffer.memory.view(np.uint8).data)
+        context.add(region)
         return 1
 
 
@@ -387,7 +384,7 @@ class Pass:
         slot = free.get()
         try:
             context = TaskContext(self.dtype, self.slab, slot, count)
-            return rewrite_region(self.source, self.target, self.regions, number, context)
+            return rewrite_region(self.source, self.target, self.regions.region(number), context)
         finally:
             free.put(slot)
 
@@ -395,15 +392,13 @@ class Pass:
 def rewrite_region(
     source: RegionReader,
     target: StoredRegion | PackedRegions,
-    regions: Cutting,
-    number: int,
+    region: Region,
     context: TaskContext,
 ) -> int:
     """Read a region from a source and write it to a target; return how many objects are stored."""
-    region = regions.region(number)
     buffer: Any = target.new_buffer(region, context)
     source.read(region, buffer, context)
-    return target.write(regions, number, buffer, context)
+    return target.write(region, buffer, context)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from zarrdask import config
 from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
-from zarrdask.execution.executor import workers
+from zarrdask.execution.executor import Workers
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.placement import chunk_options, find_region
 from zarrdask.graph.read import stored_type
@@ -18,7 +18,7 @@ from zarrdask.grids.base import Axis, Shape
 from zarrdask.hierarchy.create import check_creation
 from zarrdask.hierarchy.journal import beside, is_begun
 from zarrdask.hierarchy.path import key_prefix, node_location
-from zarrdask.hierarchy.resize import resized
+from zarrdask.hierarchy.resize import appended
 from zarrdask.indexing.regions import cut_axis
 from zarrdask.indexing.selection import Region, is_integer, region_shape, whole_region
 from zarrdask.metadata import detect
@@ -51,7 +51,7 @@ class RechunkOptions:
         The store and the path for temporary objects; beside the target by default.
     overwrite : bool
         Whether a node at the target is removed when the plan is executed.
-    scheduler : optional
+    on : Workers
         What the plan will be executed on.
     changes : mapping
         The other options of the new array.
@@ -62,7 +62,7 @@ class RechunkOptions:
     memory: int
     temp: tuple[Store, str] | None
     overwrite: bool
-    scheduler: Any
+    on: Workers
     changes: Mapping[str, Any]
 
     def of_member(self, path: str) -> "RechunkOptions":
@@ -223,42 +223,30 @@ def plan_append(
             found=sorted(options.changes) or ["chunks" if options.shards is None else "shards"],
         )
     check_apart((array.store, array.path), (store, path), replaces=True)
-    along, old_shape = _axis_number(axis, target.metadata), target.shape
+    along = _axis_number(axis, target.metadata)
     if source_region is None:
         length = array.shape[along] if along < array.ndim else 0
-        beyond = slice(min(old_shape[along], length), length)
+        beyond = slice(min(target.shape[along], length), length)
         source_region = (*(slice(None),) * along, beyond)
     region = find_region(source_region, array.metadata)
-    added = region_shape(region)
-    if len(added) != len(old_shape) or any(
-        n != size
-        for number, (n, size) in enumerate(zip(added, old_shape, strict=True))
-        if number != along
-    ):
-        raise SelectionError(
-            "the appended region must have the shape of the array, except along the axis",
-            key="append",
-            found=added,
-            expected=f"{old_shape}",
-        )
-    shape = (*old_shape[:along], old_shape[along] + added[along], *old_shape[along + 1 :])
-    start = tuple(old_shape[along] if i == along else 0 for i in range(len(old_shape)))
-    metadata = resized(target.stored, shape).metadata
-    grown = Target(target.store, target.store, path, metadata, start)
-    return replace(plan_target(array, region, grown, options), along=along)
+    grown, added = appended(target.stored, region_shape(region), along)
+    start = tuple(pick.start for pick in added)
+    longer = Target(target.store, target.store, path, grown.metadata, start)
+    return replace(plan_target(array, region, longer, options), along=along)
 
 
 def _axis_number(axis: int | str, metadata: ArrayMetadata) -> int:
     names = metadata.dimension_names or ()
     if isinstance(axis, str) and names.count(axis) == 1:
         return names.index(axis)
-    if is_integer(axis) and 0 <= int(axis) < len(metadata.shape):
-        return int(axis)
+    ndim = len(metadata.shape)
+    if is_integer(axis) and -ndim <= int(axis) < ndim:
+        return int(axis) % ndim
     raise SelectionError(
         "the array has no such axis",
         key="append",
         found=axis,
-        expected=f"one of {list(names)} or a number below {len(metadata.shape)}",
+        expected=f"one of {list(names)} or a number below {ndim}",
     )
 
 
@@ -281,17 +269,16 @@ def plan_target(
         array.metadata.grid.axes if unpacks_shards else None,
     )
     near = array.store.seekable and target.store.seekable
-    with workers(options.scheduler) as on:
-        costs = Costs(
-            options.memory,
-            on.threads,
-            on.processes,
-            NEAR if near else FAR,
-            packs=not array.dtype.hasobject,
-            copies=1 if near else 2,
-            exchanges=on.client is not None,
-            network=HANDED_NEAR if near else HANDED_FAR,
-        )
+    costs = Costs(
+        options.memory,
+        options.on.threads,
+        options.on.processes,
+        NEAR if near else FAR,
+        packs=not array.dtype.hasobject,
+        copies=1 if near else 2,
+        exchanges=options.on.client is not None,
+        network=HANDED_NEAR if near else HANDED_FAR,
+    )
     return RechunkPlan(
         grids=grids,
         costs=costs,

@@ -6,6 +6,7 @@ import dask.array as da
 
 from zarrdask import config
 from zarrdask.errors import MetadataError
+from zarrdask.execution.executor import workers
 from zarrdask.graph.write_job import as_dask_array
 from zarrdask.hierarchy.path import locate_node
 from zarrdask.metadata.convert import Changes
@@ -113,35 +114,30 @@ def rechunk(
     of_source, of_target, of_temp = options_of_each(
         storage_options, (source, source_options), (target, target_options), (temp, temp_options)
     )
-    options = RechunkOptions(
-        chunks,
-        shards,
-        config.parse_size(max_mem, "max_mem"),
-        None if temp is None else locate_node(temp, None, of_temp),
-        overwrite,
-        scheduler,
-        changes,
-    )
+    memory = config.parse_size(max_mem, "max_mem")
+    place = None if temp is None else locate_node(temp, None, of_temp)
     store, path = locate_target(target, None, of_target)
     selects = [
         (name, value)
         for name, value in (("source_region", source_region), ("append", append))
         if value is not None
     ]
-    if isinstance(source, da.Array):
-        _check_whole(
-            selects,
-            "index the Dask array instead of passing source_region; zarrdask.append appends a "
-            "Dask array to a stored array",
-        )
-        return plan_from_dask(as_dask_array(source), store, path, options)
-    node = open_node(source, storage_options=of_source, consolidated=False)
-    if isinstance(node, Group):
-        _check_whole(selects, "a group is rewritten as a whole; pass one of its arrays instead")
-        return plan_group(node, store, path, options)
-    if append is not None:
-        return plan_append(node, source_region, store, path, append, options)
-    return plan_new_array(node, source_region, store, path, options)
+    with workers(scheduler) as on:
+        options = RechunkOptions(chunks, shards, memory, place, overwrite, on, changes)
+        if isinstance(source, da.Array):
+            _check_whole(
+                selects,
+                "index the Dask array instead of passing source_region; zarrdask.append appends a "
+                "Dask array to a stored array",
+            )
+            return plan_from_dask(as_dask_array(source), store, path, options)
+        node = open_node(source, storage_options=of_source, consolidated=False)
+        if isinstance(node, Group):
+            _check_whole(selects, "a group is rewritten as a whole; pass one of its arrays instead")
+            return plan_group(node, store, path, options)
+        if append is not None:
+            return plan_append(node, source_region, store, path, append, options)
+        return plan_new_array(node, source_region, store, path, options)
 
 
 def _check_whole(selects: list[tuple[str, Any]], message: str) -> None:

@@ -160,7 +160,7 @@ def _run_pass(
     # The executor keeps the next tasks ready; a process still runs only this many at a time.
     on = on._replace(threads=work.at_once)
     with reports(tasks, on) as report:
-        run(partial(rechunk_region, SharedPass(work), report), numbers, scheduler=on, finished=end)
+        run(partial(rechunk_region, SharedPass(work), report), numbers, on=on, finished=end)
 
 
 def rechunk_region(shared: SharedPass, report: Callable[[], Report] | None, number: int) -> int:

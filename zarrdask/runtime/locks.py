@@ -127,10 +127,6 @@ class ChunkLocks:
         # In this order: a partial write renews the stamp before it gives back the lock.
         return self._is_held(version.lock) or self._stamp(version.number) != version.stamp
 
-    def is_held(self, name: str) -> bool:
-        """Whether part of an object is being changed, or the process that did so was killed."""
-        return self._is_held(self.version(name).lock)
-
     def _is_held(self, lock: str) -> bool:
         if self._directory is None:
             return lock in _THREAD_LOCKS

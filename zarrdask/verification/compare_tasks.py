@@ -73,7 +73,7 @@ def compare(
     with workers(scheduler) as on, bar as shown:
         for scan in (scan_a, scan_b):
             check_reached(plain(scan.store), on)
-        results = run(compare_regions, tasks, scheduler=on, finished=lambda *_: shown.advance())
+        results = run(compare_regions, tasks, on=on, finished=lambda *_: shown.advance())
     for result in results:
         arrays[result.path] += result
     return Comparison(node_location(*a), node_location(*b), tuple(arrays.values()), tuple(unequal))

@@ -87,7 +87,7 @@ def run_repair(tasks: Sequence[RepairTask], *, scheduler: Any, progress: bool) -
         return run(
             repair_chunks,
             tasks,
-            scheduler=on,
+            on=on,
             finished=lambda number, _: bar.advance(len(tasks[number].indices)),
         )
 

@@ -139,7 +139,7 @@ def verify(
         tallies = run(
             verify_chunks,
             tasks,
-            scheduler=on,
+            on=on,
             finished=lambda number, _: bar.advance(tasks[number].units),
         )
     return _report(scan, tasks, tallies, strict=strict)
