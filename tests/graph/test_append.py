@@ -9,6 +9,7 @@ import pytest
 
 import zarrdask
 from tests.counting import CountingStore
+from tests.covering import covering
 from tests.graph.writes import WritesStore, append_elsewhere
 from zarrdask.hierarchy import resize
 from zarrdask.hierarchy.change import write_node
@@ -26,9 +27,9 @@ LAYOUTS = {
 }
 
 
-@pytest.fixture(params=["sync", "threads"], autouse=True)
+@pytest.fixture(autouse=True)
 def scheduler(request):
-    with dask.config.set(scheduler=request.param):
+    with dask.config.set(scheduler=getattr(request, "param", "threads")):
         yield
 
 
@@ -38,9 +39,13 @@ def old(store, layout="chunks"):
     return z
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("axis", [0, 1, -1])
-@pytest.mark.parametrize("size", [0, 1, 4, 23])
+@covering(
+    layout=list(LAYOUTS),
+    axis=[0, 1, -1],
+    size=[0, 1, 4, 23],
+    scheduler=["sync", "threads"],
+    indirect=["scheduler"],
+)
 def test_what_is_appended_comes_after_what_was_there(layout, axis, size):
     store = WritesStore()
     z = old(store, layout)

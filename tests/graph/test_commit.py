@@ -9,6 +9,7 @@ import pytest
 from dask.delayed import Delayed
 
 import zarrdask
+from tests.covering import covering
 from tests.graph.writes import WritesStore
 from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.memory import MemoryStore
@@ -16,6 +17,8 @@ from zarrdask.storage.memory import MemoryStore
 OLD = np.arange(1.0, 121.0).reshape(12, 10)
 NEW = -OLD[:11]
 FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")
+PLACES = ["memory", "local"]
+SCHEDULERS = ["sync", "threads"]
 DOCUMENTS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", "array.json", "group.json")
 
 
@@ -35,13 +38,14 @@ class OrderStore(WritesStore):
         super().set(key, value)
 
 
-@pytest.fixture(params=["sync", "threads"], autouse=True)
+@pytest.fixture(autouse=True)
 def scheduler(request):
-    with dask.config.set(scheduler=request.param):
-        yield request.param
+    name = getattr(request, "param", "threads")
+    with dask.config.set(scheduler=name):
+        yield name
 
 
-@pytest.fixture(params=["memory", "local"])
+@pytest.fixture(params=PLACES)
 def place(request, tmp_path):
     return {} if request.param == "memory" else tmp_path / "root"
 
@@ -145,8 +149,13 @@ def test_tasks_do_not_see_the_array(place):
     assert is_there(place, "g/b")
 
 
-@pytest.mark.parametrize("compute", [True, False])
-@pytest.mark.parametrize("there", [True, False])
+@covering(
+    place=PLACES,
+    compute=[True, False],
+    there=[True, False],
+    scheduler=SCHEDULERS,
+    indirect=["place", "scheduler"],
+)
 def test_the_stored_array_is_returned(place, compute, there):
     if there:
         zarrdask.to_zarr(da.from_array(OLD, chunks=5), place, "g/a")
@@ -211,8 +220,12 @@ def test_where_it_makes_no_sense_it_is_an_error(options, message):
 # ---- overwriting
 
 
-@pytest.mark.parametrize("commit", ["first", "last"])
-@pytest.mark.parametrize("zarr_format", FORMATS)
+@covering(
+    commit=["first", "last"],
+    zarr_format=FORMATS,
+    scheduler=SCHEDULERS,
+    indirect=["scheduler"],
+)
 def test_no_old_chunk_is_seen_under_new_metadata(commit, zarr_format):
     """Whoever opens the array meanwhile sees the old, or the new, and nothing else."""
     store = MemoryStore()
@@ -341,10 +354,14 @@ def test_in_memory_a_failed_overwrite_with_late_metadata_leaves_no_array():
     assert not is_there(place)
 
 
-@pytest.mark.parametrize("options", [{"overwrite": True}, {"mode": "w"}], ids=str)
-@pytest.mark.parametrize("commit", ["first", "last"])
-@pytest.mark.parametrize("name", ["g/a", ""], ids=["nested", "root"])
-@pytest.mark.parametrize("is_link", [False, True])
+@covering(
+    options=[{"overwrite": True}, {"mode": "w"}],
+    commit=["first", "last"],
+    name={"nested": "g/a", "root": ""},
+    is_link=[False, True],
+    scheduler=SCHEDULERS,
+    indirect=["scheduler"],
+)
 def test_on_disk_a_failed_overwrite_leaves_the_old_array(tmp_path, options, commit, name, is_link):
     directory = place = tmp_path / "root"
     if is_link:
@@ -476,8 +493,12 @@ def test_a_store_that_fails_before_anything_is_computed_says_so_too():
 # ---- an array that is computed from itself
 
 
-@pytest.mark.parametrize("commit", ["first", "last"])
-@pytest.mark.parametrize("compute", [True, False])
+@covering(
+    commit=["first", "last"],
+    compute=[True, False],
+    scheduler=SCHEDULERS,
+    indirect=["scheduler"],
+)
 def test_an_array_on_disk_is_replaced_by_what_is_computed_from_it(tmp_path, commit, compute):
     zarrdask.to_zarr(da.from_array(OLD, chunks=4), tmp_path, "g/a")
     x = zarrdask.from_zarr(tmp_path, "g/a", chunks="stored")

@@ -46,9 +46,8 @@ def check_round_trip(place, zarr_format):
         np.testing.assert_array_equal(zarrdask.open_array(place, "g/b")[...], VALUES + 1)
 
 
-@pytest.mark.parametrize("scheduler", ["sync", "threads"])
-def test_in_this_process(place, zarr_format, scheduler):
-    with dask.config.set(scheduler=scheduler):
+def test_in_this_process(place, zarr_format):
+    with dask.config.set(scheduler="threads"):
         check_round_trip(place, zarr_format)
 
 

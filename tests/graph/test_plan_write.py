@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import covering
 from zarrdask.errors import MetadataError, NodeTypeError, SelectionError
 
 
@@ -119,10 +120,10 @@ def test_a_group_is_no_target(tmp_path):
         zarrdask.plan_write(da.ones(3), tmp_path)
 
 
-@pytest.mark.parametrize("start", [0, 100])
-@pytest.mark.parametrize(
-    "options",
-    [
+@covering(
+    strength=1,
+    start=[0, 100],
+    options=[
         {"compressors": []},
         {"compressors": "zstd"},
         {"compressors": "blosc", "order": "F"},

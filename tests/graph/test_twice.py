@@ -11,6 +11,7 @@ from dask._task_spec import convert_legacy_graph
 from dask.local import nested_get
 
 import zarrdask
+from tests.covering import covering
 from zarrdask.storage.memory import MemoryStore
 
 OLD = np.arange(1.0, 1 + 23 * 17).reshape(23, 17)
@@ -22,6 +23,8 @@ LAYOUTS = {
     "v2": {"chunks": (5, 6), "zarr_format": 2},
     "draft": {"chunks": (5, 3), "shards": (10, 6), "zarr_format": "v3-draft"},
 }
+PLACES = ["memory", "local"]
+THREADS = [1, 4]
 
 
 def run(node, results):
@@ -31,7 +34,7 @@ def run(node, results):
     return node(given)
 
 
-@pytest.fixture(params=[1, 4], autouse=True)
+@pytest.fixture(params=THREADS, autouse=True)
 def scheduler(request):
     """Run each task twice, one after the other or several at a time."""
 
@@ -49,12 +52,9 @@ def scheduler(request):
         yield
 
 
-@pytest.fixture(params=["memory", "local"])
+@pytest.fixture(params=PLACES)
 def place(request, tmp_path):
     return MemoryStore() if request.param == "memory" else tmp_path
-
-
-layouts = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 
 
 def old(place, layout):
@@ -74,10 +74,15 @@ def test_tasks_are_run_twice():
     assert len(calls) == 6
 
 
-@layouts
-@pytest.mark.parametrize("commit", ["first", "last"])
-@pytest.mark.parametrize("compute", [True, False])
-@pytest.mark.parametrize("there", [True, False])
+@covering(
+    layout=LAYOUTS,
+    commit=["first", "last"],
+    compute=[True, False],
+    there=[True, False],
+    place=PLACES,
+    scheduler=THREADS,
+    indirect=["place", "scheduler"],
+)
 def test_new_arrays(place, layout, commit, compute, there):
     if there:
         old(place, layout)
@@ -91,7 +96,7 @@ def test_new_arrays(place, layout, commit, compute, there):
     check(place, NEW[:20])
 
 
-@layouts
+@covering(layout=LAYOUTS, place=PLACES, scheduler=THREADS, indirect=["place", "scheduler"])
 def test_regions(place, layout):
     old(place, layout)
     expected = OLD.copy()
@@ -101,8 +106,13 @@ def test_regions(place, layout):
     check(place, expected)
 
 
-@layouts
-@pytest.mark.parametrize("compute", [True, False])
+@covering(
+    layout=LAYOUTS,
+    compute=[True, False],
+    place=PLACES,
+    scheduler=THREADS,
+    indirect=["place", "scheduler"],
+)
 def test_appending(place, layout, compute):
     z = old(place, layout)
     x = da.from_array(NEW, chunks=(7, 5))

@@ -1,0 +1,49 @@
+"""Samples of the products of parameters, in place of whole products."""
+
+from itertools import combinations, product
+
+import pytest
+
+
+def covering(*, strength=2, indirect=(), **tables):
+    """Parametrize a test with a sample of all cases: a covering array.
+
+    Any two values of any two parameters are in one case at least (of `strength` 1, any value).
+
+    Parameters
+    ----------
+    strength
+        How many parameters are covered together.
+    indirect
+        The parameters that are fixtures.
+    tables
+        The values of each parameter, or a table of them by the names that stand in ids of tests.
+    """
+    tables = {name: _named(values) for name, values in tables.items()}
+    cases = [
+        pytest.param(*map(dict.get, tables.values(), case), id="-".join(case))
+        for case in sample(product(*tables.values()), strength)
+    ]
+    return pytest.mark.parametrize(list(tables), cases, indirect=list(indirect))
+
+
+def sample(cases, strength):
+    """Return some of the cases: what values are together in any are together in one of them.
+
+    >>> sample(product("ab", "ab", "ab"), 2)
+    [('a', 'a', 'a'), ('a', 'b', 'b'), ('b', 'a', 'b'), ('b', 'b', 'a')]
+    >>> sample(product("ab", "abc"), 1)
+    [('a', 'a'), ('b', 'b'), ('a', 'c')]
+    """
+    left = {case: set(combinations(enumerate(case), strength)) for case in cases}
+    missing = set().union(*left.values())
+    chosen = []
+    while missing:
+        case = max(left, key=lambda case: len(left[case] & missing))
+        missing -= left.pop(case)
+        chosen.append(case)
+    return chosen
+
+
+def _named(values):
+    return values if isinstance(values, dict) else {str(value): value for value in values}
