@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
-import dask
 import dask.array as da
 from dask.delayed import Delayed
 
 from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.execution.compute import compute_blocks
 from zarrdask.execution.handle import Handle, Target
 from zarrdask.graph.conflicts import check_disjoint
 from zarrdask.graph.placement import known_blocks
@@ -71,8 +71,17 @@ def as_dask_array(x: Any) -> da.Array:
     return x
 
 
-def begin(writes: Sequence[tuple[da.Array, WriteTarget]]) -> list[WriteJob]:
+def begin(
+    writes: Sequence[tuple[da.Array, WriteTarget]], empty: Sequence[bool | None] | None = None
+) -> list[WriteJob]:
     """Prepare the targets of writes, and create the tasks that write to them.
+
+    Parameters
+    ----------
+    writes : sequence of (dask.array.Array, WriteTarget)
+    empty : sequence of (bool or None), optional
+        For each write, whether chunks that hold only the fill value are stored; as configured by
+        default.
 
     Raises
     ------
@@ -91,8 +100,8 @@ def begin(writes: Sequence[tuple[da.Array, WriteTarget]]) -> list[WriteJob]:
         _report_failure(begun, error)
         raise
     return [
-        WriteJob(target, *write_blocks(x, target.chunks, target.region, target.beyond))
-        for x, target in writes
+        WriteJob(to, *write_blocks(x, to.chunks, to.region, to.beyond, empty=stores_empty))
+        for (x, to), stores_empty in zip(writes, empty or [None] * len(writes), strict=True)
     ]
 
 
@@ -134,19 +143,23 @@ def _check_distinct(targets: Sequence[WriteTarget]) -> None:
     check_disjoint([target.written for target in targets])
 
 
-def compute(jobs: Sequence[WriteJob], **options: Any) -> None:
+def compute(jobs: Sequence[WriteJob], *, show: bool | TextIO = False, **options: Any) -> None:
     """Write all blocks of all jobs, then commit each job.
 
     Parameters
     ----------
     jobs : sequence of WriteJob
         The writes.
+    show : bool or file, default False
+        Whether and where to display a progress bar.
     **options
         Options of `dask.compute`, such as the scheduler.
     """
+    if not jobs:
+        return
     uncommitted = list(jobs)
     try:
-        dask.compute(*(job.receipts for job in jobs), **options)
+        compute_blocks([job.receipts for job in jobs], "write", show, **options)
         while uncommitted:
             uncommitted[0].target.commit()
             uncommitted.pop(0)

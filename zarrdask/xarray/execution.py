@@ -6,21 +6,20 @@ the dataset. Then consolidated metadata, all in one document: readers that use i
 as it was, complete, until that document is replaced.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, TextIO
+from typing import ClassVar
 
 from dask.delayed import Delayed
 
 from zarrdask import config
 from zarrdask.chunks.write import Beyond, write_region
 from zarrdask.errors import MetadataError, ZarrdaskError
-from zarrdask.execution.compute import compute_blocks
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.target import ExistingRegion, WriteOptions, WriteTarget, find_target
-from zarrdask.graph.tasks import gather, write_blocks
-from zarrdask.graph.write_job import WriteJob
+from zarrdask.graph.tasks import gather
+from zarrdask.graph.write_job import WriteJob, begin
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import write_node
 from zarrdask.hierarchy.consolidated import changing
@@ -46,6 +45,9 @@ class UnseenRegion(ExistingRegion):
     """A region that no reader sees yet: in a new array, or beyond the end of an existing one."""
 
     beyond: ClassVar[Beyond] = "fill"
+
+    def report_failure(self, error: BaseException) -> None:
+        """Do nothing: a note on the whole dataset describes what the array holds."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,8 @@ def _target(variable: VariableWrite, inputs: Inputs) -> WriteTarget:
 def write_in_memory(targets: Targets) -> list[WriteJob]:
     """Write the values that are in memory, and return the tasks that write the Dask arrays."""
     _write_eager([each for each in targets if not each[0].is_dask])
-    return _jobs([each for each in targets if each[0].is_dask])
+    writes = [each for each in targets if each[0].is_dask]
+    return begin([(v.data, to) for v, to in writes], [v.write_empty for v, _ in writes])
 
 
 def _write_eager(writes: Targets) -> None:
@@ -222,50 +225,6 @@ def _write(variable: VariableWrite, to: WriteTarget, *, threads: int | None) -> 
         beyond=to.beyond,
         threads=threads,
     )
-
-
-def _jobs(writes: Targets) -> list[WriteJob]:
-    """Make destinations ready, and return the tasks that write Dask arrays to them."""
-    jobs: list[WriteJob] = []
-    begun: list[WriteTarget] = []
-    try:
-        for variable, to in writes:
-            begun.append(to)
-            to.begin()
-            tasks = write_blocks(
-                variable.data, to.chunks, to.region, to.beyond, empty=variable.write_empty
-            )
-            jobs.append(WriteJob(to, *tasks))
-    except BaseException:
-        for to in begun:
-            to.abort()
-        raise
-    return jobs
-
-
-def compute(jobs: Sequence[WriteJob], options: Mapping[str, Any], *, show: bool | TextIO) -> None:
-    """Write Dask arrays, all in one graph.
-
-    Parameters
-    ----------
-    jobs : sequence of WriteJob
-        The writes.
-    options : mapping
-        Options of `dask.compute`.
-    show : bool or file
-        Whether and where to display a progress bar.
-    """
-    if not jobs:
-        return
-    try:
-        compute_blocks([job.receipts for job in jobs], "write", show, **options)
-        for job in jobs:
-            job.target.commit()
-    except BaseException:
-        for job in jobs:
-            job.task_target.abort()
-            job.target.abort()
-        raise
 
 
 def later(jobs: Sequence[WriteJob], completions: Sequence[Callable[[], object]]) -> Delayed:

@@ -35,7 +35,7 @@ _NAMELESS = "__values__"
 
 
 @dataclass(frozen=True)
-class WriteOptions:
+class DatasetWriteOptions:
     """What a user may say of a write; see `zarrdask.xarray.to_zarr`."""
 
     mode: str
@@ -132,7 +132,7 @@ def plan_group(
     dataset: xarray.Dataset,
     place: tuple[Store, str],
     stored: StoredDataset | None,
-    options: WriteOptions,
+    options: DatasetWriteOptions,
     settings: NewArrays,
     encoding: Mapping[Any, Any],
 ) -> GroupWrite:
@@ -146,7 +146,7 @@ def plan_group(
         The store and the path of the group.
     stored : StoredDataset, optional
         What is there already; None if the group is created or replaced.
-    options : WriteOptions
+    options : DatasetWriteOptions
         What the user said.
     settings : NewArrays
         How new arrays are stored.
@@ -247,7 +247,7 @@ class _Planner:
         self,
         place: tuple[Store, str],
         stored: StoredDataset | None,
-        options: WriteOptions,
+        options: DatasetWriteOptions,
         settings: NewArrays,
         region: Mapping[Hashable, slice],
     ) -> None:

@@ -14,6 +14,7 @@ from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, U
 from zarrdask.execution.client import check_visible, scheduler_in_task
 from zarrdask.execution.locks import shape_lock
 from zarrdask.graph.dependencies import reads
+from zarrdask.graph.write_job import compute as compute_jobs
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.create import check_creation, clear_members, create_members, create_node
 from zarrdask.hierarchy.find import node_exists
@@ -36,7 +37,7 @@ from zarrdask.xarray import execution
 from zarrdask.xarray.datastore import OpenOptions, read_group
 from zarrdask.xarray.encoding import NewArrays
 from zarrdask.xarray.existing import StoredDataset
-from zarrdask.xarray.plan import GroupWrite, WriteOptions, plan_group
+from zarrdask.xarray.plan import DatasetWriteOptions, GroupWrite, plan_group
 from zarrdask.xarray.recovery import roll_back_surplus
 
 _MODES = ("w", "w-", "a", "a-", "r+")
@@ -158,7 +159,7 @@ def to_zarr(
     >>> zarrdask.xarray.open_zarr(store).t.values
     array([1.5, 2.5, 1.5, 2.5])
     """
-    options = WriteOptions(
+    options = DatasetWriteOptions(
         _mode(mode, append_dim, region),
         append_dim,
         region,
@@ -264,7 +265,7 @@ class _Writer:
         self,
         store: Store,
         path: str,
-        options: WriteOptions,
+        options: DatasetWriteOptions,
         zarr_format: ZarrFormat | None,
         root: str,
     ) -> None:
@@ -442,7 +443,7 @@ class _Writer:
                     for complete in completions:
                         complete()
                 return execution.later(jobs, completions if last else ())
-            execution.compute(jobs, self.compute_options, show=options.progress)
+            compute_jobs(jobs, show=options.progress, **self.compute_options)
             for complete in completions:
                 complete()
         except BaseException as error:
@@ -485,7 +486,7 @@ class _Writer:
                 finish.append(partial(execution.consolidate, *place, root.zarr_format))
             if not self.options.compute:
                 return execution.later(jobs, finish)
-            execution.compute(jobs, self.compute_options, show=self.options.progress)
+            compute_jobs(jobs, show=self.options.progress, **self.compute_options)
             for step in finish:
                 step()
         except BaseException as error:
