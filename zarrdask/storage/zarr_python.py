@@ -48,6 +48,8 @@ def adapt_store(value: Any) -> Store:
         return module.FsspecStore(_synchronous(value.fs), value.path)  # type: ignore[no-any-return]
     if kind == "ObjectStore":
         return import_module("zarrdask.storage.obstore").adapt_object(value.store)  # type: ignore[no-any-return]
+    if type(value).__module__.startswith("icechunk."):
+        return import_module("zarrdask.storage.icechunk").IcechunkStore(value)  # type: ignore[no-any-return]
     return ZarrPythonStore(value)
 
 
@@ -147,12 +149,13 @@ class ZarrPythonStore(Store):
         names = self._run(_collect(self.inner.list_dir, prefix.rstrip("/")), prefix)
         names = sorted({name.rstrip("/") for name in names})
         # A listing of zarr-python does not tell keys from prefixes.
-        are_keys = in_flight(
-            lambda name: self._run(self.inner.exists(prefix + name), prefix), names
-        )
+        are_keys = in_flight(lambda name: self._run(self._exists(prefix + name), prefix), names)
         listed = list(zip(names, are_keys, strict=True))
         keys = [name for name, is_key in listed if is_key]
         return keys, [name for name, is_key in listed if not is_key]
+
+    async def _exists(self, key: str) -> bool:
+        return bool(await self.inner.exists(key))
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
         prefix = check_prefix(prefix)

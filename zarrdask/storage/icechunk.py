@@ -1,0 +1,91 @@
+"""Stores of icechunk's sessions. icechunk is never imported here."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from zarrdask.errors import StoreError, UnsupportedError
+from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.keys import check_prefix
+from zarrdask.storage.zarr_python import ZarrPythonStore
+
+_REFUSALS = ("invalid zarr key", "bad key prefix", "invalid chunk index")
+
+
+class IcechunkStore(ZarrPythonStore):
+    """The store of a session, which accepts only keys of Zarr v3.
+
+    A writable session keeps its changes in the memory of this process until it is committed, so
+    its tasks have to be threads of this process.
+
+    Parameters
+    ----------
+    inner : icechunk.IcechunkStore
+        The store.
+    """
+
+    @property
+    def url(self) -> str:
+        session = self.inner.session
+        branch = f"@{session.branch}" if session.branch else ""
+        return f"icechunk:{session.snapshot_id}{branch}"
+
+    @property
+    def token(self) -> str:
+        return self.url
+
+    @property
+    def shared(self) -> bool:  # type: ignore[override]
+        return bool(self.inner.session.read_only)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.shared:
+            return IcechunkStore, (self.inner,)
+        raise StoreError(
+            "a writable session of icechunk cannot be used by other processes, as their changes "
+            "would not be merged; compute with threads, or read from a read-only session",
+            key=self.url,
+        )
+
+    def set(self, key: str, value: Buffer) -> None:
+        try:
+            super().set(key, value)
+        except _errors() as error:
+            _check_refused(error)
+            raise UnsupportedError(
+                "icechunk stores nothing but documents of Zarr v3 and chunks within the shape of "
+                "their array; to append, resize the arrays first, then write a region",
+                key=f"{self.url}/{key}",
+            ) from error
+
+    async def _get(self, key: str, byte_range: Any = None) -> bytes | None:
+        try:
+            return await super()._get(key, byte_range)
+        except _errors() as error:
+            _check_refused(error)
+            return None
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        try:
+            return super().list_prefix(prefix)
+        except _errors() as error:
+            _check_refused(error)
+            return self._walk(check_prefix(prefix))
+
+    async def _exists(self, key: str) -> bool:
+        try:
+            return await super()._exists(key)
+        except _errors() as error:
+            _check_refused(error)
+            return False
+
+
+def _errors() -> type[Exception]:
+    return sys.modules["icechunk"].IcechunkError  # type: ignore[no-any-return]
+
+
+def _check_refused(error: Exception) -> None:
+    """Raise an error again, unless it says that a key or prefix is none of Zarr v3."""
+    # Older releases have one class for all errors.
+    if not any(text in str(error) for text in _REFUSALS):
+        raise error
