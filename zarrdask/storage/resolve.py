@@ -12,7 +12,8 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MappingStore, MemoryStore
 from zarrdask.storage.system import path_of_url
-from zarrdask.storage.zarr_python import adapt_store, is_zarr_object
+from zarrdask.storage.zarr_objects import adapt_store
+from zarrdask.storage.zarr_python import is_zarr_object
 
 _LOCAL = ("file://", "local://")
 

@@ -5,7 +5,6 @@ zarr-python is never imported here: whoever hands over such an object has import
 
 import sys
 from collections.abc import Callable, Coroutine, Iterator
-from importlib import import_module
 from typing import Any
 
 from zarrdask.errors import ReadOnlyError, StoreError
@@ -13,7 +12,6 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_prefix
-from zarrdask.storage.local import LocalStore
 
 
 def is_zarr_object(value: Any, *names: str) -> bool:
@@ -29,39 +27,6 @@ def split_node(value: Any) -> tuple[Any, str]:
     if is_zarr_object(value, "Array", "AsyncArray", "Group", "AsyncGroup", "StorePath"):
         return value.store, value.path
     return value, ""
-
-
-def adapt_store(value: Any) -> Store:
-    """Return a store of zarr-python as one of ours.
-
-    Directories, file systems of fsspec and objects of obstore are read by our own stores; whether
-    they may be written is then a matter of the mode in which nodes are opened.
-    """
-    # Not of subclasses: they may do something else.
-    if isinstance(getattr(value, "inner", None), Store):
-        return value.inner  # type: ignore[no-any-return]
-    kind = type(value).__name__ if type(value).__module__.startswith("zarr.") else ""
-    if kind == "LocalStore":
-        return LocalStore(str(value.root))
-    if kind == "FsspecStore":
-        module = import_module("zarrdask.storage.fsspec")
-        return module.FsspecStore(_synchronous(value.fs), value.path)  # type: ignore[no-any-return]
-    if kind == "ObjectStore":
-        return import_module("zarrdask.storage.obstore").adapt_object(value.store)  # type: ignore[no-any-return]
-    if type(value).__module__.startswith("icechunk."):
-        return import_module("zarrdask.storage.icechunk").IcechunkStore(value)  # type: ignore[no-any-return]
-    return ZarrPythonStore(value)
-
-
-def _synchronous(fs: Any) -> Any:
-    """Return a file system of fsspec for calls from threads, not from an event loop."""
-    if hasattr(fs, "sync_fs"):  # a wrapper that makes a synchronous file system asynchronous
-        return fs.sync_fs
-    if not getattr(fs, "asynchronous", False):
-        return fs
-    options = {**fs.storage_options, "asynchronous": False}
-    options.pop("loop", None)
-    return type(fs)(*fs.storage_args, **options)
 
 
 class ZarrPythonStore(Store):
