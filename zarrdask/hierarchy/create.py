@@ -11,7 +11,7 @@ from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.change import remove_keys
 from zarrdask.hierarchy.consolidated import ancestors, changing
 from zarrdask.hierarchy.find import node_exists, read_nodes
-from zarrdask.hierarchy.journal import is_begun
+from zarrdask.hierarchy.journal import is_begun, record_key
 from zarrdask.hierarchy.members import check_new_path, documents_below
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.metadata import consolidated, detect
@@ -20,6 +20,7 @@ from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, Zarr
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
+from zarrdask.storage.prefetched import PrefetchedStore
 from zarrdask.storage.v3_draft import DraftStore
 
 T = TypeVar("T")
@@ -81,15 +82,29 @@ def create_node(store: Store, path: str, metadata: Metadata, *, overwrite: bool)
         If a name in the path is reserved, or the format can't express the metadata.
     """
     with store.batch():
-        return _create(store, path, metadata, overwrite=overwrite)
+        if is_draft_node(store, metadata):
+            return _create_draft(store, path, metadata, overwrite=overwrite)
+        _create(_prefetched(store, path), path, metadata, overwrite=overwrite)
+        return store
 
 
-def _create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Store:
-    if is_draft_node(store, metadata):
-        if isinstance(metadata, ArrayMetadata) and is_begun(plain(store), key_prefix(path)):
-            view = check_creation(store, path, metadata, overwrite=overwrite)
-            erase_leftovers(StoredChunks(view, key_prefix(path), metadata))
-        return draft.create(plain(store), path, metadata, overwrite=overwrite)
+def _prefetched(store: Store, path: str) -> Store:
+    """Return a store with latency with all values that the creation of a node looks at, else it."""
+    if store.seekable or plain(store) is not store:
+        return store
+    names = (*detect.NAMES, consolidated.KEY)
+    keys = [key_prefix(each) + name for each in (*ancestors(path), path) for name in names]
+    return PrefetchedStore(store, [*keys, record_key(key_prefix(path))])
+
+
+def _create_draft(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Store:
+    if isinstance(metadata, ArrayMetadata) and is_begun(plain(store), key_prefix(path)):
+        view = check_creation(store, path, metadata, overwrite=overwrite)
+        erase_leftovers(StoredChunks(view, key_prefix(path), metadata))
+    return draft.create(plain(store), path, metadata, overwrite=overwrite)
+
+
+def _create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> None:
     documents = detect.render(metadata)  # before anything is erased: rendering may fail
     missing_groups, exists = _check(store, path, metadata, overwrite=overwrite)
     with changing(store, path, whole=True) as real:
@@ -107,7 +122,6 @@ def _create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> 
             put_documents(real, path, documents)
         else:
             put_new_documents(real, path, documents)
-    return store
 
 
 def _check(

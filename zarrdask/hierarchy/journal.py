@@ -33,6 +33,11 @@ def beside(store: Store, prefix: str) -> tuple[Store, str]:
     return (store.inner if isinstance(store, DraftStore) else store), f"{prefix}{BESIDE}"
 
 
+def record_key(prefix: str) -> str:
+    """Return the key of the record of a plan that writes the node at a prefix."""
+    return f"{prefix}{BESIDE}{_RECORD}"
+
+
 def is_begun(store: Store, prefix: str) -> bool:
     """Whether there is a record of a plan that creates a node, or appends to it."""
     record_store, record_prefix = beside(store, prefix)

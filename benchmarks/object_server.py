@@ -1,0 +1,212 @@
+"""A small object store on loopback that answers late: for measurements, and for tests.
+
+``python -m benchmarks.object_server`` prints its URL and serves until its standard input ends. It
+speaks as much of S3 as clients need for values, their parts, listings, deletions and conditions;
+by plain HTTP the same objects are read. Signatures are not checked. ``GET /-/stats`` returns how
+many requests came, and how many were in flight together; ``POST /-/set?delay=0.05`` sets by how
+much each answer is late, and begins to count anew.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from hashlib import md5
+from typing import NamedTuple
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
+
+PAGE = 1000
+DATE = formatdate(usegmt=True)
+
+
+class Answer(NamedTuple):
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = {}
+
+
+@dataclass
+class Bucket:
+    """Objects by path: "bucket/key"."""
+
+    objects: dict[str, bytes] = field(default_factory=dict)
+    delay: float = 0.0
+    counts: Counter[str] = field(default_factory=Counter)
+    now: int = 0
+    most: int = 0
+    busy: float = 0.0
+    #: Answers that are given instead of the right ones, such as 503, one for each request.
+    faults: list[int | None] = field(default_factory=list)
+
+    async def answer(
+        self, method: str, target: str, headers: dict[str, str], body: bytes
+    ) -> Answer:
+        """Return the answer to a request, when its time has come."""
+        parts = urlsplit(target)
+        query = {
+            name: values[0]
+            for name, values in parse_qs(parts.query, keep_blank_values=True).items()
+        }
+        path = unquote(parts.path).strip("/")
+        if path.startswith("-/"):
+            return self._control(path, query)
+        self.counts[method] += 1
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            await asyncio.sleep(self.delay)
+            fault = self.faults.pop(0) if self.faults else None
+            if fault is not None:
+                return error(fault, "SlowDown")
+            return getattr(self, f"_{method.lower()}")(path, query, headers, body)
+        finally:
+            self.now -= 1
+
+    def _control(self, path: str, query: dict[str, str]) -> Answer:
+        if path == "-/set":
+            self.delay = float(query.get("delay", self.delay))
+            faults = query.get("faults", "")
+            self.faults = [int(each) or None for each in faults.split(",") if each]
+            self.counts.clear()
+            self.most = self.now
+        stats = {"requests": self.counts, "most": self.most}
+        return Answer(200, json.dumps(stats).encode())
+
+    def _get(self, path: str, query: dict[str, str], headers: dict[str, str], _: bytes) -> Answer:
+        if "list-type" in query:
+            return self._list(path, query)
+        if path not in self.objects:
+            return error(404, "NoSuchKey")
+        value = self.objects[path]
+        about = {"ETag": etag(value), "Last-Modified": DATE, "Accept-Ranges": "bytes"}
+        wanted = headers.get("range")
+        if wanted is None:
+            return Answer(200, value, about)
+        first, _, last = wanted.removeprefix("bytes=").partition("-")
+        start = int(first) if first else max(len(value) - int(last), 0)
+        stop = min(int(last) + 1, len(value)) if first and last else len(value)
+        if start >= len(value):
+            return error(416, "InvalidRange")
+        about["Content-Range"] = f"bytes {start}-{stop - 1}/{len(value)}"
+        return Answer(206, value[start:stop], about)
+
+    def _head(self, path: str, query: dict[str, str], headers: dict[str, str], _: bytes) -> Answer:
+        if "/" not in path:
+            return Answer(200, b"", {"x-amz-bucket-region": "us-east-1"})
+        return self._get(path, query, headers, _)
+
+    def _put(self, path: str, _: dict[str, str], headers: dict[str, str], body: bytes) -> Answer:
+        old = self.objects.get(path)
+        if headers.get("if-none-match") == "*" and old is not None:
+            return error(412, "PreconditionFailed")
+        condition = headers.get("if-match")
+        if condition is not None and (old is None or condition.strip('"') != etag(old).strip('"')):
+            return error(404 if old is None else 412, "PreconditionFailed")
+        if "/" in path:
+            self.objects[path] = body
+        return Answer(200, b"", {"ETag": etag(body)})
+
+    def _delete(self, path: str, *_: object) -> Answer:
+        self.objects.pop(path, None)
+        return Answer(204)
+
+    def _post(self, path: str, query: dict[str, str], _: object, body: bytes) -> Answer:
+        if "delete" not in query:
+            return error(501, "NotImplemented")
+        keys = [
+            each.text for each in ElementTree.fromstring(body).iter() if each.tag.endswith("Key")
+        ]
+        for key in keys:
+            self.objects.pop(f"{path}/{key}", None)
+        deleted = "".join(f"<Deleted><Key>{escape(key or '')}</Key></Deleted>" for key in keys)
+        return xml(f"<DeleteResult>{deleted}</DeleteResult>")
+
+    def _list(self, bucket: str, query: dict[str, str]) -> Answer:
+        start, delimiter = query.get("prefix", ""), query.get("delimiter", "")
+        after = query.get("continuation-token", query.get("start-after", ""))
+        names: dict[str, int | None] = {}
+        for path in sorted(self.objects):
+            key = path.removeprefix(f"{bucket}/")
+            if path == key or not key.startswith(start):
+                continue
+            below, found, _ = key[len(start) :].partition(delimiter) if delimiter else (key, "", "")
+            name = start + below + found if found else key
+            if name > after:
+                names.setdefault(name, None if found else len(self.objects[path]))
+        page = list(names.items())[:PAGE]
+        items = "".join(
+            f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
+            if size is None
+            else f"<Contents><Key>{escape(name)}</Key><Size>{size}</Size><ETag>x</ETag>"
+            "<LastModified>2026-01-01T00:00:00.000Z</LastModified></Contents>"
+            for name, size in page
+        )
+        more = len(names) > PAGE
+        token = (
+            f"<NextContinuationToken>{escape(page[-1][0])}</NextContinuationToken>" if more else ""
+        )
+        return xml(
+            f"<ListBucketResult><Name>{bucket}</Name><Prefix>{escape(start)}</Prefix>"
+            f"<KeyCount>{len(page)}</KeyCount><MaxKeys>{PAGE}</MaxKeys>"
+            f"<IsTruncated>{str(more).lower()}</IsTruncated>{token}{items}</ListBucketResult>"
+        )
+
+
+def etag(value: bytes) -> str:
+    return f'"{md5(value, usedforsecurity=False).hexdigest()}"'
+
+
+def xml(text: str) -> Answer:
+    body = f'<?xml version="1.0" encoding="UTF-8"?>{text}'.encode()
+    return Answer(200, body, {"Content-Type": "application/xml"})
+
+
+def error(status: int, code: str) -> Answer:
+    return xml(f"<Error><Code>{code}</Code><Message>{code}</Message></Error>")._replace(
+        status=status
+    )
+
+
+async def converse(
+    bucket: Bucket, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Answer the requests of one connection, one after another."""
+    try:
+        while head := await reader.readuntil(b"\r\n\r\n"):
+            first, *lines = head.decode("latin-1").split("\r\n")
+            method, target, _ = first.split(" ")
+            pairs = (line.partition(":") for line in lines if line)
+            headers = {name.lower(): value.strip() for name, _, value in pairs}
+            if headers.get("expect", "").lower() == "100-continue":
+                writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            body = await reader.readexactly(int(headers.get("content-length", 0)))
+            answer = await bucket.answer(method, target, headers, body)
+            length = {"Content-Length": str(len(answer.body))}
+            lines = [f"{name}: {value}" for name, value in {**length, **answer.headers}.items()]
+            start = "\r\n".join([f"HTTP/1.1 {answer.status} _", *lines, "", ""]).encode("latin-1")
+            writer.write(start if method == "HEAD" else start + answer.body)
+            await writer.drain()
+    except (asyncio.IncompleteReadError, ConnectionError):
+        pass
+    finally:
+        writer.close()
+
+
+async def serve() -> None:
+    bucket = Bucket()
+    server = await asyncio.start_server(
+        lambda reader, writer: converse(bucket, reader, writer), "127.0.0.1", 0, limit=2**20
+    )
+    print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+    os._exit(0)  # connections that clients keep open are not worth waiting for
+
+
+if __name__ == "__main__":
+    asyncio.run(serve())
