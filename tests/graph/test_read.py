@@ -344,6 +344,35 @@ def test_any_slice_is_what_numpy_and_dask_give(found, chunk, whole):
     np.testing.assert_array_equal(x[index].compute(scheduler="sync"), values[index])
 
 
+@pytest.mark.parametrize(
+    "index", [np.s_[1:], np.s_[:30:2], np.s_[2:, 1], np.s_[5:, None], np.s_[::-1], np.s_[:, 0:0]]
+)
+def test_a_slice_of_very_many_blocks_is_one_that_dask_makes(index, monkeypatch):
+    monkeypatch.setattr("zarrdask.graph.read._MAX_SHARED_BLOCKS", 10)
+    values = np.arange(80).reshape(40, 2)
+    z = zarrdask.create_array({}, shape=values.shape, dtype="i8", chunks=(5, 1))
+    z[...] = values
+    x = zarrdask.from_zarr(z, chunks=(2, 1))
+    y = x[index]
+    assert y.chunks == da.from_array(values, chunks=x.chunks)[index].chunks
+    np.testing.assert_array_equal(y, values[index])
+    np.testing.assert_array_equal((y + 1)[3:].sum(), (values[index] + 1)[3:].sum())
+
+
+def test_slices_of_very_many_blocks_are_symbolic():
+    store = {}
+    zarrdask.create_array(store, shape=(10**7, 10**6), dtype="f4", chunks=1000, fill_value=3)
+    x = zarrdask.from_zarr(store, chunks="stored")
+    for y in (x[: 5 * 10**6], x[1::2], x[:, 4], x[::3][7:, 1:]):
+        assert isinstance(y, StoredArray)
+        assert [type(layer).__name__ for layer in y.dask.layers.values()] == ["Blockwise"]
+        assert not y.dask.layers[y.name].is_materialized()
+        again = cloudpickle.loads(cloudpickle.dumps(y))
+        assert again.name == y.name
+        (kept,) = dask.persist(again[:5][..., :5])
+        assert kept.compute().tolist() == np.full(kept.shape, 3.0).tolist()
+
+
 # ---- names and tasks
 
 

@@ -18,7 +18,7 @@ from zarrdask.execution import serialize
 from zarrdask.execution.locks import among_workers
 from zarrdask.hierarchy.find import version_stamp
 from zarrdask.indexing.regions import moved
-from zarrdask.indexing.selection import Region, basic, pick_size, region_shape
+from zarrdask.indexing.selection import Region, Selection, basic, pick_size, region_shape
 from zarrdask.metadata import detect
 from zarrdask.nodes.array import Array
 from zarrdask.runtime.cancellation import write_named
@@ -119,43 +119,69 @@ class Source:
         The region, with positive steps and within the shape.
     token : str
         A string that identifies the array in its current version.
+    axes : tuple of int, optional
+        The axes of the stored array that this array has, by default all. Of each other axis, the
+        region has one element.
     """
 
-    __slots__ = ("__weakref__", "dtype", "handle", "metadata", "ndim", "region", "shape", "token")
+    __slots__ = (
+        "__weakref__",
+        "axes",
+        "dtype",
+        "handle",
+        "metadata",
+        "ndim",
+        "region",
+        "shape",
+        "token",
+    )
 
-    def __init__(self, handle: Handle, region: Region, token: str) -> None:
+    def __init__(
+        self, handle: Handle, region: Region, token: str, axes: tuple[int, ...] | None = None
+    ) -> None:
         self.handle = handle
         self.region = region
         self.token = token
-        self.shape = region_shape(region)
-        self.ndim = len(region)
+        self.axes = tuple(range(len(region))) if axes is None else axes
+        self.shape = region_shape(tuple(region[axis] for axis in self.axes))
+        self.ndim = len(self.shape)
         self.metadata = handle.chunks.metadata
         self.dtype = self.metadata.dtype
 
-    def view(self, region: Region) -> "Source":
-        """Return a region of this region."""
-        return Source(self.handle, compose(self.region, region), self.token)
+    def place(self, region: Region) -> Region:
+        """Return the region of the stored array that is a region of this array."""
+        place = list(self.region)
+        for axis, pick in zip(self.axes, region, strict=True):
+            place[axis] = compose_axis(place[axis], pick)
+        return tuple(place)
+
+    def view(self, selection: Selection) -> "Source":
+        """Return the selected part of this array, before new axes and reversals."""
+        axes = tuple(self.axes[axis] for axis in selection.kept)
+        return Source(self.handle, self.place(selection.slices), self.token, axes)
 
     def __getitem__(self, index: Any) -> np.ndarray:
         selection = basic(index, self.shape)
-        region = compose(self.region, selection.slices)
-        values = read_region(self.handle.chunks, region)
+        values = read_region(self.handle.chunks, self.place(selection.slices))
+        values = values.reshape(selection.shape)
         return values if selection.plain else values[selection.finish]
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
-        return "zarrdask", self.token, _bounds(self.region)
+        return "zarrdask", self.token, _bounds(self.region), self.axes
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _source, (self.handle, _bounds(self.region))
+        return _source, (self.handle, _bounds(self.region), self.axes)
 
 
 def _bounds(region: Region) -> tuple[tuple[int, int, int], ...]:
     return tuple((s.start, s.stop, s.step) for s in region)
 
 
-def _source(handle: Handle, bounds: tuple[tuple[int, int, int], ...]) -> Source:
+def _source(
+    handle: Handle, bounds: tuple[tuple[int, int, int], ...], axes: tuple[int, ...] | None = None
+) -> Source:
     # The token names graphs, which are not built in tasks.
-    return Source(handle, tuple(slice(*b) for b in bounds), "")
+    return Source(handle, tuple(slice(*b) for b in bounds), "", axes)
 
 
 def compose(outer: Region, inner: Region) -> Region:

@@ -168,7 +168,7 @@ def _arguments(task: Task) -> Iterator[Any]:
         # In tasks of `dask.array.from_array`, slices follow the array that they are applied to.
         source = source_of(value)
         if source is not None and _is_region(following):
-            region = source.view(basic(following, source.shape).slices).region
+            region = source.place(basic(following, source.shape).slices)
             yield ReadRegion(source.handle.chunks.place, region)
         else:
             yield value

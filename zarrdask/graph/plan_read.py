@@ -122,7 +122,7 @@ def _node_reads(
         if isinstance(source, Array):
             yield source.stored, region
         else:
-            yield source.handle.chunks, source.view(region).region
+            yield source.handle.chunks, source.place(region)
 
 
 def _value(argument: Any, graph: MutableMapping[Any, Any]) -> Any:

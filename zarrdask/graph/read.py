@@ -33,6 +33,9 @@ from zarrdask.plan.align import Chunks, auto_block, blocks_of, edges_of, join
 #: A slice is read by itself if it overlaps at most this fraction of the units of its blocks; a
 #: larger one is cut from blocks that other slices may share.
 _MAX_NARROW_FRACTION = 0.5
+#: A slice that overlaps more blocks than this is read by itself, too. Dask would make a task for
+#: each of them at once, and such a task costs as much as reading a small block a second time.
+_MAX_SHARED_BLOCKS = 1000
 
 #: The largest number of blocks along an axis. Dask holds an integer for each.
 _MAX_BLOCKS = 2**26
@@ -126,16 +129,17 @@ def from_zarr(
             f"{array.shape[outside[0]]} elements, and was clipped there, as in NumPy",
             stacklevel=3,
         )
-    source = region_source(array, selection.slices)
+    source = region_source(array, selection.slices, selection.kept)
     blocks = region_blocks(array, selection.slices, chunks)
+    blocks = tuple(blocks[axis] for axis in selection.kept)
     # As bytes, so that a million lengths are hashed quickly.
     lengths = [np.array(axis).tobytes() for axis in blocks]
     x = _lazy(source, blocks, name or f"from-zarr-{tokenize(source, lengths)}")
-    return x if selection.plain else x[selection.finish]
+    return x if selection.turn is None else x[selection.turn]
 
 
-def region_source(array: Array, region: Region) -> Source:
-    """Return a region of a stored array as what tasks read.
+def region_source(array: Array, region: Region, axes: tuple[int, ...] | None = None) -> Source:
+    """Return a region of a stored array as what tasks read; `axes` as in `Source`.
 
     Raises
     ------
@@ -144,7 +148,7 @@ def region_source(array: Array, region: Region) -> Source:
     """
     check_visible(array.store)
     handle = Handle(array.stored)
-    return Source(handle, region, tokenize(identity(array), handle.documents))
+    return Source(handle, region, tokenize(identity(array), handle.documents), axes)
 
 
 def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
@@ -229,9 +233,9 @@ class StoredArray(da.Array):  # type: ignore[misc]
     """A Dask array with a reference to its source, whose narrow slices are reads of their own.
 
     Dask pushes a slice down to the read only if nothing else uses the block. Here, a basic slice
-    that needs few of the chunks in its blocks becomes a separate read; one that needs most of them
-    remains a slice of the blocks, which other slices may share. All other operations return
-    ordinary Dask arrays.
+    that needs few of the chunks in its blocks, or very many blocks, becomes a separate read, which
+    is one symbolic layer; one that needs most of the chunks of a few blocks remains a slice of the
+    blocks, which other slices may share. All other operations return ordinary Dask arrays.
 
     Attributes
     ----------
@@ -259,27 +263,30 @@ class StoredArray(da.Array):  # type: ignore[misc]
             selection = basic(index, self.shape)
         except SelectionError:
             return super().__getitem__(index)  # Dask raises its own errors.
-        region = selection.slices
-        if not self._is_narrow(region):
+        edges = tuple(map(edges_of, self.chunks))
+        if not self._has_own_read(selection.slices, edges):
             return super().__getitem__(index)
-        chunks = tuple(_sliced(c, pick) for c, pick in zip(self.chunks, region, strict=True))
-        source = self.source.view(region)
+        lengths = tuple(map(_sliced, edges, selection.slices))
+        source = self.source.view(selection)
+        chunks = tuple(lengths[axis] for axis in selection.kept)
         x = _lazy(source, chunks, f"from-zarr-{tokenize(source, self.name)}")
-        return x if selection.plain else da.Array.__getitem__(x, selection.finish)
+        return x if selection.turn is None else da.Array.__getitem__(x, selection.turn)
 
-    def _is_narrow(self, region: Region) -> bool:
-        """Whether a region overlaps few of the units in its blocks."""
+    def _has_own_read(self, region: Region, edges: Sequence[np.ndarray]) -> bool:
+        """Whether a region overlaps few of the units in its blocks, or very many blocks."""
         units = self.source.metadata.read_grid.axes
-        needed = available = 1
-        for axis, pick in enumerate(region):
-            whole = self.source.region[axis]
+        needed = available = blocks = 1
+        for axis, pick, axis_edges in zip(self.source.axes, region, edges, strict=True):
             if pick.start >= pick.stop:
                 return True
-            unit = units[axis]
-            blocks = _touched(self.chunks[axis], pick)
+            first = int(np.searchsorted(axis_edges, pick.start, "right")) - 1
+            last = int(np.searchsorted(axis_edges, pick.stop, "left"))
+            touched = slice(int(axis_edges[first]), int(axis_edges[last]), 1)
+            whole, unit = self.source.region[axis], units[axis]
             needed *= _count(compose_axis(whole, pick), unit)
-            available *= _count(compose_axis(whole, blocks), unit)
-        return needed <= available * _MAX_NARROW_FRACTION
+            available *= _count(compose_axis(whole, touched), unit)
+            blocks *= last - first
+        return needed <= available * _MAX_NARROW_FRACTION or blocks > _MAX_SHARED_BLOCKS
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = da.Array(self.dask, self.name, self.chunks, meta=self._meta)
@@ -295,17 +302,8 @@ def _count(pick: slice, axis: Axis) -> int:
     return min(int(last - first) + 1, pick_size(pick))
 
 
-def _touched(blocks: tuple[int, ...], pick: slice) -> slice:
-    """Return the interval of the blocks that a slice overlaps."""
-    edges = edges_of(blocks)
-    first = int(np.searchsorted(edges, pick.start, "right")) - 1
-    last = int(np.searchsorted(edges, pick.stop, "left"))
-    return slice(int(edges[first]), int(edges[last]), 1)
-
-
-def _sliced(blocks: tuple[int, ...], pick: slice) -> tuple[int, ...]:
+def _sliced(edges: np.ndarray, pick: slice) -> tuple[int, ...]:
     """Return the lengths of blocks after slicing, as in Dask: without empty blocks."""
-    edges = edges_of(blocks)
     # The number of selected elements before each edge.
     before = np.clip(-(-(edges - pick.start) // pick.step), 0, pick_size(pick))
     sizes = np.diff(before)

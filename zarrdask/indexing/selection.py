@@ -44,7 +44,22 @@ class Selection:
     @property
     def plain(self) -> bool:
         """Whether `finish` changes nothing."""
-        return all(isinstance(f, slice) and f == slice(None) for f in self.finish)
+        return _is_plain(self.finish)
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The axes that `finish` does not drop."""
+        return tuple(i for i, f in enumerate(f for f in self.finish if f is not None) if f != 0)
+
+    @property
+    def turn(self) -> tuple[Any, ...] | None:
+        """What is left to do of `finish` without the axes that it drops, or None if nothing."""
+        turn = tuple(f for f in self.finish if f != 0)
+        return None if _is_plain(turn) else turn
+
+
+def _is_plain(index: Sequence[Any]) -> bool:
+    return all(isinstance(entry, slice) and entry == slice(None) for entry in index)
 
 
 def pick_size(pick: Pick) -> int:
