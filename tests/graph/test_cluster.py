@@ -116,7 +116,7 @@ def test_nothing_waits_for_workers_that_are_gone_if_dask_is_told_not_to(place, t
             plan.execute(client, progress=False)
 
     with (
-        dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"}),
+        dask.config.set({"distributed.scheduler.no-workers-timeout": "100ms"}),
         LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
         Client(cluster) as client,
         pytest.raises(Exception, match="without any running workers"),

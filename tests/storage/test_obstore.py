@@ -101,7 +101,7 @@ def server():
     server.values = {f"/data/{key}": value for key, value in VALUES.items()}
     server.asked, server.statuses = [], []
     server.url = f"http://127.0.0.1:{server.server_port}/data"
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server
     server.shutdown()

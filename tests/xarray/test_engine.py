@@ -261,34 +261,30 @@ def test_entry_points_name_the_engine_and_the_manager():
         assert EntryPoint("zarrdask", value, group).load() is kind
 
 
-def modules_after(code):
+def modules_after(*steps):
+    """Run code step by step in a process, and return the modules that are loaded after each."""
+    lines = [f"{step}\nprint(*sorted(sys.modules))" for step in steps]
     run = subprocess.run(
-        [sys.executable, "-c", f"import sys\n{code}\nprint(*sorted(sys.modules))"],
+        [sys.executable, "-c", "\n".join(["import sys", *lines])],
         capture_output=True,
         text=True,
         check=True,
         cwd=ROOT,
     )
-    return set(run.stdout.split())
+    return [set(line.split()) for line in run.stdout.splitlines()]
 
 
-def test_the_engine_is_light_to_import():
-    code = "import xarray.backends"
-    added = modules_after(f"{code}\nimport zarrdask.xarray.engine") - modules_after(code)
-    assert {name for name in added if name.startswith("zarrdask")} == {
-        "zarrdask",
-        "zarrdask.xarray",
-        "zarrdask.xarray.accessor",
-        "zarrdask.xarray.engine",
-    }
-    assert not {name.split(".")[0] for name in added} & {"dask", "distributed", "fsspec", "zarr"}
-
-
-def test_the_manager_is_light_to_import():
-    code = "import xarray.namedarray.daskmanager"
-    added = modules_after(f"{code}\nimport zarrdask.xarray.manager") - modules_after(code)
+def test_the_manager_and_the_engine_are_light_to_import():
+    before, manager, engine = modules_after(
+        "import xarray.backends, xarray.namedarray.daskmanager",
+        "import zarrdask.xarray.manager",
+        "import zarrdask.xarray.engine",
+    )
     own = {"zarrdask", "zarrdask.xarray", "zarrdask.xarray.accessor"}
-    assert added == own | {"zarrdask.xarray.manager"}
+    assert manager - before == own | {"zarrdask.xarray.manager"}
+    added = engine - manager
+    assert {name for name in added if name.startswith("zarrdask")} == {"zarrdask.xarray.engine"}
+    assert not {name.split(".")[0] for name in engine} & {"dask", "distributed", "fsspec", "zarr"}
 
 
 def test_it_needs_no_zarr_python(tmp_path):
@@ -302,4 +298,4 @@ def test_it_needs_no_zarr_python(tmp_path):
         "assert float(ds.t[0, 0, 1]) == -19.5\n"
         "assert tree.t.shape == ds.t.shape"
     )
-    assert "zarrdask.nodes.array" in modules_after(code)
+    assert "zarrdask.nodes.array" in modules_after(code)[-1]
