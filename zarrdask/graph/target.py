@@ -314,7 +314,7 @@ def _new_array(
 ) -> WriteTarget:
     view = check_creation(store, path, metadata, overwrite=how.replaces)
     array = Array(view, path, metadata, "r+")
-    existed = node_exists(plain(view), path)
+    existed = how.replaces and node_exists(plain(view), path)
     # Whatever the blocks read, through this package or not: the old array stays until the end.
     if existed and _can_stage(array):
         return ReplacedArray.of(array)

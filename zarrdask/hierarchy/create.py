@@ -10,11 +10,12 @@ from zarrdask.errors import NodeExistsError, ZarrdaskError
 from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.change import remove_keys
 from zarrdask.hierarchy.consolidated import ancestors, changing
-from zarrdask.hierarchy.find import node_exists, read_nodes
+from zarrdask.hierarchy.find import node_exists, parse_node, read_documents
 from zarrdask.hierarchy.journal import is_begun, record_key
 from zarrdask.hierarchy.members import check_new_path, documents_below
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.metadata import consolidated, detect
+from zarrdask.metadata.detect import ANY
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.runtime.threads import on_each
@@ -129,19 +130,34 @@ def _check(
 ) -> tuple[list[str], bool]:
     """Return the paths above a node where there is no group, and whether the node exists."""
     check_new_path(path, metadata.zarr_format)
-    missing_groups = _missing_groups(plain(store), path)
-    exists = node_exists(plain(store), path)
+    base, parents = plain(store), ancestors(path)
+    *above, own = read_documents(base, [*parents, path], ANY.rounds(base))
+    missing_groups = _without_group(base, parents, above)
+    exists = detect.is_node(own)
     if exists and not overwrite:
         raise exists_error(store, path)
     if exists:
-        plain(store).check_erasable([key_prefix(path)])
+        base.check_erasable([key_prefix(path)])
     return missing_groups, exists
 
 
 def _missing_groups(store: Store, path: str) -> list[str]:
     parents = ancestors(path)
+    documents = read_documents(store, parents, ANY.rounds(store)) if parents else []
+    return _without_group(store, parents, documents)
+
+
+def _without_group(store: Store, parents: list[str], documents: list[Documents]) -> list[str]:
+    """Return the paths above a node, with their documents, where there is no group.
+
+    Raises
+    ------
+    NodeExistsError
+        If an array is at one of them.
+    """
     missing = []
-    for parent, metadata in zip(parents, read_nodes(store, parents), strict=True):
+    for parent, own in zip(parents, documents, strict=True):
+        metadata = parse_node(store, parent, own)
         if isinstance(metadata, ArrayMetadata):
             raise NodeExistsError(
                 "an array can't hold other nodes; create the node in a group",

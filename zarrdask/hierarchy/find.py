@@ -269,18 +269,6 @@ def read_node(store: Store, path: str, search: Search = ANY) -> Metadata | None:
     return node_of(store, path, documents, search)
 
 
-def read_nodes(store: Store, paths: list[str]) -> list[Metadata | None]:
-    """Return the nodes at several paths, requested together; groups without a document are None.
-
-    Raises
-    ------
-    MetadataError, UnsupportedError
-        If the documents of a node are invalid; the error names the path.
-    """
-    documents = read_documents(store, paths, ANY.rounds(store))
-    return [parse_node(store, *node) for node in zip(paths, documents, strict=True)]
-
-
 def node_exists(store: Store, path: str, search: Search = ANY) -> bool:
     """Whether there is a node with a document at a path, be it valid or not."""
     node_names = [name for form in detect.formats_of(store) for name in form.CHILD_NAMES]

@@ -195,6 +195,8 @@ class ArrayMetadata:
 
     def resized(self, shape: Shape) -> "ArrayMetadata":
         """Return the metadata of the same array with another shape."""
+        if shape == self.shape:
+            return self
         return replace(self, grid=self.grid.resize(shape))
 
     def __eq__(self, other: object) -> bool:

@@ -44,7 +44,7 @@ class Node:
         ReadOnlyError
             If it was opened for reading only.
         """
-        if self.read_only:
+        if self.mode == "r":
             raise ReadOnlyError(
                 f"the {self._kind} was opened for reading only",
                 key=node_location(self.store, self.path),

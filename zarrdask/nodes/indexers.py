@@ -141,7 +141,12 @@ def broadcast(value: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
         If the value can't be converted to the data type or broadcast to the shape.
     """
     try:
-        values = _objects(value, shape) if dtype.hasobject else _as_array(value, dtype)
+        if dtype.hasobject:
+            values = _objects(value, shape)
+        elif isinstance(value, np.ndarray):
+            values = value.astype(dtype, copy=False)
+        else:
+            values = as_array(value, dtype)
         while values.ndim > len(shape) and len(values) == 1:
             values = values[0]
         return np.broadcast_to(values, shape)
@@ -151,12 +156,6 @@ def broadcast(value: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
             found=_shape_or_value(value),
             expected=f"{shape} of {dtype}",
         ) from error
-
-
-def _as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
-    if isinstance(value, np.ndarray):
-        return value.astype(dtype, copy=False)
-    return as_array(value, dtype)
 
 
 def _objects(value: Any, shape: Shape) -> np.ndarray:

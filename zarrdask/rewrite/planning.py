@@ -21,7 +21,6 @@ from zarrdask.hierarchy.path import key_prefix, node_location
 from zarrdask.hierarchy.resize import appended
 from zarrdask.indexing.regions import cut_axis
 from zarrdask.indexing.selection import Region, is_integer, region_shape, whole_region
-from zarrdask.metadata import detect
 from zarrdask.metadata.convert import convert
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import ArrayMetadata
@@ -149,7 +148,6 @@ def plan_new_array(
     """Return the plan to write a region of a stored array to a new array."""
     region = find_region(source_region, array.metadata)
     metadata = options.converted(array.metadata.resized(region_shape(region)))
-    detect.render(metadata)  # metadata that can't be written must fail before anything is erased
     check_apart((array.store, array.path), (store, path), replaces=True)
     target = new_target(store, path, metadata, overwrite=options.overwrite)
     return plan_target(array, region, target, options)

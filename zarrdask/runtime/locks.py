@@ -18,14 +18,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from hashlib import blake2b
 from typing import NamedTuple
-from urllib.parse import unquote
 from weakref import WeakValueDictionary
 
 from zarrdask.runtime.file_locks import file_lock
 from zarrdask.runtime.lock_files import UnsafeDirectoryError, lock_directory
 from zarrdask.runtime.version_stamps import ProcessStamps, Stamps, file_stamps
 from zarrdask.storage.base import Store
-from zarrdask.storage.system import after_fork, path_of_url
+from zarrdask.storage.system import after_fork
 
 #: A function that returns the lock of a name.
 Lock = Callable[[str], AbstractContextManager[object]]
@@ -61,10 +60,10 @@ def location_of(store: Store, prefix: str) -> str:
     >>> location_of(LocalStore("/data/g"), "a/") == location_of(LocalStore("/data"), "g/a/")
     True
     """
-    if store.uri.startswith("file://"):
-        root = path_of_url(unquote(store.uri.removeprefix("file://")))
-        return f"{os.path.realpath(f'{root}/{prefix}')}/"
-    return f"{store.url}/{prefix}"
+    directory = store.directory
+    if directory is None:
+        return f"{store.url}/{prefix}"
+    return f"{os.path.realpath(f'{directory}/{prefix}')}/"
 
 
 class ChunkLocks:

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import ClassVar, TypeVar
+from urllib.parse import unquote
 
 from zarrdask import config
 from zarrdask.errors import UnsupportedError
@@ -20,6 +21,7 @@ from zarrdask.storage.byte_ranges import (
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
 from zarrdask.storage.range_requests import JOIN_LIMIT, RangeRequest, join_ranges
+from zarrdask.storage.system import path_of_url
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -78,6 +80,13 @@ class Store(ABC):
     def uri(self) -> str:
         """The location of the store as a URI in its canonical form (conformance C-73)."""
         return self.url
+
+    @property
+    def directory(self) -> str | None:
+        """The local directory that the keys are paths below, or None for other stores."""
+        if not self.uri.startswith("file://"):
+            return None
+        return path_of_url(unquote(self.uri.removeprefix("file://")))
 
     @property
     def token(self) -> str:

@@ -91,6 +91,11 @@ class LocalStore(Store):
         """The directory's URI: ``file:///my%20data``."""
         return Path(self.root).as_uri()
 
+    @property
+    def directory(self) -> str:
+        """The directory's path."""
+        return self.root
+
     def path(self, key: str) -> str:
         """Return the file that holds a key's value."""
         return f"{self.root}/{key}"
