@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from zarrdask.errors import MetadataError
 from zarrdask.plan.rechunk import schemes
 from zarrdask.plan.regions import edges_within
-from zarrdask.plan.report import Report
+from zarrdask.plan.report import PlanReport
 from zarrdask.plan.strategies import Costs, Grids
 
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
@@ -331,7 +331,7 @@ def test_several_workers_have_something_to_do():
 def report(job, way=None):
     found = tuple(schemes(*job))
     chosen = tuple(scheme for scheme in found if way in (None, scheme.name))
-    return Report(*job, chosen)
+    return PlanReport(*job, chosen)
 
 
 class TestReport:

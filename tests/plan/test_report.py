@@ -3,14 +3,14 @@
 import numpy as np
 
 from zarrdask.plan.rechunk import schemes
-from zarrdask.plan.report import Report
+from zarrdask.plan.report import PlanReport
 from zarrdask.plan.strategies import Costs, Grids
 
 
 def test_a_pass_that_packs_is_drawn_with_its_pieces_each_owned_by_its_region():
     grids = Grids((3000, 4000), 8, (100, 4000), (3000, 200))
     costs = Costs(28 * 2**20)
-    report = Report(grids, costs, tuple(schemes(grids, costs)))
+    report = PlanReport(grids, costs, tuple(schemes(grids, costs)))
     first, second = (stage.regions for stage in report.scheme.stages)
     picture = report.picture(0)
     # Regions of whole rows, cut where those of whole columns end.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.plan.test_rechunk import elements, is_made_of, jobs, met, pieces, regions
 from zarrdask.plan.rechunk import schemes
-from zarrdask.plan.report import Report
+from zarrdask.plan.report import PlanReport
 from zarrdask.plan.shuffle import exchanges
 from zarrdask.plan.strategies import FAR, Costs, Grids
 
@@ -87,7 +87,7 @@ def test_what_a_worker_holds_of_any_box_fits(job):
 
 @given(exchanged())
 def test_it_prints_and_draws_itself(job):
-    found = Report(*job[:2], (job[2],))
+    found = PlanReport(*job[:2], (job[2],))
     assert "workers exchange" in str(found)
     assert "keep pieces" in str(found)
     assert found.svg(0).startswith("<svg")

@@ -9,8 +9,9 @@ import pytest
 
 from zarrdask.errors import StoreError
 from zarrdask.storage import staged
+from zarrdask.storage.atomic import beside
 from zarrdask.storage.local import LocalStore
-from zarrdask.storage.staged import StagedStore, beside, remove_directory, replace_directory
+from zarrdask.storage.staged import StagedStore, remove_directory, replace_directory
 
 HIDDEN = re.compile(r"\.zarrdask-[0-9a-f]{16}-[0-9a-f]+-[0-9a-f]{12}-[0-9a-f]+\.partial")
 

@@ -121,7 +121,7 @@ def _write_at_once(
     with Requests(_MAX_BYTES_IN_FLIGHT) as requests:
         for index, inside, outside in zip(*cuts, strict=True):
             part = values[outside]
-            if inside is None or (beyond == "fill" and _reaches_edges(grid, index, inside)):
+            if _is_replaced(grid, index, inside, beyond):
                 data = _encode(chunks, index, inside, part, empty=empty)
                 counts.append(data is not None)
                 # Some codecs return a view of memory that the next chunk is encoded into.
@@ -147,7 +147,7 @@ def _write_in_turn(
 ) -> int:
     grid, count = chunks.metadata.grid, 0
     for index, inside, outside in zip(*cuts, strict=True):
-        if inside is None or (beyond == "fill" and _reaches_edges(grid, index, inside)):
+        if _is_replaced(grid, index, inside, beyond):
             data = _encode(chunks, index, inside, values[outside], empty=empty)
             _put_whole(chunks, index, data, locks)
         else:
@@ -156,6 +156,11 @@ def _write_in_turn(
                 _put(chunks, index, data)
         count += data is not None
     return count
+
+
+def _is_replaced(grid: ChunkGrid, index: Index, inside: Any, beyond: Beyond) -> bool:
+    """Whether no element of the stored unit is kept."""
+    return inside is None or (beyond == "fill" and _reaches_edges(grid, index, inside))
 
 
 def _put_whole(chunks: StoredChunks, index: Index, data: Buffer | None, locks: ChunkLocks) -> None:

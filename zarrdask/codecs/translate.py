@@ -20,10 +20,7 @@ from zarrdask.codecs.array_to_bytes.bytes import (
     has_byte_order,
     stored_type,
 )
-from zarrdask.codecs.array_to_bytes.pcodec import PcodecCodec
 from zarrdask.codecs.array_to_bytes.sharding import ShardingCodec
-from zarrdask.codecs.array_to_bytes.vlen import VlenBytesCodec, VlenUtf8Codec
-from zarrdask.codecs.array_to_bytes.zfp import ZfpyCodec
 from zarrdask.codecs.base import ArrayArray, ChunkSpec, Codec, Json, complete
 from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
 from zarrdask.codecs.bytes_to_bytes.crc32c import Crc32cCodec
@@ -32,7 +29,7 @@ from zarrdask.codecs.bytes_to_bytes.zstd import ZstdCodec
 from zarrdask.codecs.numcodecs.adapter import BufferCodec, ObjectCodec, make
 from zarrdask.codecs.numcodecs.table import NumcodecsFilter, NumcodecsZlibCodec
 from zarrdask.codecs.pipeline import split
-from zarrdask.codecs.registry import CODECS
+from zarrdask.codecs.registry import CODECS, parse_codec
 from zarrdask.errors import UnsupportedError, ZarrdaskError
 
 #: The codecs of numcodecs that are array -> array codecs in v3.
@@ -40,7 +37,7 @@ _FILTERS = frozenset({"astype", "bitround", "delta", "fixedscaleoffset", "packbi
 #: Those that are array -> bytes codecs in v3.
 _SERIALIZERS = frozenset({"pcodec", "zfpy"})
 #: Those of objects that exist in v3.
-_OBJECTS: dict[str, Codec] = {"vlen-utf8": VlenUtf8Codec(), "vlen-bytes": VlenBytesCodec()}
+_OBJECTS = frozenset({"vlen-utf8", "vlen-bytes"})
 #: The default levels of compression of the libraries.
 _GZIP_LEVEL, _ZSTD_LEVEL = 6, 3
 _PREFIX = "numcodecs."
@@ -116,7 +113,7 @@ def to_v3(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
             raise _no_equivalent(
                 serializer, "Zarr v3", ": its data types have no objects of any kind"
             )
-        last = _OBJECTS[serializer.name]
+        last = parse_codec(serializer.name)
     return (*chain, last, *map(_compressor_to_v3, after))
 
 
@@ -148,8 +145,7 @@ def _bytes_of(stored: np.dtype[Any], serializer: BytesCodec) -> BytesCodec:
 
 def _filter_to_v3(codec: BufferCodec) -> Codec:
     members = make(json.loads(codec.config)).get_config()
-    name = _PREFIX + members.pop("id")
-    return CODECS.find(name).from_configuration(_plain(members))  # type: ignore[return-value]
+    return _of_numcodecs(members.pop("id"), members)
 
 
 def _serializer_to_v3(codec: BufferCodec, ndim: int) -> Codec:
@@ -158,12 +154,13 @@ def _serializer_to_v3(codec: BufferCodec, ndim: int) -> Codec:
         raise _no_equivalent(codec, "Zarr v3", " for more than one axis")
     members = json.loads(codec.config)
     del members["id"]
-    serializer = CODECS.find(_PREFIX + codec.name).from_configuration(_plain(members))
-    return cast(Codec, serializer)
+    return _of_numcodecs(codec.name, members)
 
 
-def _plain(members: Json) -> Json:
-    return {name: value for name, value in members.items() if value is not None}
+def _of_numcodecs(name: str, members: Json) -> Codec:
+    """Return the codec of v3 for the name and the configuration of a codec of numcodecs."""
+    plain = {name: value for name, value in members.items() if value is not None}
+    return cast(Codec, CODECS.find(_PREFIX + name).from_configuration(plain))
 
 
 def _compressor_to_v3(codec: Codec) -> Codec:
@@ -181,7 +178,7 @@ def _compressor_to_v3(codec: Codec) -> Codec:
         return Crc32cCodec()
     if CODECS.get(_PREFIX + name) is None:
         raise _no_equivalent(codec, "Zarr v3")
-    return CODECS.find(_PREFIX + name).from_configuration(_plain(members))  # type: ignore[return-value]
+    return _of_numcodecs(name, members)
 
 
 # --------------------------------------------------------------------------------------------
@@ -223,7 +220,7 @@ def _elements(
         if not stages:
             return [serializer]
         endian = serializer.endian or "little"
-    elif not isinstance(serializer, PcodecCodec | ZfpyCodec):
+    elif serializer.name not in {_PREFIX + name for name in _SERIALIZERS}:
         raise _no_equivalent(serializer, "Zarr v2")
     specs = [spec for _, spec in stages] + [last]
     views = [stored_type(spec.dtype, [BytesCodec(endian)]) for spec in specs]
@@ -251,7 +248,7 @@ def _filter_to_numcodecs(codec: Codec, before: np.dtype[Any], after: np.dtype[An
 
 
 def _serializer_to_numcodecs(codec: Codec, spec: ChunkSpec, view: np.dtype[Any]) -> BufferCodec:
-    if isinstance(codec, ZfpyCodec) and len(spec.shape) > 1:
+    if codec.name == "numcodecs.zfpy" and len(spec.shape) > 1:
         raise _no_equivalent(codec, "Zarr v2", " for more than one axis")
     members = dict(codec.to_json()["configuration"])
     return _buffer({"id": codec.name.removeprefix(_PREFIX), **members}, view)
@@ -335,7 +332,7 @@ def retyped(codecs: Sequence[Codec], spec: ChunkSpec, serializer: str) -> tuple[
     before, old, after = split(codecs)
     last: Codec = old
     if isinstance(old, ObjectCodec) or spec.dtype.hasobject:
-        last = _OBJECTS.get(serializer, BytesCodec(None))
+        last = parse_codec(serializer) if serializer in _OBJECTS else BytesCodec(None)
     if isinstance(last, BytesCodec):
         last = BytesCodec(last.endian if has_byte_order(spec.dtype) else None)
     free = [replace(c, typesize=None) if isinstance(c, BloscCodec) else c for c in after]

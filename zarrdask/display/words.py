@@ -1,5 +1,8 @@
 """Texts for numbers and lists. Pure."""
 
+import reprlib
+from typing import Any
+
 #: The largest number of lines that are shown of a list.
 _MAX_LINES = 20
 
@@ -25,6 +28,16 @@ def counted(number: int, name: str) -> str:
     """
     ending = "" if number == 1 else "es" if name.endswith(("s", "x")) else "s"
     return f"{number} {name}{ending}"
+
+
+def brief_lengths(lengths: tuple[Any, ...]) -> str:
+    """Return the lengths of chunks as text; only the first few if they are listed one by one.
+
+    >>> brief_lengths((10, 20)), brief_lengths(((1, 2, 3, 4, 5, 6, 7), 20))
+    ('(10, 20)', '((1, 2, 3, 4, 5, 6, ...), 20)')
+    """
+    are_listed = any(isinstance(axis, tuple) for axis in lengths)
+    return reprlib.repr(lengths) if are_listed else repr(lengths)
 
 
 def first_of(lines: list[str], what: str = "") -> list[str]:

@@ -10,7 +10,7 @@ from zarrdask.metadata.draft.entry import KEY, is_entry
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.v3_draft import DraftStore
-from zarrdask.storage.wrapper import WrappedStore
+from zarrdask.storage.wrapper import innermost
 
 #: How many directories up the entry point of a draft hierarchy is searched for: in a local
 #: directory, and in other stores, where each costs a request.
@@ -30,9 +30,7 @@ def missing_node(store: Store, path: str, text: str = "there is no array or grou
     text : str
         The message without a hint.
     """
-    inner = store
-    while isinstance(inner, WrappedStore):
-        inner = inner.inner
+    inner = innermost(store)
     for store_above, path_below in _stores_above(inner):
         try:
             document = store_above.get(KEY)

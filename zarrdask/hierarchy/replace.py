@@ -7,10 +7,10 @@ from zarrdask.hierarchy.consolidated import changing
 from zarrdask.hierarchy.find import version_stamp
 from zarrdask.hierarchy.path import node_location
 from zarrdask.metadata.json import Documents
-from zarrdask.storage.atomic import tidy
+from zarrdask.storage.atomic import beside, tidy
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
-from zarrdask.storage.staged import StagedStore, beside, remove_directory, replace_directory
+from zarrdask.storage.staged import StagedStore, remove_directory, replace_directory
 from zarrdask.storage.v3_draft import DraftStore
 
 

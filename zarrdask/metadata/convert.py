@@ -25,11 +25,10 @@ from zarrdask.grids.keys import ChunkKeyEncoding, parse_keys
 from zarrdask.metadata import detect
 from zarrdask.metadata.chunking import ChunksLike, Sizes, plan_grid
 from zarrdask.metadata.create import check_optional_fill, new_attributes, plan_array
-from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
+from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata, ZarrFormat
 from zarrdask.metadata.options import ArrayOptions, CodecsLike, KeysLike
 from zarrdask.metadata.rules import FormatRules
 
-_DIMENSIONS = "_ARRAY_DIMENSIONS"
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
 
 
@@ -402,12 +401,12 @@ def _names(
         return names
     if not rules.partial_names and not any(name is not None for name in names):
         return None
-    if attributes.get(_DIMENSIONS, list(names)) != list(names):
+    if attributes.get(DIMENSIONS, list(names)) != list(names):
         raise MetadataError(
             "the format keeps dimension names in this attribute, but it has another value; "
             "remove the attribute",
-            key=_DIMENSIONS,
-            found=attributes[_DIMENSIONS],
+            key=DIMENSIONS,
+            found=attributes[DIMENSIONS],
             expected=list(names),
         )
     return names

@@ -25,6 +25,9 @@ _MAX_PIPELINES = 1024
 #: The number of different lengths along an axis up to which chunks of each are checked on opening.
 _MAX_CHECKED_LENGTHS = 16
 
+#: The attribute in which formats without dimension names keep them.
+DIMENSIONS = "_ARRAY_DIMENSIONS"
+
 Attributes = Mapping[str, Any]
 #: 2, 3, "v3-draft" (of May 2022), or "v3-draft-protocol", the older dialect that real files use.
 ZarrFormat = int | str

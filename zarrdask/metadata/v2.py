@@ -22,7 +22,7 @@ from zarrdask.metadata.json import (
     render_json,
     required,
 )
-from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.metadata.v2_codecs import chain, object_fill, render_codecs
 from zarrdask.metadata.writers import is_netcdf
 
@@ -40,7 +40,6 @@ _MEMBERS = (
     "order",
     "filters",
 )
-_DIMENSIONS = "_ARRAY_DIMENSIONS"
 
 
 # --------------------------------------------------------------------------------------------
@@ -114,7 +113,7 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
     names = _dimension_names(attributes, len(shape))
     if names is not None:
         # The model has them as dimension_names; they are put back when attributes are written.
-        attributes = {key: value for key, value in attributes.items() if key != _DIMENSIONS}
+        attributes = {key: value for key, value in attributes.items() if key != DIMENSIONS}
     return ArrayMetadata(
         zarr_format=VERSION,
         grid=RegularGrid(shape, parse_lengths(document["chunks"], "chunks", 0)),
@@ -129,9 +128,9 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
 
 
 def _dimension_names(attributes: Json, ndim: int) -> tuple[str | None, ...] | None:
-    if _DIMENSIONS not in attributes:
+    if DIMENSIONS not in attributes:
         return None
-    names = attributes[_DIMENSIONS]
+    names = attributes[DIMENSIONS]
     texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if texts and len(names) == ndim:
         return tuple(names)
@@ -139,7 +138,7 @@ def _dimension_names(attributes: Json, ndim: int) -> tuple[str | None, ...] | No
     report_deviation(
         "A-71",
         "there should be one name for each dimension",
-        key=_DIMENSIONS,
+        key=DIMENSIONS,
         found=names,
         expected=f"{ndim} names",
     )
@@ -187,7 +186,7 @@ def render(metadata: Metadata) -> dict[str, bytes | None]:
         document = _render_array(metadata)
         name = ".zarray"
         if metadata.dimension_names is not None:
-            attributes.setdefault(_DIMENSIONS, _render_names(metadata.dimension_names))
+            attributes.setdefault(DIMENSIONS, _render_names(metadata.dimension_names))
     text = render_json(attributes, ".zattrs") if attributes else None
     return {".zattrs": text, name: render_json(document, name)}
 

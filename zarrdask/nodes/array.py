@@ -1,6 +1,5 @@
 """Stored arrays, read and written by NumPy's indexing; each access happens immediately."""
 
-import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
@@ -15,6 +14,7 @@ from zarrdask.chunks.inventory import count_stored, stored_map, stored_sizes, tr
 from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.base import Codec
+from zarrdask.display.words import brief_lengths
 from zarrdask.errors import (
     MetadataError,
     NodeNotFoundError,
@@ -506,13 +506,7 @@ class Array(Node):
         return array_html(node_location(self.store, self.path), self.stored)
 
     def __repr__(self) -> str:
-        shards = f", shards={_brief(self.shards)}" if self.shards else ""
-        chunks = _brief(self.chunks)
+        shards = f", shards={brief_lengths(self.shards)}" if self.shards else ""
+        chunks = brief_lengths(self.chunks)
         place = node_location(self.store, self.path)
         return f"<zarrdask.Array {place} {self.shape} {self.dtype}, chunks={chunks}{shards}>"
-
-
-def _brief(lengths: tuple[Any, ...]) -> str:
-    """Return the lengths of chunks as text; only the first few if they are listed one by one."""
-    are_listed = any(isinstance(axis, tuple) for axis in lengths)
-    return reprlib.repr(lengths) if are_listed else repr(lengths)

@@ -7,6 +7,7 @@ from weakref import ReferenceType, ref
 
 from zarrdask.compliance import strictness
 from zarrdask.display.tree import Tree
+from zarrdask.display.words import brief_lengths
 from zarrdask.errors import (
     MetadataError,
     NodeNotFoundError,
@@ -42,8 +43,6 @@ T = TypeVar("T")
 _GROUP_MODES = (*MODES, "a", "w", "w-")
 #: The number of levels of members that a notebook shows: each group is another request.
 _SHOWN_LEVELS = 3
-#: The most characters of the lengths of chunks in a line of a tree.
-_MAX_CHARACTERS = 60
 
 
 class _Listing(Iterator[T], Generic[T]):
@@ -423,14 +422,9 @@ class Group(Node, Mapping[str, "Array | Group"]):
 
 def array_tree(name: str, array: Array) -> Tree:
     """Return an array as a tree: one line with its name, shape, data type, chunks and shards."""
-    shards = f" in shards {_shortened(array.shards)}" if array.shards else ""
-    chunks = _shortened(array.chunks)
+    shards = f" in shards {brief_lengths(array.shards)}" if array.shards else ""
+    chunks = brief_lengths(array.chunks)
     return Tree(f"{name} {array.shape} {array.dtype}, chunks {chunks}{shards}")
-
-
-def _shortened(lengths: Any) -> str:
-    text = str(lengths)
-    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}..."
 
 
 def node(

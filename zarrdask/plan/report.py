@@ -25,7 +25,7 @@ _MAX_DRAWN = 200_000
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class PlanReport:
     """A plan that prints itself as text and displays itself as drawings.
 
     Attributes

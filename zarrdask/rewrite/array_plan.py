@@ -30,7 +30,7 @@ from zarrdask.metadata.losses import cast_loss
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
-from zarrdask.plan.report import Report
+from zarrdask.plan.report import PlanReport
 from zarrdask.rewrite.cluster import check_workers
 from zarrdask.rewrite.move import with_storable_fill
 from zarrdask.rewrite.passes import StoredRegion
@@ -77,7 +77,7 @@ def is_resumed(journal: Journal, place: str, *, restart: bool) -> bool:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RechunkPlan(Report):
+class RechunkPlan(PlanReport):
     """How an array is rewritten. `zarrdask.rechunk` returns it.
 
     Attributes

@@ -36,6 +36,11 @@ def temporary() -> str:
     return f".zarrdask-{_machine()}-{os.getpid():x}-{_RUN}-{next(_SERIAL):x}.partial"
 
 
+def beside(path: str) -> str:
+    """Return a temporary path in the directory that contains a path."""
+    return os.path.join(os.path.dirname(path), temporary())
+
+
 @cache
 def _machine() -> str:
     """Return a text that differs between machines (and containers) with own process numbers."""

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NoReturn, Self
 
 from zarrdask import config
 from zarrdask.errors import StoreError
-from zarrdask.storage.atomic import is_temporary, temporary, tidy
+from zarrdask.storage.atomic import beside, is_temporary, tidy
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range, coalesce
 from zarrdask.storage.keys import Names, check_prefix
@@ -268,7 +268,7 @@ class LocalStore(Store):
     ) -> None:
         """Write a value to a temporary file, which is then moved to its place."""
         path = self.path(key)
-        partial = os.path.join(os.path.dirname(path), temporary())
+        partial = beside(path)
         if not self._follows:
             self.check_erasable([key])
         try:

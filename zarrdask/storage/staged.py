@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from zarrdask.errors import StoreError
-from zarrdask.storage.atomic import temporary
+from zarrdask.storage.atomic import beside
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.system import IS_WINDOWS, replace
@@ -72,11 +72,6 @@ def replace_directory(new: str, old: str) -> None:
             replace(aside, old)
             raise
     remove_directory(aside)
-
-
-def beside(path: str) -> str:
-    """Return a temporary path in the directory that contains a path."""
-    return os.path.join(os.path.dirname(path), temporary())
 
 
 def remove_directory(path: str) -> None:

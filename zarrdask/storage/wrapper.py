@@ -158,3 +158,10 @@ class WrappedStore(Store):
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
         return self.inner.list_prefix(prefix)
+
+
+def innermost(store: Store) -> Store:
+    """Return the store that the values are in, without the views of it."""
+    while isinstance(store, WrappedStore):
+        store = store.inner
+    return store

@@ -29,12 +29,10 @@ import numpy as np
 from zarrdask.codecs.base import Codec, Kind
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.grids.base import Axis, ChunkGrid
-from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata
 from zarrdask.metadata.v2_codecs import render_codecs
 from zarrdask.nodes.array import Array
 
-#: The attribute that holds dimension names where the format has no member for them.
-DIMENSIONS = "_ARRAY_DIMENSIONS"
 #: CF's attribute for the value of missing elements.
 FILL_VALUE = "_FillValue"
 

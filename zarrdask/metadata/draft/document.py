@@ -45,7 +45,7 @@ from zarrdask.metadata.json import (
     render_json,
     required,
 )
-from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
+from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.metadata.rules import FormatRules
 from zarrdask.storage.transformers import StorageTransformer
 from zarrdask.storage.v3_draft import ARRAY, DRAFT, GROUP, PROTOCOL
@@ -60,7 +60,6 @@ _REQUIRED = (
     "attributes",
 )
 _FILTERS = "filters"
-_DIMENSIONS = "_ARRAY_DIMENSIONS"
 
 
 class DraftFormat:
@@ -199,7 +198,7 @@ class DraftFormat:
         data_type = metadata.data_type
         attributes = render_attributes(metadata.attributes)
         if metadata.dimension_names is not None:
-            attributes.setdefault(_DIMENSIONS, list(metadata.dimension_names))
+            attributes.setdefault(DIMENSIONS, list(metadata.dimension_names))
         fill = metadata.fill_value if self.older else metadata.fill
         document = {
             "shape": list(metadata.shape),
@@ -261,12 +260,12 @@ def _no_extensions(metadata: GroupMetadata) -> None:
 
 def _take_names(attributes: Json, ndim: int) -> tuple[str | None, ...] | None:
     """Remove the dimension names that xarray and GDAL keep as an attribute, and return them."""
-    names = attributes.get(_DIMENSIONS)
+    names = attributes.get(DIMENSIONS)
     if not isinstance(names, list) or len(names) != ndim:
         return None
     if not all(isinstance(name, str | None) for name in names):
         return None
-    return tuple(attributes.pop(_DIMENSIONS))
+    return tuple(attributes.pop(DIMENSIONS))
 
 
 def _parse_grid(document: Json, shape: Shape) -> tuple[ChunkGrid, DraftKeys]:

@@ -9,9 +9,9 @@ from secrets import token_hex
 from zlib import crc32
 
 from zarrdask.errors import MetadataError, StoreError
-from zarrdask.storage.atomic import tidy
+from zarrdask.storage.atomic import beside, tidy
 from zarrdask.storage.byte_ranges import Buffer
-from zarrdask.storage.staged import beside, remove_directory
+from zarrdask.storage.staged import remove_directory
 from zarrdask.storage.system import IS_WINDOWS, NO_COPY, NO_LINKS, flags, pread, pwritev, replace
 from zarrdask.storage.zip.archive import Archive
 from zarrdask.storage.zip.directory import (
