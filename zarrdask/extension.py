@@ -149,6 +149,7 @@ class Registry(Generic[T]):
         self.key = key
         self.group = group
         self._built_in = built_in
+        self._imported: dict[str, T] = {}
         self._registered: dict[str, T] = {}
 
     @cached_property
@@ -172,10 +173,13 @@ class Registry(Generic[T]):
         """
         if name in self._registered:
             return self._registered[name]
+        if name in self._imported:
+            return self._imported[name]
         if name in self._built_in:
             module, _, attribute = self._built_in[name].partition(":")
             item = getattr(import_module(module), attribute)
-            return cast(T, item[name] if isinstance(item, Mapping) else item)
+            self._imported[name] = item[name] if isinstance(item, Mapping) else item
+            return self._imported[name]
         point = self._installed.get(name)
         try:
             return None if point is None else cast(T, point.load())

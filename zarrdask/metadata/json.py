@@ -90,8 +90,10 @@ def parse_json(data: bytes, key: str) -> dict[str, Any]:
         )
         return _bare_token(repr(float(text)))
 
+    # Most documents have neither letter, in any encoding: these take Python's shared decoder.
+    may_have_tokens = b"N" in data or b"I" in data
     try:
-        document = json.loads(data, parse_constant=token)
+        document = json.loads(data, parse_constant=token if may_have_tokens else None)
     except MetadataError:
         raise
     except RecursionError as error:
