@@ -3,10 +3,11 @@
 import zlib
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from zarrdask.codecs.base import Buffer, Json, Kind, integer, parse_configuration
-from zarrdask.errors import CodecError, TruncatedError
+from zarrdask.codecs.streams import decompress_streams
+from zarrdask.errors import CodecError
 
 try:
     _inflate = import_module("isal.isal_zlib")
@@ -14,9 +15,6 @@ try:
 except ImportError:
     _inflate = zlib
     _FAILURES = (zlib.error,)
-
-#: The number of bytes that are first passed to the decompressor of a second or later member.
-_FIRST_STEP = 2**12
 
 
 @dataclass(frozen=True)
@@ -38,6 +36,8 @@ class GzipCodec:
     wbits: ClassVar[int] = 31
     #: The lowest level in documents of v3.
     lowest: ClassVar[int] = 0
+    #: What may follow a stream; see `decompress_streams`. Several members are one file (RFC 1952).
+    then: ClassVar[Literal["padding", "anything"]] = "padding"
 
     def __post_init__(self) -> None:
         integer(self.level, f"{self.name}.level", -1, 9)
@@ -56,48 +56,15 @@ class GzipCodec:
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         try:
-            decoded, rest = self._inflate(data, limit)
-            # A stream may have several members (RFC 1952); nearly all have one.
-            return self._inflate_members(decoded, rest, limit) if rest else decoded
+            return decompress_streams(
+                lambda: _inflate.decompressobj(self.wbits), data, limit, self.then
+            )
+        except CodecError as error:
+            raise error.within(f"codec {self.name}") from None
         except _FAILURES as error:
             raise CodecError(
                 f"the value can't be decoded: {error}", key=f"codec {self.name}"
             ) from error
-
-    def _inflate(self, data: Buffer, limit: int) -> tuple[bytes, bytes]:
-        """Return the first member, decoded, and the bytes that follow if they may be a member."""
-        inflate = _inflate.decompressobj(self.wbits)
-        # One byte more than is permitted, to detect a value that is too long.
-        decoded = inflate.decompress(data, limit + 1)
-        self._check(inflate, len(decoded), limit)
-        return decoded, inflate.unused_data if self.wbits == 31 else b""
-
-    def _inflate_members(self, first: bytes, rest: bytes, limit: int) -> Buffer:
-        """Decode the members after the first one, up to a padding of zeros."""
-        decoded, view = bytearray(first), memoryview(rest)
-        at, padding = 0, len(rest.rstrip(b"\0"))
-        while at < padding:
-            # A decompressor copies the bytes that follow its member, so that it gets few at a time.
-            # Otherwise the time would be quadratic in the number of members.
-            inflate, step = _inflate.decompressobj(self.wbits), _FIRST_STEP
-            while not inflate.eof and at < len(rest) and len(decoded) <= limit:
-                decoded += inflate.decompress(view[at : at + step], limit + 1 - len(decoded))
-                at, step = at + step, 2 * step
-            self._check(inflate, len(decoded), limit)
-            at = min(at, len(rest)) - len(inflate.unused_data)
-        return decoded
-
-    def _check(self, inflate: Any, size: int, limit: int) -> None:
-        if size > limit:
-            raise CodecError(
-                "the decoded value has too many bytes",
-                key=f"codec {self.name}",
-                expected=f"at most {limit}",
-            )
-        if not inflate.eof:
-            raise TruncatedError(
-                "the value ends early", key=f"codec {self.name}", found=f"{size} bytes"
-            )
 
     def encoded_size(self, size: int) -> int | None:
         return None
@@ -111,3 +78,4 @@ class ZlibCodec(GzipCodec):
 
     name: ClassVar[str] = "zlib"
     wbits: ClassVar[int] = 15
+    then: ClassVar[Literal["padding", "anything"]] = "anything"

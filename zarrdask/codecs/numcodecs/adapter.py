@@ -11,7 +11,8 @@ import numpy as np
 from zarrdask.codecs.array_to_bytes import nested_lists
 from zarrdask.codecs.array_to_bytes.zfp_header import check_rate
 from zarrdask.codecs.base import UNBOUNDED, Buffer, ChunkSpec, Json, Kind
-from zarrdask.codecs.numcodecs.bounded import BOUNDED, too_long
+from zarrdask.codecs.numcodecs.bounded import BOUNDED
+from zarrdask.codecs.streams import too_long
 from zarrdask.dtypes.numpy_type import check_divisors
 from zarrdask.errors import ChecksumError, CodecError, MetadataError, UnsupportedError
 

@@ -1,0 +1,71 @@
+"""Decompress streams that follow one another, up to a limit: damaged data may contain any size."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from zarrdask.codecs.base import Buffer
+from zarrdask.errors import CodecError, TruncatedError
+
+#: The number of bytes that are first passed to the decompressor of a second or later stream.
+_FIRST_STEP = 2**12
+
+
+def decompress_streams(
+    start: Callable[[], Any],
+    data: Buffer,
+    limit: int,
+    then: Literal["streams", "padding", "anything"] = "streams",
+) -> Buffer:
+    """Decompress one stream, or several that follow one another.
+
+    Parameters
+    ----------
+    start : callable
+        Returns a decompressor of the standard library, or one like these.
+    data : bytes-like
+        The streams.
+    limit : int
+        The maximum number of decoded bytes.
+    then : {"streams", "padding", "anything"}
+        What may follow the first stream: only other streams; these, and zeros after the last one;
+        or anything, which is ignored.
+
+    Raises
+    ------
+    CodecError
+        If the decoded bytes are more than the limit.
+    TruncatedError
+        If the last stream is not complete.
+    """
+    view = memoryview(data).cast("B")
+    decoded: bytes | bytearray = b""
+    at, step, end = 0, len(view), None
+    while True:
+        stream = start()
+        while not stream.eof and at < len(view):
+            # One byte more than is permitted, to detect a value that is too long.
+            decoded += stream.decompress(view[at : at + step], limit + 1 - len(decoded))
+            if len(decoded) > limit:
+                raise too_long(len(decoded), limit)
+            at, step = at + step, 2 * step
+        if not stream.eof:
+            raise TruncatedError("the value ends early", found=f"{len(decoded)} bytes")
+        at = min(at, len(view)) - len(stream.unused_data)
+        if then == "anything" or at == len(view):
+            return decoded
+        if end is None:
+            rest = bytes(view[at:])
+            end = at + len(rest.rstrip(b"\0") if then == "padding" else rest)
+        if at >= end:
+            return decoded
+        # Nearly all values are one stream. A decompressor copies the bytes that follow its stream,
+        # so that the decompressors of others get few at a time. Otherwise the time would be
+        # quadratic in the number of streams.
+        decoded, step = bytearray(decoded), _FIRST_STEP
+
+
+def too_long(size: int, limit: int) -> CodecError:
+    """Return the error for a decoded value that is larger than the metadata permit."""
+    return CodecError(
+        "the decoded value has too many bytes", found=size, expected=f"at most {limit}"
+    )
