@@ -14,6 +14,9 @@ MAX_SIZE = 2**63
 DEFAULTS: dict[str, Any] = {
     # Bytes: neighbouring chunks or shards are grouped into one Dask block up to this size.
     "block-size": 16 * 2**20,
+    # Bytes, and a number: a task writes several small blocks, up to these limits; 0 turns it off.
+    "bundle-size": 16 * 2**20,
+    "bundle-blocks": 256,
     # The number of threads of an eager read or write (z[...]); null means one for each core.
     "threads": None,
     # Bytes: unused memory of blocks that is kept to be reused; 0 keeps none.

@@ -162,6 +162,19 @@ def test_workers_are_killed(client, tmp_path, seed, kind):
     assert not partial(tmp_path)
 
 
+def test_a_bundle_is_written_again(client, tmp_path):
+    values = np.arange(1, 6401).reshape(80, 80)
+    x = da.from_array(values, chunks=(5, 5)) + 1
+    task = zarrdask.to_zarr(x, tmp_path, "a", compute=False, compressors=())
+    client.wait_for_workers(2, timeout=PATIENCE)
+    known = stamps(tmp_path)
+    future = client.compute(task)
+    wait_for_files(tmp_path, known, 20, future.done)
+    kill_one(client, random.Random(1))
+    future.result(timeout=PATIENCE)
+    np.testing.assert_array_equal(zarrdask.open_array(tmp_path, "a")[...], values + 1)
+
+
 # ---- the client
 
 

@@ -42,6 +42,15 @@ def current_worker() -> Any:
         return None
 
 
+def thread_count() -> int:
+    """Return the number of tasks that run at a time on the current scheduler, as far as known."""
+    client = current_client()
+    if client is not None:
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+        return int(sum(worker["nthreads"] for worker in workers.values()))
+    return int(dask.config.get("num_workers", None) or CPU_COUNT)
+
+
 @contextmanager
 def scheduler_in_task() -> Iterator[dict[str, Any]]:
     """Yield the options with which a task may itself call `dask.compute`.

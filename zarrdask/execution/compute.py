@@ -1,6 +1,8 @@
 """Compute Dask arrays of receipts, whose blocks are tasks of which only the end matters."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import product
+from math import prod
 from typing import Any, TextIO
 
 import dask
@@ -34,28 +36,35 @@ def compute_blocks(
     if show is False:
         dask.compute(*arrays, **options)
         return
-    keys = {key for x in arrays for key in flatten(x.__dask_keys__())}
-    with progress(len(keys), label, show, unit="block") as bar:
+    # A receipt has an element for each block that its task writes.
+    counts = {
+        key: prod(lengths)
+        for x in arrays
+        for key, lengths in zip(flatten(x.__dask_keys__()), product(*x.chunks), strict=True)
+    }
+    with progress(sum(counts.values()), label, show, unit="block") as bar:
         if current_client() is not None:
-            _on_cluster(arrays, bar, options)
+            _on_cluster(arrays, bar, counts, options)
             return
 
         def finished(key: Any, *_: Any) -> None:
-            if key in keys:
-                bar.advance()
+            if key in counts:
+                bar.advance(counts[key])
 
         with Callback(posttask=finished):
             dask.compute(*arrays, **options)
 
 
-def _on_cluster(arrays: Sequence[da.Array], bar: Progress, options: dict[str, Any]) -> None:
+def _on_cluster(
+    arrays: Sequence[da.Array], bar: Progress, counts: Mapping[Any, int], options: dict[str, Any]
+) -> None:
     from distributed import as_completed, futures_of
 
     futures = futures_of(dask.persist(*arrays, **options))
     try:
         for future in as_completed(futures):
             future.result()  # raises the error of a task
-            bar.advance()
+            bar.advance(counts[future.key])
     except BaseException:
         for future in futures:
             future.cancel()

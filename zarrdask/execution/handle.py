@@ -17,6 +17,7 @@ from zarrdask.errors import UnsupportedError
 from zarrdask.execution import serialize
 from zarrdask.execution.locks import among_workers
 from zarrdask.hierarchy.find import version_stamp
+from zarrdask.indexing.projection import project
 from zarrdask.indexing.regions import moved
 from zarrdask.indexing.selection import Region, Selection, basic, pick_size, region_shape
 from zarrdask.metadata import detect
@@ -234,6 +235,12 @@ class Target:
     def place(self, block: tuple[slice, ...]) -> Region:
         """Return the region of the stored array that a block of the written array covers."""
         return moved(block, self.start)
+
+    def keys(self, block: tuple[slice, ...]) -> list[str]:
+        """Return the keys of the units that hold a block of the written array."""
+        chunks = self.handle.chunks
+        units = project(self.place(block), chunks.metadata.grid.axes)
+        return [chunks.key(index) for index in units.indices]
 
     def write(self, values: np.ndarray, block: tuple[slice, ...]) -> int:
         """Write a block, and return the number of units that were stored."""

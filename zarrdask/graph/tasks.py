@@ -16,6 +16,7 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import Beyond
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import Handle, Target
+from zarrdask.graph.bundles import BlockWrites
 from zarrdask.indexing.selection import Region
 from zarrdask.plan.align import Chunks
 from zarrdask.plan.write import plan_writes
@@ -28,7 +29,7 @@ def write_blocks(
     beyond: Beyond = "keep",
     *,
     empty: bool | None = None,
-) -> tuple[da.Array, Chunks, Target]:
+) -> BlockWrites:
     """Return the tasks that write a Dask array.
 
     Parameters
@@ -47,12 +48,8 @@ def write_blocks(
 
     Returns
     -------
-    dask.array.Array
-        The receipts: for each block, the number of units that it stored.
-    tuple of tuple of int
-        The lengths of the written blocks along each axis.
-    Target
-        The target that the tasks hold.
+    BlockWrites
+        The tasks, one for each block.
     """
     plan = plan_writes(
         x.chunks,
@@ -81,7 +78,7 @@ def write_blocks(
         meta=np.empty((0,) * x.ndim, np.intp),
         name=name,
     )
-    return receipts, blocks, target
+    return BlockWrites(receipts, blocks, target)
 
 
 def _map_blocks(
@@ -166,21 +163,20 @@ def _delayed(arrays: Sequence[da.Array]) -> list[Delayed]:
     return [Delayed(key, tasks, layer=layer) for key in keys]
 
 
-def read_blocks(
-    receipts: da.Array, blocks: Chunks, target: Target, commit: Action | None
-) -> da.Array:
+def read_blocks(writes: BlockWrites, target: Target, commit: Action | None) -> da.Array:
     """Return a stored array as a Dask array that reads each block after it was written.
 
     Parameters
     ----------
-    receipts, blocks
-        The receipts and blocks that `write_blocks` returns.
+    writes : BlockWrites
+        The tasks that write the blocks.
     target : Target
         The array that the blocks are read from.
     commit : callable, optional
         The action that finishes the write. If there is one, all blocks are written before any
         block is read.
     """
+    receipts, blocks, _ = writes
     metadata = target.handle.chunks.metadata
     if commit is not None:
         committed = da.from_delayed(gather([receipts], [commit]), (), meta=np.empty((), object))

@@ -11,13 +11,13 @@ from dask.delayed import Delayed
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.execution.compute import compute_blocks
 from zarrdask.execution.handle import Handle, Target
+from zarrdask.graph.bundles import BlockWrites, bundled
 from zarrdask.graph.conflicts import check_disjoint
 from zarrdask.graph.placement import known_blocks
 from zarrdask.graph.target import WriteTarget
 from zarrdask.graph.tasks import Action, gather, read_blocks, write_blocks
 from zarrdask.hierarchy.path import node_location
 from zarrdask.nodes.array import Array
-from zarrdask.plan.align import Chunks
 
 
 class WriteJob(NamedTuple):
@@ -27,18 +27,12 @@ class WriteJob(NamedTuple):
     ----------
     target : WriteTarget
         The array or region that is written.
-    receipts : dask.array.Array
-        One element for each written block.
-    blocks : tuple of tuple of int
-        The lengths of the written blocks along each axis.
-    task_target : zarrdask.execution.handle.Target
-        What the tasks hold of the target.
+    tasks : BlockWrites
+        The tasks that write the blocks.
     """
 
     target: WriteTarget
-    receipts: da.Array
-    blocks: Chunks
-    task_target: Target
+    tasks: BlockWrites
 
     @property
     def commit(self) -> Action | None:
@@ -47,7 +41,7 @@ class WriteJob(NamedTuple):
 
     def stored(self) -> da.Array:
         """Return the stored array as a Dask array, which is written when it is computed."""
-        written = self.task_target
+        written = self.tasks.target
         final = Target(
             Handle(self.target.array.stored),
             written.start,
@@ -55,7 +49,7 @@ class WriteJob(NamedTuple):
             name=written.name,
             beyond=written.beyond,
         )
-        return read_blocks(self.receipts, self.blocks, final, self.commit)
+        return read_blocks(self.tasks, final, self.commit)
 
 
 def as_dask_array(x: Any) -> da.Array:
@@ -100,7 +94,7 @@ def begin(
         _report_failure(begun, error)
         raise
     return [
-        WriteJob(to, *write_blocks(x, to.chunks, to.region, to.beyond, empty=stores_empty))
+        WriteJob(to, write_blocks(x, to.chunks, to.region, to.beyond, empty=stores_empty))
         for (x, to), stores_empty in zip(writes, empty or [None] * len(writes), strict=True)
     ]
 
@@ -159,13 +153,13 @@ def compute(jobs: Sequence[WriteJob], *, show: bool | TextIO = False, **options:
         return
     uncommitted = list(jobs)
     try:
-        compute_blocks([job.receipts for job in jobs], "write", show, **options)
+        compute_blocks(bundled([job.tasks for job in jobs]), "write", show, **options)
         while uncommitted:
             uncommitted[0].target.commit()
             uncommitted.pop(0)
     except BaseException as error:
         for job in jobs:
-            job.task_target.abort()
+            job.tasks.target.abort()
         _report_failure([job.target for job in uncommitted], error)
         raise
 
@@ -173,7 +167,7 @@ def compute(jobs: Sequence[WriteJob], *, show: bool | TextIO = False, **options:
 def deferred(jobs: Sequence[WriteJob]) -> Delayed:
     """Return one Delayed that writes all blocks of all jobs, then commits each job."""
     # All blocks come first: a commit may replace what another array is computed from.
-    return gather([job.receipts for job in jobs], [job.commit for job in jobs])
+    return gather(bundled([job.tasks for job in jobs]), [job.commit for job in jobs])
 
 
 def _report_failure(targets: Sequence[WriteTarget], error: BaseException) -> None:

@@ -16,6 +16,7 @@ from zarrdask.errors import StoreError
 from zarrdask.execution.executor import Workers, check_reached, workers
 from zarrdask.execution.locks import shape_lock
 from zarrdask.execution.progress import progress as progress_bar
+from zarrdask.graph.bundles import bundled
 from zarrdask.graph.tasks import write_blocks
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import erase_node
@@ -326,11 +327,11 @@ class RechunkPlan(PlanReport):
         if self.blocks is None or journal.done(stage):
             return
         place = self._target_chunks if self._is_direct else self.source.stored
-        receipts, _, job = write_blocks(self.blocks, place, whole_region(self.blocks.shape), "fill")
+        tasks = write_blocks(self.blocks, place, whole_region(self.blocks.shape), "fill")
         try:
-            dask.compute(receipts, scheduler=on.get)
+            dask.compute(*bundled([tasks]), scheduler=on.get)
         except BaseException:
-            job.abort()
+            tasks.target.abort()
             raise
         journal.add(stage, 0)
         journal.store()

@@ -16,6 +16,7 @@ from dask.delayed import Delayed
 from zarrdask import config
 from zarrdask.chunks.write import Beyond, write_region
 from zarrdask.errors import MetadataError, ZarrdaskError
+from zarrdask.graph.bundles import bundled
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.target import ExistingRegion, WriteOptions, WriteTarget, find_target
 from zarrdask.graph.tasks import gather
@@ -230,7 +231,7 @@ def _write(variable: VariableWrite, to: WriteTarget, *, threads: int | None) -> 
 def later(jobs: Sequence[WriteJob], completions: Sequence[Callable[[], object]]) -> Delayed:
     """Return writes and what completes them as one thing to compute."""
     commits = [*(job.commit for job in jobs), *completions]
-    return gather([job.receipts for job in jobs], commits)
+    return gather(bundled([job.tasks for job in jobs]), commits)
 
 
 # --------------------------------------------------------------------------------------------

@@ -1,0 +1,196 @@
+"""Bundles: small blocks that share a task are what they are when each has its own."""
+
+from unittest import mock
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import zarrdask
+from zarrdask.graph import bundles
+
+SHAPE = (8, 12)
+BLOCKS = (2, 3)
+VALUES = np.arange(1, 97, dtype="f8").reshape(SHAPE)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def three_bundles():
+    """Let small arrays of 16 blocks be written by three bundles or more."""
+    with (
+        mock.patch.object(bundles, "_MIN_BUNDLES", 3),
+        mock.patch.object(bundles, "_BUNDLES_PER_THREAD", 1),
+    ):
+        yield
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def tasks_of(delayed):
+    """Return the tasks that are left after Dask's optimisation, and how many are bundles."""
+    (optimized,) = dask.optimize(delayed)
+    tasks = dict(optimized.__dask_graph__())
+    number = sum(getattr(task, "func", None) is bundles.write_bundle for task in tasks.values())
+    return len(tasks), number
+
+
+def stored(values=VALUES, chunks=BLOCKS):
+    """Return a Dask array of a stored array, one block for each chunk."""
+    store = {}
+    zarrdask.to_zarr(da.from_array(values, chunks=chunks), store)
+    return zarrdask.from_zarr(store, chunks="stored")
+
+
+def _numbered(block, block_id):
+    return block + block_id[0] - block_id[1]
+
+
+def _placed(block, block_info):
+    return block * block_info[0]["array-location"][0][0]
+
+
+LEAVES = {
+    "stored": stored,
+    "memory": lambda: da.from_array(VALUES, chunks=BLOCKS),
+    "array-like": lambda: da.from_array(stored().source, chunks=BLOCKS, inline_array=False),
+    "random": lambda: da.random.default_rng(3).random(SHAPE, chunks=BLOCKS),
+    "constant": lambda: da.ones(SHAPE, chunks=BLOCKS),
+    "row": lambda: da.from_array(VALUES[:1], chunks=(1, 3)),
+    "random row": lambda: da.random.default_rng(4).random((1, 12), chunks=(1, 3)),
+    "number": lambda: da.from_array(np.array(2.5)),
+    "transposed": lambda: stored(VALUES.T.copy(), BLOCKS[::-1]).T,
+    "reversed": lambda: stored()[::-1, ::-1].rechunk(BLOCKS),
+    "joined": lambda: da.concatenate([stored()[:4], LEAVES["random"]()[4:]]),
+    "other blocks": lambda: stored(chunks=(3, 5)),
+}
+OPERATIONS = {
+    "block_id": lambda x: x.map_blocks(_numbered, dtype="f8"),
+    "block_info": lambda x: x.map_blocks(_placed, dtype="f8"),
+    "mean": lambda x: x - x.mean(),
+    "overlap": lambda x: x.map_overlap(lambda b: b * 2, depth=1),
+    "cumulative": lambda x: x.cumsum(axis=0),
+    "twice": lambda x: x + x,
+    "cast": lambda x: x.astype("f4"),
+}
+
+
+@settings(max_examples=25)
+@given(
+    first=st.sampled_from(sorted(LEAVES.keys() - {"row", "random row", "number"})),
+    leaves=st.lists(st.sampled_from(sorted(LEAVES)), max_size=2),
+    operations=st.lists(st.sampled_from(sorted(OPERATIONS)), max_size=2),
+    shares=st.booleans(),
+)
+def test_any_graph_is_written_as_it_is_without_bundles(first, leaves, operations, shares):
+    x = LEAVES[first]()
+    for leaf in leaves:
+        x = x * LEAVES[leaf]()
+    for operation in operations:
+        x = OPERATIONS[operation](x)
+    members = {"a": x, "b": x + 1} if shares else {"a": x}
+    expected = dask.compute(members, scheduler="sync")[0]
+    root = zarrdask.create_group({})
+    with dask.config.set(scheduler="sync", num_workers=3):
+        zarrdask.to_zarr(members, root)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(root[name][...], values)
+
+
+def test_only_bundles_reach_the_scheduler():
+    with dask.config.set(num_workers=1):
+        for leaf in ("stored", "memory", "array-like", "random", "constant", "transposed"):
+            x = LEAVES[leaf]().map_blocks(_numbered, dtype="f8") * 2
+            count, number = tasks_of(zarrdask.to_zarr(x, {}, compute=False))
+            assert number == 4, leaf  # 3 bundles of 5 blocks, and one of 1
+            # Beside them, what they have in common, the last task, and the source of an array-like.
+            assert count <= number + 3, leaf
+
+
+@pytest.mark.parametrize("setting", ["bundle-size", "bundle-blocks"])
+def test_settings_bound_bundles_and_switch_them_off(setting):
+    x = stored() + 1
+    for value, expected in {0: 0, 1: 0, 3 * (48 if setting == "bundle-size" else 1): 6}.items():
+        with dask.config.set({f"zarrdask.{setting}": value, "num_workers": 1}):
+            assert tasks_of(zarrdask.to_zarr(x, {}, compute=False))[1] == expected
+
+
+@pytest.mark.parametrize("options", [{"array_optimize": None}, {"optimization.fuse.active": False}])
+def test_a_graph_that_dask_does_not_fuse_has_no_bundles(options):
+    with dask.config.set(options):
+        assert tasks_of(zarrdask.to_zarr(stored() + 1, {}, compute=False))[1] == 0
+
+
+def test_what_two_arrays_share_is_computed_once():
+    calls = []
+
+    def count(block):
+        calls.append(block.shape)
+        return block
+
+    x = stored().map_blocks(count, dtype="f8", meta=np.empty((0, 0)))
+    root = zarrdask.create_group({})
+    zarrdask.to_zarr({"a": x, "b": x + 1}, root)
+    assert len(calls) == 16
+    np.testing.assert_array_equal(root["b"][...], VALUES + 1)
+
+
+@pytest.mark.parametrize("options", [{"compute": False}, {"return_stored": True}, {}])
+def test_ways_to_write(options):
+    root = zarrdask.create_group({})
+    for name, x in {"a": stored() + 1, "b": (stored() + 1).persist()}.items():
+        result = zarrdask.to_zarr(x, root, name, **options)
+        if options.get("compute") is False:
+            result.compute()
+        elif options:
+            np.testing.assert_array_equal(result.compute(), VALUES + 1)
+        np.testing.assert_array_equal(root[name][...], VALUES + 1)
+    y = zarrdask.to_zarr(stored() + 2, root, "c", compute=False, return_stored=True)
+    np.testing.assert_array_equal(y.persist().compute(), VALUES + 2)
+    zarrdask.append(stored() + 3, root, "c")
+    np.testing.assert_array_equal(root["c"][8:], VALUES + 3)
+
+
+def _failing(block, block_id):
+    if block_id == (1, 2):
+        raise ZeroDivisionError("on purpose")
+    return block
+
+
+@pytest.mark.parametrize("scheduler", ["sync", "threads", "processes", "cluster"])
+def test_an_error_names_the_block_and_its_key(tmp_path, client, scheduler):
+    x = (da.from_array(VALUES, chunks=BLOCKS) + 1).map_blocks(_failing, dtype="f8")
+    scheduler = client if scheduler == "cluster" else scheduler
+    with dask.config.set(scheduler=scheduler), pytest.raises(ZeroDivisionError) as caught:
+        zarrdask.to_zarr(x, tmp_path, "a")
+    notes = "\n".join(caught.value.__notes__)
+    assert "block (1, 2), stored as a/c/1/2 in " in notes
+    assert "units of the new array that were not written read as its fill value" in notes
+
+
+def _fail_once(block, marker, block_id):
+    if block_id == (2, 1) and not marker.exists():
+        marker.touch()
+        raise OSError("on purpose")
+    return block
+
+
+def test_a_bundle_is_retried_whole(tmp_path, client):
+    rng = da.random.default_rng(1)
+    x = rng.random(SHAPE, chunks=BLOCKS).map_blocks(
+        _fail_once, tmp_path / "failed", dtype="f8", meta=np.empty((0, 0))
+    )
+    with dask.config.set(scheduler=client), dask.annotate(retries=1):
+        zarrdask.to_zarr(x, tmp_path, "a")
+    expected = da.random.default_rng(1).random(SHAPE, chunks=BLOCKS).compute(scheduler="sync")
+    np.testing.assert_array_equal(zarrdask.open_array(tmp_path, "a")[...], expected)
