@@ -46,4 +46,9 @@ def sample(cases, strength):
 
 
 def _named(values):
-    return values if isinstance(values, dict) else {str(value): value for value in values}
+    if isinstance(values, dict):
+        return values
+    table = {str(value): value for value in values}
+    if len(table) < len(values):
+        raise ValueError(f"values with the same name: {values}; pass a table of names and values")
+    return table

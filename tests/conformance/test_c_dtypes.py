@@ -2,6 +2,7 @@
 
 import json
 import struct
+from itertools import product
 
 import numpy as np
 import pytest
@@ -601,19 +602,18 @@ def test_c70_structured_is_not_written_into_a_new_array():
 UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic")
 
 
-@pytest.mark.parametrize("name", ["numpy.datetime64", "numpy.timedelta64"])
 @pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("factor", [1, 25, 2**31 - 1])
-def test_c71_unit_and_scale_factor_are_kept(name, unit, factor):
-    data_type = {"name": name, "configuration": {"unit": unit, "scale_factor": factor}}
-    kind = "M8" if name.endswith("datetime64") else "m8"
-    for codec, order in ((LITTLE, "<"), (BIG, ">")):
-        z = opened(data_type, "NaT", struct.pack(f"{order}2q", -1, -(2**63)), [codec])
-        assert z.dtype == np.dtype(f"{kind}[{factor}{unit}]")
-        assert z[...].view("i8").tolist() == [-1, -(2**63)]
-        assert np.isnat(z.fill_value)
-    document = rewritten(data_type, "NaT")
-    assert (document["data_type"], document["fill_value"]) == (data_type, "NaT")
+def test_c71_unit_and_scale_factor_are_kept(unit):
+    for name, factor in product(["numpy.datetime64", "numpy.timedelta64"], [1, 25, 2**31 - 1]):
+        data_type = {"name": name, "configuration": {"unit": unit, "scale_factor": factor}}
+        kind = "M8" if name.endswith("datetime64") else "m8"
+        for codec, order in ((LITTLE, "<"), (BIG, ">")):
+            z = opened(data_type, "NaT", struct.pack(f"{order}2q", -1, -(2**63)), [codec])
+            assert z.dtype == np.dtype(f"{kind}[{factor}{unit}]")
+            assert z[...].view("i8").tolist() == [-1, -(2**63)]
+            assert np.isnat(z.fill_value)
+        document = rewritten(data_type, "NaT")
+        assert (document["data_type"], document["fill_value"]) == (data_type, "NaT")
 
 
 @pytest.mark.parametrize("unit", ["\u03bcs", "\u00b5s"])

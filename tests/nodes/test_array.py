@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import selections
+from tests.covering import covering
 from tests.documents import dump, same, stored, v2, v3
 from zarrdask import Array, create_array, open_array
 from zarrdask.errors import (
@@ -678,9 +679,7 @@ def test_what_is_no_shape_for_the_array_is_an_error_and_changes_nothing(shape):
     same(open_array(z.store)[...], values)
 
 
-@pytest.mark.parametrize("options", LAYOUTS, ids=str)
-@pytest.mark.parametrize("axis", [0, 1, -1])
-@pytest.mark.parametrize("count", [0, 1, 5, 20])
+@covering(options=LAYOUTS, axis=[0, 1, -1], count=[0, 1, 5, 20])
 def test_appending_along_any_axis(options, axis, count):
     z, values = filled(fill_value=-1, **options)
     shape = list(values.shape)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import covering
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
@@ -82,8 +83,8 @@ OBSTACLES = {
 }
 
 
+@covering(strength=1, make=OBSTACLES, array=LAYOUTS, indirect=["array"])
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("make", OBSTACLES.values(), ids=OBSTACLES)
 def test_only_a_regular_file_is_a_chunk(array, make, tmp_path):
     index = (0,) * array.ndim
     path, key = file_of(array, index)

@@ -257,7 +257,7 @@ def write_value(store):
     return None
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pool():
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         yield pool

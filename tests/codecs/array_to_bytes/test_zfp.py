@@ -36,10 +36,10 @@ def bind(codec, chunk):
 
 
 @pytest.mark.parametrize("dtype", [*WIDE, *NARROW, "u4", "u8"], ids=str)
-@pytest.mark.parametrize("shape", [(), (5,), (6, 7), (2, 3, 4), (2, 3, 4, 5)])
-def test_reversible_chunks_survive(dtype, shape):
-    values = np.random.default_rng(1).integers(0, 4, shape)
-    check_array_bytes(zfp("reversible"), np.asarray(values).astype("i1").astype(dtype))
+def test_reversible_chunks_survive(dtype):
+    for shape in [(), (5,), (6, 7), (2, 3, 4), (2, 3, 4, 5)]:
+        values = np.random.default_rng(1).integers(0, 4, shape)
+        check_array_bytes(zfp("reversible"), np.asarray(values).astype("i1").astype(dtype))
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numcodecs import blosc
 
+from tests.covering import covering
 from zarrdask.codecs.bytes_to_bytes.blosc_snappy import decode_frame, snappy
 from zarrdask.errors import CodecError
 
@@ -59,9 +60,7 @@ def lz4(stream, size):
     return numcodecs.LZ4().decode(struct.pack("<I", size) + bytes(stream))
 
 
-@pytest.mark.parametrize("shuffle", [0, 1, 2])
-@pytest.mark.parametrize("itemsize", [1, 2, 3, 8, 16, 20, 255])
-@pytest.mark.parametrize("blocksize", [0, 1000, 4096])
+@covering(shuffle=[0, 1, 2], itemsize=[1, 2, 3, 8, 16, 20, 255], blocksize=[0, 1000, 4096])
 def test_frames_are_taken_apart_as_blosc_does(shuffle, itemsize, blocksize):
     # Its other compressors have the same frames, so they show it.
     for count in (500, 1001, 30003):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import covering
 from tests.documents import dump, v2, v3
 from tests.drafts import (
     ENTRY,
@@ -93,7 +94,12 @@ def test_metadata_come_back_from_their_document(zarr_format, options):
     assert again(again(metadata)) == metadata
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@covering(
+    options=OPTIONS,
+    place=["dict", "local", "fsspec"],
+    zarr_format=FORMATS,
+    indirect=["place", "zarr_format"],
+)
 def test_values_come_back_from_the_store(place, zarr_format, options):
     wanted = {"shape": (8, 9), "chunks": (2, 3), "dtype": "i4"} | options
     z = zarrdask.create_array(place, "g/a", zarr_format=zarr_format, **wanted)
