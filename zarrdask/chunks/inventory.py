@@ -23,7 +23,7 @@ from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.v3_draft import real_key
-from zarrdask.storage.wrapper import WrappedStore
+from zarrdask.storage.wrapper import innermost
 
 #: The message for a file that has the name of a directory of chunks.
 IN_THE_WAY = "a file has the name of a directory of chunks; remove or rename it"
@@ -71,9 +71,8 @@ def is_in_the_way(metadata: ArrayMetadata, name: str) -> bool:
 
 def local_store(store: Store) -> LocalStore | None:
     """Return the store of a local directory below all wrappers, or None if it is another kind."""
-    while isinstance(store, WrappedStore):
-        store = store.inner
-    return store if isinstance(store, LocalStore) else None
+    inner = innermost(store)
+    return inner if isinstance(inner, LocalStore) else None
 
 
 def chunks_with_data(grid: ChunkGrid, arrays: Sequence[StoredChunks]) -> Iterator[Index]:
@@ -189,9 +188,7 @@ def stored_sizes(chunks: StoredChunks) -> tuple[int, int]:
 
 def _size(store: Store, key: str) -> int:
     """Return the size of an object in bytes, without reading it if the store can tell its size."""
-    key, inner = real_key(store, key), store
-    while isinstance(inner, WrappedStore):
-        inner = inner.inner
+    key, inner = real_key(store, key), innermost(store)
     try:
         if isinstance(inner, LocalStore):
             return os.path.getsize(inner.path(key))

@@ -11,7 +11,6 @@ from zarrdask.storage.atomic import beside, tidy
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.staged import StagedStore, remove_directory, replace_directory
-from zarrdask.storage.v3_draft import DraftStore
 
 
 class Stage:
@@ -103,7 +102,7 @@ def can_stage(store: Store, path: str) -> bool:
     Its path must be that of a directory that can be renamed: on a local disk, not behind a
     symbolic link, no mount point, and in a directory that this process may change.
     """
-    if type(store) is not LocalStore or isinstance(store, DraftStore):
+    if type(store) is not LocalStore:
         return False
     try:
         store.check_erasable([path])

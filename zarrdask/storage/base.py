@@ -7,7 +7,7 @@ from typing import ClassVar, TypeVar
 from urllib.parse import unquote
 
 from zarrdask import config
-from zarrdask.errors import UnsupportedError
+from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.storage.byte_ranges import (
     Buffer,
     KeyRange,
@@ -347,6 +347,19 @@ def not_supported(url: str, action: str) -> UnsupportedError:
         What can't be done with the store.
     """
     return UnsupportedError(f"not supported: this store can't be {action}", key=url)
+
+
+def no_bucket(name: str | None, url: str) -> StoreError:
+    """Return the error for a bucket that does not exist.
+
+    Parameters
+    ----------
+    name : str or None
+        The name of the bucket, if it is known.
+    url : str
+        The location of the store.
+    """
+    return StoreError(f"there is no bucket {name!r}; create it first, or correct the URL", key=url)
 
 
 def not_listable(url: str, error: Exception) -> UnsupportedError:

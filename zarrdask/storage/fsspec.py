@@ -16,7 +16,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from zarrdask import config
 from zarrdask.errors import ReadOnlyError, StoreError
-from zarrdask.storage.base import Store, not_listable
+from zarrdask.storage.base import Store, no_bucket, not_listable
 from zarrdask.storage.byte_ranges import Buffer, cut
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.local import LocalStore
@@ -54,7 +54,7 @@ class FsspecStore(Store):
         if getattr(fs, "config_kwargs", {}).get("retries") == _NO_RETRIES:
             fs.retries = 1  # s3fs's own loop around botocore's
         # Without this, s3fs requests the size first, to split the request; one request is faster.
-        self._options = {"max_concurrency": 1} if "s3" in _protocols(fs) else {}
+        self._options = {"max_concurrency": 1} if "s3" in protocols(fs) else {}
 
     @classmethod
     def from_url(cls, url: str, storage_options: dict[str, Any] | None = None) -> "FsspecStore":
@@ -87,7 +87,7 @@ class FsspecStore(Store):
     @property
     def shared(self) -> bool:  # type: ignore[override]
         """Whether other processes see the same values: not those of fsspec's own memory."""
-        return "memory" not in _protocols(self.fs)
+        return "memory" not in protocols(self.fs)
 
     @property
     def url(self) -> str:
@@ -96,12 +96,12 @@ class FsspecStore(Store):
     @property
     def uri(self) -> str:
         """The URL; for a local directory, its URI."""
-        return f"file://{quote(self.root)}" if "file" in _protocols(self.fs) else self.url
+        return f"file://{quote(self.root)}" if "file" in protocols(self.fs) else self.url
 
     @property
     def writeable(self) -> bool:
         """Whether values can be stored: not in archives opened for reading, nor by HTTP."""
-        return getattr(self.fs, "mode", None) != "r" and "http" not in _protocols(self.fs)
+        return getattr(self.fs, "mode", None) != "r" and "http" not in protocols(self.fs)
 
     @property
     def token(self) -> str:
@@ -110,7 +110,7 @@ class FsspecStore(Store):
     def is_directory(self) -> bool:
         """Whether the root is an existing directory, as far as the file system can say."""
         try:
-            if "http" in _protocols(self.fs):
+            if "http" in protocols(self.fs):
                 # Listing a directory would fetch a file as a whole, so this only tests for a file.
                 return not self.fs.exists(self.root)
             return bool(self.fs.isdir(self.root))
@@ -169,7 +169,7 @@ class FsspecStore(Store):
     @property
     def conditional(self) -> bool:  # type: ignore[override]
         """Whether `create` succeeds only once: S3 has conditional writes (If-None-Match)."""
-        return "s3" in _protocols(self.fs)
+        return "s3" in protocols(self.fs)
 
     def create(self, key: str, value: Buffer) -> bool:
         if not self.conditional:
@@ -235,7 +235,7 @@ class FsspecStore(Store):
             self.fs.invalidate_cache(directory)
             entries = self.fs.ls(directory, detail=True)
         except _ABSENT as error:
-            if "http" in _protocols(self.fs):
+            if "http" in protocols(self.fs):
                 # Without an index page, the directory is not empty but can't be listed.
                 raise not_listable(self.url, error) from error
             self._check_bucket(error)
@@ -246,7 +246,7 @@ class FsspecStore(Store):
             raise self._failed(prefix, error) from error
         for entry in entries:
             name = entry["name"].rstrip("/").rsplit("/", 1)[-1]
-            name = unquote(name) if "http" in _protocols(self.fs) else name
+            name = unquote(name) if "http" in protocols(self.fs) else name
             if entry["name"].strip("/") != directory.strip("/") and name:
                 (prefixes if entry["type"] == "directory" else keys).add(name)
         return sorted(keys), sorted(prefixes)
@@ -269,7 +269,7 @@ class FsspecStore(Store):
     @property
     def _lists_flat(self) -> bool:
         """Whether keys below a prefix are listed by the thousand, not directory by directory."""
-        return not _OBJECT_STORES.isdisjoint(_protocols(self.fs))
+        return not _OBJECT_STORES.isdisjoint(protocols(self.fs))
 
     def _check_bucket(self, error: BaseException) -> None:
         """Check whether a value is missing only because its bucket does not exist.
@@ -280,10 +280,7 @@ class FsspecStore(Store):
             If the bucket does not exist.
         """
         if _NO_BUCKET in _codes(error):
-            bucket = self.root.partition("/")[0]
-            raise StoreError(
-                f"there is no bucket {bucket!r}; create it first, or correct the URL", key=self.url
-            ) from error
+            raise no_bucket(self.root.partition("/")[0], self.url) from error
 
     def _failed(self, key: str, error: BaseException) -> StoreError:
         unknown = _unknown_option(error, self.fs.storage_options)
@@ -364,7 +361,8 @@ def _not_an_option(name: str, url: str, kind: type) -> StoreError:
     return StoreError(f"an unknown option in storage_options{hint}", key=url, found=name)
 
 
-def _protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:
+def protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:
+    """Return the names by which URLs refer to a file system."""
     return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
 
 

@@ -15,7 +15,8 @@ from zarrdask.storage.system import after_fork
 
 #: One creates a value at a time; who does may be asked to do so again by what it calls.
 _CREATING = threading.RLock()
-_LIVE: "WeakValueDictionary[str, MemoryStore]" = WeakValueDictionary()
+#: Stores in the memory of this process, by name.
+LIVE: "WeakValueDictionary[str, Store]" = WeakValueDictionary()
 
 
 class MappingStore(Store):
@@ -82,7 +83,7 @@ class MemoryStore(MappingStore):
         super().__init__({} if values is None else values)
         self._own = values is None
         self._name = uuid4().hex
-        _LIVE[self._name] = self
+        LIVE[self._name] = self
 
     @property
     def token(self) -> str:
@@ -94,13 +95,14 @@ class MemoryStore(MappingStore):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By name: the same store within this process, and in others one whose use is an error.
-        return _recall, (self._name, os.getpid())
+        return recall, (self._name, os.getpid())
 
 
-def _recall(name: str, process: int) -> MappingStore:
+def recall(name: str, process: int) -> Store:
+    """Return the store in `LIVE` with a name, or `elsewhere` in another process than its own."""
     # No error here: a worker that fails to unpickle a task drops its connection, not the task.
     # A forked process has a copy of the values, but its changes would be lost.
-    store = _LIVE.get(name) if process == os.getpid() else None
+    store = LIVE.get(name) if process == os.getpid() else None
     return store or elsewhere()
 
 

@@ -6,18 +6,17 @@ from functools import cache, partial
 from hashlib import blake2b
 from typing import Any
 from uuid import uuid4
-from weakref import WeakValueDictionary
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError
 
 from zarrdask.errors import ReadOnlyError, StoreError
-from zarrdask.storage.base import Scratch, Store, not_listable
+from zarrdask.storage.base import Scratch, Store, no_bucket, not_listable
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.local import LocalStore
-from zarrdask.storage.memory import elsewhere
+from zarrdask.storage.memory import LIVE, recall
 
 #: Stores that erase many keys with one request. The others erase one key a request.
 _BULK = {"S3Store", "AzureStore"}
@@ -28,8 +27,6 @@ _PAGE = 1000
 _PART = 2**26
 #: What obstore raises: errors of its own, and of these built-in ones.
 _ERRORS = (BaseError, OSError, ValueError, NotImplementedError)
-#: Stores in the memory of this process, by name.
-_LIVE: "WeakValueDictionary[str, ObstoreStore]" = WeakValueDictionary()
 
 
 class ObstoreStore(Store):
@@ -60,7 +57,7 @@ class ObstoreStore(Store):
         self._kind = _kind(store)
         self._name = uuid4().hex
         if not self.shared:
-            _LIVE[self._name] = self
+            LIVE[self._name] = self
 
     # ---- what it is
 
@@ -297,11 +294,7 @@ class ObstoreStore(Store):
         if not self._is_absent(error):
             raise self._failed(key, error) from error
         if "NoSuchBucket" in str(error):
-            raise StoreError(
-                f"there is no bucket {self._option('bucket')!r}; create it first, or correct the "
-                "URL",
-                key=self.url,
-            ) from error
+            raise no_bucket(self._option("bucket"), self.url) from error
 
     def _failed(self, key: str, error: Exception) -> StoreError:
         return StoreError(_message(error), key=f"{self.url}/{key}", found=type(error).__name__)
@@ -311,7 +304,7 @@ class ObstoreStore(Store):
     def __reduce__(self) -> tuple[Any, ...]:
         if self.shared:
             return ObstoreStore, (self.inner, self.prefix)
-        return _recall, (self._name, os.getpid())
+        return recall, (self._name, os.getpid())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ObstoreStore):
@@ -340,12 +333,6 @@ def _kind(store: Any) -> str:
 def _first_process() -> int:
     """Return the process in which obstore was used first: its threads are not in forked ones."""
     return os.getpid()
-
-
-def _recall(name: str, process: int) -> Store:
-    # As for `zarrdask.storage.memory.MemoryStore`: it is a use of the store that fails elsewhere.
-    store = _LIVE.get(name) if process == os.getpid() else None
-    return store or elsewhere()
 
 
 def _name(path: str) -> str:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -365,8 +366,7 @@ class RemoteZipStore(_ZipReader):
     @property
     def shared(self) -> bool:  # type: ignore[override]
         """Whether other processes see the same values: not those of fsspec's own memory."""
-        protocol = self.fs.protocol
-        return "memory" not in ((protocol,) if isinstance(protocol, str) else protocol)
+        return "memory" not in import_module("zarrdask.storage.fsspec").protocols(self.fs)
 
     @property
     def url(self) -> str:
