@@ -19,6 +19,9 @@ DEFAULTS: dict[str, Any] = {
     "bundle-blocks": 256,
     # The number of threads of an eager read or write (z[...]); null means one for each core.
     "threads": None,
+    # Bytes: an eager read or write of at least this size shows a progress bar on a terminal and in
+    # a notebook; null shows none.
+    "progress-size": 2**30,
     # Bytes: unused memory of blocks that is kept to be reused; 0 keeps none.
     "keep-memory": 256 * 2**20,
     # Whether a chunk or shard is stored even if it has no value but the fill value.
@@ -95,6 +98,8 @@ def get(name: str) -> Any:
         return _flag(value, key)
     if name in ("retry-delay", "retry-time"):
         return _seconds(value, key)
+    if name == "progress-size" and value is None:
+        return None
     if isinstance(default, int):
         return _count(value, key, minimum=_MINIMUM.get(name, 0))
     if name == "threads":

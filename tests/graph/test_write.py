@@ -7,6 +7,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from dask.delayed import Delayed
+from distributed import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -509,3 +510,30 @@ def test_nothing_is_written_below_an_array():
     with pytest.raises(zarrdask.errors.NodeExistsError, match="can't hold other nodes"):
         zarrdask.to_zarr(da.ones(4), z, "below")
     assert z[...].tolist() == [0] * 4
+
+
+# ---- progress
+
+
+@pytest.mark.parametrize("scheduler", ["sync", "threads", "processes", "cluster"])
+def test_the_progress_of_a_write_is_reported(tmp_path, scheduler, request):
+    address = request.getfixturevalue("cluster_address") if scheduler == "cluster" else None
+    calls = []
+    x = da.ones((8, 4), chunks=(2, 4), dtype="f4")
+    with Client(address) if address else dask.config.set(scheduler=scheduler):
+        zarrdask.to_zarr(x, tmp_path / "a", progress=lambda *state: calls.append(state))
+        assert calls[-1] == (4, 4, 128)
+        zarrdask.append(x, tmp_path / "a", progress=lambda *state: calls.append(state))
+    assert calls[-1] == (4, 4, 128)
+    assert zarrdask.open_array(tmp_path / "a")[...].sum() == 64
+
+
+def test_a_write_that_is_reported_can_be_cancelled(tmp_path):
+    def cancel(*_):
+        raise KeyboardInterrupt
+
+    x = da.ones(8, chunks=2)
+    with dask.config.set(scheduler="sync"), pytest.raises(KeyboardInterrupt):
+        zarrdask.to_zarr(x, tmp_path / "a", commit="last", progress=cancel)
+    with pytest.raises(zarrdask.errors.NodeNotFoundError):
+        zarrdask.open_array(tmp_path / "a")

@@ -14,10 +14,10 @@ import zarrdask
 from tests.graph.cases import same
 from tests.rewrite.rechunker import from_afar
 from tests.rewrite.test_rechunk import quietly, stored
-from zarrdask.execution import progress
 from zarrdask.plan.shuffle import exchanges
 from zarrdask.rewrite import cluster
 from zarrdask.rewrite.cluster import MemberActor
+from zarrdask.runtime import progress
 from zarrdask.storage.local import LocalStore
 
 #: The message if there are no workers, or too few.

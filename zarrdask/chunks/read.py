@@ -22,7 +22,8 @@ from zarrdask.indexing.projection import Points, Projection, Request, project
 from zarrdask.indexing.selection import pick_size
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime import buffers
-from zarrdask.runtime.threads import in_parts
+from zarrdask.runtime.progress import Show
+from zarrdask.runtime.threads import Watched, in_parts, in_shown_parts
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.system import after_fork
 
@@ -48,6 +49,7 @@ def read_region(
     *,
     threads: int | None = 1,
     out: np.ndarray | None = None,
+    show: Show = False,
 ) -> np.ndarray:
     """Return the requested elements of an array.
 
@@ -64,6 +66,8 @@ def read_region(
     out : ndarray, optional
         An array for the result, with the data type of the array and the shape of the request. By
         default a new one.
+    show : bool, file or callable, default False
+        Whether and how to show a progress bar.
 
     Returns
     -------
@@ -84,7 +88,14 @@ def read_region(
         cuts = cuts.ordered(metadata.grid.shape_of)
     values = buffers.empty(request_shape(request), metadata.dtype) if out is None else out
     per_thread = 4 if chunks.units.seekable else 1
-    in_parts(lambda part: _read(chunks, part, values), cuts, threads, per_thread=per_thread)
+
+    def read(part: Projection) -> None:
+        _read(chunks, part, values)
+
+    if show is False:
+        in_parts(read, cuts, threads, per_thread=per_thread)
+    else:
+        in_shown_parts(read, cuts, threads, Watched("read", show, values.nbytes))
     return values
 
 

@@ -19,7 +19,8 @@ from zarrdask.grids.base import ChunkGrid, Index
 from zarrdask.indexing.projection import Points, Projection, Request, numpy_index, permute, project
 from zarrdask.runtime import buffers
 from zarrdask.runtime.locks import ChunkLocks, Lock
-from zarrdask.runtime.threads import in_parts
+from zarrdask.runtime.progress import Show
+from zarrdask.runtime.threads import Watched, in_parts, in_shown_parts
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.in_flight import Requests
 
@@ -41,6 +42,7 @@ def write_region(
     beyond: Beyond = "keep",
     threads: int | None = 1,
     among: Lock | None = None,
+    show: Show = False,
 ) -> int:
     """Write values to the requested elements of an array.
 
@@ -63,6 +65,8 @@ def write_region(
     among : Lock, optional
         A lock to take for a unit that is covered in part, which excludes writers on other
         machines. Writers on this machine are always excluded.
+    show : bool, file or callable, default False
+        Whether and how to show a progress bar.
 
     Returns
     -------
@@ -82,6 +86,8 @@ def write_region(
     def write(part: Projection) -> int:
         return _write(chunks, part, values, locks, empty=empty, beyond=beyond)
 
+    if show is not False:
+        return sum(in_shown_parts(write, cuts, threads, Watched("write", show, values.nbytes)))
     per_thread = 4 if chunks.units.seekable else 1
     return sum(in_parts(write, cuts, threads, per_thread=per_thread))
 

@@ -51,3 +51,9 @@ def beside(*parts: str) -> str:
     items = "".join(f"<div>{part}</div>" for part in parts)
     style = "display: flex; flex-wrap: wrap; gap: 8px 32px"
     return f'<div style="{style}">{items}</div>'
+
+
+def progress_bar(done: int, total: int, text: str) -> str:
+    """Return how far work is as a bar with a text beside it."""
+    bar = f'<progress value="{done}" max="{max(total, 1)}" style="width: 18em"></progress>'
+    return f'<div>{bar} <span style="font-family: monospace">{escape(text)}</span></div>'

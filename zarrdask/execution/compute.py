@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
-from typing import Any, TextIO
+from typing import Any
 
 import dask
 import dask.array as da
@@ -11,13 +11,15 @@ from dask.callbacks import Callback
 from dask.core import flatten
 
 from zarrdask.execution.client import current_client
-from zarrdask.execution.progress import Progress, progress
+from zarrdask.runtime.progress import Progress, Show, progress
 
 
 def compute_blocks(
     arrays: Sequence[da.Array],
     label: str,
-    show: bool | TextIO = False,  # noqa: FBT001, FBT002
+    show: Show = False,  # noqa: FBT002
+    *,
+    nbytes: int = 0,
     **options: Any,
 ) -> None:
     """Compute all blocks of several arrays in one graph, and display how many are done.
@@ -28,8 +30,10 @@ def compute_blocks(
         The receipts.
     label : str
         A word for the work.
-    show : bool or file, default False
-        Whether and where to display a progress bar.
+    show : bool, file or callable, default False
+        Whether and where to show a progress bar; see `zarrdask.runtime.progress.progress`.
+    nbytes : int, default 0
+        The bytes of all blocks, if they are known.
     **options
         Options of `dask.compute`.
     """
@@ -42,7 +46,7 @@ def compute_blocks(
         for x in arrays
         for key, lengths in zip(flatten(x.__dask_keys__()), product(*x.chunks), strict=True)
     }
-    with progress(sum(counts.values()), label, show, unit="block") as bar:
+    with progress(sum(counts.values()), label, show, unit="block", nbytes=nbytes) as bar:
         if current_client() is not None:
             _on_cluster(arrays, bar, counts, options)
             return

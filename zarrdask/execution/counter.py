@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any
 from uuid import uuid4
 
-from zarrdask.execution.progress import Progress
+from zarrdask.runtime.progress import Progress
 
 #: A callable that takes the number of a task and the bytes that it has processed so far.
 Report = Callable[[int, int], None]

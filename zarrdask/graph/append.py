@@ -21,6 +21,7 @@ from zarrdask.metadata.model import ZarrFormat
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
 from zarrdask.nodes.options import suggests_arguments
+from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
 
 
@@ -33,6 +34,7 @@ def append(
     *,
     axis: int = 0,
     compute: bool = True,
+    progress: Show = False,
 ) -> Any:
     """Append a Dask array to a stored array along one axis.
 
@@ -57,6 +59,9 @@ def append(
     compute : bool, default True
         Whether to append now. If false, nothing is written yet, but the position of `x` is fixed:
         it is appended to the shape that the array has now.
+    progress : bool, file or callable, default False
+        Whether and how to show a progress bar, as in `to_zarr`. There is none with
+        ``compute=False``.
 
     Returns
     -------
@@ -100,7 +105,7 @@ def append(
             dask_key_name=f"append-zarr-{uuid4().hex}"
         )
     with shape_lock(array.store, path):
-        array.stored = _append(x, array, axis, array.refreshed())
+        array.stored = _append(x, array, axis, array.refreshed(), show=progress)
     return None
 
 

@@ -22,6 +22,7 @@ from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import open_group
 from zarrdask.nodes.options import check_options
+from zarrdask.runtime.progress import Show
 
 
 def to_zarr(
@@ -37,6 +38,7 @@ def to_zarr(
     mode: Literal["a", "r+", "w", "w-"] = "a",
     grid: GridLike = "regular",
     commit: Literal["first", "last"] = "first",
+    progress: Show = False,
     **create_kwargs: Any,
 ) -> Any:
     """Store a Dask array, or several arrays in one graph.
@@ -81,6 +83,11 @@ def to_zarr(
         Whether the metadata of a new array are written before its chunks, so that its regions can
         be written meanwhile, or after them, so that the array appears when it is complete. An
         array that replaces another one on a local disk always appears when it is complete.
+    progress : bool, file or callable, default False
+        Whether to show a bar: in the output of a notebook's cell, or on standard error; or the file
+        to write it to. A file that is not a terminal gets a line every ten seconds. A function is
+        called with the work that is done, all work, and the bytes that are done. There is none with
+        ``compute=False``.
     **create_kwargs
         Options of a new array, as in `zarrdask.create_array`.
 
@@ -144,7 +151,7 @@ def to_zarr(
         jobs = begin(writes)
         return jobs[0].stored() if return_stored else deferred(jobs)
     with batches(targets):
-        compute_jobs(begin(writes))
+        compute_jobs(begin(writes), show=progress)
     if not return_stored:
         return None
     (target,) = targets

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple, TextIO
+from math import prod
+from typing import Any, NamedTuple
 
 import dask.array as da
 from dask.delayed import Delayed
@@ -18,6 +19,7 @@ from zarrdask.graph.target import WriteTarget
 from zarrdask.graph.tasks import Action, gather, read_blocks, write_blocks
 from zarrdask.hierarchy.path import node_location
 from zarrdask.nodes.array import Array
+from zarrdask.runtime.progress import Show
 
 
 class WriteJob(NamedTuple):
@@ -33,6 +35,12 @@ class WriteJob(NamedTuple):
 
     target: WriteTarget
     tasks: BlockWrites
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all blocks, as they are stored but for the codecs."""
+        itemsize = self.target.array.dtype.itemsize
+        return prod(sum(axis) for axis in self.tasks.blocks) * int(itemsize)
 
     @property
     def commit(self) -> Action | None:
@@ -137,15 +145,15 @@ def _check_distinct(targets: Sequence[WriteTarget]) -> None:
     check_disjoint([target.written for target in targets])
 
 
-def compute(jobs: Sequence[WriteJob], *, show: bool | TextIO = False, **options: Any) -> None:
+def compute(jobs: Sequence[WriteJob], *, show: Show = False, **options: Any) -> None:
     """Write all blocks of all jobs, then commit each job.
 
     Parameters
     ----------
     jobs : sequence of WriteJob
         The writes.
-    show : bool or file, default False
-        Whether and where to display a progress bar.
+    show : bool, file or callable, default False
+        Whether and how to show a progress bar.
     **options
         Options of `dask.compute`, such as the scheduler.
     """
@@ -153,7 +161,9 @@ def compute(jobs: Sequence[WriteJob], *, show: bool | TextIO = False, **options:
         return
     uncommitted = list(jobs)
     try:
-        compute_blocks(bundled([job.tasks for job in jobs]), "write", show, **options)
+        nbytes = sum(job.nbytes for job in jobs)
+        tasks = bundled([job.tasks for job in jobs])
+        compute_blocks(tasks, "write", show, nbytes=nbytes, **options)
         while uncommitted:
             uncommitted[0].target.commit()
             uncommitted.pop(0)

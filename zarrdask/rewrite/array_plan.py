@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, TextIO
+from typing import Any
 
 import dask
 import dask.array as da
@@ -15,7 +15,6 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import StoreError
 from zarrdask.execution.executor import Workers, check_reached, workers
 from zarrdask.execution.locks import shape_lock
-from zarrdask.execution.progress import progress as progress_bar
 from zarrdask.graph.bundles import bundled
 from zarrdask.graph.tasks import write_blocks
 from zarrdask.grids.base import Shape
@@ -36,6 +35,8 @@ from zarrdask.rewrite.cluster import check_workers
 from zarrdask.rewrite.move import with_storable_fill
 from zarrdask.rewrite.passes import StoredRegion
 from zarrdask.rewrite.run import AnyPass, build_passes, pass_bytes, run_passes
+from zarrdask.runtime.progress import Show
+from zarrdask.runtime.progress import progress as progress_bar
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 
@@ -159,7 +160,7 @@ class RechunkPlan(PlanReport):
         self,
         scheduler: Any = None,
         *,
-        progress: bool | TextIO = True,
+        progress: Show = True,
         restart: bool = False,
     ) -> Array:
         """Rewrite the array. Readers see the new array when it is complete.
@@ -171,9 +172,9 @@ class RechunkPlan(PlanReport):
         scheduler : str or distributed.Client, optional
             What the tasks run on: "threads", "processes", "sync", a client, or the address of a
             scheduler. The default is the current scheduler of Dask.
-        progress : bool or file, default True
-            Whether to show a progress bar on standard error, or the file to write it to. It counts
-            the bytes that are read and written.
+        progress : bool, file or callable, default True
+            Whether and how to show a progress bar, as in `zarrdask.to_zarr`. It counts the bytes
+            that are read and written.
         restart : bool, default False
             Whether what earlier runs have done is discarded, whatever their plans were.
 
@@ -197,7 +198,7 @@ class RechunkPlan(PlanReport):
         self,
         scheduler: Any,
         *,
-        progress: bool | TextIO,
+        progress: Show,
         restart: bool,
         before_commit: Callable[[], None] | None = None,
     ) -> Array:

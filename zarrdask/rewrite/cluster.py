@@ -24,9 +24,9 @@ from zarrdask.display.words import counted
 from zarrdask.errors import MetadataError, StoreError, ZarrdaskError
 from zarrdask.execution.executor import Workers
 from zarrdask.execution.locks import make_way
-from zarrdask.execution.progress import Progress
 from zarrdask.indexing.selection import Region, region_shape
 from zarrdask.rewrite.exchange import Exchange, ExchangeMember
+from zarrdask.runtime.progress import Progress
 
 #: Seconds between two checks whether all workers are still there.
 _POLL_SECONDS = 1

@@ -27,6 +27,7 @@ from zarrdask.rewrite.node_plan import (
 )
 from zarrdask.rewrite.report import CopiedArray, CopyReport
 from zarrdask.rewrite.upgrade import upgrade
+from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 from zarrdask.storage.resolve import options_of_each
@@ -50,7 +51,7 @@ def copy(
     source_options: dict[str, Any] | None = None,
     target_options: dict[str, Any] | None = None,
     scheduler: Any = None,
-    progress: Any = False,
+    progress: Show = False,
     **changes: Any,
 ) -> CopyReport:
     """Copy an array or a whole hierarchy, optionally into another format.
@@ -94,8 +95,8 @@ def copy(
     scheduler : str or distributed.Client, optional
         What the tasks run on: "threads", "processes", "sync", a client, or the address of a
         scheduler. The default is the current scheduler of Dask.
-    progress : bool or file, default False
-        Whether to show a progress bar on standard error, or the file to write it to.
+    progress : bool, file or callable, default False
+        Whether and how to show a progress bar, as in `to_zarr`. It counts chunks (or shards).
     **changes
         Properties of all new arrays: ``chunks``, ``shards`` (False for none), ``codecs``,
         ``compressors``, ``filters``, ``dtype``, ``fill_value``, ``chunk_key_encoding``. See

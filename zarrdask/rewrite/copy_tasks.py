@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from zarrdask import config
 from zarrdask.chunks.inventory import chunks_with_data, erase_leftovers, stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.handle import Handle
-from zarrdask.execution.progress import progress
 from zarrdask.grids.base import Index, extent_at
 from zarrdask.hierarchy.create import create_node
 from zarrdask.rewrite.move import (
@@ -32,6 +31,7 @@ from zarrdask.rewrite.move import (
 )
 from zarrdask.rewrite.node_plan import NodeCopy
 from zarrdask.rewrite.report import CopiedArray, CopyMethod
+from zarrdask.runtime.progress import Show, progress
 from zarrdask.storage.base import Store
 
 #: The most decoded bytes, and the most units, of one task.
@@ -108,7 +108,7 @@ class _Task(NamedTuple):
     empty: bool
 
 
-def copy_arrays(jobs: Sequence[ArrayJob], on: Workers, show: Any) -> list[CopiedArray]:
+def copy_arrays(jobs: Sequence[ArrayJob], on: Workers, show: Show) -> list[CopiedArray]:
     """Copy arrays: the units of all arrays in parallel, and each document when its units are done.
 
     Parameters
@@ -116,7 +116,7 @@ def copy_arrays(jobs: Sequence[ArrayJob], on: Workers, show: Any) -> list[Copied
     jobs : sequence of ArrayJob
     on : Workers
         What the tasks run on.
-    show : bool or file
+    show : bool, file or callable
         Whether and where to show a progress bar.
 
     Raises
@@ -133,7 +133,9 @@ def copy_arrays(jobs: Sequence[ArrayJob], on: Workers, show: Any) -> list[Copied
     for job, count in zip(jobs, remaining, strict=True):
         if not count:
             job.finish()
-    with progress(sum(len(task.indices) for task in tasks), "copy", show) as bar:
+    count = sum(len(task.indices) for task in tasks)
+    nbytes = sum(len(t.indices) * jobs[t.job].source.metadata.pipeline.spec.nbytes for t in tasks)
+    with progress(count, "copy", show, nbytes=nbytes) as bar:
 
         def finished(number: int, result: TransferResult) -> None:
             task = tasks[number]

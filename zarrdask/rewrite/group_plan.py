@@ -6,7 +6,7 @@ from functools import partial
 from hashlib import sha256
 from html import escape
 from textwrap import indent
-from typing import Any, TextIO
+from typing import Any
 
 from zarrdask.display.html import fold
 from zarrdask.display.words import counted
@@ -25,6 +25,7 @@ from zarrdask.rewrite.array_plan import RechunkPlan, clear_prefix, is_resumed
 from zarrdask.rewrite.endpoints import check_apart
 from zarrdask.rewrite.node_plan import plan_nodes
 from zarrdask.rewrite.planning import RechunkOptions, Target, new_target, plan_target
+from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
 
@@ -99,7 +100,7 @@ class GroupPlan:
         self,
         scheduler: Any = None,
         *,
-        progress: bool | TextIO = True,
+        progress: Show = True,
         restart: bool = False,
     ) -> Group:
         """Rewrite the arrays one after another. Readers see each array when it is complete.

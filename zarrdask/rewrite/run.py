@@ -13,7 +13,6 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.counter import Counter, Report, Tasks, reports
 from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.handle import Handle
-from zarrdask.execution.progress import Progress
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.indexing.selection import region_shape
 from zarrdask.plan.strategies import Scheme
@@ -27,6 +26,7 @@ from zarrdask.rewrite.passes import (
     TransferPass,
     count_nothing,
 )
+from zarrdask.runtime.progress import Progress
 from zarrdask.runtime.workspace import release
 from zarrdask.storage.base import Store
 

@@ -4,14 +4,17 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from zarrdask import config
 from zarrdask.indexing.projection import Projection
+from zarrdask.runtime.progress import Show, progress
 from zarrdask.storage.system import after_fork, cpu_count
 
 T = TypeVar("T")
 
+#: The number of parts for each thread if the progress is shown: so many steps has a bar at least.
+_SHOWN_PARTS = 16
 #: In the threads of a pool, the attribute `level`: the number of pools that wait for this pool.
 _THREAD = threading.local()
 
@@ -45,6 +48,30 @@ def in_parts(
     size = max(1, -(-count // (threads * per_thread)))
     pieces = [cuts.some(start, start + size) for start in range(0, count, size)]
     return on_each(work, pieces, threads)
+
+
+class Watched(NamedTuple):
+    """Work whose progress is shown: a word for it, where it is shown, and its size in bytes."""
+
+    label: str
+    show: Show
+    nbytes: int
+
+
+def in_shown_parts(
+    work: Callable[[Projection], T], cuts: Projection, threads: int | None, watched: Watched
+) -> list[T]:
+    """Do work on stored objects as `in_parts` does, and show the progress."""
+    label, show, nbytes = watched
+    count = len(cuts.indices)
+    with progress(count, label, show, nbytes=nbytes, leave=False) as shown:
+
+        def counted(part: Projection) -> T:
+            result = work(part)
+            shown.advance(len(part.indices))
+            return result
+
+        return in_parts(counted, cuts, threads, per_thread=_SHOWN_PARTS)
 
 
 def on_each(work: Callable[[Any], T], items: Iterable[Any], threads: int | None) -> list[T]:

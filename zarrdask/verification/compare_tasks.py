@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.executor import check_reached, run, workers
 from zarrdask.execution.handle import Handle
-from zarrdask.execution.progress import progress as show_progress
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.indexing.selection import Region
 from zarrdask.metadata.model import ArrayMetadata, Metadata
+from zarrdask.runtime.progress import Show
+from zarrdask.runtime.progress import progress as show_progress
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 from zarrdask.verification.compare import (
@@ -40,7 +41,7 @@ class ComparedRegion(NamedTuple):
 
 
 def compare(
-    a: tuple[Store, str], b: tuple[Store, str], *, scheduler: Any, progress: bool
+    a: tuple[Store, str], b: tuple[Store, str], *, scheduler: Any, progress: Show
 ) -> Comparison:
     """Compare two nodes, and everything below them; see `zarrdask.verify`.
 

@@ -8,9 +8,10 @@ from zarrdask.chunks.inventory import stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.executor import check_reached, run, workers
 from zarrdask.execution.handle import Handle
-from zarrdask.execution.progress import progress as show_progress
 from zarrdask.grids.base import Index
 from zarrdask.hierarchy.path import join_path
+from zarrdask.runtime.progress import Show
+from zarrdask.runtime.progress import progress as show_progress
 from zarrdask.storage.base import Store
 from zarrdask.verification.repair import RepairTally, check_same, find_array, repair_units
 
@@ -77,7 +78,7 @@ def _missing(chunks: StoredChunks, other: StoredChunks) -> list[Index]:
     return [index for index in chunks.metadata.grid.indices() if index not in stored]
 
 
-def run_repair(tasks: Sequence[RepairTask], *, scheduler: Any, progress: bool) -> list[RepairTally]:
+def run_repair(tasks: Sequence[RepairTask], *, scheduler: Any, progress: Show) -> list[RepairTally]:
     """Run the tasks of a repair, and return their results in the same order."""
     total = sum(len(task.indices) for task in tasks)
     batch = tasks[0].handle.chunks.store.batch() if tasks else nullcontext()

@@ -10,6 +10,7 @@ from zarrdask.display.words import byte_size, counted, first_of
 from zarrdask.errors import MetadataError
 from zarrdask.grids.base import Index
 from zarrdask.hierarchy.path import locate_node
+from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
 from zarrdask.verification.check import BAD_KINDS, Problem
 from zarrdask.verification.repair import RepairTally, check_exists
@@ -139,7 +140,7 @@ class VerifyReport(Report):
         missing: bool = False,
         storage_options: dict[str, Any] | None = None,
         scheduler: Any = None,
-        progress: bool = False,
+        progress: Show = False,
     ) -> "VerifyReport":
         """Copy the units that can't be read from another array or hierarchy, and check them again.
 

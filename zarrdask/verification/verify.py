@@ -8,10 +8,11 @@ import numpy as np
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.executor import check_reached, run, workers
 from zarrdask.execution.handle import Handle
-from zarrdask.execution.progress import progress as show_progress
 from zarrdask.hierarchy.path import locate_node, node_location
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.options import suggests_arguments
+from zarrdask.runtime.progress import Show
+from zarrdask.runtime.progress import progress as show_progress
 from zarrdask.storage.consolidated import plain
 from zarrdask.storage.resolve import options_of_each
 from zarrdask.verification.check import Tally, check_units
@@ -36,7 +37,7 @@ def verify(
     strict: bool = ...,
     every: bool = ...,
     scheduler: Any = ...,
-    progress: bool = ...,
+    progress: Show = ...,
 ) -> VerifyReport: ...
 
 
@@ -50,7 +51,7 @@ def verify(
     source_options: dict[str, Any] | None = ...,
     target_options: dict[str, Any] | None = ...,
     scheduler: Any = ...,
-    progress: bool = ...,
+    progress: Show = ...,
 ) -> Comparison: ...
 
 
@@ -66,7 +67,7 @@ def verify(
     strict: bool = False,
     every: bool = False,
     scheduler: Any = None,
-    progress: bool = False,
+    progress: Show = False,
 ) -> VerifyReport | Comparison:
     """Check that everything that is stored can be read; or, with `other`, compare two nodes.
 
@@ -97,8 +98,10 @@ def verify(
     scheduler : str or distributed.Client, optional
         What the tasks run on: "threads", "processes", "sync", a client, or the address of a
         scheduler. The default is the current scheduler of Dask.
-    progress : bool, default False
-        Whether to show a progress bar on standard error.
+    progress : bool, file or callable, default False
+        Whether to show a bar: in the output of a notebook's cell, or on standard error; or the file
+        to write it to. A file that is not a terminal gets a line every ten seconds. A function is
+        called with the work that is done, all work, and the bytes that are done.
 
     Returns
     -------
@@ -134,13 +137,15 @@ def verify(
     scan = scan_hierarchy(plain(store), path)
     tasks = _plan(scan, every=every)
     total = sum(task.units for task in tasks)
-    with workers(scheduler) as on, show_progress(total, "verify", progress) as bar:
+    nbytes = sum(task.units * task.handle.chunks.metadata.pipeline.spec.nbytes for task in tasks)
+    bar = show_progress(total, "verify", progress, nbytes=nbytes)
+    with workers(scheduler) as on, bar as shown:
         check_reached(plain(scan.store), on)
         tallies = run(
             verify_chunks,
             tasks,
             on=on,
-            finished=lambda number, _: bar.advance(tasks[number].units),
+            finished=lambda number, _: shown.advance(tasks[number].units),
         )
     return _report(scan, tasks, tallies, strict=strict)
 

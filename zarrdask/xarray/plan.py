@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TextIO
+from typing import Any, Literal
 
 import dask.array as da
 import numpy as np
@@ -18,6 +18,7 @@ from zarrdask.indexing.selection import Region, whole_region
 from zarrdask.metadata.chunking import GridLike
 from zarrdask.metadata.model import GroupMetadata
 from zarrdask.nodes.array import Array
+from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
 from zarrdask.xarray.encoding import (
     NewArrays,
@@ -46,7 +47,7 @@ class DatasetWriteOptions:
     grid: GridLike = "regular"
     commit: Literal["first", "last"] = "first"
     compute: bool = True
-    progress: bool | TextIO = False
+    progress: Show = False
 
 
 @dataclass(frozen=True)

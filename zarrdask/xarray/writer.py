@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TextIO
+from typing import Any, Literal
 from uuid import uuid4
 
 import xarray
@@ -31,6 +31,7 @@ from zarrdask.metadata import detect
 from zarrdask.metadata.chunking import GridLike
 from zarrdask.metadata.model import GroupMetadata, ZarrFormat
 from zarrdask.runtime.locks import location_of
+from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 from zarrdask.xarray import execution
@@ -68,7 +69,7 @@ def to_zarr(
     write_inherited_coords: bool = False,
     grid: GridLike = "regular",
     commit: Literal["first", "last"] = "first",
-    progress: bool | TextIO = False,
+    progress: Show = False,
 ) -> Any:
     """Write a dataset to a Zarr group. A drop-in for `xarray.Dataset.to_zarr`.
 
@@ -125,9 +126,9 @@ def to_zarr(
         When the metadata of new arrays are written: before their values, so that several
         processes can write regions meanwhile; or afterwards, so that the dataset appears when it
         is complete.
-    progress : bool or file, default False
-        Whether to show a progress bar on standard error, or the file to write it to. It counts
-        the blocks of Dask arrays. There is none with ``compute=False``.
+    progress : bool, file or callable, default False
+        Whether and how to show a progress bar, as in `zarrdask.to_zarr`. It counts the blocks of
+        Dask arrays. There is none with ``compute=False``.
 
     Returns
     -------

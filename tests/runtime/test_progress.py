@@ -1,16 +1,20 @@
 """The progress bar, and how tasks of other threads and processes move it."""
 
 import io
+import re
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
 
+import dask
 import pytest
 from distributed import Client
 
 import zarrdask
-from zarrdask.execution import progress as progress_module
 from zarrdask.execution.counter import Counter, Tasks
-from zarrdask.execution.progress import progress
+from zarrdask.runtime import progress as progress_module
+from zarrdask.runtime.progress import progress
 from zarrdask.storage.local import LocalStore
 
 
@@ -49,10 +53,10 @@ def test_the_bar_ends_with_all_that_is_done(kind):
     with progress(4, "copy", out) as shown:
         for _ in range(4):
             shown.advance()
-    last = out.getvalue().split("\r")[-1]
+    last = re.split("[\r\n]", out.getvalue())[-2]
     assert last.startswith("copy: 100%")
     assert "4/4" in last
-    assert last.endswith("\n")
+    assert out.getvalue().endswith("\n")
 
 
 def test_bytes_are_shown_with_their_unit():
@@ -67,12 +71,12 @@ def test_what_has_to_be_done_again_is_taken_back(slow):
     with progress(4, "rechunk", out) as shown:
         shown.advance(3)
         shown.advance(-3)
-        assert " 0/4" in out.getvalue().split("\r")[-1]
+        assert " 0/4" in out.getvalue().splitlines()[-1]
         shown.advance(1)
-        assert " 1/4" in out.getvalue().split("\r")[-1]
+        assert " 1/4" in out.getvalue().splitlines()[-1]
         shown.advance(3)
     assert shown.done == 4
-    assert "4/4" in out.getvalue().split("\r")[-1]
+    assert "4/4" in out.getvalue().splitlines()[-1]
 
 
 def test_a_log_is_written_seldom():
@@ -80,7 +84,8 @@ def test_a_log_is_written_seldom():
     with progress(1000, "copy", out) as shown:
         for _ in range(1000):
             shown.advance()
-    assert out.getvalue().count("\r") < 5
+    assert len(out.getvalue().splitlines()) == 1
+    assert "\r" not in out.getvalue()
 
 
 def test_it_is_silent_unless_asked_for(capsys):
@@ -89,6 +94,54 @@ def test_it_is_silent_unless_asked_for(capsys):
     assert shown.done == 1
     assert not shown.is_shown
     assert capsys.readouterr() == ("", "")
+
+
+def test_the_rate_in_bytes_is_shown_beside_that_of_chunks():
+    out = io.StringIO()
+    with progress(4, "copy", out, nbytes=2**22) as shown:
+        shown.advance(4)
+    assert re.search(r"4/4 .* chunks/s, [\d.]+[kMGT]B/s", out.getvalue())
+
+
+def test_a_function_is_called_with_the_work_and_its_bytes(slow):
+    calls = []
+    with progress(4, "copy", lambda *state: calls.append(state), nbytes=400) as shown:
+        shown.advance(1)
+        shown.advance(3)
+    assert calls == [(1, 4, 100), (4, 4, 400)]
+    with progress(8, "rechunk", lambda *state: calls.append(state), unit="byte") as shown:
+        shown.advance(8)
+    assert calls[-1] == (8, 8, 8)
+
+
+def test_a_terminal_without_unicode_gets_plain_characters():
+    class Old(Terminal):
+        encoding = "ascii"
+
+    out = Old()
+    with progress(2, "copy", out) as shown:
+        shown.advance(2)
+    assert out.getvalue().isascii()
+
+
+def test_a_notebook_gets_one_bar_that_is_updated(slow, monkeypatch):
+    shown = []
+
+    class ZMQInteractiveShell:
+        pass
+
+    notebook = ModuleType("IPython")
+    notebook.get_ipython = ZMQInteractiveShell
+    notebook.display = ModuleType("IPython.display")
+    notebook.display.display = lambda content, **options: shown.append((content, options))
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    monkeypatch.setitem(sys.modules, "IPython.display", notebook.display)
+    with progress(2, "copy", True) as work:
+        work.advance(2)
+    assert [options["update"] for _, options in shown] == [False, True]
+    assert len({options["display_id"] for _, options in shown}) == 1
+    assert '<progress value="2" max="2"' in shown[-1][0]["text/html"]
+    assert "copy: 100% 2/2" in shown[-1][0]["text/plain"]
 
 
 def test_work_goes_on_when_nobody_reads_the_bar(slow):
@@ -205,3 +258,28 @@ def test_tasks_of_a_cluster_have_telling_names(tmp_path, cluster_address):
         )
     names = {key.rpartition("-")[0].partition("-")[0] for key in keys}
     assert {"rechunk_region", "copy_chunks", "verify_chunks", "compare_regions"} <= names
+
+
+# ---- eager reads and writes
+
+
+@pytest.mark.parametrize(
+    ("size", "is_terminal", "is_shown"),
+    [(2**20, True, True), (2**20, False, False), (2**22, True, False), (None, True, False)],
+)
+def test_a_large_eager_access_is_shown_on_a_terminal(monkeypatch, size, is_terminal, is_shown):
+    out = Terminal() if is_terminal else io.StringIO()
+    monkeypatch.setattr(sys, "stderr", out)
+    z = zarrdask.create_array({}, shape=(64, 2**15), dtype="u1", chunks=(1, 2**15))
+    with dask.config.set({"zarrdask.progress-size": size}):
+        z[...] = 3
+        values = z[...]
+        small = z[:4]
+    assert (values == 3).all()
+    assert (small == 3).all()
+    lines = [line for line in out.getvalue().split("\r") if line.strip()]
+    assert [any(line.startswith(verb) for line in lines) for verb in ("write", "read")] == [
+        is_shown
+    ] * 2
+    # The bar goes when it is done.
+    assert out.getvalue().rpartition("\r")[2] == ""
