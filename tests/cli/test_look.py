@@ -157,7 +157,7 @@ def test_tree_goes_on_after_a_node_that_can_not_be_opened(capsys, stored):
 def test_lengths_of_many_chunks_are_cut(capsys, tmp_path):
     lengths = tuple(1 + n % 2 for n in range(100))
     zarrdask.create_array(tmp_path, shape=sum(lengths), dtype="u1", chunks=(lengths,))
-    assert call(capsys, "tree", tmp_path).out.endswith("...\n")
+    assert ", ...)" in call(capsys, "tree", tmp_path).out
 
 
 def test_consolidate(capsys, stored):
