@@ -1,10 +1,10 @@
 """A small object store on loopback that answers late: for measurements, and for tests.
 
-``python -m benchmarks.object_server`` prints its URL and serves until its standard input ends. It
-speaks as much of S3 as clients need for values, their parts, listings, deletions and conditions;
-by plain HTTP the same objects are read. Signatures are not checked. ``GET /-/stats`` returns how
-many requests came, and how many were in flight together; ``POST /-/set?delay=0.05`` sets by how
-much each answer is late, and begins to count anew.
+``python -m benchmarks.object_server [SECONDS]`` prints its URL, and serves until its standard
+input ends; the seconds are by how much each answer is late. It speaks as much of S3 as clients need
+for values, their parts, listings, deletions and conditions; by plain HTTP the same objects are
+read. Signatures are not checked. ``GET /-/stats`` returns how many requests came, and how many were
+in flight together; ``POST /-/set?delay=0.05`` changes the delay, and begins to count anew.
 """
 
 import asyncio
@@ -199,7 +199,7 @@ async def converse(
 
 
 async def serve() -> None:
-    bucket = Bucket()
+    bucket = Bucket(delay=float((sys.argv[1:] or ["0"])[0]))
     server = await asyncio.start_server(
         lambda reader, writer: converse(bucket, reader, writer), "127.0.0.1", 0, limit=2**20
     )

@@ -267,6 +267,18 @@ class StoreContract:
             same(sorted(created), [False, False, False, True])
             same(store.get(f"a/{turn}"), b"%d" % created.index(True))
 
+    def test_a_value_is_replaced_if_it_is_the_one_that_was_read(self, store: Store) -> None:
+        if not store.swappable:
+            return
+        same(store.get_tagged("k"), (None, None))
+        same([store.swap("k", bytearray(b"1"), None), store.swap("k", b"2", None)], [True, False])
+        value, tag = store.get_tagged("k")
+        same(bytes(value or b""), b"1")
+        same([store.swap("k", b"3", tag), store.swap("k", b"4", tag)], [True, False])
+        same(store.get("k"), b"3")
+        store.erase("k")
+        same((store.swap("k", b"5", tag), store.get("k")), (False, None))
+
     # ---- erasing
 
     def test_erasing_removes_one_key_and_missing_ones_are_no_error(self, store: Store) -> None:

@@ -65,3 +65,63 @@ def test_the_fill_value_is_not_stored():
     z[...] = VALUES
     z.write((slice(0, 8, 1), slice(0, 8, 1)), np.zeros((8, 8)), threads=1)
     assert z.nchunks_stored() == 0
+
+
+class Swapping(LatencyStore):
+    """A store whose values are tagged by themselves, and that others change before each swap."""
+
+    swappable = True
+
+    def others(self):
+        """Do what others do meanwhile."""
+
+    def get_tagged(self, key):
+        value = self.get(key)
+        return value, value
+
+    def swap(self, key, value, tag):
+        self.others()
+        if self.inner.get(key) != tag:
+            return False
+        self.set(key, value)
+        return True
+
+
+def test_part_of_a_chunk_is_written_again_if_another_machine_changed_it():
+    store, turns = Swapping(), iter(range(2))
+    z = zarrdask.create_array(store, shape=8, dtype="u1", chunks=8, compressors=[])
+
+    def others():
+        turn = next(turns, None)
+        if turn is not None:
+            value = bytearray(store.inner.get("c/0") or bytes(8))
+            value[turn] = 7
+            store.inner.set("c/0", value)
+
+    store.others = others
+    z[6:] = 9
+    assert z[...].tolist() == [7, 7, 0, 0, 0, 0, 9, 9]
+    z[6:] = 0  # what was changed elsewhere is not erased
+    assert z[...].tolist() == [7, 7, 0, 0, 0, 0, 0, 0]
+
+
+def test_a_chunk_that_others_never_leave_alone_is_an_error(monkeypatch):
+    monkeypatch.setattr(write, "_MAX_SWAPS", 3)
+    store, numbers = Swapping(), iter(range(1, 9))
+    z = zarrdask.create_array(store, shape=4, dtype="u1", chunks=4, compressors=[])
+    store.others = lambda: store.inner.set("c/0", bytes([next(numbers)] * 4))
+    with pytest.raises(StoreError, match="others changed this chunk"):
+        z[3] = 1
+    assert store.inner.get("c/0") == bytes([3] * 4)
+
+
+def test_where_other_machines_are_not_noticed_a_warning_says_so():
+    class Far(LatencyStore):
+        concurrent = shared = True
+
+    z = zarrdask.create_array(Far(), shape=4, dtype="i4", chunks=2)
+    z[:2] = 1
+    with pytest.warns(UserWarning, match="another machine"):
+        z[1:3] = 1
+    z[1:3] = 2  # once is enough
+    assert z[...].tolist() == [1, 2, 2, 0]

@@ -4,7 +4,10 @@ A *unit* is a stored object: a chunk, or a shard of an array that has shards. Un
 completely are encoded and stored; others are read, changed and stored under a lock.
 """
 
-from functools import partial
+import random
+import time
+import warnings
+from functools import cache, partial
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -14,7 +17,7 @@ from zarrdask.codecs.array_to_bytes.sharding import Shard, shard_of
 from zarrdask.codecs.decode import put_fill
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.dtypes.fill_values import only_fill
-from zarrdask.errors import CodecError, LinkError, ZarrdaskError
+from zarrdask.errors import CodecError, LinkError, StoreError, ZarrdaskError
 from zarrdask.grids.base import ChunkGrid, Index
 from zarrdask.indexing.projection import Points, Projection, Request, numpy_index, permute, project
 from zarrdask.runtime import buffers
@@ -31,6 +34,8 @@ Beyond = Literal["fill", "keep"]
 
 #: Encoded bytes of one task that may be on their way to a store with latency.
 _MAX_BYTES_IN_FLIGHT = 2**26
+#: How often a partial write is repeated because another machine has changed the unit meanwhile.
+_MAX_SWAPS = 100
 
 
 def write_region(
@@ -117,12 +122,10 @@ def _write_at_once(
 ) -> int:
     """Write to a store with latency: while one object is encoded, others are on their way."""
     grid, counts = chunks.metadata.grid, list[int]()
+    in_thread_of_task = locks.is_distributed and not chunks.units.swappable
 
     def change(index: Index, inside: Any, part: np.ndarray) -> None:
-        with locks.hold(chunks.lock_name(index)):
-            data = _encode_part(chunks, index, inside, part, empty=empty)
-            _put(chunks, index, data)
-        counts.append(data is not None)
+        counts.append(_change(chunks, index, inside, part, locks, empty=empty))
 
     with Requests(_MAX_BYTES_IN_FLIGHT) as requests:
         for index, inside, outside in zip(*cuts, strict=True):
@@ -133,7 +136,7 @@ def _write_at_once(
                 # Some codecs return a view of memory that the next chunk is encoded into.
                 data = None if data is None else bytes(data)
                 requests.send(partial(_put_whole, chunks, index, data, locks), len(data or b""))
-            elif locks.is_distributed:
+            elif in_thread_of_task:
                 # A lock of the cluster belongs to the thread of the task.
                 change(index, inside, part)
             else:
@@ -156,17 +159,71 @@ def _write_in_turn(
         if _is_replaced(grid, index, inside, beyond):
             data = _encode(chunks, index, inside, values[outside], empty=empty)
             _put_whole(chunks, index, data, locks)
+            count += data is not None
         else:
-            with locks.hold(chunks.lock_name(index)):
-                data = _encode_part(chunks, index, inside, values[outside], empty=empty)
-                _put(chunks, index, data)
-        count += data is not None
+            count += _change(chunks, index, inside, values[outside], locks, empty=empty)
     return count
 
 
 def _is_replaced(grid: ChunkGrid, index: Index, inside: Any, beyond: Beyond) -> bool:
     """Whether no element of the stored unit is kept."""
     return inside is None or (beyond == "fill" and _reaches_edges(grid, index, inside))
+
+
+def _change(
+    chunks: StoredChunks,
+    index: Index,
+    inside: Any,
+    values: np.ndarray,
+    locks: ChunkLocks,
+    *,
+    empty: bool,
+) -> bool:
+    """Change part of a unit, and return whether it was stored rather than erased."""
+    name, units = chunks.lock_name(index), chunks.units
+    if units.swappable:
+        with locks.hold_here(name):
+            return _swap(chunks, index, inside, values, empty=empty)
+    if units.concurrent and units.shared:
+        _warn_of_other_machines(units.url)
+    with locks.hold(name):
+        old = units.get(chunks.key(index))
+        data = _encode_part(chunks, index, inside, values, old, empty=empty)
+        _put(chunks, index, data)
+    return data is not None
+
+
+def _swap(
+    chunks: StoredChunks, index: Index, inside: Any, values: np.ndarray, *, empty: bool
+) -> bool:
+    """Change part of a unit again and again, until no other machine has changed it meanwhile."""
+    key = chunks.key(index)
+    for attempt in range(_MAX_SWAPS):
+        old, tag = chunks.units.get_tagged(key)
+        data = _encode_part(chunks, index, inside, values, old, empty=empty)
+        if data is None and tag is None:
+            return False
+        if data is None:
+            data = _encoded_fill(chunks, index)  # stores can't erase on a condition
+        if chunks.units.swap(key, data, tag):
+            return True
+        time.sleep(random.uniform(0, min(0.01 * 2**attempt, 1)))
+    raise StoreError(
+        "others changed this chunk or shard each time that part of it was to be written; let "
+        "regions that are written at the same time end at the edges of chunks, or of shards",
+        key=f"{chunks.units.url}/{key}",
+        found=f"{_MAX_SWAPS} attempts",
+    )
+
+
+@cache
+def _warn_of_other_machines(url: str) -> None:
+    warnings.warn(
+        f"{url}: part of a chunk or shard is changed, and this store can't detect that another "
+        "machine changes it at the same time. If other machines write to this array now, let the "
+        "regions that they write end at the edges of chunks, or of shards",
+        stacklevel=2,
+    )
 
 
 def _put_whole(chunks: StoredChunks, index: Index, data: Buffer | None, locks: ChunkLocks) -> None:
@@ -188,9 +245,13 @@ def _put(chunks: StoredChunks, index: Index, data: Buffer | None) -> None:
             return
         except LinkError:
             # Nothing is erased through a symbolic link. A unit of the fill value reads the same.
-            pipeline = chunks.metadata.pipeline_at(index)
-            data = pipeline.encode(fill_chunk(pipeline))
+            data = _encoded_fill(chunks, index)
     chunks.units.set(key, data)
+
+
+def _encoded_fill(chunks: StoredChunks, index: Index) -> Buffer:
+    pipeline = chunks.metadata.pipeline_at(index)
+    return pipeline.encode(fill_chunk(pipeline))
 
 
 def _encode(
@@ -217,14 +278,20 @@ def _encoded(
 
 
 def _encode_part(
-    chunks: StoredChunks, index: Index, inside: Any, values: np.ndarray, *, empty: bool
+    chunks: StoredChunks,
+    index: Index,
+    inside: Any,
+    values: np.ndarray,
+    old: Buffer | None,
+    *,
+    empty: bool,
 ) -> Buffer | None:
     """Return an encoded unit of which a part is changed, or None if it need not be stored."""
     pipeline, key = chunks.metadata.pipeline_at(index), chunks.key(index)
     try:
         if shard_of(pipeline) is not None and _is_box(inside):
-            return _update_shard(chunks, pipeline, key, inside, values, empty=empty)
-        merged = _merge(chunks, pipeline, key, inside, values)
+            return _update_shard(pipeline, inside, values, old, empty=empty)
+        merged = _merge(pipeline, inside, values, old)
     except CodecError as error:
         if _reaches_edges(chunks.metadata.grid, index, inside):
             # The damaged unit has no other element in the array that would have to be kept.
@@ -260,11 +327,8 @@ def _reaches_edges(grid: ChunkGrid, index: Index, inside: Any) -> bool:
     )
 
 
-def _merge(
-    chunks: StoredChunks, pipeline: Pipeline, key: str, inside: Any, values: np.ndarray
-) -> np.ndarray:
-    data = chunks.units.get(key)
-    unit = fill_chunk(pipeline) if data is None else pipeline.decode(data)
+def _merge(pipeline: Pipeline, inside: Any, values: np.ndarray, old: Buffer | None) -> np.ndarray:
+    unit = fill_chunk(pipeline) if old is None else pipeline.decode(old)
     if not unit.flags.writeable or unit.dtype != pipeline.spec.dtype:
         unit = np.array(unit, pipeline.spec.dtype)
     unit[numpy_index(inside)] = values
@@ -272,16 +336,10 @@ def _merge(
 
 
 def _update_shard(
-    chunks: StoredChunks,
-    pipeline: Pipeline,
-    key: str,
-    inside: Any,
-    values: np.ndarray,
-    *,
-    empty: bool,
+    pipeline: Pipeline, inside: Any, values: np.ndarray, old: Buffer | None, *, empty: bool
 ) -> Buffer | None:
     shard, axes = cast(Shard, pipeline.serializer), pipeline.axes
     if axes is not None:
         inside, values = permute(inside, axes), values.transpose(axes)
-    encoded = shard.update(chunks.units.get(key), inside, values)
+    encoded = shard.update(old, inside, values)
     return shard.assemble({}) if encoded is None and empty else encoded

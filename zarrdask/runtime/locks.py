@@ -6,6 +6,9 @@ Instead, a writer that has stored a whole object checks whether a partial write 
 or has ended meanwhile. That partial write may have read the older value, so the writer waits for
 the lock and stores the object again (`zarrdask.runtime.version_stamps`).
 
+In stores that can replace a value on the condition that nobody has changed it, a partial write does
+that, and so needs no lock of the cluster: the lock of this machine only saves it from trying again.
+
 The name of a lock is the location of its object, so that all handles of an array share it. A lock
 holds for the threads of this process, and for the processes of this user on this machine unless
 only this process can see the store. Workers of a cluster also take a lock of
@@ -103,12 +106,12 @@ class ChunkLocks:
         StoreError
             On entry, if other processes can't be excluded.
         """
-        return self._hold_both(name) if self._cluster_lock else self._local_lock(name)
+        return self._hold_both(name) if self._cluster_lock else self.hold_here(name)
 
     @contextmanager
     def _hold_both(self, name: str) -> Iterator[None]:
         # The lock of the cluster first: waiting for it must not keep this machine waiting.
-        with self._cluster_lock(name), self._local_lock(name):  # type: ignore[misc]
+        with self._cluster_lock(name), self.hold_here(name):  # type: ignore[misc]
             yield
 
     def version(self, name: str) -> Version:
@@ -135,7 +138,8 @@ class ChunkLocks:
     def _stamp(self, number: int) -> bytes:
         return b"" if self._stamps is None else self._stamps.read(number)
 
-    def _local_lock(self, name: str) -> AbstractContextManager[object]:
+    def hold_here(self, name: str) -> AbstractContextManager[object]:
+        """Return the lock of an object that excludes the writers on this machine only."""
         version = self.version(name)
         if self._directory is None:
             return _thread_lock(name, version.number)

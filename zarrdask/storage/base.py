@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import unquote
 
 from zarrdask import config
@@ -25,6 +25,8 @@ from zarrdask.storage.system import path_of_url
 
 T = TypeVar("T")
 Item = TypeVar("Item")
+#: Identifies the present value of a key; its content is the store's own business.
+Tag = Any
 
 
 class Scratch:
@@ -61,6 +63,8 @@ class Store(ABC):
     #: Whether reading several parts of a value costs no more than reading it as a whole, as there
     #: is no latency to hide.
     seekable: ClassVar[bool] = False
+    #: Whether a value can be replaced on the condition that nobody has changed it: `swap`.
+    swappable: ClassVar[bool] = False
     #: Whether requests of several threads are in flight together: then a call that concerns many
     #: values sends up to ``zarrdask.requests`` of them at a time.
     concurrent: ClassVar[bool] = False
@@ -248,6 +252,25 @@ class Store(ABC):
         self.set(key, value)
         return True
 
+    def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
+        """Return a value and a tag, which changes with the value; twice None if there is none.
+
+        Only stores that are `swappable` have this operation, and `swap`.
+        """
+        raise not_supported(self.url, "changed on a condition")
+
+    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+        """Store a value if the present one has a tag, and return whether it had.
+
+        Parameters
+        ----------
+        key : str
+        value : bytes-like
+        tag : optional
+            What `get_tagged` returned; None if there was no value.
+        """
+        raise not_supported(self.url, "changed on a condition")
+
     def set_partial_values(self, key_start_values: Iterable[KeyValue]) -> None:
         """Store parts of values (conformance B-82).
 
@@ -343,7 +366,7 @@ def not_supported(url: str, action: str) -> UnsupportedError:
     ----------
     url : str
         The location of the store.
-    action : {"read", "written", "listed"}
+    action : {"read", "written", "listed", "changed on a condition"}
         What can't be done with the store.
     """
     return UnsupportedError(f"not supported: this store can't be {action}", key=url)

@@ -11,12 +11,13 @@ from urllib.parse import quote, unquote
 
 import fsspec
 from fsspec import get_filesystem_class
+from fsspec.asyn import sync
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 from zarrdask import config
 from zarrdask.errors import ReadOnlyError, StoreError
-from zarrdask.storage.base import Store, no_bucket, not_listable
+from zarrdask.storage.base import Store, Tag, no_bucket, not_listable
 from zarrdask.storage.byte_ranges import Buffer, cut
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.local import LocalStore
@@ -25,9 +26,9 @@ from zarrdask.storage.memory import elsewhere
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 #: Protocols of stores that have keys, not directories.
 _OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "az"}
-#: Error codes of S3 for a conditional write: the key exists, or the condition is not supported by
+#: Error codes of S3 for a conditional write: the condition does not hold, or it is not supported by
 #: the server or by an old botocore.
-_KEY_EXISTS = {"412", "PreconditionFailed"}
+_NOT_MET = {"412", "PreconditionFailed"}
 _NOT_SUPPORTED = {"NotImplemented", "ParamValidationError"}
 _NO_BUCKET = "NoSuchBucket"
 #: The setting of botocore for requests that are not repeated.
@@ -178,10 +179,49 @@ class FsspecStore(Store):
             self.fs.pipe_file(self.path(key), bytes(value), mode="create")
         except Exception as error:
             codes = _codes(error)
-            if isinstance(error, FileExistsError) or codes & _KEY_EXISTS:
+            if isinstance(error, FileExistsError) or codes & _NOT_MET:
                 return False
             if codes & _NOT_SUPPORTED:
                 return super().create(key, value)
+            raise self._failed(key, error) from error
+        return True
+
+    @property
+    def swappable(self) -> bool:  # type: ignore[override]
+        """Whether a value can be replaced on a condition: S3 has If-Match."""
+        if not self.conditional:
+            return False
+        # s3fs leaves out parameters that an old botocore does not know.
+        operation = self.fs.s3.meta.service_model.operation_model("PutObject")
+        return "IfMatch" in operation.input_shape.members
+
+    def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
+        bucket, name, _ = self.fs.split_path(self.path(key))
+
+        async def fetch() -> tuple[bytes, str]:
+            answer = await self.fs._call_s3("get_object", Bucket=bucket, Key=name)
+            async with answer["Body"] as body:
+                return await body.read(), answer["ETag"]
+
+        try:
+            return sync(self.fs.loop, fetch)  # type: ignore[no-any-return]
+        except _ABSENT as error:
+            self._check_bucket(error)
+            return None, None
+        except Exception as error:
+            raise self._failed(key, error) from error
+
+    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+        if tag is None:
+            return self.create(key, value)
+        bucket, name, _ = self.fs.split_path(self.path(key))
+        try:
+            self.fs.call_s3("put_object", Bucket=bucket, Key=name, Body=bytes(value), IfMatch=tag)
+        except _ABSENT:
+            return False
+        except Exception as error:
+            if _codes(error) & _NOT_MET:
+                return False
             raise self._failed(key, error) from error
         return True
 

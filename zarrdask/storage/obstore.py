@@ -8,10 +8,15 @@ from typing import Any
 from uuid import uuid4
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    NotSupportedError,
+    PreconditionError,
+)
 
 from zarrdask.errors import ReadOnlyError, StoreError
-from zarrdask.storage.base import Scratch, Store, no_bucket, not_listable
+from zarrdask.storage.base import Scratch, Store, Tag, no_bucket, not_listable
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix
@@ -20,6 +25,8 @@ from zarrdask.storage.memory import LIVE, recall
 
 #: Stores that erase many keys with one request. The others erase one key a request.
 _BULK = {"S3Store", "AzureStore"}
+#: Stores that replace a value on the condition that it is still the same.
+_SWAPPABLE = {"S3Store", "GCSStore", "AzureStore", "MemoryStore"}
 #: Keys that one listing or one bulk deletion handles.
 _PAGE = 1000
 #: Bytes: larger values are uploaded in parts of this size, so that none of the requests takes
@@ -203,6 +210,34 @@ class ObstoreStore(Store):
             return False
         except (NotSupportedError, NotImplementedError):
             return super().create(key, value)
+        except _ERRORS as error:
+            raise self._failed(key, error) from error
+        return True
+
+    @property
+    def swappable(self) -> bool:  # type: ignore[override]
+        """Whether a value can be replaced on the condition that nobody has changed it."""
+        return self._kind in _SWAPPABLE and self.conditional
+
+    def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
+        try:
+            answer = obstore.get(self.inner, self.path(key))
+            tag = {name: answer.meta[name] for name in ("e_tag", "version")}
+            tag = {name: value for name, value in tag.items() if value is not None}
+            return memoryview(answer.bytes()), tag
+        except _ERRORS as error:
+            self._check_absent(key, error)
+            return None, None
+
+    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+        self._check_writeable(key)
+        if tag is None:
+            return self.create(key, value)
+        try:
+            body = self._body(value)
+            obstore.put(self.inner, self.path(key), body, mode=tag, use_multipart=False)
+        except (PreconditionError, FileNotFoundError):
+            return False
         except _ERRORS as error:
             raise self._failed(key, error) from error
         return True

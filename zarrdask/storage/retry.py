@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 
 from zarrdask import config
 from zarrdask.errors import StoreError, ZarrdaskError
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Scratch, Store, Tag
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range
 from zarrdask.storage.in_flight import pause
 from zarrdask.storage.keys import Names
@@ -162,15 +162,23 @@ class RetryingStore(WrappedStore):
         An attempt that failed may have stored the value: if the same value is there on a later
         attempt, this call is taken to have stored it.
         """
+        return self._attempt_once(key, value, partial(self.inner.create, key, value))
+
+    def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
+        return self._attempt(key, partial(self.inner.get_tagged, key))
+
+    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+        """Store a value if the present one has a tag, and return whether it had; see `create`."""
+        return self._attempt_once(key, value, partial(self.inner.swap, key, value, tag))
+
+    def _attempt_once(self, key: str, value: Buffer, store: Callable[[], bool]) -> bool:
         attempts = count()
 
-        def create() -> bool:
+        def call() -> bool:
             is_first = next(attempts) == 0
-            return self.inner.create(key, value) or (
-                not is_first and self.inner.get(key) == bytes(value)
-            )
+            return store() or (not is_first and self.inner.get(key) == bytes(value))
 
-        return self._attempt(key, create)
+        return self._attempt(key, call)
 
     def check_erasable(self, keys: Iterable[str]) -> None:
         self._attempt("", partial(self.inner.check_erasable, list(keys)))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Scratch, Store, Tag
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range
 from zarrdask.storage.keys import Names
 
@@ -61,6 +61,14 @@ class WrappedStore(Store):
     def conditional(self) -> bool:  # type: ignore[override]
         """Whether exactly one of several simultaneous calls of `create` for a key succeeds."""
         return self.inner.conditional and not self._sets_otherwise
+
+    @property
+    def swappable(self) -> bool:  # type: ignore[override]
+        """Whether a value can be replaced on the condition that nobody has changed it."""
+        this = type(self)
+        is_other = this.get is not WrappedStore.get or this.set is not WrappedStore.set
+        has_own = this.swap is not WrappedStore.swap
+        return self.inner.swappable and (has_own or not is_other)
 
     @property
     def _sets_otherwise(self) -> bool:
@@ -137,6 +145,12 @@ class WrappedStore(Store):
         if self._sets_otherwise:
             return super().create(key, value)
         return self.inner.create(key, value)
+
+    def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
+        return self.inner.get_tagged(key)
+
+    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+        return self.inner.swap(key, value, tag)
 
     def tidy(self, prefix: str) -> None:
         self.inner.tidy(prefix)

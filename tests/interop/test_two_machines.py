@@ -1,0 +1,69 @@
+"""Writers that share an object store, but no directory of locks, as on two machines."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import zarrdask
+from zarrdask.storage.resolve import resolve
+
+ROOT = Path(__file__).parents[2]
+WRITER = """
+import sys
+import dask, zarrdask
+url, endpoint, remote, locks, first = sys.argv[1:]
+options = {"key": "k", "secret": "s", "endpoint_url": endpoint}
+with dask.config.set({"zarrdask.remote": remote, "zarrdask.lock-directory": locks}):
+    for name in ("chunk", "shard"):
+        z = zarrdask.open_array(url, name, mode="r+", storage_options=options)
+        for at in range(int(first), 40, 2):
+            z[at] = at + 1
+"""
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    command = [sys.executable, "-m", "benchmarks.object_server", "0.002"]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip()
+        server.communicate()
+
+
+@pytest.mark.parametrize("remote", ["fsspec", "obstore"])
+def test_parts_of_a_unit_are_written_by_two_machines(endpoint, remote, setting, tmp_path):
+    setting({"zarrdask.remote": remote})
+    url, options = f"s3://{remote}", {"key": "k", "secret": "s", "endpoint_url": endpoint}
+    root = zarrdask.create_group(url, storage_options=options)
+    root.create_array("chunk", shape=40, dtype="i4", chunks=40)
+    root.create_array("shard", shape=40, dtype="i4", chunks=4, shards=40)
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, url, endpoint, remote, tmp_path / first, first]
+        )
+        for first in "01"
+    ]
+    assert [writer.wait(100) for writer in writers] == [0, 0]
+    for name in ("chunk", "shard"):
+        np.testing.assert_array_equal(root[name][...], np.arange(1, 41))
+
+
+@pytest.mark.parametrize("remote", ["fsspec", "obstore"])
+def test_a_value_is_replaced_if_it_is_the_one_that_was_read(endpoint, remote, setting):
+    setting({"zarrdask.remote": remote})
+    options = {"key": "k", "secret": "s", "endpoint_url": endpoint}
+    store = resolve(f"s3://{remote}-values", options)
+    assert store.swappable
+    assert store.get_tagged("a/b") == (None, None)
+    assert [store.swap("a/b", b"1", None), store.swap("a/b", b"2", None)] == [True, False]
+    value, tag = store.get_tagged("a/b")
+    assert [store.swap("a/b", b"3", tag), store.swap("a/b", b"4", tag)] == [True, False]
+    assert (bytes(value), store.get("a/b")) == (b"1", b"3")
+    store.erase("a/b")
+    assert (store.swap("a/b", b"5", tag), store.get("a/b")) == (False, None)
