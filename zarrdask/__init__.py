@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from zarrdask.nodes.array import Array
     from zarrdask.nodes.consolidate import consolidate_metadata
     from zarrdask.nodes.create import create_array
-    from zarrdask.nodes.group import Group, create_group, open, open_group
+    from zarrdask.nodes.group import Group
     from zarrdask.nodes.open import open_array
+    from zarrdask.nodes.open_group import create_group, open, open_group
     from zarrdask.rewrite.copy import copy
     from zarrdask.rewrite.rechunk import rechunk
     from zarrdask.verification.verify import verify
@@ -43,11 +44,11 @@ _MODULES = {
     "consolidate_metadata": "nodes.consolidate",
     "copy": "rewrite.copy",
     "create_array": "nodes.create",
-    "create_group": "nodes.group",
+    "create_group": "nodes.open_group",
     "from_zarr": "graph.read",
-    "open": "nodes.group",
+    "open": "nodes.open_group",
     "open_array": "nodes.open",
-    "open_group": "nodes.group",
+    "open_group": "nodes.open_group",
     "plan_read": "graph.plan_read",
     "plan_write": "graph.plan_write",
     "rechunk": "rewrite.rechunk",

@@ -20,7 +20,7 @@ from zarrdask.graph.write_job import compute as compute_jobs
 from zarrdask.metadata.chunking import GridLike
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
-from zarrdask.nodes.group import open_group
+from zarrdask.nodes.open_group import open_group
 from zarrdask.nodes.options import check_options
 from zarrdask.runtime.progress import Show
 

@@ -18,8 +18,8 @@ from zarrdask.hierarchy.change import erase_node, write_node
 from zarrdask.hierarchy.create import create_node
 from zarrdask.hierarchy.find import (
     Lookup,
+    find_node,
     is_implicit_group,
-    look_up,
     node_exists,
     read_node,
 )
@@ -34,13 +34,9 @@ from zarrdask.nodes.attributes import Attributes
 from zarrdask.nodes.base import Node
 from zarrdask.nodes.create import create_array
 from zarrdask.nodes.info import Info, group_info
-from zarrdask.nodes.open import MODES, check_mode
-from zarrdask.nodes.options import suggests_arguments
 from zarrdask.storage.base import Store
 
 T = TypeVar("T")
-#: The modes of `open_group`.
-_GROUP_MODES = (*MODES, "a", "w", "w-")
 #: The number of levels of members that a notebook shows: each group is another request.
 _SHOWN_LEVELS = 3
 
@@ -147,9 +143,9 @@ class Group(Node, Mapping[str, "Array | Group"]):
         self.check_writable()
         # Deviations were reported when the group was opened.
         with strictness(strict=False, quiet=True):
-            before = open_group(
-                self.store, self.path, zarr_format=self.zarr_format, consolidated=False
-            ).metadata
+            search = Search(self.zarr_format, only=True)
+            _, found = find_node(self.store, self.path, search=search)
+            before = as_group(self.store, self.path, found)
         metadata = replace(before, attributes=dict(attributes))
         write_node(self.store, self.path, metadata, before=before)
         self.metadata = metadata
@@ -342,7 +338,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
         metadata = GroupMetadata(self.zarr_format, new_attributes(attributes))
         path = join_path(self.path, name)
         place = Lookup(self.store, path, self.search, self.strict)
-        return _create(place, metadata, overwrite=overwrite)
+        return new_group(place, metadata, overwrite=overwrite)
 
     def require_group(self, name: str) -> "Group":
         """Return the group of a name, created if it does not exist.
@@ -442,125 +438,14 @@ def node(
     return Group(store, path, metadata, mode, strict=strict, search=search)
 
 
-# --------------------------------------------------------------------------------------------
-# Functions that open and create groups
-
-
-@suggests_arguments
-def open(  # noqa: A001
-    url: Any,
-    component: str | None = None,
-    mode: str = "r",
-    storage_options: dict[str, Any] | None = None,
-    *,
-    zarr_format: ZarrFormat | None = None,
-    strict: bool | None = None,
-    consolidated: bool | None = None,
-) -> Array | Group:
-    """Open a stored array or group, of any format.
-
-    Parameters
-    ----------
-    url : str, os.PathLike, MutableMapping, Store or Group
-        Where the node is: a path, any fsspec URL, a mapping of keys to bytes, a store, or a group
-        above it.
-    component : str, optional
-        The path of the node from `url`. By default the node is at `url` itself.
-    mode : {"r", "r+"}
-        Read only ("r", the default), or read and write ("r+").
-    storage_options : dict, optional
-        Options for fsspec, such as credentials.
-    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
-        The only format whose documents are requested, of the node and of all nodes below it. By
-        default those of all formats are.
-    strict : bool, optional
-        As in `open_array`.
-    consolidated : bool, optional
-        By default the consolidated metadata of a group are used if it has any. True requires
-        consolidated metadata, of the node or of a group above it; False reads each node's own
-        documents.
-
-    Returns
-    -------
-    Array or Group
+def as_group(store: Store, path: str, metadata: Metadata) -> GroupMetadata:
+    """Return the metadata of a node that must be a group.
 
     Raises
     ------
-    NodeNotFoundError
-        If there is no node.
-    MetadataError, UnsupportedError
-        If the metadata are invalid, or require a codec, data type or extension that is not
-        available.
-
-    Examples
-    --------
-    >>> import zarrdask
-    >>> store = {}
-    >>> z = zarrdask.create_array(store, "a", shape=4, dtype="i4")
-    >>> list(zarrdask.open(store)), zarrdask.open(store, "a").shape
-    (['a'], (4,))
-    """
-    check_mode(mode, MODES)
-    place = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
-    store, metadata = place.find(consolidated, default="own")
-    return node(store, place.path, metadata, mode, strict=place.strict, search=place.search)
-
-
-@suggests_arguments
-def open_group(
-    url: Any,
-    component: str | None = None,
-    mode: str = "r",
-    storage_options: dict[str, Any] | None = None,
-    *,
-    zarr_format: ZarrFormat | None = None,
-    strict: bool | None = None,
-    consolidated: bool | None = None,
-) -> Group:
-    """Open a stored group, or create one.
-
-    Parameters
-    ----------
-    url, component, storage_options
-        As in `open`.
-    mode : {"r", "r+", "a", "w", "w-"}
-        Read only ("r", the default); read and write ("r+"); read and write, created if there is
-        no node ("a"); replace any node by a new group ("w"); create a new group, where it is an
-        error if there is a node ("w-").
-    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
-        As in `open`; a group that is created has this format, by default 3.
-    strict : bool, optional
-        As in `open_array`.
-    consolidated : bool, optional
-        As in `open`.
-
-    Returns
-    -------
-    Group
-
-    Raises
-    ------
-    NodeNotFoundError
-        If there is no node and the mode does not create one.
-    NodeExistsError
-        If there is a node and the mode is "w-".
     NodeTypeError
-        If the node is an array.
-    MetadataError, UnsupportedError
-        As in `open`.
+        If it is an array.
     """
-    check_mode(mode, _GROUP_MODES)
-    new = GroupMetadata(3 if zarr_format is None else zarr_format)
-    place = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
-    if mode in ("w", "w-"):
-        return _create(place, new, overwrite=mode == "w")
-    try:
-        store, metadata = place.find(consolidated, default="own")
-    except NodeNotFoundError:
-        if mode != "a":
-            raise
-        return _create(place, new, overwrite=False)
-    path, strict, search = place.path, place.strict, place.search
     if isinstance(metadata, ArrayMetadata):
         raise NodeTypeError(
             "an array can't be opened as a group; open it with zarrdask.open_array",
@@ -568,59 +453,10 @@ def open_group(
             found="array",
             expected="group",
         )
-    return Group(store, path, metadata, "r" if mode == "r" else "r+", strict=strict, search=search)
+    return metadata
 
 
-@suggests_arguments
-def create_group(
-    url: Any,
-    component: str | None = None,
-    *,
-    attributes: Mapping[str, Any] | None = None,
-    zarr_format: ZarrFormat = 3,
-    overwrite: bool = False,
-    storage_options: dict[str, Any] | None = None,
-) -> Group:
-    """Create a group, and the groups above it that don't exist.
-
-    Parameters
-    ----------
-    url, component, storage_options
-        As in `open`.
-    attributes : mapping, optional
-        The user's attributes, of JSON values.
-    zarr_format : {3, 2, "v3-draft", "v3-draft-protocol"}
-        The format. The last two are the draft of May 2022, and the older dialect of it that
-        existing files use.
-    overwrite : bool
-        Whether an existing node is removed first, with everything below it. By default it is an
-        error if there is one.
-
-    Returns
-    -------
-    Group
-        The new group, opened for writing.
-
-    Raises
-    ------
-    NodeExistsError
-        If the node exists and `overwrite` is False, or a node above it is an array.
-    MetadataError
-        If the attributes are not JSON values.
-
-    Examples
-    --------
-    >>> import zarrdask
-    >>> root = zarrdask.create_group({}, attributes={"title": "winds"})
-    >>> z = root.create_array("u", shape=4, dtype="f4")
-    >>> list(root), dict(root.attrs)
-    (['u'], {'title': 'winds'})
-    """
-    place = look_up(url, component, storage_options)
-    metadata = GroupMetadata(zarr_format, new_attributes(attributes))
-    return _create(place, metadata, overwrite=overwrite)
-
-
-def _create(place: Lookup, metadata: GroupMetadata, *, overwrite: bool) -> Group:
+def new_group(place: Lookup, metadata: GroupMetadata, *, overwrite: bool) -> Group:
+    """Write a new group, and return it, opened for writing."""
     store = create_node(place.store, place.path, metadata, overwrite=overwrite)
     return Group(store, place.path, metadata, "r+", strict=place.strict)

@@ -20,7 +20,8 @@ from zarrdask.indexing.selection import whole_region
 from zarrdask.metadata.convert import convert_group
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.nodes.array import Array
-from zarrdask.nodes.group import Group, open_group
+from zarrdask.nodes.group import Group
+from zarrdask.nodes.open_group import open_group
 from zarrdask.rewrite.array_plan import RechunkPlan, clear_prefix, is_resumed
 from zarrdask.rewrite.endpoints import check_apart
 from zarrdask.rewrite.node_plan import plan_nodes

@@ -12,7 +12,7 @@ from zarrdask.hierarchy.path import locate_node
 from zarrdask.metadata.convert import Changes
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.group import Group
-from zarrdask.nodes.group import open as open_node
+from zarrdask.nodes.open_group import open as open_node
 from zarrdask.nodes.options import check_options
 from zarrdask.rewrite.array_plan import RechunkPlan
 from zarrdask.rewrite.endpoints import locate_target
