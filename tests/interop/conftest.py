@@ -34,7 +34,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.originalname in getattr(item.module, "PASSES", ()):
             item.own_markers = [mark for mark in item.own_markers if mark.name != "xfail"]
         reasons = getattr(item.module, "EXPECTED_FAILURES", {})
-        reason = reasons.get(item.name) or reasons.get(item.originalname)
+        kind = item.cls.__name__ if item.cls else ""
+        names = (item.name, item.originalname, f"{kind}.{item.originalname}")
+        reason = next(filter(None, map(reasons.get, names)), None)
         if reason:
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
 

@@ -7,6 +7,7 @@ import xarray.tests.conftest as fixtures
 import xarray.tests.test_backends as backends
 import xarray.tests.test_backends_datatree as trees
 from xarray.backends.common import BACKEND_ENTRYPOINTS
+from xarray.backends.plugins import list_engines
 
 from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
 
@@ -74,6 +75,9 @@ def skip(request):
 @pytest.fixture(autouse=True)
 def engine(monkeypatch):
     monkeypatch.setitem(BACKEND_ENTRYPOINTS, "zarr", ("zarr", Engine))
+    list_engines.cache_clear()
+    yield
+    list_engines.cache_clear()  # the tests that follow have xarray's own engine
 
 
 class TestDirectory(backends.TestZarrDirectoryStore):

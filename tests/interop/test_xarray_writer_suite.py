@@ -5,6 +5,7 @@ import xarray
 import xarray.tests.test_backends as backends
 import xarray.tests.test_backends_datatree as trees
 import zarr
+from packaging.version import Version
 
 from tests.interop.test_xarray_suite import FIXTURES, skip  # noqa: F401
 from zarrdask.xarray import to_zarr
@@ -36,6 +37,19 @@ EXPECTED_FAILURES = {
     "test_dataarray_to_zarr_align_chunks_true[Dict]": BUFFERS,
     "test_avoid_excess_metadata_calls": "it counts calls of zarr-python while it writes",
 }
+if Version(xarray.__version__) < Version("2025.10"):
+    MOCKED = "it replaces a method of zarr-python, and fails with xarray's own writer, too"
+    ZEROS = "new arrays of floats have the fill value NaN, as xarray gives them by now; it was 0"
+    EXPECTED_FAILURES |= {
+        "TestDictionary.test_indexing": MOCKED,
+        "TestDictionary.test_concurrent_load_multiple_objects": MOCKED,
+        "TestDictionary.test_async_load_multiple_variables": MOCKED,
+        "test_zarr_encoding[zarr_format=3]": "it compares with codec objects of zarr-python",
+    } | {
+        f"test_write_empty[3-{empty}-{dask}]": ZEROS
+        for empty in (False, None)
+        for dask in (True, False, None)
+    }
 
 
 @pytest.fixture(autouse=True)
