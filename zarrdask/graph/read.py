@@ -8,6 +8,7 @@ import dask.array as da
 import numpy as np
 from dask.array.core import normalize_chunks
 from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask import config
 from zarrdask.dtypes.base import DataType
@@ -50,6 +51,7 @@ def from_zarr(
     name: str | None = None,
     region: Any = None,
     *,
+    skip_missing: bool = False,
     inline_array: bool = True,
     zarr_format: ZarrFormat | None = None,
     consolidated: bool | None = None,
@@ -78,6 +80,10 @@ def from_zarr(
     region : basic index, optional
         The part of the array to return; the rest is not part of the graph. Slices are clipped to
         the array, as in NumPy, with a warning.
+    skip_missing : bool, default False
+        Whether to list the stored units now, and to use one constant, without memory of its own
+        and read-only, for all blocks that have none of them. What is computed from such blocks
+        alone is computed once. See the notes.
     inline_array : bool, default True
         Accepted for compatibility. The array is part of each task if it is small when pickled.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
@@ -98,6 +104,17 @@ def from_zarr(
         If the region does not fit the array.
     StoreError
         If the store is in memory and the workers of the current client are other processes.
+
+    UnsupportedError
+        If `skip_missing` is true and the store can't be listed.
+
+    Notes
+    -----
+    With ``skip_missing=True``, the result is that of the stored units at the time of the call. The
+    first such call registers an optimisation with Dask (its setting ``array_optimize``) that makes
+    one task of all equal tasks on missing blocks; other graphs are optimised as before. Functions
+    are called once for all missing blocks of a shape, so they must not depend on anything but
+    their arguments. With array expressions, the argument has no effect.
 
     See Also
     --------
@@ -134,7 +151,10 @@ def from_zarr(
     blocks = tuple(blocks[axis] for axis in selection.kept)
     # As bytes, so that a million lengths are hashed quickly.
     lengths = [np.array(axis).tobytes() for axis in blocks]
-    x = _lazy(source, blocks, name or f"from-zarr-{tokenize(source, lengths)}")
+    is_stored = array.stored_map() if skip_missing and not EXPRESSIONS else None
+    # Not another name if nothing is skipped.
+    seen = () if is_stored is None else (is_stored,)
+    x = _lazy(source, blocks, name or f"from-zarr-{tokenize(source, lengths, *seen)}", is_stored)
     return x if selection.turn is None else x[selection.turn]
 
 
@@ -201,16 +221,26 @@ def _cut(region: Region, axes: Sequence[Axis]) -> Chunks:
     return tuple(blocks_of(pick, axis) for pick, axis in zip(region, axes, strict=True))
 
 
-def _lazy(source: Source, chunks: Chunks, name: str) -> da.Array:
-    """Return the Dask array of a source: one symbolic layer, for any number of blocks."""
-    options: dict[str, Any] = {
-        "chunks": chunks,
-        "inline_array": source.handle.is_small,
-        "meta": np.empty((0,) * source.ndim, source.dtype),
-    }
-    if EXPRESSIONS:
-        return da.from_array(source, **options)  # Array expressions have names of their own.
-    x = da.from_array(source, name=name, **options)
+def _lazy(
+    source: Source, chunks: Chunks, name: str, is_stored: np.ndarray | None = None
+) -> da.Array:
+    """Return the Dask array of a source: one symbolic layer, for any number of blocks.
+
+    If `is_stored` tells which units are stored, blocks without any become a constant.
+    """
+    meta = np.empty((0,) * source.ndim, source.dtype)
+    if is_stored is not None:
+        # Imported here, as few need it.
+        from zarrdask.graph import missing
+
+        missing.register()
+        layer = missing.read_layer(name, source, chunks, is_stored)
+        graph = HighLevelGraph.from_collections(name, layer)
+        return StoredArray.wrap(da.Array(graph, name, chunks, meta=meta), source, is_stored)
+    inline = source.handle.is_small
+    if EXPRESSIONS:  # They have names of their own.
+        return da.from_array(source, chunks=chunks, inline_array=inline, meta=meta)
+    x = da.from_array(source, name=name, chunks=chunks, inline_array=inline, meta=meta)
     return StoredArray.wrap(x, source)
 
 
@@ -243,16 +273,22 @@ class StoredArray(da.Array):  # type: ignore[misc]
         The region of a stored array that this array reads.
     read_name : str
         The name of the layer that reads. Assignment changes an array, and its name, in place.
+    is_stored : ndarray of bool or None
+        Which units of the stored array are stored, if blocks without any are constants.
     """
 
     source: Source
     read_name: str
+    is_stored: np.ndarray | None
 
     @classmethod
-    def wrap(cls, x: da.Array, source: Source) -> "StoredArray":
+    def wrap(
+        cls, x: da.Array, source: Source, is_stored: np.ndarray | None = None
+    ) -> "StoredArray":
         """Return a Dask array with a reference to its source."""
         array = cls(x.dask, x.name, x.chunks, dtype=x.dtype, meta=x._meta)
         array.source = source
+        array.is_stored = is_stored
         array.read_name = x.name
         return array
 
@@ -269,7 +305,8 @@ class StoredArray(da.Array):  # type: ignore[misc]
         lengths = tuple(map(_sliced, edges, selection.slices))
         source = self.source.view(selection)
         chunks = tuple(lengths[axis] for axis in selection.kept)
-        x = _lazy(source, chunks, f"from-zarr-{tokenize(source, self.name)}")
+        name = f"from-zarr-{tokenize(source, self.name)}"
+        x = _lazy(source, chunks, name, self.is_stored)
         return x if selection.turn is None else da.Array.__getitem__(x, selection.turn)
 
     def _has_own_read(self, region: Region, edges: Sequence[np.ndarray]) -> bool:
@@ -292,7 +329,7 @@ class StoredArray(da.Array):  # type: ignore[misc]
         plain = da.Array(self.dask, self.name, self.chunks, meta=self._meta)
         if self.name != self.read_name:
             return plain.__reduce__()  # type: ignore[no-any-return]
-        return StoredArray.wrap, (plain, self.source)
+        return StoredArray.wrap, (plain, self.source, self.is_stored)
 
 
 def _count(pick: slice, axis: Axis) -> int:

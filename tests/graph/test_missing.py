@@ -1,0 +1,178 @@
+"""from_zarr(skip_missing=True): the same values, and one task for all equal missing blocks."""
+
+import cloudpickle
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from dask.array.optimization import optimize
+
+import zarrdask
+from tests.graph.counting import CountingStore
+from zarrdask.graph.missing import blocks_with_data, share_missing
+from zarrdask.storage.base import Store
+
+LAYOUTS = {
+    "chunks": {"chunks": (4, 5)},
+    "shards": {"chunks": (2, 5), "shards": (4, 10)},
+    "uneven": {"chunks": ((3, 9, 1, 7), (5, 10, 7))},
+    "v2": {"chunks": (4, 5), "zarr_format": 2},
+}
+
+
+@pytest.fixture(autouse=True)
+def synchronous():
+    with dask.config.set({"scheduler": "sync", "array_optimize": share_missing}):
+        yield
+
+
+def sparse(dtype="f8", fill_value=2, **options):
+    """Return a store, and the values: most chunks are missing."""
+    store = CountingStore()
+    options = options or LAYOUTS["chunks"]
+    z = zarrdask.create_array(store, shape=(20, 22), dtype=dtype, fill_value=fill_value, **options)
+    z[1, 2] = z[9:11, 12:] = z[19, 21] = 7
+    values = z[...]
+    store.reads.clear()
+    return store, values
+
+
+CHAINS = {
+    "blocks": lambda x: x,
+    "chain": lambda x: (x + 1).map_blocks(np.sqrt),
+    "mean": lambda x: x.mean(),
+    "axis": lambda x: x.sum(axis=1),
+    "twice": lambda x: da.where(x > 3, x, 0).max(axis=0),
+    "turned": lambda x: x.T + x.sum(axis=1),
+    "crossed": lambda x: x[:, :20] @ x.T[:20],
+    "shifted": lambda x: x[1:] - x[:-1],
+    "rechunked": lambda x: x.rechunk((7, 22)).std(axis=1),
+    "numbered": lambda x: x.map_blocks(lambda b, block_id: b + block_id[0], dtype=x.dtype),
+    "fancy": lambda x: x[[3, 1, 19], ::-2],
+    "cumulative": lambda x: da.cumsum(x, axis=0),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("chunks", ["stored", (3, 5)], ids=str)
+def test_the_values_are_those_without_it(layout, chunks):
+    store, values = sparse(**layout)
+    x = zarrdask.from_zarr(store, chunks=chunks, skip_missing=True)
+    plain = zarrdask.from_zarr(store, chunks=chunks)
+    assert x.chunks == plain.chunks
+    np.testing.assert_array_equal(x, values)
+    for name, chain in CHAINS.items():
+        expected, found = dask.compute(chain(plain), chain(x))
+        np.testing.assert_array_equal(found, expected, err_msg=name)
+
+
+@pytest.mark.parametrize("index", [np.s_[3:], np.s_[::7, 4], np.s_[::-1, None], np.s_[19, 21]])
+def test_slices_and_regions_skip_missing_blocks_too(index):
+    store, values = sparse()
+    x = zarrdask.from_zarr(store, chunks="stored", skip_missing=True)
+    y = zarrdask.from_zarr(store, chunks="stored", skip_missing=True, region=index)
+    for part in (x[index], y, cloudpickle.loads(cloudpickle.dumps(x))[index]):
+        np.testing.assert_array_equal(part, values[index])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fill_value"), [("f4", np.nan), ("U3", "abc"), ("M8[s]", "2000-01-01"), (str, "x")]
+)
+def test_missing_blocks_have_the_fill_value(dtype, fill_value):
+    z = zarrdask.create_array({}, shape=6, dtype=dtype, chunks=2, fill_value=fill_value)
+    z[2] = z[3]
+    x = zarrdask.from_zarr(z, chunks="stored", skip_missing=True)
+    np.testing.assert_array_equal(x.compute(), z[...])
+    assert x.compute().dtype == z.dtype
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (0, 3)])
+def test_arrays_without_axes_or_elements(shape):
+    z = zarrdask.create_array({}, shape=shape, dtype="i4", fill_value=4)
+    x = zarrdask.from_zarr(z, skip_missing=True)
+    np.testing.assert_array_equal(x + 1, np.full(shape, 5))
+
+
+def test_functions_are_called_once_for_missing_blocks_of_a_shape():
+    store, values = sparse()
+    shapes = []
+
+    def double(block):
+        shapes.append((block.shape, block.flags.writeable, block.strides))
+        return block * 2
+
+    x = zarrdask.from_zarr(store, chunks="stored", skip_missing=True)
+    y = x.map_blocks(double, dtype=x.dtype, meta=np.empty((0, 0)))
+    np.testing.assert_array_equal(y, values * 2)
+    missing = [(shape, writeable) for shape, writeable, strides in shapes if strides == (0, 0)]
+    assert sorted(missing) == [((4, 2), False), ((4, 5), False)]
+    assert len(shapes) == len(missing) + 5
+    assert store.keys_read() == ["c/0/0", "c/2/2", "c/2/3", "c/2/4", "c/4/4"]
+
+
+def test_few_tasks_are_left_of_a_reduction():
+    z = zarrdask.create_array({}, shape=(400, 500), dtype="f4", chunks=5)
+    z[3, 4] = z[200, 300] = 1
+    x = zarrdask.from_zarr(z, chunks="stored", skip_missing=True)
+    assert x.npartitions == 8000
+    (mean,) = dask.optimize(x.mean())
+    assert len(mean.dask) < 60
+    assert mean.compute() == pytest.approx(1e-5)
+    assert len(dask.optimize(zarrdask.from_zarr(z, chunks="stored").mean())[0].dask) > 8000
+
+
+def test_persisted_blocks_share_memory():
+    store, values = sparse()
+    kept = zarrdask.from_zarr(store, chunks="stored", skip_missing=True).persist()
+    np.testing.assert_array_equal(kept, values)
+    blocks = dict(kept.dask)
+    assert blocks[kept.name, 0, 1] is blocks[kept.name, 1, 1]
+
+
+def test_the_name_follows_what_is_stored():
+    store, _ = sparse()
+    z = zarrdask.open_array(store, mode="r+")
+    first = zarrdask.from_zarr(z, skip_missing=True)
+    assert zarrdask.from_zarr(z, skip_missing=True).name == first.name
+    z[4, 21] = 3
+    second = zarrdask.from_zarr(z, skip_missing=True)
+    assert second.name != first.name
+    assert second[4, 21].compute() == 3
+
+
+def test_other_graphs_are_optimised_by_dask():
+    x = da.ones((6, 6), chunks=2)
+    y = (x + 1).sum()
+    assert set(share_missing(y.dask, y.__dask_keys__())) == set(optimize(y.dask, y.__dask_keys__()))
+
+
+def test_the_optimisation_of_the_user_stays():
+    store, values = sparse()
+    for chosen in (optimize, False):
+        with dask.config.set(array_optimize=chosen):
+            x = zarrdask.from_zarr(store, skip_missing=True, chunks="stored")
+            assert dask.config.get("array_optimize") is chosen
+            np.testing.assert_array_equal(x + 1, values + 1)
+
+
+def test_a_store_that_can_not_be_listed_is_an_error():
+    class Unlistable(Store):
+        url = "unlistable"
+
+        def get(self, key):
+            return values.get(key)
+
+    values = {}
+    zarrdask.create_array(values, shape=4, dtype="i4")
+    with pytest.raises(zarrdask.errors.UnsupportedError, match="listed"):
+        zarrdask.from_zarr(Unlistable(), skip_missing=True)
+
+
+def test_blocks_between_units():
+    is_stored = np.array([False, True, False, False])
+    # |0 1 2|3 4 5|6 7 8|9 10 11|, and blocks of a region with a step.
+    found = blocks_with_data(is_stored, (3,), (slice(1, 12, 2),), ((1, 1, 1, 0, 3),))
+    assert found.tolist() == [False, True, True, False, False]
+    edges = np.array([0, 2, 7, 12])
+    found = blocks_with_data(is_stored[:3], (edges,), (slice(0, 12, 1),), ((2, 1, 4, 5),))
+    assert found.tolist() == [False, True, True, False]

@@ -1,0 +1,324 @@
+"""Blocks without stored data: one shared constant, and one task for all that is computed from it.
+
+Dask makes a task for each block of each layer, and no layer can say that blocks are the same. So
+`share_missing` is registered as Dask's optimisation of arrays (its setting ``array_optimize``). It
+finds the blocks of symbolic layers that depend on nothing but missing blocks of the same shape,
+makes the task of one of them, and refers to its key in place of the others. Graphs without such
+blocks are left to Dask's own optimisation.
+"""
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import dask
+import numpy as np
+from dask._task_spec import Alias, DataNode, Task, TaskRef, convert_legacy_graph
+from dask.array.core import getter
+from dask.array.optimization import optimize
+from dask.blockwise import Blockwise, BlockwiseDep, blockwise, optimize_blockwise
+from dask.core import flatten, keys_in_tasks, toposort
+from dask.highlevelgraph import HighLevelGraph
+
+from zarrdask.codecs.decode import put_fill
+from zarrdask.execution.handle import Source
+from zarrdask.grids.base import Axis, Index, Shape
+from zarrdask.indexing.selection import Region
+from zarrdask.plan.align import Chunks, edges_of
+
+#: The class of a block that is not the same as others.
+_DISTINCT = -1
+
+
+class Fill:
+    """An array-like of one value, without memory for its elements.
+
+    Parameters
+    ----------
+    value : ndarray
+        The value, without axes.
+    shape : tuple of int
+    """
+
+    __slots__ = ("value", "values")
+
+    def __init__(self, value: np.ndarray, shape: Shape) -> None:
+        self.value = value
+        self.values = np.broadcast_to(value, shape)
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        part: np.ndarray = self.values[index]
+        return part
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Fill, (self.value, self.values.shape)
+
+
+class ReadArguments(BlockwiseDep):  # type: ignore[misc]
+    """The arguments of the tasks that read blocks, which are equal for all missing blocks.
+
+    Parameters
+    ----------
+    source : Source
+        The region that is read.
+    chunks : tuple of tuple of int
+        The lengths of its blocks.
+    is_stored : ndarray of bool
+        Whether each block has stored data.
+    """
+
+    produces_tasks = False
+
+    def __init__(self, source: Source, chunks: Chunks, is_stored: np.ndarray) -> None:
+        self.source = source
+        self.chunks = chunks
+        self.is_stored = is_stored
+        self.numblocks = is_stored.shape
+        value = np.empty((), source.dtype)
+        put_fill(value, ..., source.metadata.fill)
+        self.fill = Fill(value, tuple(max(axis, default=0) for axis in chunks))
+        self._edges = tuple(map(edges_of, chunks))
+
+    def __getitem__(self, index: Index) -> Any:
+        return self.source if self.is_stored[index] else self.fill
+
+    def classes(self) -> np.ndarray:
+        """Return a number for each block: the same for missing blocks of the same shape."""
+        shapes = np.zeros(self.numblocks, np.intp)
+        for lengths, along in zip(self.chunks, np.ix_(*map(range, self.numblocks)), strict=True):
+            unique, numbers = np.unique(lengths, return_inverse=True)
+            shapes = shapes * len(unique) + numbers[along]
+        return np.where(self.is_stored, _DISTINCT, shapes)
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        return type(self).__name__, self.source, self.chunks, self.is_stored
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.source, self.chunks, self.is_stored)
+
+
+class ReadSlices(ReadArguments):
+    """The slices of the source, or of its `Fill`, for each block."""
+
+    def __getitem__(self, index: Index) -> tuple[slice, ...]:
+        starts = [int(edges[i]) for edges, i in zip(self._edges, index, strict=True)]
+        lengths = [axis[i] for axis, i in zip(self.chunks, index, strict=True)]
+        if not self.is_stored[index]:
+            return tuple(slice(0, length, None) for length in lengths)
+        return tuple(slice(at, at + n, None) for at, n in zip(starts, lengths, strict=True))
+
+
+def blocks_with_data(
+    is_stored: np.ndarray, axes: Iterable[Axis], region: Region, chunks: Chunks
+) -> np.ndarray:
+    """Return whether each block of a region overlaps a stored unit.
+
+    Parameters
+    ----------
+    is_stored : ndarray of bool
+        Whether each unit is stored.
+    axes : iterable of (int or ndarray of int)
+        The units along each axis.
+    region : tuple of slice
+        The region, with positive steps.
+    chunks : tuple of tuple of int
+        The lengths of its blocks.
+    """
+    counts = is_stored.astype(np.int64)
+    for number, (axis, pick, lengths) in enumerate(zip(axes, region, chunks, strict=True)):
+        edges = pick.start + edges_of(lengths) * pick.step
+        # The units of the first element of each block, and after its last one. A block without
+        # elements overlaps none.
+        end = _unit_of(edges[1:] - pick.step, axis) + 1
+        first = np.minimum(_unit_of(edges[:-1], axis), end)
+        before = np.insert(np.cumsum(counts, axis=number), 0, 0, axis=number)
+        counts = before.take(end, axis=number) - before.take(first, axis=number)
+    return counts > 0
+
+
+def _unit_of(positions: np.ndarray, axis: Axis) -> np.ndarray:
+    if isinstance(axis, int):
+        return positions // max(axis, 1)
+    numbers: np.ndarray = axis.searchsorted(positions, "right") - 1
+    return numbers
+
+
+def read_layer(name: str, source: Source, chunks: Chunks, is_stored: np.ndarray) -> Blockwise:
+    """Return the symbolic layer that reads a region, without its missing blocks.
+
+    Parameters
+    ----------
+    name : str
+        The name of the layer.
+    source : Source
+        The region.
+    chunks : tuple of tuple of int
+        The lengths of its blocks.
+    is_stored : ndarray of bool
+        Whether each unit of the stored array is stored.
+    """
+    # An axis that the source does not have has one block.
+    every: list[Shape] = [(1,)] * len(source.region)
+    for axis, lengths in zip(source.axes, chunks, strict=True):
+        every[axis] = lengths
+    blocks = blocks_with_data(is_stored, source.metadata.grid.axes, source.region, tuple(every))
+    blocks = blocks.reshape([len(lengths) for lengths in chunks])
+    axes, parts = tuple(range(source.ndim)), (source, chunks, blocks)
+    return blockwise(
+        getter,
+        name,
+        axes,
+        *(ReadArguments(*parts), axes, ReadSlices(*parts), axes),
+        numblocks={},
+        _data_producer=True,
+    )
+
+
+# ---- the optimisation
+
+
+def register() -> None:
+    """Let Dask share tasks on missing blocks, unless the user has chosen another optimisation."""
+    if "array_optimize" not in dask.config.config:
+        dask.config.set({"array_optimize": share_missing})
+
+
+def share_missing(graph: Any, keys: Any, **options: Any) -> Any:
+    """Optimise the graph of Dask arrays as Dask does, after tasks on missing blocks were shared.
+
+    Parameters
+    ----------
+    graph : HighLevelGraph or mapping
+        The graph.
+    keys : list
+        The keys of the results, nested.
+    **options
+        As for `dask.array.optimization.optimize`.
+    """
+    if isinstance(graph, HighLevelGraph) and any(map(_reads_missing, graph.layers.values())):
+        results = set(flatten(keys if isinstance(keys, list | set) else [keys]))
+        graph = _Sharing(optimize_blockwise(graph, keys=results).cull(results), results).tasks
+    return optimize(graph, keys, **options)
+
+
+def _reads_missing(layer: Any) -> bool:
+    return isinstance(layer, Blockwise) and any(
+        isinstance(part, ReadArguments) for part in layer.io_deps.values()
+    )
+
+
+class _Sharing:
+    """A graph in which tasks that depend on nothing but missing blocks are shared.
+
+    Attributes
+    ----------
+    tasks : dict
+        The tasks of the graph.
+    """
+
+    def __init__(self, graph: HighLevelGraph, results: set[Any]) -> None:
+        self.tasks: dict[Any, Any] = {}
+        #: For each key that stands for a constant, the key of the task that computes it.
+        self._constants: dict[Any, Any] = {}
+        #: For each symbolic layer, the classes of its blocks.
+        self._classes: dict[str, np.ndarray] = {}
+        #: The key of each constant, by the function and the arguments of its task.
+        self._known: dict[Hashable, Any] = {}
+        for name in graph._toposort_layers():
+            layer = self._without_repeats(graph.layers[name])
+            tasks = dict(layer)
+            within = {key: keys_in_tasks(tasks, [task]) for key, task in tasks.items()}
+            for key in toposort(tasks, within) if any(within.values()) else tasks:
+                self._add(key, tasks[key])
+        self.tasks = convert_legacy_graph(self.tasks, {*self.tasks, *self._constants})
+        for key, task in self.tasks.items():
+            shared = task.dependencies & self._constants.keys()
+            self.tasks[key] = task.substitute({name: self._constants[name] for name in shared})
+        for key in results & self._constants.keys():
+            self.tasks.setdefault(key, Alias(key, self._constants[key]))
+
+    def _without_repeats(self, layer: Any) -> Any:
+        """Return a layer with one block of each class."""
+        classes = self._classes_of(layer)
+        if classes is None:
+            return layer
+        self._classes[layer.output] = classes
+        needed = np.ones(classes.shape, bool)
+        if layer.output_blocks:
+            needed[...] = False
+            needed[tuple(np.array(list(layer.output_blocks)).T)] = True
+        constant = np.argwhere(needed & (classes >= 0))
+        _, first, numbers = np.unique(
+            classes[tuple(constant.T)], return_index=True, return_inverse=True
+        )
+        keys = [(layer.output, *block) for block in constant.tolist()]
+        self._constants.update((key, keys[first[n]]) for key, n in zip(keys, numbers, strict=True))
+        kept = {(layer.output, *block) for block in np.argwhere(needed & (classes < 0)).tolist()}
+        return layer.cull(kept | {keys[n] for n in first}, ())[0]
+
+    def _classes_of(self, layer: Any) -> np.ndarray | None:
+        """Return a number for each block of a layer, the same for blocks with the same value.
+
+        None if no value is known to be that of another block.
+        """
+        if not isinstance(layer, Blockwise):
+            return None
+        order = layer.output_indices
+        classes = None
+        for name, indices in layer.indices:
+            if indices is None:
+                continue
+            part = layer.io_deps.get(name)
+            own = part.classes() if isinstance(part, ReadArguments) else self._classes.get(name)
+            if own is None or len({*indices}) < len(indices) or not {*indices} <= {*order}:
+                return None
+            axes = sorted(range(own.ndim), key=lambda axis: order.index(indices[axis]))
+            spread = [own.shape[indices.index(i)] if i in indices else 1 for i in order]
+            own = own.transpose(axes).reshape(spread)
+            classes = own if classes is None else _both(classes, own)
+        if classes is None or not classes.ndim or (classes < 0).all():
+            return None
+        return np.broadcast_to(classes, tuple(layer.dims[index] for index in order))
+
+    def _add(self, key: Any, task: Any) -> None:
+        """Add a task, unless it has the same value as another that depends on constants only."""
+        names: list[Any] = []
+        form = self._form(task, names)
+        if names and all(name in self._constants for name in names):
+            self._constants[key] = self._known.setdefault(form, key)
+        if self._constants.get(key, key) == key:
+            self.tasks[key] = task
+
+    def _form(self, value: Any, names: list[Any]) -> Any:
+        """Return a value that is equal for tasks with the same functions and arguments.
+
+        The names of other tasks among the arguments are appended to `names`.
+        """
+        if isinstance(value, Task):
+            parts = (*value.args, *value.kwargs, *value.kwargs.values())
+            return type(value), id(value.func), tuple(self._form(part, names) for part in parts)
+        if isinstance(value, list | tuple) and (
+            isinstance(value, list) or (value and callable(value[0]))
+        ):
+            return type(value), tuple(self._form(part, names) for part in value)
+        value = getattr(value, _HELD.get(type(value), ""), value)
+        try:
+            if value in self.tasks or value in self._constants:
+                names.append(value)
+                return self._constants.get(value, value)
+        except TypeError:
+            return id(value)
+        return type(value), value
+
+
+#: The attribute of a node of a graph that holds its value or the name of another task.
+_HELD = {TaskRef: "key", Alias: "target", DataNode: "value"}
+
+
+def _both(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return the classes of blocks that are computed from blocks of two arrays."""
+    both = one * (other.max(initial=0) + 1) + other
+    both = np.where((one < 0) | (other < 0), _DISTINCT, both)
+    # As small as they can be: there may be further arrays.
+    unique, numbers = np.unique(both, return_inverse=True)
+    numbers = numbers.reshape(both.shape)
+    return numbers - 1 if unique.size and unique[0] == _DISTINCT else numbers
