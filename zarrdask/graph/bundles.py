@@ -23,6 +23,7 @@ from zarrdask.execution.client import thread_count
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.fused import prepared, resolve
 from zarrdask.execution.handle import Target
+from zarrdask.graph.missing import share_missing
 from zarrdask.plan.align import Chunks
 
 #: The smallest number of bundles of a write: for each thread, and at all. If they were fewer, a
@@ -225,7 +226,7 @@ def bundled(writes: Sequence[BlockWrites]) -> list[da.Array]:
 def _is_optimized() -> bool:
     """Whether Dask optimises the graphs of arrays in its usual way."""
     is_fused = dask.config.get("optimization.fuse.active", None) is not False
-    return is_fused and "array_optimize" not in dask.config.config
+    return is_fused and dask.config.get("array_optimize", share_missing) is share_missing
 
 
 def _bundled(graph: HighLevelGraph, write: BlockWrites, length: int) -> da.Array:

@@ -15,9 +15,10 @@ import numpy as np
 from dask._task_spec import Alias, DataNode, Task, TaskRef, convert_legacy_graph
 from dask.array.core import getter
 from dask.array.optimization import optimize
-from dask.blockwise import Blockwise, BlockwiseDep, blockwise, optimize_blockwise
+from dask.blockwise import Blockwise, blockwise, optimize_blockwise
 from dask.core import flatten, keys_in_tasks, toposort
 from dask.highlevelgraph import HighLevelGraph
+from dask.layers import ArrayBlockwiseDep
 
 from zarrdask.codecs.decode import put_fill
 from zarrdask.execution.handle import Source
@@ -53,7 +54,7 @@ class Fill:
         return Fill, (self.value, self.values.shape)
 
 
-class ReadArguments(BlockwiseDep):  # type: ignore[misc]
+class ReadArguments(ArrayBlockwiseDep):  # type: ignore[misc]
     """The arguments of the tasks that read blocks, which are equal for all missing blocks.
 
     Parameters
@@ -66,13 +67,10 @@ class ReadArguments(BlockwiseDep):  # type: ignore[misc]
         Whether each block has stored data.
     """
 
-    produces_tasks = False
-
     def __init__(self, source: Source, chunks: Chunks, is_stored: np.ndarray) -> None:
+        super().__init__(chunks)
         self.source = source
-        self.chunks = chunks
         self.is_stored = is_stored
-        self.numblocks = is_stored.shape
         value = np.empty((), source.dtype)
         put_fill(value, ..., source.metadata.fill)
         self.fill = Fill(value, tuple(max(axis, default=0) for axis in chunks))
