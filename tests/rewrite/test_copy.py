@@ -526,7 +526,7 @@ class TestFailures:
         with dask.config.set({"zarrdask.retry-delay": 0.0, "zarrdask.retries": 20}):
             for at, changes in enumerate(({}, {"shards": False}, {"codecs": ["zstd"]})):
                 inner = zarrdask.storage.LocalStore(str(tmp_path / f"b{at}"))
-                store = FaultyStore(inner, Faults(lost=0.2, late=0.1, torn=0.1), at)
+                store = FaultyStore(inner, Faults(lost=0.3, late=0.2, torn=0.2), at)
                 zarrdask.copy(z, store, scheduler="sync", **changes)
                 assert store.failures
                 np.testing.assert_array_equal(zarrdask.open_array(inner)[...], VALUES)
