@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Protocol, Self, cast
 import numpy as np
 
 from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.storage import byte_ranges
 
-Buffer = bytes | bytearray | memoryview
+Buffer = byte_ranges.Buffer
 Json = dict[str, Any]
 
 #: Bytes that the output of an encoder may be longer than its input. This bounds the memory that a

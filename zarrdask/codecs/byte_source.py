@@ -6,8 +6,7 @@ from typing import Any, Protocol
 
 from zarrdask.codecs.base import Buffer
 from zarrdask.errors import TruncatedError
-
-Range = tuple[int, int]
+from zarrdask.storage.byte_ranges import Range
 
 
 class Value(Protocol):

@@ -120,7 +120,7 @@ def check_configuration(
         )
 
 
-def integer(name: str, configuration: Mapping[str, Any], member: str, maximum: int) -> int:
+def positive_integer(name: str, configuration: Mapping[str, Any], member: str, maximum: int) -> int:
     """Return a positive integer from the configuration of a data type.
 
     Raises

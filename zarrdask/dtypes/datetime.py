@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from zarrdask.dtypes.base import DataType, check_configuration, integer
+from zarrdask.dtypes.base import DataType, check_configuration, positive_integer
 from zarrdask.dtypes.fill_values import bad_fill
 from zarrdask.errors import MetadataError
 
@@ -49,7 +49,7 @@ class TimeCount(DataType):
                 found=unit_name,
                 expected=", ".join(_UNITS),
             )
-        factor = integer(name, configuration, "scale_factor", _MAX_SCALE_FACTOR)
+        factor = positive_integer(name, configuration, "scale_factor", _MAX_SCALE_FACTOR)
         return cls(np.dtype(f"{_KINDS[name]}[{factor}{unit}]"))
 
     @classmethod

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zarrdask.dtypes.base import DataType, check_configuration, integer
+from zarrdask.dtypes.base import DataType, check_configuration, positive_integer
 from zarrdask.dtypes.fill_values import bad_fill
 from zarrdask.dtypes.size import MAX_NUMPY_BYTES
 from zarrdask.errors import MetadataError
@@ -36,7 +36,7 @@ class FixedText(DataType):
     @classmethod
     def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration, ("length_bytes",))
-        length = integer(name, configuration, "length_bytes", MAX_NUMPY_BYTES)
+        length = positive_integer(name, configuration, "length_bytes", MAX_NUMPY_BYTES)
         if length % 4:
             raise MetadataError(
                 "the length of a text must be a multiple of four bytes, as a code point has four",
@@ -76,7 +76,7 @@ class FixedBytes(DataType):
     @classmethod
     def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration, ("length_bytes",))
-        length = integer(name, configuration, "length_bytes", MAX_NUMPY_BYTES)
+        length = positive_integer(name, configuration, "length_bytes", MAX_NUMPY_BYTES)
         return cls(np.dtype(f"{_KINDS[name]}{length}"))
 
     @classmethod

@@ -17,7 +17,7 @@ from uuid import uuid4
 from zarrdask.runtime.progress import Progress
 
 #: A callable that takes the number of a task and the bytes that it has processed so far.
-Report = Callable[[int, int], None]
+Reporter = Callable[[int, int], None]
 
 #: The seconds between two reports of a task on a cluster, and between two readings of the number
 #: that processes share.
@@ -39,7 +39,7 @@ class Counter:
         Called with the number of the task and the bytes processed so far.
     """
 
-    def __init__(self, number: int, report: Report) -> None:
+    def __init__(self, number: int, report: Reporter) -> None:
         self._number, self._report, self._mutex = number, report, threading.Lock()
         self._done = 0
 
@@ -103,7 +103,7 @@ def reports(tasks: Tasks, on: Any) -> Iterator[Any]:
     Yields
     ------
     callable or None
-        A function to be called in each task, which returns its `Report`. It can be pickled if
+        A function to be called in each task, which returns its `Reporter`. It can be pickled if
         tasks have to be.
     """
     if not tasks.progress.is_shown:
@@ -118,7 +118,7 @@ def reports(tasks: Tasks, on: Any) -> Iterator[Any]:
         yield partial(_direct, tasks)
 
 
-def _direct(tasks: Tasks) -> Report:
+def _direct(tasks: Tasks) -> Reporter:
     """Return the report of a task in a thread of this process."""
     return tasks.report
 
@@ -153,7 +153,7 @@ def _events(tasks: Tasks, client: Any) -> Iterator[Any]:
             _topics.remove((client.id, topic))
 
 
-def _by_event(topic: str, run_name: str) -> Report:
+def _by_event(topic: str, run_name: str) -> Reporter:
     """Return the report of a task in a worker of a cluster."""
     from distributed import get_worker
 
@@ -181,7 +181,7 @@ def share(counted: Any) -> None:
     _counted = counted
 
 
-def _in_process() -> Report:
+def _in_process() -> Reporter:
     """Return the report of a task in a process of a pool."""
     reported = 0
 

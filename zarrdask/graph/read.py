@@ -244,7 +244,7 @@ def _lazy(
     return StoredArray.wrap(x, source)
 
 
-def stored_type(x: da.Array) -> DataType | np.dtype[Any]:
+def data_type_of(x: da.Array) -> DataType | np.dtype[Any]:
     """Return the data type for storing an array.
 
     That is the dtype of the array, unless it was read as it is from a stored array with a data type

@@ -15,7 +15,7 @@ from zarrdask.execution.client import check_visible
 from zarrdask.graph.conflicts import WrittenRegion
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.placement import chunk_options, find_place
-from zarrdask.graph.read import stored_type
+from zarrdask.graph.read import data_type_of
 from zarrdask.hierarchy.change import erase_node
 from zarrdask.hierarchy.create import (
     check_creation,
@@ -287,7 +287,10 @@ def find_target(
     check_visible(store)
     is_open = isinstance(url, Array) and not component
     if not (is_open or how.region is not None or how.mode == "r+"):
-        options = {**chunk_options(x.chunks, how.grid, options), "dtype": stored_type(x)} | options
+        options = {
+            **chunk_options(x.chunks, how.grid, options),
+            "dtype": data_type_of(x),
+        } | options
         if isinstance(store, DraftStore):
             options.setdefault("zarr_format", store.zarr_format)
         elif isinstance(url, Group):

@@ -19,7 +19,7 @@ from zarrdask.rewrite.copy_tasks import ArrayJob, copy_arrays, planned_array
 from zarrdask.rewrite.endpoints import Origin, check_apart, find_origin, locate_target
 from zarrdask.rewrite.node_plan import (
     NodeCopy,
-    Selection,
+    NodeFilter,
     Skipped,
     converter,
     parse_patterns,
@@ -134,7 +134,9 @@ def copy(
             found=on_unsupported,
             expected="'raise' or 'skip'",
         )
-    select = Selection(parse_patterns(include, "include"), parse_patterns(exclude, "exclude") or ())
+    select = NodeFilter(
+        parse_patterns(include, "include"), parse_patterns(exclude, "exclude") or ()
+    )
     of_source, of_target = options_of_each(
         storage_options, (source, source_options), (target, target_options)
     )

@@ -25,7 +25,7 @@ from zarrdask.nodes.open_group import open_group
 from zarrdask.rewrite.array_plan import RechunkPlan, clear_prefix, is_resumed
 from zarrdask.rewrite.endpoints import check_apart
 from zarrdask.rewrite.node_plan import plan_nodes
-from zarrdask.rewrite.planning import RechunkOptions, Target, new_target, plan_target
+from zarrdask.rewrite.planning import Destination, RechunkOptions, new_target, plan_target
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
@@ -188,7 +188,7 @@ def plan_group(group: Group, store: Store, path: str, options: RechunkOptions) -
         new_path = join_path(path, node.path)
         if options.overwrite or begun:
             # Everything below the target is removed, or is checked when the plan is executed.
-            target = Target(store, view, new_path, node.after)
+            target = Destination(store, view, new_path, node.after)
         else:
             target = new_target(store, new_path, node.after, overwrite=False)
         plans[node.path] = plan_target(array, whole_region(array.shape), target, options)

@@ -47,7 +47,7 @@ class NodeCopy:
 
 
 @dataclass(frozen=True)
-class Selection:
+class NodeFilter:
     """Which nodes of a hierarchy are copied.
 
     Attributes
@@ -76,7 +76,7 @@ def plan_nodes(
     metadata: Metadata,
     convert_node: ConvertNode,
     *,
-    select: Selection = Selection(),
+    select: NodeFilter = NodeFilter(),
     skip: bool = False,
 ) -> tuple[list[NodeCopy], Skipped]:
     """Return the nodes at and below a path with their new metadata. Nothing is written.
@@ -90,7 +90,7 @@ def plan_nodes(
         The metadata of the source.
     convert_node : callable
         Returns the new metadata of a node, from its path below the source and its metadata.
-    select : Selection
+    select : NodeFilter
         Which nodes are included; by default all.
     skip : bool
         Whether nodes that can't be read or converted are left out; by default they are errors.
@@ -137,7 +137,7 @@ def _without_orphans(nodes: list[NodeCopy], skipped: Skipped) -> list[NodeCopy]:
 
 
 def _walk(
-    store: Store, path: str, metadata: Metadata, select: Selection
+    store: Store, path: str, metadata: Metadata, select: NodeFilter
 ) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
     """Yield each selected node by its path below the root, or the error of reading it."""
     pending: list[tuple[str, Metadata | ZarrdaskError]] = [("", metadata)]

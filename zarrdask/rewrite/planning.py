@@ -13,7 +13,7 @@ from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
 from zarrdask.execution.executor import Workers
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.placement import chunk_options, find_region
-from zarrdask.graph.read import stored_type
+from zarrdask.graph.read import data_type_of
 from zarrdask.grids.base import Axis, Shape
 from zarrdask.hierarchy.create import check_creation
 from zarrdask.hierarchy.journal import beside, is_begun
@@ -110,7 +110,7 @@ def _of_member(value: Any, path: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Target:
+class Destination:
     """The new array.
 
     Attributes
@@ -131,7 +131,7 @@ class Target:
     start: Shape = ()
 
 
-def new_target(store: Store, path: str, metadata: ArrayMetadata, *, overwrite: bool) -> Target:
+def new_target(store: Store, path: str, metadata: ArrayMetadata, *, overwrite: bool) -> Destination:
     """Return the target of a plan if it can be created.
 
     If an earlier run was interrupted, a node at the target may be its own: it is checked when the
@@ -139,7 +139,7 @@ def new_target(store: Store, path: str, metadata: ArrayMetadata, *, overwrite: b
     """
     begun = is_begun(store, key_prefix(path))
     view = check_creation(store, path, metadata, overwrite=overwrite or begun)
-    return Target(store, view, path, metadata)
+    return Destination(store, view, path, metadata)
 
 
 def plan_new_array(
@@ -157,7 +157,7 @@ def plan_from_dask(x: da.Array, store: Store, path: str, options: RechunkOptions
     """Return the plan to write a Dask array to a new array."""
     names = {**options.changes, "shards": options.shards, "chunks": options.chunks}
     changes = {name: value for name, value in names.items() if value is not None}
-    changes = {**chunk_options(x.chunks, "regular", changes), "dtype": stored_type(x)} | changes
+    changes = {**chunk_options(x.chunks, "regular", changes), "dtype": data_type_of(x)} | changes
     metadata = plan_array(ArrayOptions(shape=x.shape, **changes))
     if Inputs([x]).are_below(place_of_node(store, path)):
         raise NodeExistsError(
@@ -169,7 +169,7 @@ def plan_from_dask(x: da.Array, store: Store, path: str, options: RechunkOptions
     blocks = plan_array(
         ArrayOptions(
             shape=x.shape,
-            dtype=stored_type(x),
+            dtype=data_type_of(x),
             chunks=tuple(map(_block_lengths, x.chunks)),
             compressors=None,
         )
@@ -229,7 +229,7 @@ def plan_append(
     region = find_region(source_region, array.metadata)
     grown, added = appended(target.stored, region_shape(region), along)
     start = tuple(pick.start for pick in added)
-    longer = Target(target.store, target.store, path, grown.metadata, start)
+    longer = Destination(target.store, target.store, path, grown.metadata, start)
     return replace(plan_target(array, region, longer, options), along=along)
 
 
@@ -249,7 +249,7 @@ def _axis_number(axis: int | str, metadata: ArrayMetadata) -> int:
 
 
 def plan_target(
-    array: Array, region: Region, target: Target, options: RechunkOptions
+    array: Array, region: Region, target: Destination, options: RechunkOptions
 ) -> RechunkPlan:
     """Return the plan to write a region of a stored array to a target, with its strategies."""
     metadata, shape = target.metadata, region_shape(region)

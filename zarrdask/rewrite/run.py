@@ -10,7 +10,7 @@ from typing import Any
 import cloudpickle
 
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.execution.counter import Counter, Report, Tasks, reports
+from zarrdask.execution.counter import Counter, Reporter, Tasks, reports
 from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.handle import Handle
 from zarrdask.hierarchy.journal import Journal
@@ -163,7 +163,7 @@ def _run_pass(
         run(partial(rechunk_region, SharedPass(work), report), numbers, on=on, finished=end)
 
 
-def rechunk_region(shared: SharedPass, report: Callable[[], Report] | None, number: int) -> int:
+def rechunk_region(shared: SharedPass, report: Callable[[], Reporter] | None, number: int) -> int:
     """Rewrite a region. This is the task: dashboards of clusters show its name."""
     count = count_nothing if report is None else Counter(number, report())
     stored: int = shared.work(number, count)

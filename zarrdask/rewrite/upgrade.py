@@ -7,7 +7,7 @@ from zarrdask.metadata import consolidated, detect, v2
 from zarrdask.metadata.convert import convert, convert_group
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.rewrite.move import encoded_transfer
-from zarrdask.rewrite.node_plan import NodeCopy, Selection, plan_nodes
+from zarrdask.rewrite.node_plan import NodeCopy, NodeFilter, plan_nodes
 from zarrdask.rewrite.report import CopiedArray, CopyReport
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
@@ -18,7 +18,7 @@ def upgrade(
     path: str,
     metadata: Metadata,
     *,
-    select: Selection,
+    select: NodeFilter,
     skip: bool,
     remove_v2: bool,
     dry_run: bool,
@@ -35,7 +35,7 @@ def upgrade(
         The path of an array or a group.
     metadata : ArrayMetadata or GroupMetadata
         The metadata of this node.
-    select : Selection
+    select : NodeFilter
         Which nodes are upgraded.
     skip : bool
         Whether nodes that v3 can't describe are left out; otherwise they are an error.

@@ -8,8 +8,7 @@ import numpy as np
 
 from zarrdask.codecs.base import ChunkSpec, Json, Kind, check_dimensions, parse_configuration
 from zarrdask.errors import MetadataError
-
-Shape = tuple[int, ...]
+from zarrdask.grids.base import Shape
 
 
 @dataclass(frozen=True)

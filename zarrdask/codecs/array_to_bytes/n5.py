@@ -23,6 +23,7 @@ from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.registry import parse_codecs
 from zarrdask.dtypes.ml import name_of
 from zarrdask.errors import CodecError, MetadataError
+from zarrdask.grids.base import Shape
 
 _KEY = "codec n5_default"
 #: The mode and the number of dimensions.
@@ -30,8 +31,6 @@ _HEAD = Struct(">HH")
 #: The maximum ratio of the elements of a block to those of a chunk. A valid block has at most as
 #: many elements as a chunk.
 _MAX_RATIO = 16
-
-Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)

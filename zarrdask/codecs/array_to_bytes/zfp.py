@@ -112,7 +112,7 @@ class ZfpStream:
         stream.load(codec.name)
         self.codec = codec
         self.spec = spec
-        self.stored = stream.stored_type(spec.dtype, codec.name)
+        self.stored = stream.zfp_type(spec.dtype, codec.name)
         self.shape = stream.field_shape(spec.shape, codec.name)
         options = dict(codec.options)
         means = options if codec.rules is None else stream.simple(codec.rules, len(self.shape))
@@ -199,7 +199,7 @@ class ZfpyStream:
 
     def __init__(self, codec: ZfpyCodec, spec: ChunkSpec) -> None:
         stream.load(codec.name)
-        stored = stream.stored_type(spec.dtype, codec.name)
+        stored = stream.zfp_type(spec.dtype, codec.name)
         if stored != spec.dtype.newbyteorder("="):
             raise MetadataError(
                 "this codec can't encode elements of this data type",

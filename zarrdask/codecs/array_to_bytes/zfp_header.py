@@ -9,8 +9,7 @@ import numpy as np
 from zarrdask.codecs.numeric import native
 from zarrdask.dtypes.ml import BITS, kind_of, limits, name_of
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
-
-Shape = tuple[int, ...]
+from zarrdask.grids.base import Shape
 
 #: The numbers of the data types of zfp.
 _TYPES = {"i4": 1, "i8": 2, "f4": 3, "f8": 4}
@@ -60,7 +59,7 @@ def load(codec: str) -> Any:
         ) from error
 
 
-def stored_type(dtype: np.dtype[Any], codec: str) -> np.dtype[Any]:
+def zfp_type(dtype: np.dtype[Any], codec: str) -> np.dtype[Any]:
     """Return the data type of zfp, one of four, in which elements are stored.
 
     Raises
