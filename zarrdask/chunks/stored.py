@@ -12,6 +12,7 @@ from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime.locks import location_of
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.consolidated import plain
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class StoredChunks:
     units: Store = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        # Consolidated metadata hold no chunks: these are listed and read in the store itself.
+        object.__setattr__(self, "store", plain(self.store))
         units = self.store.for_chunks()
         for transformer in reversed(self.metadata.transformers):
             grid = self.metadata.grid

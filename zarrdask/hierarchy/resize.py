@@ -76,7 +76,6 @@ def consolidating(store: Store, path: str) -> AbstractContextManager[object]:
 def _lock(
     store: Store, path: str, purpose: str, among: Lock | None = None
 ) -> AbstractContextManager[object]:
-    store = plain(store)
     # The key of a chunk does not end with "/": this is not the lock of a chunk.
     name = f"{location_of(store, key_prefix(path))}{purpose}/"
     return ChunkLocks(store, among).hold(name)

@@ -43,7 +43,6 @@ from zarrdask.nodes.indexers import BlockIndex, OuterIndex, PointIndex, broadcas
 from zarrdask.nodes.info import Info, array_info, codec_options
 from zarrdask.runtime.progress import eager_show
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import plain
 
 
 class Array(Node):
@@ -69,8 +68,7 @@ class Array(Node):
         self.store = store
         self.path = path
         self.mode = mode
-        # Consolidated metadata hold no chunks: these are read from the store itself.
-        self.stored = StoredChunks(plain(store), key_prefix(path), metadata)
+        self.stored = StoredChunks(store, key_prefix(path), metadata)
 
     # ---- properties
 

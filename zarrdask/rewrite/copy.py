@@ -283,7 +283,7 @@ class _Copy:
 
 
 def _chunks_at(store: Store, path: str, metadata: Metadata) -> StoredChunks:
-    return StoredChunks(plain(store), key_prefix(path), metadata)  # type: ignore[arg-type]
+    return StoredChunks(store, key_prefix(path), metadata)  # type: ignore[arg-type]
 
 
 def _group_notes(nodes: Iterable[NodeCopy]) -> list[str]:

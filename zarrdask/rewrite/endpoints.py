@@ -96,4 +96,4 @@ def check_apart(source: tuple[Store, str], target: tuple[Store, str], *, replace
 
 def place_of_node(store: Store, path: str) -> str:
     """Return a text that begins with the same characters for all nodes that lie in a node."""
-    return location_of(plain(store), key_prefix(path))
+    return location_of(store, key_prefix(path))

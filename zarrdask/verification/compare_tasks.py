@@ -88,7 +88,7 @@ def _only_in_one(nodes_a: Nodes, nodes_b: Nodes) -> Iterator[Difference]:
 
 def _handle(scan: Scan, below: str, metadata: ArrayMetadata) -> Handle:
     prefix = key_prefix(join_path(scan.path, below))
-    return Handle(StoredChunks(plain(scan.store), prefix, metadata))
+    return Handle(StoredChunks(scan.store, prefix, metadata))
 
 
 def compare_regions(task: ComparedRegion) -> ArrayComparison:

@@ -18,7 +18,6 @@ from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
-from zarrdask.storage.consolidated import plain
 from zarrdask.verification.check import Tally, check_unit, check_units
 
 
@@ -59,7 +58,7 @@ def find_array(store: Store, path: str) -> StoredChunks:
             found="group",
             expected="array",
         )
-    return StoredChunks(plain(store), key_prefix(path), metadata)
+    return StoredChunks(store, key_prefix(path), metadata)
 
 
 def check_same(chunks: StoredChunks, other: StoredChunks) -> None:

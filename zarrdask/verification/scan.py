@@ -71,7 +71,7 @@ class Scan:
         """Yield the path and the units of each array with valid metadata."""
         for path, metadata in self.nodes.items():
             if isinstance(metadata, ArrayMetadata):
-                yield path, StoredChunks(plain(self.store), key_prefix(path), metadata)
+                yield path, StoredChunks(self.store, key_prefix(path), metadata)
 
     def below(self) -> dict[str, Metadata | None]:
         """Return the nodes by their paths below the node that is scanned."""
