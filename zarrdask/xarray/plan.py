@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -15,10 +15,8 @@ from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.path import join_path
 from zarrdask.hierarchy.resize import appended
 from zarrdask.indexing.selection import Region, whole_region
-from zarrdask.metadata.chunking import GridLike
 from zarrdask.metadata.model import GroupMetadata
 from zarrdask.nodes.array import Array
-from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
 from zarrdask.xarray.encoding import (
     NewArrays,
@@ -29,25 +27,11 @@ from zarrdask.xarray.encoding import (
     write_empty_chunks,
 )
 from zarrdask.xarray.existing import StoredDataset
+from zarrdask.xarray.options import DatasetWriteOptions
 from zarrdask.xarray.regions import find_region
 
 #: How xarray stores a variable without a name.
 _NAMELESS = "__values__"
-
-
-@dataclass(frozen=True)
-class DatasetWriteOptions:
-    """What a user may say of a write; see `zarrdask.xarray.to_zarr`."""
-
-    mode: str
-    append_dim: Hashable | None = None
-    region: Any = None
-    consolidated: bool | None = None
-    write_empty_chunks: bool | None = None
-    grid: GridLike = "regular"
-    commit: Literal["first", "last"] = "first"
-    compute: bool = True
-    progress: Show = False
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,208 @@
+"""The place that a dataset is written to, and what is there already."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import xarray
+
+from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, UnsupportedError
+from zarrdask.execution.client import check_visible
+from zarrdask.execution.locks import shape_lock
+from zarrdask.graph.dependencies import reads
+from zarrdask.grids.base import Shape
+from zarrdask.hierarchy.create import check_creation
+from zarrdask.hierarchy.find import node_exists
+from zarrdask.hierarchy.path import join_path, key_prefix, node_location
+from zarrdask.hierarchy.replace import Stage, can_stage
+from zarrdask.hierarchy.resize import check_shape, lock_shape
+from zarrdask.metadata import detect
+from zarrdask.metadata.model import GroupMetadata
+from zarrdask.runtime.locks import location_of
+from zarrdask.storage.base import Store
+from zarrdask.storage.consolidated import plain
+from zarrdask.xarray.datastore import OpenOptions, read_group
+from zarrdask.xarray.encoding import NewArrays
+from zarrdask.xarray.existing import StoredDataset
+from zarrdask.xarray.options import DatasetWriteOptions
+from zarrdask.xarray.plan import VariableWrite
+from zarrdask.xarray.recovery import roll_back_surplus
+
+#: Arrays that one append locks one by one; of more, only the dataset is locked.
+_MAX_LOCKS = 256
+
+
+@dataclass(frozen=True)
+class Destination:
+    """The group that is written.
+
+    Attributes
+    ----------
+    store : Store
+        The store, without a view of consolidated metadata.
+    path : str
+        The path of the group.
+    root : str
+        The path of the group that gets consolidated metadata: this one, or one above it.
+    options : DatasetWriteOptions
+        What the user said of the write.
+    """
+
+    store: Store
+    path: str
+    root: str
+    options: DatasetWriteOptions
+
+    @property
+    def location(self) -> str:
+        """Where the group is, for people."""
+        return node_location(self.store, self.path)
+
+    @contextmanager
+    def alone(self, dataset: xarray.Dataset) -> Iterator[None]:
+        """Be the only one who appends to the dataset, if it is an append that is computed now."""
+        if not self.options.appends:
+            yield
+            return
+        dim = self.options.append_dim
+        names = sorted(str(name) for name, v in dataset.variables.items() if dim in v.dims)
+        with ExitStack() as stack:
+            stack.enter_context(shape_lock(self.store, self.path))
+            for name in names if len(names) <= _MAX_LOCKS else ():
+                stack.enter_context(lock_shape(self.store, join_path(self.path, name)))
+            yield
+
+    def check(self) -> None:
+        """Check that the workers see the store, and can write to it when they do.
+
+        Raises
+        ------
+        StoreError, UnsupportedError
+            If they cannot.
+        """
+        check_visible(self.store)
+        if not self.options.compute and not self.store.deferrable:
+            raise UnsupportedError(
+                "a write to a zip archive cannot be computed later; leave out compute=False",
+                key=self.location,
+            )
+
+    def stored(self, path: str) -> StoredDataset | None:
+        """Return the dataset of a group that is written to; None if it is created or replaced.
+
+        Parameters
+        ----------
+        path : str
+            The path of the group from this one.
+        """
+        mode = self.options.mode
+        if mode in ("w", "w-"):
+            return None
+        place = join_path(self.path, path) if path else self.path
+        consolidated = self.options.consolidated if mode == "r+" else False
+        try:
+            group = read_group(self.store, OpenOptions(place or None, consolidated=consolidated))
+        except NodeNotFoundError:
+            if mode == "r+":
+                raise
+            return None
+        return StoredDataset(group)
+
+    def recovered(
+        self, stored: StoredDataset | None, dataset: xarray.Dataset
+    ) -> StoredDataset | None:
+        """Return the dataset that is appended to, without what an interrupted append left."""
+        if stored is None or not self.options.appends:
+            return stored
+        names = [str(name) for name in dataset.variables]
+        changed = roll_back_surplus(stored, self.options.append_dim, names)
+        return self.stored("") if changed else stored
+
+    def check_shapes(self, stored: StoredDataset | None, expected: Mapping[str, Shape]) -> None:
+        """Check that stored arrays have the shapes that they had before.
+
+        Raises
+        ------
+        ZarrdaskError
+            If another writer has changed one.
+        """
+        for name, shape in expected.items():
+            array = None if stored is None else stored.arrays.get(name)
+            metadata = None if array is None else array.metadata
+            check_shape(metadata, (shape,), f"{self.location}/{name}")
+
+    def is_replaced(self, stored: StoredDataset | None) -> bool:
+        """Whether there is a node that the new dataset replaces.
+
+        Raises
+        ------
+        NodeExistsError
+            If there is one that may not be replaced.
+        """
+        if stored is not None or not node_exists(self.store, self.path):
+            return False
+        if self.options.mode != "w":
+            raise NodeExistsError(
+                "there is an array or group here already; mode='w' replaces it, mode='a' writes "
+                "to it",
+                key=self.location,
+            )
+        return True
+
+    def settings(self, stored: StoredDataset | None) -> NewArrays:
+        """Return how new arrays are stored."""
+        asked = self.options.zarr_format
+        if stored is None:
+            zarr_format = 3 if asked is None else asked
+            detect.find(zarr_format)
+        else:
+            zarr_format = stored.zarr_format
+            if asked is not None and asked != zarr_format:
+                raise MetadataError(
+                    "the stored dataset has another format; leave zarr_format out, or write to "
+                    "another group",
+                    key="zarr_format",
+                    found=asked,
+                    expected=repr(zarr_format),
+                )
+        return NewArrays(zarr_format, self.options.grid, self.options.write_empty_chunks)
+
+    def view(self, stored: StoredDataset | None, settings: NewArrays) -> Store:
+        """Return the store as the hierarchy sees it: the drafts of v3 have keys of their own."""
+        if stored is None:
+            group = GroupMetadata(settings.zarr_format)
+            replaces = self.options.mode == "w"
+            return check_creation(self.store, self.path, group, overwrite=replaces)
+        views = [plain(array.store) for array in stored.arrays.values()]
+        return views[0] if views else self.store
+
+    def stage(self) -> Stage | None:
+        """Return a directory beside the group, in which the new one is written completely.
+
+        Where the metadata are needed at once, as regions are to be written by other processes,
+        there is none.
+        """
+        options = self.options
+        if not options.compute and options.commit == "first":
+            return None
+        is_draft = options.zarr_format not in (None, 2, 3)
+        if is_draft or not can_stage(self.store, self.path):
+            return None
+        return Stage(self.store, self.path)  # type: ignore[arg-type]
+
+    def check_not_read(self, variables: Iterable[VariableWrite]) -> None:
+        """Check that the new dataset is not computed from the one that it replaces.
+
+        Raises
+        ------
+        NodeExistsError
+            If it is.
+        """
+        place = location_of(self.store, key_prefix(self.path))
+        arrays = [variable.data for variable in variables if variable.is_dask]
+        if any(read.is_below(place) for read in reads(arrays)):
+            raise NodeExistsError(
+                "the dataset to be replaced is what the new one is computed from; write it "
+                "elsewhere",
+                key=self.location,
+            )

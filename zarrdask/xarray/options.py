@@ -1,0 +1,64 @@
+"""The options of a write: what a user may say of it, checked."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from zarrdask.errors import MetadataError
+from zarrdask.metadata.chunking import GridLike
+from zarrdask.metadata.model import ZarrFormat
+from zarrdask.runtime.progress import Show
+
+_MODES = ("w", "w-", "a", "a-", "r+")
+
+
+@dataclass(frozen=True)
+class DatasetWriteOptions:
+    """What a user may say of a write; see `zarrdask.xarray.to_zarr`."""
+
+    mode: str
+    append_dim: Hashable | None = None
+    region: Any = None
+    consolidated: bool | None = None
+    zarr_format: ZarrFormat | None = None
+    write_empty_chunks: bool | None = None
+    grid: GridLike = "regular"
+    commit: Literal["first", "last"] = "first"
+    compute: bool = True
+    progress: Show = False
+
+    def check(self) -> None:
+        """Check the options that exclude each other, or have a few possible values.
+
+        Raises
+        ------
+        MetadataError
+            If one cannot be obeyed.
+        """
+        mode = self.mode
+        if mode not in ("a", "a-") and self.append_dim is not None:
+            raise MetadataError("cannot set append_dim unless mode='a' or mode=None", key="mode")
+        if mode not in ("a", "a-", "r+") and self.region is not None:
+            raise MetadataError(
+                "cannot set region unless mode='a', mode='a-', mode='r+' or mode=None", key="mode"
+            )
+        if mode not in _MODES:
+            raise MetadataError(
+                "The only supported options for mode are 'w', 'w-', 'a', 'a-', and 'r+', but "
+                f"mode={mode!r}",
+                key="mode",
+            )
+        if self.commit not in ("first", "last"):
+            raise MetadataError(
+                "unknown", key="commit", found=self.commit, expected="'first' or 'last'"
+            )
+
+    @property
+    def appends(self) -> bool:
+        """Whether it is an append that is computed now."""
+        return self.append_dim is not None and self.compute
+
+
+def default_mode(append_dim: Hashable | None, region: Any) -> str:
+    """Return the mode of a write for which none is given."""
+    return "a" if append_dim is not None else "r+" if region is not None else "w-"

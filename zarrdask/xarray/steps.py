@@ -1,0 +1,223 @@
+"""The steps of a write: plan all of it, make the documents, write the values, complete it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from dask.delayed import delayed
+
+from zarrdask.execution.client import scheduler_in_task
+from zarrdask.graph.write_job import compute as compute_jobs
+from zarrdask.grids.base import Shape
+from zarrdask.hierarchy.create import clear_members, create_members, create_node
+from zarrdask.hierarchy.path import join_path
+from zarrdask.hierarchy.replace import Stage
+from zarrdask.metadata import detect
+from zarrdask.xarray import execution
+from zarrdask.xarray.destination import Destination
+from zarrdask.xarray.objects import Content
+from zarrdask.xarray.plan import GroupWrite, plan_group
+
+
+def write(
+    to: Destination,
+    contents: Mapping[str, Content],
+    *,
+    expected: Mapping[str, Shape] | None = None,
+    compute_options: Mapping[str, Any] | None = None,
+) -> Any:
+    """Plan a write, then do it, or return what does it.
+
+    Parameters
+    ----------
+    to : Destination
+        The group that is written.
+    contents : mapping of str to Content
+        What is written, by the path of the group from that one, parents first.
+    expected : mapping, optional
+        The shapes that stored arrays must have; it is an error if others changed them.
+    compute_options : mapping, optional
+        Options of `dask.compute`.
+
+    Raises
+    ------
+    ZarrdaskError
+        If it cannot be written in this way. If it cannot be planned, nothing is changed.
+    """
+    to.check()
+    stored = {path: to.stored(path) for path in contents}
+    stored[""] = to.recovered(stored[""], contents[""].dataset)
+    to.check_shapes(stored[""], expected or {})
+    replaces = to.is_replaced(stored[""])
+    settings = to.settings(stored[""])
+    stage = to.stage() if replaces else None
+    store, root = (stage.inner, "") if stage else (to.view(stored[""], settings), to.path)
+    writes = [
+        plan_group(
+            content.dataset,
+            (store, join_path(root, path) if path else root),
+            stored[path],
+            to.options,
+            settings,
+            content.encoding,
+        )
+        for path, content in contents.items()
+    ]
+    if to.options.append_dim is not None and not to.options.compute:
+        return _append_later(to, contents, writes[0])
+    targets = execution.write_targets(writes)
+    if stage is not None:
+        return _replace(to, stage, writes, targets)
+    if replaces:
+        to.check_not_read(variable for variable, _ in targets)
+    return _write(to, writes, targets, compute_options or {})
+
+
+def _write(
+    to: Destination,
+    writes: Sequence[GroupWrite],
+    targets: execution.Targets,
+    compute_options: Mapping[str, Any],
+) -> Any:
+    """Write to the group itself."""
+    options = to.options
+    last = options.commit == "last"
+    root = to.root if _consolidates(to, writes) else None
+    try:
+        _create_groups(to, writes)
+        for group in writes:
+            arrays = {name: v.array.metadata for name, v in group.new_arrays.items()}
+            if last:
+                clear_members(group.store, group.path, arrays)
+            else:
+                create_members(group.store, group.path, arrays, keep=root)
+        jobs = execution.write_in_memory(targets)
+        completions = _completions(writes, creates=last, root=root)
+        if not options.compute:
+            if not last:
+                _call(completions)
+            return execution.later(jobs, completions if last else ())
+        compute_jobs(jobs, show=options.progress, **compute_options)
+        _call(completions)
+    except BaseException as error:
+        error.add_note(f"{to.location}: {execution.roll_back(writes)}")
+        raise
+    return None
+
+
+def _replace(
+    to: Destination, stage: Stage, writes: Sequence[GroupWrite], targets: execution.Targets
+) -> Any:
+    """Write all of it beside the group that it replaces, which stays until then."""
+    first = writes[0].metadata
+    is_root, consolidates = to.path == to.root, _consolidates(to, writes)
+    stage.begin(detect.render(first))
+    try:
+        for group in writes[1:]:
+            create_node(group.store, group.path, group.metadata, overwrite=False)
+        for group in writes:
+            arrays = {name: v.array.metadata for name, v in group.new_arrays.items()}
+            create_members(group.store, group.path, arrays)
+        jobs = execution.write_in_memory(targets)
+        _call(_completions(writes, creates=False, root="" if is_root and consolidates else None))
+        stage.seal()
+        finish: list[Callable[[], object]] = [stage.finish]
+        if consolidates and not is_root:
+            place = to.store, to.path, to.root
+            finish.append(partial(execution.consolidate, *place, first.zarr_format))
+        if not to.options.compute:
+            return execution.later(jobs, finish)
+        compute_jobs(jobs, show=to.options.progress)
+        _call(finish)
+    except BaseException as error:
+        stage.give_up()
+        error.add_note(f"{to.location}: what was here before is unchanged")
+        raise
+    return None
+
+
+def _create_groups(to: Destination, writes: Sequence[GroupWrite]) -> None:
+    """Write the documents of new groups. Whatever was below the first one goes with it."""
+    for group in writes:
+        if group.before is None:
+            erases = to.options.mode == "w" and group is writes[0]
+            create_node(to.store, group.path, group.metadata, overwrite=erases)
+
+
+def _completions(
+    writes: Sequence[GroupWrite], *, creates: bool, root: str | None
+) -> list[execution.Completion]:
+    """Return what is done when all values are written: the first group comes last.
+
+    Parameters
+    ----------
+    writes : sequence of GroupWrite
+    creates : bool
+        Whether new arrays get their documents then.
+    root : str, optional
+        The path of the group that gets consolidated metadata.
+    """
+    return [
+        execution.Completion(
+            group, consolidate=root if group is writes[0] else None, creates=creates
+        )
+        for group in reversed(writes)
+    ]
+
+
+def _consolidates(to: Destination, writes: Sequence[GroupWrite]) -> bool:
+    """Whether consolidated metadata are written."""
+    options = to.options
+    if options.mode == "r+" or options.consolidated is False:
+        return False
+    if options.region is None or options.consolidated:
+        return True
+    # Regions may be written by many processes: none of them changes the documents.
+    return any(group.changes_metadata for group in writes)
+
+
+def _call(actions: Sequence[Callable[[], object]]) -> None:
+    for action in actions:
+        action()
+
+
+# --------------------------------------------------------------------------------------------
+# Appends that are computed later
+
+
+def _append_later(to: Destination, contents: Mapping[str, Content], group: GroupWrite) -> Any:
+    """Return one task that appends as it would be done now, if nobody has done so before."""
+    shapes = {v.name: v.old_shape for v in group.appends if v.old_shape is not None}
+    later = LaterAppend(replace(to, options=replace(to.options, compute=True)), contents, shapes)
+    return delayed(later, pure=False, traverse=False)(dask_key_name=f"append-zarr-{uuid4().hex}")
+
+
+class LaterAppend:
+    """An append that is computed later: one task, which does all of it under the locks.
+
+    Parameters
+    ----------
+    to : Destination
+        The group that is written.
+    contents : mapping of str to Content
+        What is written.
+    shapes : mapping
+        The shapes of the stored arrays when the append was asked for. They must be the same when
+        it is done: so it is done once, and no other append is lost.
+    """
+
+    # Not a dataclass, which Dask would search for tasks.
+
+    def __init__(
+        self, to: Destination, contents: Mapping[str, Content], shapes: Mapping[str, Shape]
+    ) -> None:
+        self.to = to
+        self.contents = contents
+        self.shapes = shapes
+
+    def __call__(self) -> None:
+        """Append: the task."""
+        with self.to.alone(self.contents[""].dataset), scheduler_in_task() as options:
+            write(self.to, self.contents, expected=self.shapes, compute_options=options)
