@@ -76,6 +76,12 @@ def test_an_error_is_one_line_and_exits_with_1(capsys, tmp_path, command):
     assert done.err.count("\n") == 1
 
 
+def test_a_mistyped_command_is_recognized(capsys):
+    done = call(capsys, "veryfy", "a")
+    assert done.code == 2
+    assert "did you mean 'verify'?" in done.err
+
+
 def test_a_warning_is_one_line(capsys, stored):
     (stored / ".zgroup").write_text('{"zarr_format": 2}')
     done = call(capsys, "info", stored)
@@ -203,7 +209,9 @@ def test_an_empty_argument_is_no_place(capsys, stored, monkeypatch, command):
     arguments = {
         "copy": [stored / "a", "", "--overwrite"],
         "rechunk": [stored / "a", "", "--overwrite"],
+        "convert": [stored / "a", "", "--overwrite"],
         "diff": [stored / "a", ""],
+        "repair": ["", stored / "a"],
         "attrs": ["get", ""],
         "attrs set": ["", "k=1"],
     }.get(command, [""])
@@ -334,6 +342,6 @@ def test_completion(capsys, shell):
 def test_what_the_script_of_completion_asks_for(stored):
     code = (
         "import os; os.environ |= {'_ZARRDASK_COMPLETE': 'bash_complete', 'COMP_CWORD': '1', "
-        "'COMP_WORDS': 'zarrdask con'}\nfrom zarrdask.cli import main; main()"
+        "'COMP_WORDS': 'zarrdask cons'}\nfrom zarrdask.cli import main; main()"
     )
     assert spawn(code=code).out == "plain,consolidate\n"

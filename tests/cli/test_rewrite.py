@@ -201,3 +201,14 @@ def test_an_interrupted_rechunk_is_resumed(source, tmp_path):
     assert stopped.out.count("\ntask ") == 3
     assert resumed.out.count("\ntask ") == plan.tasks - 3
     np.testing.assert_array_equal(zarrdask.open_array(tmp_path / "out")[...], values)
+
+
+def test_convert_is_a_copy_into_a_format(capsys, source, tmp_path):
+    done = call(capsys, "convert", source, tmp_path / "old.zarr", "--to", "2", "--dry-run")
+    assert done.code == 0
+    assert not (tmp_path / "old.zarr").exists()
+    assert call(capsys, "convert", source, tmp_path / "old.zarr", "--to", "2").code == 0
+    assert zarrdask.open(tmp_path / "old.zarr").zarr_format == 2
+    assert call(capsys, "convert", tmp_path / "old.zarr", "--in-place").code == 0
+    assert (tmp_path / "old.zarr" / "zarr.json").exists()
+    assert call(capsys, "convert", source).code == 2

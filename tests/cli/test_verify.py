@@ -77,18 +77,18 @@ def test_repair(capsys, pair):
     a, b = pair
     os.truncate(a / "x/c/1", 3)
     (a / "x/c/2").unlink()
-    done = call(capsys, "verify", a, "--repair-from", b)
+    done = call(capsys, "repair", a, b)
     assert done.code == 0
     assert "NOT OK: 1 truncated" in done.out
     assert done.out.splitlines()[-1] == "ok"
     assert call(capsys, "verify", a, b).code == 1
-    assert call(capsys, "verify", a, "--repair-from", b, "--missing").code == 0
+    assert call(capsys, "repair", a, b, "--missing").code == 0
     assert call(capsys, "verify", a, b).code == 0
 
 
 def test_what_is_to_be_repaired_from_must_be_there(capsys, pair, monkeypatch):
-    monkeypatch.setattr("zarrdask.cli.verify.verify", lambda *_, **__: pytest.fail("work began"))
-    done = call(capsys, "verify", pair[0], "--repair-from", pair[0].parent / "gone")
+    monkeypatch.setattr("zarrdask.cli.repair.verify", lambda *_, **__: pytest.fail("work began"))
+    done = call(capsys, "repair", pair[0], pair[0].parent / "gone")
     assert (done.code, done.out) == (1, "")
     assert "gone: there is no array or group here" in done.err
 
@@ -97,7 +97,7 @@ def test_as_json(capsys, pair):
     assert json.loads(call(capsys, "verify", pair[0], "--json").out)["ok"] is True
     assert json.loads(call(capsys, "verify", *pair, "--json").out)["same_elements"] is True
     os.truncate(pair[0] / "x/c/1", 3)
-    done = call(capsys, "verify", pair[0], "--json", "--repair-from", pair[1])
+    done = call(capsys, "repair", pair[0], pair[1], "--json")
     assert json.loads(done.out)["ok"] is True
 
 
@@ -114,7 +114,7 @@ def test_diff(capsys, pair):
 
 def test_a_dry_run_of_a_repair_only_checks(capsys, pair):
     os.truncate(pair[0] / "x/c/1", 3)
-    done = call(capsys, "verify", pair[0], "--repair-from", pair[1], "--dry-run")
+    done = call(capsys, "repair", pair[0], pair[1], "--dry-run")
     assert done.code == 1
     assert done.out.splitlines()[-1] == "NOT OK: 1 truncated"
     assert (pair[0] / "x/c/1").stat().st_size == 3
@@ -124,10 +124,7 @@ def test_a_dry_run_of_a_repair_only_checks(capsys, pair):
     "arguments",
     [
         ["b", "--strict"],
-        ["b", "--repair-from", "c"],
         ["--values-only"],
-        ["--missing"],
-        ["--dry-run"],
     ],
     ids=str,
 )

@@ -99,7 +99,7 @@ def test_of_one_place(opened):
         ["copy", SOURCE, TARGET],
         ["rechunk", SOURCE, TARGET, "--chunks", "4"],
         ["verify", SOURCE, SOURCE.replace("source", "other"), "--scheduler", "sync"],
-        ["verify", SOURCE, "--repair-from", "far://other", "--scheduler", "sync"],
+        ["repair", SOURCE, "far://other", "--scheduler", "sync"],
     ],
     ids=["copy", "rechunk", "compare", "repair"],
 )
@@ -110,7 +110,7 @@ def test_on_the_command_line(opened, command, capsys):
     assert set(map(str, opened.values())) == {str(BOTH)}
     assert len(opened) == 2
     opened.clear()
-    more = [] if command[0] == "verify" else ["--overwrite"]
+    more = [] if command[0] in ("verify", "repair") else ["--overwrite"]
     own = ["--source-option", "key=own", "--target-option", "key=both"]
     assert run([*command, *more, *own]) == 0
     first, second = opened.pop(SOURCE), *opened.values()

@@ -5,6 +5,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Any
@@ -24,9 +25,12 @@ COMMANDS = {
     "attrs": "Show or change attributes.",
     "rechunk": "Rewrite an array with other chunks, shards or codecs.",
     "copy": "Copy or convert an array or a hierarchy.",
+    "convert": "Convert an array or a hierarchy into another format.",
     "consolidate": "Write the consolidated metadata of a group.",
     "verify": "Check that everything stored can be read.",
+    "repair": "Replace what can't be read, from another array or hierarchy.",
     "diff": "Compare two arrays or hierarchies.",
+    "stats": "Show the range, the mean and the missing values of an array.",
     "completion": "Print a script that completes commands in a shell.",
 }
 #: The exit codes.
@@ -46,6 +50,15 @@ class Commands(click.Group):
             return None
         command: click.Command = import_module(f"zarrdask.cli.{cmd_name}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that arguments begin with; the error suggests the nearest name."""
+        matches = get_close_matches(args[0], COMMANDS, 1)
+        if args[0] not in COMMANDS and matches:
+            ctx.fail(f"No such command {args[0]!r}; did you mean {matches[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands, without importing any."""

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from zarrdask.cli import diff, options
-from zarrdask.cli.nodes import open_node, suggestions
+from zarrdask.cli.nodes import suggestions
 from zarrdask.cli.output import print_report
 from zarrdask.storage.resolve import options_of_each
 from zarrdask.verification.verify import verify
@@ -15,7 +15,6 @@ from zarrdask.verification.verify import verify
     epilog=options.examples(
         "zarrdask verify data.zarr",
         "zarrdask verify data.zarr copy.zarr",
-        "zarrdask verify data.zarr --repair-from s3://bucket/data",
         "zarrdask verify s3://bucket/data --scheduler tcp://host:8786",
     )
 )
@@ -27,13 +26,6 @@ from zarrdask.verification.verify import verify
 @click.option(
     "--values-only", is_flag=True, help="With OTHER: ignore differences of metadata, as in diff."
 )
-@click.option(
-    "--repair-from",
-    metavar="OTHER",
-    help="Copy units that can't be read from another array or hierarchy, and check them again.",
-)
-@click.option("--missing", is_flag=True, help="With --repair-from: copy missing units as well.")
-@options.dry_run
 @options.as_json
 @options.progress
 @options.scheduler
@@ -48,9 +40,6 @@ def command(
     strict: bool,
     every: bool,
     values_only: bool,
-    repair_from: str | None,
-    missing: bool,
-    dry_run: bool,
     as_json: bool,
     progress: bool,
     scheduler: str | None,
@@ -63,14 +52,13 @@ def command(
     All metadata are parsed, and every stored chunk is decoded. Missing chunks are no problem. With
     OTHER, elements are compared bit by bit, whatever the formats and chunks; see diff.
 
-    Exits with 1 if metadata are not valid, if a chunk can't be read, or if the two differ.
+    To replace chunks that can't be read, use repair. Exits with 1 if metadata are not valid, if a
+    chunk can't be read, or if the two differ.
     """
-    if other and (strict or every or repair_from):
-        raise click.UsageError("--strict, --every and --repair-from can't be used with OTHER")
-    if (values_only and not other) or (missing and not repair_from):
-        raise click.UsageError("--values-only needs OTHER, and --missing needs --repair-from")
-    if dry_run and not repair_from:
-        raise click.UsageError("--dry-run needs --repair-from: nothing else is written")
+    if other and (strict or every):
+        raise click.UsageError("--strict and --every can't be used with OTHER")
+    if values_only and not other:
+        raise click.UsageError("--values-only needs OTHER")
     how: dict[str, Any] = {"scheduler": scheduler, "progress": progress}
     if other:
         code: int = context.invoke(
@@ -86,19 +74,10 @@ def command(
             **how,
         )
         return code
-    of_url, of_other = options_of_each(
-        storage_options, (url, source_options), (repair_from, target_options)
-    )
-    # Open the intact one first: if it does not exist, the check would be for nothing.
-    intact = open_node(repair_from, None, of_other) if repair_from else None
+    of_url, _ = options_of_each(storage_options, (url, source_options), (None, target_options))
     with suggestions((url, component, of_url)):
         report = verify(
             url, component=component, source_options=of_url, strict=strict, every=every, **how
         )
-    if intact is not None and not dry_run and (missing or not report.ok):
-        if not as_json:
-            click.echo(f"{report}\n")
-        with options.interruptible("run the same command again to finish the repair"):
-            report = report.repair(intact, missing=missing, **how)
     print_report(report, as_json=as_json)
     return int(not report.ok)

@@ -1,0 +1,71 @@
+"""Statistics of stored arrays are those of NumPy."""
+
+import json
+
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.cli.commands import call
+from zarrdask.errors import UnsupportedError
+from zarrdask.verification import statistics as module
+from zarrdask.verification.statistics import statistics
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "u8", "?"])
+@pytest.mark.parametrize("options", [{"chunks": (3, 4)}, {"chunks": (2, 2), "shards": (4, 4)}])
+def test_statistics_are_those_of_numpy(monkeypatch, dtype, options):
+    monkeypatch.setattr(module, "_TASK_BYTES", 64)
+    values = np.random.default_rng(0).integers(0, 50, (11, 10)).astype(dtype)
+    z = zarrdask.create_array({}, shape=values.shape, dtype=dtype, **options)
+    z[...] = values
+    found = statistics(z, scheduler="sync")
+    assert (found.count, found.fill) == (values.size, np.count_nonzero(values == 0))
+    assert (found.minimum, found.maximum) == (values.min(), values.max())
+    assert found.mean == pytest.approx(values.mean(dtype="f8"))
+    assert found.std == pytest.approx(values.std(dtype="f8"))
+
+
+def test_chunks_that_are_not_stored_count_as_the_fill_value():
+    z = zarrdask.create_array({}, shape=100, dtype="f4", chunks=10, fill_value=2)
+    z[:10] = 4
+    found = statistics(z, scheduler="threads")
+    assert (found.count, found.fill, found.mean, found.maximum) == (100, 90, 2.2, 4)
+    assert found.std == pytest.approx(np.std([4] * 10 + [2] * 90))
+
+
+@pytest.mark.parametrize("fill", [0, "NaN"])
+def test_what_is_not_a_number_is_counted_and_left_out(fill):
+    z = zarrdask.create_array({}, shape=8, dtype="f8", chunks=4, fill_value=float(fill))
+    z[:3] = [np.nan, 1, 3]
+    found = statistics(z)
+    rest = 0 if fill == "NaN" else 5
+    assert (found.nan, found.numbers) == (1 + 5 - rest, 2 + rest)
+    assert found.mean == 4 / (2 + rest)
+    assert "NaN" in str(found)
+
+
+def test_nothing_has_no_mean():
+    assert statistics(zarrdask.create_array({}, shape=0, dtype="f8")).mean is None
+    empty = statistics(zarrdask.create_array({}, shape=4, dtype="f8", fill_value=np.nan))
+    assert (empty.nan, empty.mean, empty.std) == (4, None, None)
+    assert "mean        -" in str(empty)
+
+
+def test_text_has_no_statistics():
+    with pytest.raises(UnsupportedError, match="real numbers only"):
+        statistics(zarrdask.create_array({}, shape=4, dtype=str))
+
+
+def test_on_the_command_line(capsys, tmp_path):
+    root = zarrdask.create_group(tmp_path / "data.zarr")
+    root.create_array("a", shape=(6, 4), dtype="i4", chunks=(2, 4))[0] = 12
+    done = call(capsys, "stats", tmp_path / "data.zarr/a")
+    assert done.code == 0
+    assert "fill value  20 elements (83%)" in done.out
+    assert "mean        2\n" in done.out
+    done = call(capsys, "stats", tmp_path / "data.zarr/a", "--json")
+    assert json.loads(done.out)["maximum"] == 12
+    done = call(capsys, "stats", tmp_path / "data.zarr")
+    assert done.code == 1
+    assert "expected an array but found a group; its arrays: a" in done.err

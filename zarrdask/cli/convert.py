@@ -1,0 +1,43 @@
+"""``zarrdask convert``: an array or a hierarchy in another format."""
+
+from typing import Any
+
+import click
+
+from zarrdask.cli import copy, options
+
+
+@click.command(
+    epilog=options.examples(
+        "zarrdask convert old.zarr new.zarr",
+        "zarrdask convert old.zarr --in-place",
+        "zarrdask convert new.zarr old.zarr --to 2 --dry-run",
+    )
+)
+@click.argument("source")
+@click.argument("target", required=False)
+@click.option(
+    "--to",
+    "zarr_format",
+    type=options.Format(),
+    default=3,
+    show_default=True,
+    help="The new format: 2, 3, v3-draft or v3-draft-protocol.",
+)
+@click.option("--skip-unsupported", is_flag=True, help="Leave out what the format can't represent.")
+@click.option("--overwrite", is_flag=True, help="Replace the node at TARGET.")
+@click.option(
+    "--in-place", is_flag=True, help="Write v3 metadata beside those of v2; touch no chunk."
+)
+@options.dry_run
+@options.as_json
+@options.progress
+@options.scheduler
+@options.options_of_each
+@click.pass_context
+def command(context: click.Context, /, **arguments: Any) -> None:
+    """Convert the array or hierarchy at SOURCE into another format, at TARGET or --in-place.
+
+    Encoded chunks are copied as they are. To change chunks or codecs as well, use copy or rechunk.
+    """
+    context.invoke(copy.command, include=(), exclude=(), **arguments)

@@ -1,0 +1,176 @@
+"""Statistics of a stored array, block by block, so that memory is bounded."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from zarrdask.chunks.read import read_region
+from zarrdask.display.report import Report
+from zarrdask.display.words import counted
+from zarrdask.errors import UnsupportedError
+from zarrdask.execution.executor import check_reached, run, workers
+from zarrdask.execution.handle import Handle
+from zarrdask.hierarchy.path import node_location
+from zarrdask.indexing.selection import Region
+from zarrdask.nodes.array import Array
+from zarrdask.runtime.progress import Show, progress
+from zarrdask.verification.compare import blocks
+
+#: The largest size of a block in bytes.
+_TASK_BYTES = 2**25
+#: The kinds of NumPy's types that have statistics.
+_KINDS = "biuf"
+
+
+@dataclass(frozen=True)
+class Statistics(Report):
+    """The statistics of the elements of a numeric array.
+
+    Attributes
+    ----------
+    array : str
+        The location of the array.
+    count : int
+        The number of elements.
+    nan : int
+        The number of elements that are not a number; they are left out below.
+    fill : int
+        The number of elements that equal the fill value.
+    minimum, maximum, mean : float, optional
+        None if there are no numbers.
+    squares : float
+        The sum of the squared deviations from the mean.
+    """
+
+    derived: ClassVar[tuple[str, ...]] = ("std",)
+
+    array: str
+    count: int = 0
+    nan: int = 0
+    fill: int = 0
+    minimum: float | None = None
+    maximum: float | None = None
+    mean: float | None = None
+    squares: float = 0.0
+
+    @property
+    def numbers(self) -> int:
+        """The number of elements that are a number."""
+        return self.count - self.nan
+
+    @property
+    def std(self) -> float | None:
+        """The standard deviation of all elements (not the estimate from a sample)."""
+        return sqrt(self.squares / self.numbers) if self.numbers else None
+
+    def __add__(self, other: "Statistics") -> "Statistics":
+        """Return the statistics of the elements of both."""
+        a, b = self, other
+        counts = a.count + b.count, a.nan + b.nan, a.fill + b.fill
+        if a.mean is None or b.mean is None or a.minimum is None or a.maximum is None:
+            some = b if a.mean is None else a
+            return Statistics(a.array, *counts, some.minimum, some.maximum, some.mean, some.squares)
+        total, delta = a.numbers + b.numbers, b.mean - a.mean
+        return Statistics(
+            a.array,
+            *counts,
+            min(a.minimum, b.minimum if b.minimum is not None else a.minimum),
+            max(a.maximum, b.maximum if b.maximum is not None else a.maximum),
+            a.mean + delta * b.numbers / total,
+            a.squares + b.squares + delta**2 * a.numbers * b.numbers / total,
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<10}  {text}" for name, text in self._rows())
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        yield "array", self.array
+        yield "elements", str(self.count)
+        share = self.fill / max(self.count, 1)
+        yield "fill value", f"{counted(self.fill, 'element')} ({share:.0%})"
+        if self.nan:
+            yield "NaN", f"{self.nan} ({self.nan / self.count:.0%})"
+        for name, digits in (("minimum", 10), ("maximum", 10), ("mean", 6), ("std", 6)):
+            value = getattr(self, name)
+            yield name, "-" if value is None else f"{value:.{digits}g}"
+
+
+class _Block(NamedTuple):
+    """A region of an array, of which one task computes the statistics."""
+
+    handle: Handle
+    region: Region
+
+
+def statistics(array: Array, *, scheduler: Any = None, show: Show = False) -> Statistics:
+    """Return the statistics of the elements of a numeric array.
+
+    Blocks that are not stored are not read: their elements are the fill value.
+
+    Parameters
+    ----------
+    array : Array
+        The array.
+    scheduler : str or distributed.Client, optional
+        What the tasks run on, as in `zarrdask.verify`.
+    show : bool, file or callable, default False
+        Whether and how to show a progress bar.
+
+    Raises
+    ------
+    UnsupportedError
+        If the elements are not real numbers.
+    """
+    location = node_location(array.store, array.path)
+    if array.dtype.kind not in _KINDS:
+        raise UnsupportedError(
+            "there are statistics of real numbers only",
+            key=location,
+            found=str(array.dtype),
+            expected="bool, int, uint or float",
+        )
+    handle = Handle(array.stored)
+    tasks = [_Block(handle, region) for region in blocks(array.stored, array.stored, _TASK_BYTES)]
+    bar = progress(len(tasks), "stats", show, unit="region", nbytes=array.nbytes)
+    with workers(scheduler) as on, bar as shown:
+        check_reached(array.store, on)
+        parts = run(block_statistics, tasks, on=on, finished=lambda *_: shown.advance())
+    total = Statistics(location)
+    for part in parts:
+        total += part
+    fill = np.asarray(array.metadata.fill, array.dtype)
+    omitted = np.broadcast_to(fill, (1,))
+    return total + _repeated(_of_values(omitted, fill), array.size - total.count)
+
+
+def block_statistics(task: _Block) -> Statistics:
+    """Return the statistics of a block. This is the task: dashboards of clusters show its name."""
+    chunks = task.handle.chunks
+    fill = np.asarray(chunks.metadata.fill, chunks.metadata.dtype)
+    return _of_values(read_region(chunks, task.region), fill)
+
+
+def _of_values(values: np.ndarray, fill: np.ndarray) -> Statistics:
+    is_nan = np.isnan(values) if values.dtype.kind == "f" else np.False_
+    numbers = values[~is_nan] if is_nan.any() else values
+    nan = values.size - numbers.size
+    is_fill_nan = fill.dtype.kind == "f" and bool(np.isnan(fill))
+    filled = nan if is_fill_nan else int(np.count_nonzero(values == fill))
+    if not numbers.size:
+        return Statistics("", values.size, nan, filled)
+    with np.errstate(all="ignore"):  # infinities have no deviation
+        mean = float(numbers.mean(dtype=np.float64))
+        squares = float(((numbers - np.float64(mean)) ** 2).sum(dtype=np.float64))
+    low, high = numbers.min().item(), numbers.max().item()
+    return Statistics("", values.size, nan, filled, low, high, mean, squares)
+
+
+def _repeated(one: Statistics, times: int) -> Statistics:
+    """Return the statistics of an element that occurs several times."""
+    if times == 0:
+        return Statistics("")
+    counts = one.count * times, one.nan * times, one.fill * times
+    return Statistics("", *counts, one.minimum, one.maximum, one.mean)
