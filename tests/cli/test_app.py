@@ -272,23 +272,30 @@ class TestNearestNames:
         done = call(capsys, command, stored / "temprature")
         assert (done.code, done.out) == (1, "")
         assert done.err.count("\n") == 1
-        assert done.err.endswith(f"did you mean '{stored}/temperature'?\n")
+        assert "the nearest name is 'temperature'" in done.err
 
     def test_in_a_component(self, capsys, stored):
         zarrdask.create_array(stored, "g/salinity", shape=2, dtype="i4")
         done = call(capsys, "info", stored, "--component", "g/salinty")
-        assert done.err.endswith("did you mean 'g/salinity'?\n")
+        assert "the nearest name is 'salinity'" in done.err
 
     @pytest.mark.parametrize("command", ["copy", "rechunk", "diff"])
     def test_of_a_source(self, capsys, stored, command):
         zarrdask.create_array(stored, "g/salinity", shape=2, dtype="i4")
         done = call(capsys, command, stored / "g/salinty", stored / "a")
         assert done.code == 1
-        assert "did you mean" in done.err
+        assert "the nearest name" in done.err
+
+    def test_in_a_remote_store(self, capsys, stored):
+        place = f"memory://{stored.parent}"
+        zarrdask.copy(stored, place)
+        zarrdask.create_array(place, "salinity", shape=2, dtype="i4")
+        done = call(capsys, "info", f"{place}/salinty")
+        assert done.err.endswith(f"the nearest name is '{place}/salinity'\n")
 
     def test_nothing_near(self, capsys, stored):
-        assert "did you mean" not in call(capsys, "info", stored / "nonsense").err
-        assert "did you mean" not in call(capsys, "info", stored.parent / "nonsense").err
+        assert "nearest" not in call(capsys, "info", stored / "nonsense").err
+        assert "nearest" not in call(capsys, "info", stored.parent / "nonsense").err
 
 
 class TestTerminal:

@@ -72,3 +72,18 @@ def test_what_is_around_a_store_need_not_be_readable():
     fsspec.register_implementation("guarded", Guarded, clobber=True)
     assert message("guarded://bucket/mine/x") == message({})
     assert list(zarrdask.open_group("guarded://bucket/mine/x", mode="a")) == []
+
+
+def test_the_nearest_name_is_suggested(tmp_path):
+    for place in (tmp_path / "data.zarr", {}):
+        root = zarrdask.create_group(place)
+        root.create_array("g/temperature", shape=2, dtype="i4")
+        with pytest.raises(KeyError, match="the nearest name is 'temperature'"):
+            _ = root["g/temprature"]
+        with pytest.raises(NodeNotFoundError, match="the nearest name is 'temperature'"):
+            zarrdask.open(place, "g/temprature")
+        with pytest.raises(NodeNotFoundError) as caught:
+            _ = root["nonsense"]
+        assert "nearest name is" not in str(caught.value)
+    with pytest.raises(NodeNotFoundError, match=r"the nearest name is 'data\.zarr'"):
+        zarrdask.open(tmp_path / "dta.zarr")

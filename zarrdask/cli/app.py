@@ -1,5 +1,6 @@
 """Find the command, run it, and turn errors into one line and an exit code."""
 
+import logging
 import os
 import sys
 import warnings
@@ -89,7 +90,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # A name that the terminal can't display must not make the command fail.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with _one_line_warnings():
+        with _one_line_warnings(), _one_line_retries():
             code = app.main(args=arguments, prog_name="zarrdask", standalone_mode=False)
             if sys.stdout is not None:  # the process may have been started without it
                 sys.stdout.flush()
@@ -115,6 +116,34 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _print_error(text: str) -> None:
     click.echo(f"zarrdask: {text}", err=True)
+
+
+@contextmanager
+def _one_line_retries() -> Iterator[None]:
+    """Report that a store does not answer once, not with each of many retries."""
+    log, handler = logging.getLogger("zarrdask"), _FirstRetry()
+    is_passed_on = log.propagate
+    log.addHandler(handler)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.propagate = is_passed_on
+
+
+class _FirstRetry(logging.Handler):
+    """Prints the first warning."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._is_first = True
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._is_first:
+            self._is_first = False
+            text = " ".join(record.getMessage().split())
+            _print_error(f"{text}; further retries are not shown (Ctrl-C gives up)")
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def open_node(
 def suggestions(
     *places: tuple[str | None, str | None, dict[str, Any] | None],
 ) -> Iterator[None]:
-    """Add the nearest name to the error of a node that does not exist.
+    """Add the nearest name to the error of a node that does not exist, also in remote stores.
 
     Parameters
     ----------
@@ -42,10 +42,12 @@ def suggestions(
     try:
         yield
     except NodeNotFoundError as error:
+        if "the nearest name" in str(error):
+            raise
         for url, component, storage_options in places:
             name = url and _nearest(url, component, storage_options)
             if name:
-                text = f"{one_line(error)}; did you mean {name!r}?"
+                text = f"{one_line(error)}; the nearest name is {name!r}"
                 raise click.ClickException(text) from error
         raise
 

@@ -91,7 +91,8 @@ def workers(scheduler: Any = None) -> Iterator[Workers]:
             "unknown scheduler",
             key="scheduler",
             found=scheduler,
-            expected="'threads', 'processes', 'sync', a client, or an address",
+            expected="'threads', 'processes', 'sync', a client, or an address such as "
+            "tcp://127.0.0.1:8786",
         ) from error
     client = getattr(get, "__self__", None)
     if client is not None:

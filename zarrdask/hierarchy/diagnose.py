@@ -3,12 +3,14 @@
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from difflib import get_close_matches
 from importlib import import_module
 
 from zarrdask.errors import StoreError
 from zarrdask.metadata.draft.entry import KEY, is_entry
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.v3_draft import DraftStore
 from zarrdask.storage.wrapper import innermost
 
@@ -45,8 +47,31 @@ def missing_node(store: Store, path: str, text: str = "there is no array or grou
     directories = not isinstance(store, DraftStore)  # in the draft nodes are files
     if directories and isinstance(inner, LocalStore) and not os.path.isdir(inner.path(path)):
         is_file = os.path.exists(inner.path(path).rstrip("/"))
-        return f"{text}: {'this is a file' if is_file else 'there is no such directory'}"
-    return text
+        text = f"{text}: {'this is a file' if is_file else 'there is no such directory'}"
+    elif isinstance(inner, LocalStore):
+        return text  # the directory exists, so that its name is not the mistake
+    name = nearest_name(inner, path)
+    return text if name is None else f"{text}; the nearest name is {name!r}"
+
+
+def nearest_name(store: Store, path: str) -> str | None:
+    """Return the name beside a path that is most like its own; None if there is none, or far away.
+
+    Only directories on a local disk, and stores in memory, are searched: others take requests.
+    """
+    if isinstance(store, LocalStore):
+        parent, name = os.path.split(store.path(path).rstrip("/"))
+        try:
+            with os.scandir(parent) as entries:
+                names = [entry.name for entry in entries if entry.is_dir()]
+        except OSError:
+            return None
+    elif isinstance(store, MemoryStore) and path:
+        above, _, name = path.rpartition("/")
+        _, names = store.list_dir(f"{above}/" if above else "")
+    else:
+        return None
+    return next(iter(get_close_matches(name, [n for n in names if n != name], 1)), None)
 
 
 def _stores_above(store: Store) -> Iterator[tuple[Store, str]]:

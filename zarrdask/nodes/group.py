@@ -16,6 +16,7 @@ from zarrdask.errors import (
 )
 from zarrdask.hierarchy.change import erase_node, write_node
 from zarrdask.hierarchy.create import create_node
+from zarrdask.hierarchy.diagnose import missing_node
 from zarrdask.hierarchy.find import (
     Lookup,
     find_node,
@@ -172,8 +173,10 @@ class Group(Node, Mapping[str, "Array | Group"]):
         return None if path == self.path else path
 
     def _missing(self, name: str) -> NodeNotFoundError:
+        path = self._below(name)
+        text = "there is no array or group here"
         return NodeNotFoundError(
-            "there is no array or group here",
+            text if path is None else missing_node(self.store, path, text),
             key=f"{node_location(self.store, self.path)}/{name}",
         )
 
