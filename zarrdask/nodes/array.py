@@ -41,6 +41,7 @@ from zarrdask.nodes.attributes import Attributes
 from zarrdask.nodes.base import Node
 from zarrdask.nodes.indexers import BlockIndex, OuterIndex, PointIndex, broadcast
 from zarrdask.nodes.info import Info, array_info, codec_options
+from zarrdask.runtime import buffers
 from zarrdask.runtime.progress import eager_show
 from zarrdask.storage.base import Store
 
@@ -298,8 +299,9 @@ class Array(Node):
 
     def read(self, request: Request, threads: int | None = None) -> np.ndarray:
         """Return the requested elements; see `zarrdask.chunks.read.read_region`."""
-        show = eager_show(prod(request_shape(request)) * self.dtype.itemsize)
-        return read_region(self.stored, request, threads=threads, show=show)
+        out = buffers.empty(request_shape(request), self.dtype)
+        show = eager_show(out.nbytes)
+        return read_region(self.stored, request, threads=threads, out=out, show=show)
 
     def _fancy(self, index: Any) -> OuterIndex | PointIndex:
         """Return the selector that does what an index with lists or masks means in NumPy."""
