@@ -101,7 +101,7 @@ class ArrayMetadata:
         derive("shape", self.grid.shape)
         derive("chunk_shape", self.grid.chunk_shape)
         derive("dtype", self.data_type.dtype)
-        derive("fill", self._absent_value())
+        derive("fill", self._zero() if self.fill_value is None else self.fill_value)
         if self.dimension_names is not None:
             self._check_names(self.dimension_names)
         derive("pipeline", self.pipeline_of(self.chunk_shape))
@@ -138,11 +138,9 @@ class ArrayMetadata:
                     found=list(inner),
                 )
 
-    def _absent_value(self) -> Any:
-        if self.fill_value is not None:
-            return self.fill_value
+    def _zero(self) -> Any:
+        """Return the zero of the data type; of objects the empty value, such as an empty text."""
         if self.data_type.dtype.hasobject:
-            # The empty value of their codec, such as an empty text.
             for codec in self.codecs:
                 if isinstance(codec, ObjectCodec):
                     return codec.empty

@@ -73,7 +73,7 @@ def compare(
     bar = show_progress(len(tasks), "compare", progress, unit="region")
     with workers(scheduler) as on, bar as shown:
         for scan in (scan_a, scan_b):
-            check_reached(plain(scan.store), on)
+            check_reached(scan.base, on)
         results = run(compare_regions, tasks, on=on, finished=lambda *_: shown.advance())
     for result in results:
         arrays[result.path] += result

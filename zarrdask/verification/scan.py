@@ -67,6 +67,11 @@ class Scan:
     problems: list[Problem] = field(default_factory=list)
     own_files: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def base(self) -> Store:
+        """The store as it is listed, without the view of consolidated metadata."""
+        return plain(self.store)
+
     def arrays(self) -> Iterator[tuple[str, StoredChunks]]:
         """Yield the path and the units of each array with valid metadata."""
         for path, metadata in self.nodes.items():
@@ -80,7 +85,7 @@ class Scan:
 
     def add_problem(self, kind: str, path: str, key: str, message: str) -> None:
         """Add a problem of a key of the hierarchy."""
-        self.problems.append(Problem(kind, path, real_key(plain(self.store), key), message))
+        self.problems.append(Problem(kind, path, real_key(self.base, key), message))
 
 
 def scan_hierarchy(store: Store, path: str) -> Scan:
@@ -190,7 +195,7 @@ def _document_problem(path: str, error: ZarrdaskError) -> Problem:
 
 def _check_consolidated(scan: Scan) -> None:
     """Report groups whose consolidated metadata differ from the documents of the nodes."""
-    store = plain(scan.store)
+    store = scan.base
     if isinstance(store, DraftStore) or not store.listable:
         return
     for path, metadata in scan.nodes.items():
@@ -247,7 +252,7 @@ def _canonical(documents: object) -> str:
 
 def _assign_keys(scan: Scan) -> None:
     """Assign each key to the node that it belongs to; report the keys that belong to none."""
-    store, arrays = plain(scan.store), dict(scan.arrays())
+    store, arrays = scan.base, dict(scan.arrays())
     indices = {path: array("q") for path in arrays}
     owners: dict[str, str | None] = {}
     is_local = local_store(store) is not None
@@ -289,7 +294,7 @@ def _own_directory(key: str) -> str:
 
 def _keys(scan: Scan) -> Iterator[tuple[str, bool]]:
     """Yield each key, and in local stores each directory; and whether it is a directory."""
-    store, prefix = plain(scan.store), key_prefix(scan.path)
+    store, prefix = scan.base, key_prefix(scan.path)
     if type(store) is LocalStore:
         yield from _local_entries(scan, store, prefix)
     elif store.listable:
@@ -355,7 +360,7 @@ def _rows(chunks: StoredChunks, indices: "array[int]") -> np.ndarray:
 
 def _find_keys_outside_draft(scan: Scan) -> None:
     """Report the keys of a draft hierarchy that are neither documents nor chunks."""
-    view = plain(scan.store)
+    view = scan.base
     if not isinstance(view, DraftStore) or key_prefix(scan.path) != view.base or not view.listable:
         return
     data = view.real(f"{view.base}x").removesuffix("x")
@@ -379,7 +384,7 @@ def _find_partial_writes(scan: Scan) -> None:
     store = local_store(scan.store)
     if store is None:
         return
-    root = store.path("" if isinstance(plain(scan.store), DraftStore) else scan.path)
+    root = store.path("" if isinstance(scan.base, DraftStore) else scan.path)
     for path in sorted(_temporary_paths(root.rstrip("/"))):
         key = os.path.relpath(path, store.root).replace(os.sep, "/")
         scan.problems.append(Problem("partial", scan.path, key, _LEFT_BY_WRITER))

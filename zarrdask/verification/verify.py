@@ -140,7 +140,7 @@ def verify(
     nbytes = sum(task.units * task.handle.chunks.metadata.pipeline.spec.nbytes for task in tasks)
     bar = show_progress(total, "verify", progress, nbytes=nbytes)
     with workers(scheduler) as on, bar as shown:
-        check_reached(plain(scan.store), on)
+        check_reached(scan.base, on)
         tallies = run(
             verify_chunks,
             tasks,
@@ -219,8 +219,8 @@ def _report(
         tuple(_array_report(path, metadata[path], tally) for path, tally in by_array.items()),
         (*scan.problems, *(p for tally in by_array.values() for p in tally.problems)),
         strict,
-        plain(scan.store).listable,
-        plain(scan.store),
+        scan.base.listable,
+        scan.base,
         scan.path,
     )
 
