@@ -110,6 +110,39 @@ def test_functions_are_called_once_for_missing_blocks_of_a_shape():
     assert store.keys_read() == ["c/0/0", "c/2/2", "c/2/3", "c/2/4", "c/4/4"]
 
 
+@pytest.mark.parametrize(
+    ("change", "fill_value"),
+    [
+        (lambda x: x, 0),
+        (lambda x: x + 1, 1),
+        (lambda x: x.T, 0),
+        (lambda x: np.where(x > 3, x, 0), 0),
+    ],
+)
+def test_missing_blocks_are_not_written(change, fill_value):
+    z = zarrdask.create_array({}, shape=(300, 200), dtype="i4", chunks=5)
+    z[3, 4] = z[200, 100] = 7
+    z[17, 18] = 0
+    shapes = []
+
+    def seen(block):
+        shapes.append(block.shape)
+        return block
+
+    x = change(zarrdask.from_zarr(z, chunks="stored", skip_missing=True))
+    y = x.map_blocks(seen, dtype="i4", meta=np.empty((0, 0), "i4"))
+    store = {}
+    zarrdask.to_zarr(y, store, chunks=5, fill_value=fill_value)
+    new = zarrdask.open_array(store, mode="r+")
+    np.testing.assert_array_equal(new[...], change(z[...]))
+    assert new.nchunks_stored() == 2
+    assert len(shapes) < x.npartitions / 10
+    # Into an array that has values, all blocks are written.
+    new[...] = -1
+    zarrdask.to_zarr(y, new)
+    np.testing.assert_array_equal(new[...], change(z[...]))
+
+
 def test_few_tasks_are_left_of_a_reduction():
     z = zarrdask.create_array({}, shape=(400, 500), dtype="f4", chunks=5)
     z[3, 4] = z[200, 300] = 1

@@ -102,7 +102,7 @@ def test_a_rectilinear_grid_takes_the_blocks_as_they_are(blocks):
     found = zarrdask.from_zarr(store, chunks="stored")
     assert found.chunks == blocks
     np.testing.assert_array_equal(found.compute(), values)
-    receipts, same, _ = write_blocks(x, zarrdask.open_array(store).stored, whole_region(shape))
+    receipts, same, *_ = write_blocks(x, zarrdask.open_array(store).stored, whole_region(shape))
     assert same == blocks
     assert not any("rechunk" in name for name in receipts.dask.layers)
 
@@ -162,17 +162,17 @@ def test_stored_chunks_follow_the_blocks():
 def test_aligned_blocks_get_no_extra_task():
     z = zarrdask.create_array({}, shape=VALUES.shape, dtype="f4", chunks=(10, 15))
     x = da.from_array(VALUES, chunks=(20, 15))
-    receipts, blocks, _ = write_blocks(x, z.stored, whole_region(z.shape))
+    receipts, blocks, *_ = write_blocks(x, z.stored, whole_region(z.shape))
     assert blocks == x.chunks
     assert not any("rechunk" in name for name in receipts.dask.layers)
-    unaligned, _, _ = write_blocks(x.rechunk((15, 15)), z.stored, whole_region(z.shape))
+    unaligned, *_ = write_blocks(x.rechunk((15, 15)), z.stored, whole_region(z.shape))
     assert any("rechunk" in name for name in unaligned.dask.layers)
 
 
 def test_receipts_are_small_and_count_units():
     z = zarrdask.create_array({}, shape=VALUES.shape, dtype="f4", chunks=(10, 15), fill_value=0)
     x = da.from_array(VALUES, chunks=(20, 15))
-    receipts, _, _ = write_blocks(x, z.stored, whole_region(z.shape))
+    receipts, *_ = write_blocks(x, z.stored, whole_region(z.shape))
     found = receipts.compute()
     assert found.shape == (4, 3)
     assert found.sum() == 21

@@ -46,11 +46,14 @@ class BlockWrites(NamedTuple):
         The lengths of the blocks along each axis.
     target : Target
         The target that the tasks hold.
+    repeats : ndarray of int or None
+        A number for each block, the same for equal blocks of a new array; -1 for others.
     """
 
     receipts: da.Array
     blocks: Chunks
     target: Target
+    repeats: np.ndarray | None = None
 
     @property
     def block_count(self) -> int:
@@ -108,6 +111,8 @@ class Chain:
         The slices of each block in the written array.
     target : Target
         The target that the blocks are written to.
+    repeats : ndarray of int or None
+        As in `BlockWrites`.
     """
 
     task: Task
@@ -115,6 +120,7 @@ class Chain:
     parts: tuple[Part, ...]
     slices: ArraySliceDep
     target: Target
+    repeats: np.ndarray | None
 
     @property
     def needs(self) -> frozenset[Any]:
@@ -159,8 +165,14 @@ class Chain:
             The number of stored units of each block.
         """
         compute, counts = prepared(self.task), list[int]()
+        # Numbers of blocks of which nothing was stored: they hold the fill value only.
+        blank = set[int]()
         shared = {**results, **{k: resolve(v, results) for k, v in self.constants.items()}}
         for block in self.blocks(numbers):
+            repeat = -1 if self.repeats is None else int(self.repeats[block])
+            if repeat in blank:
+                counts.append(0)
+                continue
             values = dict(shared)
             try:
                 for part in self.parts:
@@ -171,6 +183,8 @@ class Chain:
             except BaseException as error:
                 error.add_note(f"raised for block {block}, {self._where(block)}")
                 raise
+            if repeat >= 0 and not counts[-1]:
+                blank.add(repeat)
         return np.array(counts, np.intp)
 
     def _where(self, block: Block) -> str:
@@ -279,7 +293,7 @@ def _chain(graph: HighLevelGraph, layer: Blockwise, write: BlockWrites) -> Chain
         else:
             return None
     slices = ArraySliceDep(write.blocks)
-    return Chain(layer.task, constants, tuple(parts), slices, write.target)
+    return Chain(layer.task, constants, tuple(parts), slices, write.target, write.repeats)
 
 
 def _is_independent(graph: HighLevelGraph, source: Any, write: BlockWrites) -> bool:

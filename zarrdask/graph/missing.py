@@ -7,10 +7,11 @@ makes the task of one of them, and refers to its key in place of the others. Gra
 blocks are left to Dask's own optimisation.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import dask
+import dask.array as da
 import numpy as np
 from dask._task_spec import Alias, DataNode, Task, TaskRef, convert_legacy_graph
 from dask.array.core import getter
@@ -21,6 +22,7 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArrayBlockwiseDep
 
 from zarrdask.codecs.decode import put_fill
+from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import Source
 from zarrdask.grids.base import Axis, Index, Shape
 from zarrdask.indexing.selection import Region
@@ -204,6 +206,21 @@ def _reads_missing(layer: Any) -> bool:
     )
 
 
+def equal_blocks(x: da.Array) -> np.ndarray | None:
+    """Return a number for each block, the same for blocks that are equal as they read no data.
+
+    The number of other blocks is -1. None if no two blocks are known to be equal.
+    """
+    if EXPRESSIONS or not any(map(_reads_missing, getattr(x.dask, "layers", {}).values())):
+        return None
+    graph, known = optimize_blockwise(x.dask, [x.name]), dict[str, np.ndarray]()
+    for name in graph._toposort_layers():
+        classes = _classes_of(graph.layers[name], known)
+        if classes is not None:
+            known[name] = classes
+    return known.get(x.name)
+
+
 class _Sharing:
     """A graph in which tasks that depend on nothing but missing blocks are shared.
 
@@ -236,7 +253,7 @@ class _Sharing:
 
     def _without_repeats(self, layer: Any) -> Any:
         """Return a layer with one block of each class."""
-        classes = self._classes_of(layer)
+        classes = _classes_of(layer, self._classes)
         if classes is None:
             return layer
         self._classes[layer.output] = classes
@@ -252,30 +269,6 @@ class _Sharing:
         self._constants.update((key, keys[first[n]]) for key, n in zip(keys, numbers, strict=True))
         kept = {(layer.output, *block) for block in np.argwhere(needed & (classes < 0)).tolist()}
         return layer.cull(kept | {keys[n] for n in first}, ())[0]
-
-    def _classes_of(self, layer: Any) -> np.ndarray | None:
-        """Return a number for each block of a layer, the same for blocks with the same value.
-
-        None if no value is known to be that of another block.
-        """
-        if not isinstance(layer, Blockwise):
-            return None
-        order = layer.output_indices
-        classes = None
-        for name, indices in layer.indices:
-            if indices is None:
-                continue
-            part = layer.io_deps.get(name)
-            own = part.classes() if isinstance(part, ReadArguments) else self._classes.get(name)
-            if own is None or len({*indices}) < len(indices) or not {*indices} <= {*order}:
-                return None
-            axes = sorted(range(own.ndim), key=lambda axis: order.index(indices[axis]))
-            spread = [own.shape[indices.index(i)] if i in indices else 1 for i in order]
-            own = own.transpose(axes).reshape(spread)
-            classes = own if classes is None else _both(classes, own)
-        if classes is None or not classes.ndim or (classes < 0).all():
-            return None
-        return np.broadcast_to(classes, tuple(layer.dims[index] for index in order))
 
     def _add(self, key: Any, task: Any) -> None:
         """Add a task, unless it has the same value as another that depends on constants only."""
@@ -310,6 +303,31 @@ class _Sharing:
 
 #: The attribute of a node of a graph that holds its value or the name of another task.
 _HELD = {TaskRef: "key", Alias: "target", DataNode: "value"}
+
+
+def _classes_of(layer: Any, known: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    """Return a number for each block of a layer, the same for blocks with the same value.
+
+    None if no value is known to be that of another block; `known` has the numbers of other layers.
+    """
+    if not isinstance(layer, Blockwise):
+        return None
+    order = layer.output_indices
+    classes = None
+    for name, indices in layer.indices:
+        if indices is None:
+            continue
+        part = layer.io_deps.get(name)
+        own = part.classes() if isinstance(part, ReadArguments) else known.get(name)
+        if own is None or len({*indices}) < len(indices) or not {*indices} <= {*order}:
+            return None
+        axes = sorted(range(own.ndim), key=lambda axis: order.index(indices[axis]))
+        spread = [own.shape[indices.index(i)] if i in indices else 1 for i in order]
+        own = own.transpose(axes).reshape(spread)
+        classes = own if classes is None else _both(classes, own)
+    if classes is None or not classes.ndim or (classes < 0).all():
+        return None
+    return np.broadcast_to(classes, tuple(layer.dims[index] for index in order))
 
 
 def _both(one: np.ndarray, other: np.ndarray) -> np.ndarray:

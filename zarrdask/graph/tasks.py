@@ -17,6 +17,7 @@ from zarrdask.chunks.write import Beyond
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import Handle, Target
 from zarrdask.graph.bundles import BlockWrites
+from zarrdask.graph.missing import equal_blocks
 from zarrdask.indexing.selection import Region
 from zarrdask.plan.align import Chunks
 from zarrdask.plan.write import plan_writes
@@ -29,6 +30,7 @@ def write_blocks(
     beyond: Beyond = "keep",
     *,
     empty: bool | None = None,
+    is_new: bool = False,
 ) -> BlockWrites:
     """Return the tasks that write a Dask array.
 
@@ -45,6 +47,9 @@ def write_blocks(
         value.
     empty : bool, optional
         Whether units that hold only the fill value are stored; by default as configured.
+    is_new : bool, default False
+        Whether nothing is stored in the region yet, so that only one of equal blocks has to be
+        computed to know that none of them is stored.
 
     Returns
     -------
@@ -78,7 +83,7 @@ def write_blocks(
         meta=np.empty((0,) * x.ndim, np.intp),
         name=name,
     )
-    return BlockWrites(receipts, blocks, target)
+    return BlockWrites(receipts, blocks, target, equal_blocks(x) if is_new else None)
 
 
 def _map_blocks(
@@ -176,7 +181,7 @@ def read_blocks(writes: BlockWrites, target: Target, commit: Action | None) -> d
         The action that finishes the write. If there is one, all blocks are written before any
         block is read.
     """
-    receipts, blocks, _ = writes
+    receipts, blocks = writes.receipts, writes.blocks
     metadata = target.handle.chunks.metadata
     if commit is not None:
         committed = da.from_delayed(gather([receipts], [commit]), (), meta=np.empty((), object))

@@ -102,7 +102,10 @@ def begin(
         _report_failure(begun, error)
         raise
     return [
-        WriteJob(to, write_blocks(x, to.chunks, to.region, to.beyond, empty=stores_empty))
+        WriteJob(
+            to,
+            write_blocks(x, to.chunks, to.region, to.beyond, empty=stores_empty, is_new=to.is_new),
+        )
         for (x, to), stores_empty in zip(writes, empty or [None] * len(writes), strict=True)
     ]
 
