@@ -1,0 +1,325 @@
+"""Measure reads and writes of an object store with latency: ``python -m benchmarks.far``.
+
+Each measurement is a process of its own, which opens and warms up, does a job once beside a server
+on loopback that answers each request late (`benchmarks.object_server`), and checks the result. The
+table has seconds and, in brackets, the requests and the most that were in flight; contestants take
+turns. `limit` is a bare loop of obstore calls in 64 threads, which decodes nothing.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from statistics import median
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import obstore
+from obstore.store import S3Store
+
+import zarrdask
+from benchmarks.__main__ import HERE, run
+
+IN_FLIGHT = 64
+#: What is written. Each measurement is a process of its own.
+NEW = f"new-{os.getpid()}"
+SMALL = {"shape": (1024, 2**14), "chunks": (1, 2**14), "dtype": "f4", "compressors": []}
+LARGE = {**SMALL, "shape": (128, 2**18), "chunks": (1, 2**18)}
+SHARDS = {"shape": (1000, 64, 64), "chunks": (1, 16, 16), "shards": (1, 64, 64), "dtype": "f4"}
+INDEX = 16 * 16 + 4
+WINDOW, ROW, MEMBERS, POINTS = np.s_[:256, 5:20, 5:10], np.s_[:, 3, 3], 100, 20
+JOBS = {
+    "write": "write 1,024 chunks of 64 KiB",
+    "read": "sum of 1,024 chunks of 64 KiB",
+    "http": "sum of 128 chunks of 1 MiB, HTTP",
+    "window": "a window through 256 shards",
+    "row": "a row through 1,000 shards",
+    "open": "open a group of 100 arrays",
+    "consolidated": "the same, consolidated",
+    "points": "20 points, one after another",
+}
+Job = Callable[[], Any]
+
+
+def s3(url: str) -> S3Store:
+    """Return the bucket of the measurements in obstore."""
+    return S3Store(
+        "bench",
+        endpoint=url,
+        region="us-east-1",
+        access_key_id="key",
+        secret_access_key="secret",
+        client_options={"allow_http": True},
+    )
+
+
+def options(url: str) -> dict[str, Any]:
+    return {"key": "key", "secret": "secret", "endpoint_url": url}
+
+
+def values() -> np.ndarray:
+    return np.ones(SMALL["shape"], "f4")
+
+
+# ---- contestants: what each does for a job; None where it can't
+
+
+def zarrdask_fsspec(job: str, url: str) -> Job | None:
+    return _zarrdask(job, "s3://bench", url, storage_options=options(url))
+
+
+def zarrdask_obstore(job: str, url: str) -> Job | None:
+    import dask
+
+    dask.config.set({"zarrdask.remote": "obstore"})
+    return _zarrdask(job, s3(url), url)
+
+
+def _zarrdask(job: str, place: Any, url: str, **how: Any) -> Job | None:
+    members = {"open": "plain", "consolidated": "consolidated"}
+    if job == "write":
+        x = da.from_array(values(), chunks=(64, -1))
+        return lambda: zarrdask.to_zarr(
+            x, place, NEW, chunks=SMALL["chunks"], compressors=[], **how
+        )
+    if job in members:
+        return lambda: [*zarrdask.open_group(place, members[job], **how).arrays()]
+    if job == "points":
+        z = zarrdask.open_array(place, "small", **how)
+        return lambda: [z[i, 0] for i in range(POINTS)]
+    if job == "http":
+        x = zarrdask.from_zarr(f"{url}/bench/large")
+        return lambda: x.sum().compute()
+    x = zarrdask.from_zarr(place, "small" if job == "read" else "shards", **how)
+    return (x.sum() if job == "read" else x[WINDOW if job == "window" else ROW]).compute
+
+
+def dask_zarr(job: str, url: str) -> Job | None:
+    import zarr
+
+    store = zarr.storage.FsspecStore.from_url("s3://bench", storage_options=options(url))
+    if job == "write":
+        x = da.from_array(values(), chunks=SMALL["chunks"])
+        z = zarr.create_array(store, name=NEW, overwrite=True, **SMALL)
+        return lambda: da.store(x, z, lock=False)
+    if job in ("open", "consolidated"):
+        return _open_zarr(store, job)
+    if job == "points":
+        z = zarr.open_array(store, path="small", mode="r")
+        return lambda: [z[i, 0] for i in range(POINTS)]
+    if job == "http":
+        web = zarr.storage.FsspecStore.from_url(f"{url}/bench", read_only=True)
+        return da.from_zarr(zarr.open_array(web, path="large", mode="r")).sum().compute
+    x = da.from_zarr(zarr.open_array(store, path="small" if job == "read" else "shards", mode="r"))
+    return (x.sum() if job == "read" else x[WINDOW if job == "window" else ROW]).compute
+
+
+def zarr_obstore(job: str, url: str) -> Job | None:
+    import zarr
+
+    zarr.config.set({"async.concurrency": IN_FLIGHT})
+    store = zarr.storage.ObjectStore(s3(url))
+    if job == "write":
+        x, z = values(), zarr.create_array(store, name=NEW, overwrite=True, **SMALL)
+        return lambda: z.__setitem__(..., x)
+    if job in ("open", "consolidated"):
+        return _open_zarr(store, job)
+    if job == "http":
+        return None
+    z = zarr.open_array(store, path="shards" if job in ("window", "row") else "small", mode="r")
+    if job == "points":
+        return lambda: [z[i, 0] for i in range(POINTS)]
+    return {
+        "read": lambda: np.sum(z[...]),
+        "window": lambda: z[WINDOW],
+        "row": lambda: z[ROW],
+    }[job]
+
+
+def _open_zarr(store: Any, job: str) -> Job:
+    import zarr
+
+    is_consolidated = job == "consolidated"
+    path = "consolidated" if is_consolidated else "plain"
+    return lambda: [
+        *zarr.open_group(store, path=path, mode="r", use_consolidated=is_consolidated).arrays()
+    ]
+
+
+def tensorstore(job: str, url: str) -> Job | None:
+    import tensorstore as ts
+
+    if job in ("open", "consolidated"):
+        return None
+
+    def opened(name: str, base: dict[str, Any] | None = None, **more: Any) -> Any:
+        store = base or {
+            "driver": "s3",
+            "bucket": "bench",
+            "endpoint": url,
+            "aws_region": "us-east-1",
+            "aws_credentials": {"type": "anonymous"},
+            "path": name,
+        }
+        context = {"s3_request_concurrency": {"limit": IN_FLIGHT}}
+        return ts.open({"driver": "zarr3", "kvstore": store, "context": context, **more}).result()
+
+    if job == "write":
+        metadata = {
+            "shape": SMALL["shape"],
+            "data_type": "float32",
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": SMALL["chunks"]}},
+        }
+        x, z = values(), opened(f"{NEW}/", metadata=metadata, create=True, delete_existing=True)
+        return lambda: z.write(x).result()
+    if job == "http":
+        z = opened("", {"driver": "http", "base_url": f"{url}/bench/large/"})
+        return lambda: z.read().result().sum()
+    z = opened("shards/" if job in ("window", "row") else "small/")
+    if job == "points":
+        return lambda: [z[i, 0].read().result() for i in range(POINTS)]
+    return {
+        "read": lambda: z.read().result().sum(),
+        "window": lambda: z[WINDOW].read().result(),
+        "row": lambda: z[ROW].read().result(),
+    }[job]
+
+
+def limit(job: str, url: str) -> Job | None:
+    store, pool = s3(url), ThreadPoolExecutor(IN_FLIGHT)
+
+    def get(key: str) -> int:
+        return len(obstore.get(store, key).bytes())
+
+    def part(key: str, start: int, length: int) -> int:
+        return len(obstore.get_range(store, key, start=start, length=length))
+
+    if job == "write":
+        body = bytes(2**16)
+        return lambda: [
+            *pool.map(lambda n: obstore.put(store, f"{NEW}/c/{n}/0", body), range(1024))
+        ]
+    if job == "points":
+        return lambda: [get(f"small/c/{n}/0") for n in range(POINTS)]
+    if job in ("open", "consolidated"):
+        keys = [f"plain/a{n}/zarr.json" for n in range(MEMBERS)]
+        return lambda: [*pool.map(get, keys if job == "open" else ["consolidated/zarr.json"])]
+    if job in ("window", "row"):
+        keys = [f"shards/c/{n}/0/0" for n in range(256 if job == "window" else 1000)]
+        # Of each shard its index, then a chunk.
+        rounds = [partial(part, start=0, length=length) for length in (INDEX, 500)]
+        return lambda: [[*pool.map(ask, keys)] for ask in rounds]
+    name, count = ("large", 128) if job == "http" else ("small", 1024)
+    return lambda: [*pool.map(get, [f"{name}/c/{n}/0" for n in range(count)])]
+
+
+TOOLS = {
+    "zarrdask": zarrdask_fsspec,
+    "zarrdask+obstore": zarrdask_obstore,
+    "dask+zarr": dask_zarr,
+    "zarr+obstore": zarr_obstore,
+    "tensorstore": tensorstore,
+    "limit": limit,
+}
+
+# ---- the measurement
+
+
+def control(url: str, command: str) -> Any:
+    request = urllib.request.Request(f"{url}/-/{command}", method="POST")
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    command = [sys.executable, "-m", "benchmarks.object_server"]
+    with subprocess.Popen(
+        command, cwd=HERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        yield server.stdout.readline().strip()  # type: ignore[union-attr]
+        server.communicate()
+
+
+def prepare(url: str) -> None:
+    """Store what is read."""
+    store = s3(url)
+    for name, how in {"small": SMALL, "large": LARGE, "shards": SHARDS}.items():
+        zarrdask.create_array(store, name, **how)[...] = 1
+    for name in ("plain", "consolidated"):
+        group = zarrdask.create_group(store, name)
+        for number in range(MEMBERS):
+            group.create_array(f"a{number}", shape=4, dtype="i4")
+    zarrdask.consolidate_metadata(store, "consolidated")
+
+
+def measure(job: str, tool: str, url: str, delay: float) -> dict[str, Any]:
+    """Return the time and the requests of one job."""
+    control(url, "set?delay=0")
+    work = TOOLS[tool](job, url)
+    if work is None:
+        return {}
+    TOOLS[tool]("points" if job == "write" else job, url)()  # type: ignore[misc]  # warm up
+    control(url, f"set?delay={delay}")
+    start, cpu = time.perf_counter(), time.process_time()
+    work()  # type: ignore[misc]
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    stats = control(url, "stats")
+    return {
+        "seconds": seconds,
+        "cpu": cpu,
+        "requests": sum(stats["requests"].values()),
+        "most": stats["most"],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--delays", default="0.005,0.05", help="seconds, separated by commas")
+    parser.add_argument("--jobs", default=",".join(JOBS))
+    parser.add_argument("--tools", default=",".join(TOOLS))
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one:
+        job, tool, url, delay = given.one
+        print(json.dumps(measure(job, tool, url, float(delay))))
+        return
+    tools = given.tools.split(",")
+    with serving() as url:
+        prepare(url)
+        for delay in given.delays.split(","):
+            print(f"\n{float(delay) * 1000:g} ms\n\n| job | {' | '.join(tools)} |")
+            print(f"|---|{'---|' * len(tools)}")
+            for job in given.jobs.split(","):
+                found: dict[str, list[dict[str, Any]]] = {tool: [] for tool in tools}
+                for _ in range(given.repeat):
+                    for tool in tools:
+                        with suppress(subprocess.CalledProcessError):
+                            result = run("far", "--one", job, tool, url, delay)
+                            found[tool].append(json.loads(result))
+                cells = [_cell(found[tool]) for tool in tools]
+                print(f"| {JOBS[job]} | {' | '.join(cells)} |", flush=True)
+
+
+def _cell(results: list[dict[str, Any]]) -> str:
+    if not (results and results[0]):
+        return "-"
+    first = results[0]
+    seconds = median(result["seconds"] for result in results)
+    cpu = median(result["cpu"] for result in results)
+    return f"{seconds:.2f}, CPU {cpu:.2f} ({first['requests']}, {first['most']})"
+
+
+if __name__ == "__main__":
+    main()
