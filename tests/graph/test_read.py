@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import zarrdask
 from tests.graph.counting import CountingStore
+from tests.storage.latency import LatencyStore
 from zarrdask.graph.read import StoredArray
 
 pytestmark = pytest.mark.usefixtures("threaded")
@@ -534,3 +535,11 @@ def test_a_mapping_that_does_not_pickle_is_read_by_threads():
     assert zarrdask.from_zarr(values).sum().compute() == 12
     zarrdask.to_zarr(da.ones(4, chunks=2), values, overwrite=True)
     assert zarrdask.from_zarr(values).sum().compute() == 4
+
+
+def test_blocks_are_larger_in_a_store_with_latency(setting):
+    setting({"zarrdask.block-size": 8 * 4})
+    store = LatencyStore(seconds=0)
+    zarrdask.create_array(store, shape=64, dtype="u4", chunks=4)[...] = 1
+    assert zarrdask.from_zarr(store.inner).numblocks == (8,)
+    assert zarrdask.from_zarr(store).numblocks == (2,)

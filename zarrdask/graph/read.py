@@ -41,6 +41,10 @@ _MAX_SHARED_BLOCKS = 1000
 #: The largest number of blocks along an axis. Dask holds an integer for each.
 _MAX_BLOCKS = 2**26
 
+#: How many times larger blocks are in a store with latency: then the threads of a worker keep as
+#: many requests in flight as ``zarrdask.requests`` says, also if chunks have a MiB.
+_FAR_FACTOR = 4
+
 
 @suggests_arguments
 def from_zarr(
@@ -73,7 +77,8 @@ def from_zarr(
         Options for fsspec, if `url` is a URL.
     chunks : "auto", "stored", or chunks in any form that Dask accepts, default "auto"
         The blocks of the Dask array. ``"auto"``: whole stored units (chunks or shards), joined
-        until a block reaches ``zarrdask.block-size`` (16 MiB). ``"stored"``: one unit per block.
+        until a block reaches ``zarrdask.block-size`` (16 MiB), or four times that in a store with
+        latency. ``"stored"``: one unit per block.
     name : str, optional
         The name of the Dask array. The default is derived from the location, the metadata and, if
         the store has one at no cost, the time of the last change of the metadata.
@@ -182,7 +187,9 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
     metadata = array.metadata
     if chunks is None or (isinstance(chunks, str) and chunks == "auto"):
         extent = tuple(s.stop - s.start for s in region)
-        return _cut(region, _auto_axes(metadata, extent))
+        is_far = not array.stored.units.seekable
+        limit = config.get("block-size") * (_FAR_FACTOR if is_far else 1)
+        return _cut(region, _auto_axes(metadata, extent, limit))
     previous = _cut(region, metadata.grid.axes)
     if isinstance(chunks, str) and chunks == "stored":
         return previous
@@ -197,11 +204,10 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
     return blocks
 
 
-def _auto_axes(metadata: ArrayMetadata, extent: Shape) -> tuple[Axis, ...]:
+def _auto_axes(metadata: ArrayMetadata, extent: Shape, limit: int) -> tuple[Axis, ...]:
     """Return the block lengths or boundaries along each axis, for a region with some extent."""
     grid, inner = metadata.grid, metadata.read_grid.chunk_shape
-    size, limit = metadata.dtype.itemsize, config.get("block-size")
-    block = auto_block(extent, grid.chunk_shape, inner, size, limit)
+    block = auto_block(extent, grid.chunk_shape, inner, metadata.dtype.itemsize, limit)
     units = zip(block, grid.chunk_shape, extent, strict=True)
     if any(length < min(unit, n) for length, unit, n in units):
         return block  # Large shards are cut along their inner chunks.
