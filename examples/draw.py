@@ -16,11 +16,12 @@ mpl.use("agg")  # no screen
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.dates import DateFormatter
 from matplotlib.patches import Rectangle
 from PIL import Image
 
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "gallery"
-NAMES = ["era5", "satellite", "microscopy", "mask", "months", "repair", "cluster_rechunk"]
+NAMES = ["era5", "satellite", "microscopy", "mask", "months", "heat", "repair", "cluster_rechunk"]
 GREY = "#7d8590"
 ORANGE = "#d55e00"
 BLUE = "#0072b2"
@@ -116,6 +117,21 @@ def months(result):
     left.set(title="rain, mm a day; a band is a chunk", xlim=(0, len(days)), xlabel="day")
     right.bar(np.arange(1, 13), sums, color=BLUE)
     right.set(title="mm a month", xticks=range(1, 13, 2))
+    return figure
+
+
+def heat(result):
+    """Draw the number of hot days, and the temperature of one place."""
+    hot, rome = result
+    figure, (left, right) = axes(1.1, 1)
+    image = left.imshow(hot, cmap="YlOrRd", extent=(-10, 40, 35, 71), aspect=1.4)
+    left.plot(rome.lon, rome.lat, "o", mfc="none", color="k")
+    figure.colorbar(image, ax=left, shrink=0.8)
+    left.set(title="days above 30 °C", xlabel="longitude", ylabel="latitude")
+    right.plot(rome.time, rome, color=BLUE, lw=0.8)
+    right.fill_between(rome.time, 30, rome, where=rome > 30, color=ORANGE)
+    right.set(title="the circle: Rome, °C")
+    right.xaxis.set_major_formatter(DateFormatter("%b"))
     return figure
 
 
