@@ -1,7 +1,7 @@
 """A year of temperature with xarray: written month by month, corrected, and reduced.
 
-Each month is appended as it arrives, whatever its length: chunks have 30 days. One week is replaced,
-and the dataset is read with its masks, scales and dates.
+Each month is appended as it arrives, whatever its length: chunks have 30 days. One week is
+replaced, and the dataset is read with its masks, scales and dates.
 """
 
 from pathlib import Path
