@@ -133,7 +133,7 @@ class TestHealthy:
 
         with (
             Client(cluster_address),
-            pytest.raises(zarrdask.errors.StoreError, match="in-memory store"),
+            pytest.raises(zarrdask.errors.StoreError, match="memory of one process"),
         ):
             zarrdask.verify(make({}))
 
@@ -146,7 +146,7 @@ class TestHealthy:
             lambda: zarrdask.verify(z, z, scheduler="processes"),
             lambda: damaged.repair(make({}), scheduler="processes"),
         ):
-            with pytest.raises(zarrdask.errors.StoreError, match="in-memory store"):
+            with pytest.raises(zarrdask.errors.StoreError, match="memory of one process"):
                 action()
         assert report.ok
 

@@ -20,7 +20,7 @@ from dask.base import get_scheduler
 from dask.multiprocessing import get_context
 from dask.system import CPU_COUNT
 
-from zarrdask.errors import MetadataError
+from zarrdask.errors import MetadataError, StoreError
 from zarrdask.execution.counter import share
 from zarrdask.storage.base import Store
 
@@ -240,16 +240,25 @@ def run(
     return [results[number] for number in range(len(items))]
 
 
-def check_reached(store: Store, on: Workers) -> None:
-    """Check that tasks can access a store, before they report its content as missing.
+def check_reached(on: Workers, *stores: Store) -> None:
+    """Check that tasks can access stores, before they report their content as missing.
 
     Raises
     ------
     StoreError
-        If the store is in the memory of this process and tasks run in other processes.
+        If a store is in the memory of this process and tasks run in other processes.
     """
-    if not store.shared and on.executor is not None:
-        run(find_store, [store], on=on)
+    for store in stores:
+        if store.shared or on.executor is None:
+            continue
+        try:
+            run(find_store, [store], on=on)
+        except StoreError as error:
+            raise StoreError(
+                "this store is in the memory of one process, so other processes can't access it",
+                key=store.url,
+                expected='a directory or a URL, or scheduler="threads"',
+            ) from error
 
 
 def find_store(store: Store) -> None:

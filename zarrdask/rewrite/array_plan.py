@@ -211,8 +211,7 @@ class RechunkPlan(PlanReport):
         """
         with self._locked(), workers(scheduler) as on, self.store.batch():
             self.check_workers(on)
-            for store in (self.source.store, self.store, self.temp[0]):
-                check_reached(store, on)
+            check_reached(on, self.source.store, self.store, self.temp[0])
             journal = journal_of(self.view, self._prefix, self.fingerprint)
             resumed = is_resumed(journal, self.place, restart=restart)
             self._check_unchanged(resumed=resumed)

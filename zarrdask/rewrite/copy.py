@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.errors import MetadataError, NodeNotFoundError, StoreError, ZarrdaskError
+from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError
 from zarrdask.execution.executor import Workers, check_reached, workers
 from zarrdask.hierarchy.change import erase_node, remove_keys
 from zarrdask.hierarchy.create import check_creation, create_node, write_consolidated
@@ -159,7 +159,7 @@ def copy(
     job = _Copy(origin, plain(store), path, nodes, skipped, overwrite)
     job.check()
     with workers(scheduler) as on:
-        job.check_visible(on)
+        check_reached(on, plain(origin.store), job.store)
         if dry_run:
             return job.report([planned_array(node) for node in nodes if node.is_array])
         with store.batch():
@@ -212,19 +212,6 @@ class _Copy:
     def check(self) -> None:
         """Check that the root of the copy can be created."""
         check_creation(self.store, self.path, self.nodes[0].after, overwrite=self.overwrite)
-
-    def check_visible(self, on: Workers) -> None:
-        """Check that the processes that run the tasks can access both stores."""
-        for store in (plain(self.origin.store), self.store):
-            try:
-                check_reached(store, on)
-            except StoreError as error:
-                raise StoreError(
-                    "this store is in the memory of one process, so other processes can't access "
-                    "it",
-                    key=store.url,
-                    expected='scheduler="threads"',
-                ) from error
 
     def run(self, on: Workers, show: Any) -> CopyReport:
         """Copy all nodes: first groups, then chunks, and the document of each array at last."""

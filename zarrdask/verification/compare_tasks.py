@@ -72,8 +72,7 @@ def compare(
             arrays[path] = ArrayComparison(path, prod(one.shape))
     bar = show_progress(len(tasks), "compare", progress, unit="region")
     with workers(scheduler) as on, bar as shown:
-        for scan in (scan_a, scan_b):
-            check_reached(scan.base, on)
+        check_reached(on, scan_a.base, scan_b.base)
         results = run(compare_regions, tasks, on=on, finished=lambda *_: shown.advance())
     for result in results:
         arrays[result.path] += result

@@ -88,7 +88,7 @@ def _element_properties(metadata: ArrayMetadata) -> dict[str, str]:
 
 def stores_equal_bytes(chunks: StoredChunks, other: StoredChunks) -> bool:
     """Return whether both arrays store the same elements of a unit as the same bytes."""
-    # A storage transformer may keep more than one unit in a value.
+    # A storage transformer may change the bytes of units.
     transformers = chunks.metadata.transformers or other.metadata.transformers
     return not transformers and encoded_transfer(chunks.metadata, other.metadata) == "units"
 

@@ -83,8 +83,8 @@ def run_repair(tasks: Sequence[RepairTask], *, scheduler: Any, progress: Show) -
     total = sum(len(task.indices) for task in tasks)
     batch = tasks[0].handle.chunks.store.batch() if tasks else nullcontext()
     with batch, workers(scheduler) as on, show_progress(total, "repair", progress) as bar:
-        for handle in [handle for task in tasks[:1] for handle in (task.handle, task.other)]:
-            check_reached(handle.chunks.store, on)
+        for task in tasks[:1]:
+            check_reached(on, task.handle.chunks.store, task.other.chunks.store)
         return run(
             repair_chunks,
             tasks,

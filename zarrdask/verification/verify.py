@@ -140,7 +140,7 @@ def verify(
     nbytes = sum(task.units * task.handle.chunks.metadata.pipeline.spec.nbytes for task in tasks)
     bar = show_progress(total, "verify", progress, nbytes=nbytes)
     with workers(scheduler) as on, bar as shown:
-        check_reached(scan.base, on)
+        check_reached(on, scan.base)
         tallies = run(
             verify_chunks,
             tasks,
