@@ -136,7 +136,7 @@ def statistics(array: Array, *, scheduler: Any = None, show: Show = False) -> St
     tasks = [_Block(handle, region) for region in blocks(array.stored, array.stored, _TASK_BYTES)]
     bar = progress(len(tasks), "stats", show, unit="region", nbytes=array.nbytes)
     with workers(scheduler) as on, bar as shown:
-        check_reached(array.store, on)
+        check_reached(on, array.store)
         parts = run(block_statistics, tasks, on=on, finished=lambda *_: shown.advance())
     total = Statistics(location)
     for part in parts:
