@@ -58,8 +58,8 @@ class Selection:
         return None if _is_plain(turn) else turn
 
 
-def _is_plain(index: Sequence[Any]) -> bool:
-    return all(isinstance(entry, slice) and entry == slice(None) for entry in index)
+def _is_plain(index: tuple[Any, ...]) -> bool:
+    return index == (slice(None),) * len(index)
 
 
 def pick_size(pick: Pick) -> int:
