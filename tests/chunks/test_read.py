@@ -462,17 +462,17 @@ def test_a_damaged_filtered_chunk_is_an_error_that_names_its_key(filters):
 
 
 BOMBS = {
-    "gzip": ([LITTLE, GZIP], lambda: gz(bytes(2**26))),
-    "zstd": ([LITTLE, ZSTD], lambda: zstd_bomb(2**26, states=2**26)),
-    "zstd without a size": ([LITTLE, ZSTD], lambda: zstd_bomb(2**26)),
-    "two compressors": ([LITTLE, GZIP, GZIP], lambda: gz(gz(bytes(2**26)))),
+    "gzip": ([LITTLE, GZIP], lambda: gz(bytes(2**25))),
+    "zstd": ([LITTLE, ZSTD], lambda: zstd_bomb(2**25, states=2**25)),
+    "zstd without a size": ([LITTLE, ZSTD], lambda: zstd_bomb(2**25)),
+    "two compressors": ([LITTLE, GZIP, GZIP], lambda: gz(gz(bytes(2**25)))),
     "blosc": ([LITTLE, BLOSC], lambda: blosc_frame(b"x", states=2**27)),
     "shard": ([sharding((1,))], lambda: b"abcd" + shard_index((0, 2**27), (0, 2))),
     "inner chunk": (
         [sharding((1,), [LITTLE, GZIP])],
-        lambda: (d := gz(bytes(2**26))) + shard_index((0, len(d)), None),
+        lambda: (d := gz(bytes(2**25))) + shard_index((0, len(d)), None),
     ),
-    "whole shard": ([sharding((1,)), GZIP], lambda: gz(bytes(2**26))),
+    "whole shard": ([sharding((1,)), GZIP], lambda: gz(bytes(2**25))),
 }
 
 

@@ -86,7 +86,7 @@ def race(work, count=2):
 def test_of_two_threads_that_create_a_node_one_does(form, kind, tmp_path):
     store = MemoryStore() if kind == "memory" else LocalStore(str(tmp_path))
     zarrdask.create_group(store, zarr_format=form)
-    for turn in range(50):
+    for turn in range(16):
 
         def create(number, path=f"g{turn}/a", differ=turn % 2):
             length = 4 + number * differ  # every other time the documents are the same

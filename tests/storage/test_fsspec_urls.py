@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 from urllib.parse import quote, unquote
@@ -210,9 +211,10 @@ def zipped(directory: Path, target: Path) -> Path:
     return target
 
 
-@pytest.fixture
-def archive(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A zip file with a group and an array in each layout, the names being those of `LAYOUTS`."""
+    tmp_path = tmp_path_factory.mktemp("zip")
     root = zarrdask.create_group(tmp_path / "store", attributes={"n": 1})
     for name, layout in LAYOUTS.items():
         write(root.store, f"sub/{name}", **layout)
@@ -220,10 +222,9 @@ def archive(tmp_path: Path) -> Path:
 
 
 class TestZip:
-    @pytest.mark.parametrize("name", LAYOUTS)
-    @pytest.mark.parametrize("form", ["{}", "zip://::{}", "zip://::file://{}"])
-    def test_reading(self, archive, name, form):
-        check(form.format(archive), f"sub/{name}")
+    def test_reading(self, archive):
+        for name, form in product(LAYOUTS, ["{}", "zip://::{}", "zip://::file://{}"]):
+            check(form.format(archive), f"sub/{name}")
 
     def test_reading_by_a_path_object(self, archive):
         check(archive, "sub/v3")

@@ -76,7 +76,7 @@ def test_damage_is_an_error():
 
 
 def test_what_would_decode_to_more_than_it_may_takes_no_memory():
-    bomb = b"\1" + zlib.compress(bytes(10**8))
+    bomb = b"\1" + zlib.compress(bytes(2**25))
     tracemalloc.start()
     try:
         with pytest.raises(CodecError):
