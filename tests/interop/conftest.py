@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Iterator
+from zlib import crc32
 
 import pytest
 
@@ -51,10 +52,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
-@pytest.fixture(params=["eager", "dask"])
+@pytest.fixture
 def ours(request: pytest.FixtureRequest) -> Ours:
-    """zarrdask, eagerly and through Dask."""
-    return Ours(request.param)
+    """zarrdask, eagerly or through Dask: each test uses one of both, which its name decides."""
+    return Ours("dask" if crc32(request.node.nodeid.encode()) % 2 else "eager")
 
 
 def peer(name: str) -> Iterator[Peer]:

@@ -11,7 +11,7 @@ import zarrdask
 
 @dataclass(frozen=True)
 class Ours:
-    """zarrdask, eagerly or through Dask: every interop test runs in both ways."""
+    """zarrdask, eagerly or through Dask: see the fixture `ours`."""
 
     way: Literal["eager", "dask"]
 

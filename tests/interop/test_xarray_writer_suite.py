@@ -7,7 +7,7 @@ import xarray.tests.test_backends_datatree as trees
 import zarr
 from packaging.version import Version
 
-from tests.interop.test_xarray_suite import FIXTURES, skip  # noqa: F401
+from tests.interop.test_xarray_suite import FIXTURES, own, skip  # noqa: F401
 from zarrdask.xarray import to_zarr
 
 for module, names in FIXTURES.items():
@@ -73,11 +73,11 @@ class TestDirectory(backends.TestZarrDirectoryStore):
     pass
 
 
-class TestDictionary(backends.TestZarrDictStore):
+class TestDictionary(own(backends.TestZarrDictStore)):
     pass
 
 
-class TestWriteEmpty(backends.TestZarrWriteEmpty):
+class TestWriteEmpty(own(backends.TestZarrWriteEmpty)):
     pass
 
 
