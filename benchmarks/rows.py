@@ -64,6 +64,7 @@ class Row:
         "region",
         "points",
         "rechunk",
+        "map",
     ]
     layout: Layout
     tools: tuple[str, ...]
@@ -77,22 +78,25 @@ class Row:
     # What the array is rewritten as, and the memory that tools may take that can be told.
     onto: Layout | None = None
     memory: int = 2**28
+    # Whether it is computed by a cluster of two processes.
+    cluster: bool = False
 
     @property
     def writes(self) -> bool:
         """Whether it leaves files."""
-        return self.job in ("write", "replace", "append", "rechunk")
+        return self.job in ("write", "replace", "append", "rechunk", "map")
 
 
 CUBES = Layout("blosc-64", (64, 64, 64))
 SMALL = Layout("blosc-16", (16, 16, 16), shape=(64, 1024, 1024))
+TINY = Layout("blosc-4k", (16, 8, 8), shape=(96, 1024, 1024))
 SHARDS = Layout("blosc-shards", (32, 32, 32), (128, 256, 256), (128, 256, 256))
 ZSTD = replace(CUBES, name="zstd-64", compressor="zstd", configuration={"level": 3})
 GZIP = replace(CUBES, name="gzip-64", compressor="gzip", configuration={"level": 5})
 MILLION = Layout("million", (10, 10), (2000, 2000), shape=(10_000, 10_000))
 MAPS = Layout("blosc-maps", (1, 1024, 1024))
 SERIES = Layout("blosc-series", (256, 64, 64))
-LAYOUTS = (CUBES, SMALL, SHARDS, ZSTD, GZIP, MILLION, MAPS, SERIES)
+LAYOUTS = (CUBES, SMALL, TINY, SHARDS, ZSTD, GZIP, MILLION, MAPS, SERIES)
 
 DASK = ("zarrdask", "dask+zarr", "dask+tensorstore")
 EAGER = ("zarrdask", "zarr", "tensorstore", "zarr+zarrs")
@@ -100,6 +104,7 @@ ALL = (*DASK, "tensorstore", "zarr+zarrs", "limit")
 WRITES = ("zarrdask", "dask+zarr")
 RECHUNKS = ("zarrdask", "dask+zarr", "dask+p2p", "cubed", "limit")
 HALF = {"dask+zarr": 1 / 2}
+TENTH = {"dask+zarr": 1 / 10}
 #: 256 MiB, and what does not depend on the array.
 BOUND = {"second": 3, "MiB": 256 + 32}
 POINTS = 300
@@ -114,7 +119,7 @@ ROWS = (
     Row("4a", "sum, 64³ chunks, zstd", "sum", ZSTD, ALL, {"limit": 1.5}),
     Row("4b", "sum, 64³ chunks, gzip", "sum", GZIP, ALL, {"tensorstore": 1}),
     Row("5", "z[...], store of row 1", "read", CUBES, EAGER, {"tensorstore": 1, "zarr+zarrs": 1}),
-    Row("6", "write 64³", "write", CUBES, ALL, {"limit": 1.5, "dask+zarr": 1 / 2}, (64, 64, 64)),
+    Row("6", "write 64³", "write", CUBES, ALL, {"limit": 1.3, "dask+zarr": 1 / 3}, (64, 64, 64)),
     Row("7a", "write shards", "write", SHARDS, ALL, {"dask+zarr": 1 / 3}, (128, 256, 256)),
     Row("7b", "write unaligned", "write", CUBES, ALL, {"dask+zarr": 1 / 3}, (50, 150, 150)),
     Row("7c", "write irregular", "write", CUBES, ALL, HALF, IRREGULAR),
@@ -149,4 +154,6 @@ ROWS = (
         onto=SERIES,
         memory=2**31,
     ),
+    Row("11a", "x + 1, 4 KiB chunks", "map", TINY, WRITES, TENTH),
+    Row("11b", "11a, two processes", "map", TINY, WRITES, TENTH, cluster=True),
 )

@@ -23,6 +23,7 @@ import numpy as np
 
 import zarrdask
 from benchmarks import data, machine
+from benchmarks.contestants.dask_p2p import client
 from benchmarks.rows import ROWS, Layout, Row
 
 #: What is timed, and whether its result is right.
@@ -83,7 +84,13 @@ def _write(row: Row, tool: ModuleType, root: Path, layout: Layout) -> Job:
     given = data.values(root, layout.shape)
     (root / "written").mkdir(exist_ok=True)
     store = Path(tempfile.mkdtemp(dir=root / "written"), "array")
-    kinds = {"write": _create, "replace": _replace, "append": _append, "rechunk": _rechunk}
+    kinds = {
+        "write": _create,
+        "replace": _replace,
+        "append": _append,
+        "rechunk": _rechunk,
+        "map": _map,
+    }
     run, expected = kinds[row.job](row, tool, root, layout, store)
 
     def is_right(_: Any) -> bool:
@@ -154,6 +161,17 @@ def _rechunk(row: Row, tool: ModuleType, root: Path, layout: Layout, store: Path
     onto = replace(row.onto, shape=layout.shape)
     source = str(root / layout.name)
     return partial(tool.rechunk, source, str(store), layout, onto, row.memory), np.asarray
+
+
+def _map(row: Row, tool: ModuleType, root: Path, layout: Layout, store: Path) -> Writing:
+    """Return the write of a stored array plus one, a block for each chunk."""
+    scheduler = client() if row.cluster else "threads"
+
+    def run() -> None:
+        with dask.config.set(scheduler=scheduler):
+            tool.save(tool.lazy(str(root / layout.name), layout, "stored") + 1, str(store), layout)
+
+    return run, lambda given: given + 1
 
 
 def blocks(a: np.ndarray, chunks: Any) -> da.Array:
