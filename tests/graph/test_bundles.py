@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zarrdask
-from zarrdask.graph import bundles
+from zarrdask.graph import block_writes
+from zarrdask.graph.chains import write_chain
+from zarrdask.graph.groups import write_groups
 
 SHAPE = (8, 12)
 BLOCKS = (2, 3)
@@ -22,8 +24,8 @@ VALUES = np.arange(1, 97, dtype="f8").reshape(SHAPE)
 def three_bundles():
     """Let small arrays of 16 blocks be written by three bundles or more."""
     with (
-        mock.patch.object(bundles, "_MIN_BUNDLES", 3),
-        mock.patch.object(bundles, "_BUNDLES_PER_THREAD", 1),
+        mock.patch.object(block_writes, "_MIN_BUNDLES", 3),
+        mock.patch.object(block_writes, "_BUNDLES_PER_THREAD", 1),
     ):
         yield
 
@@ -41,7 +43,9 @@ def tasks_of(delayed):
     """Return the tasks that are left after Dask's optimisation, and how many are bundles."""
     (optimized,) = dask.optimize(delayed)
     tasks = dict(optimized.__dask_graph__())
-    number = sum(getattr(task, "func", None) is bundles.write_bundle for task in tasks.values())
+    number = sum(
+        getattr(task, "func", None) in (write_chain, write_groups) for task in tasks.values()
+    )
     return len(tasks), number
 
 
@@ -82,6 +86,10 @@ OPERATIONS = {
     "cumulative": lambda x: x.cumsum(axis=0),
     "twice": lambda x: x + x,
     "cast": lambda x: x.astype("f4"),
+    "every other": lambda x: x[:, ::2],
+    "joined": lambda x: da.concatenate([x, x + 1]),
+    "stacked": lambda x: da.stack([x, x * 2], axis=1),
+    "split": lambda x: x.rechunk({0: 1, -1: 2}),
 }
 
 
@@ -131,6 +139,16 @@ def test_a_graph_that_dask_does_not_fuse_has_no_bundles(options):
         assert tasks_of(zarrdask.to_zarr(stored() + 1, {}, compute=False))[1] == 0
 
 
+def test_blocks_of_single_tasks_are_bundled_too():
+    x = stored()
+    y = x[2:] * da.from_array(VALUES[:1], chunks=(1, 3))
+    for several in (y, da.stack([y, y + 1]), da.concatenate([x, y]), x.rechunk((2, 6))[:, :, None]):
+        count, number = tasks_of(zarrdask.to_zarr(several, {}, compute=False))
+        assert 2 < number < 8
+        # Beside them are shared inputs: the row, at most.
+        assert count <= number + 10
+
+
 def test_what_two_arrays_share_is_computed_once():
     calls = []
 
@@ -140,7 +158,11 @@ def test_what_two_arrays_share_is_computed_once():
 
     x = stored().map_blocks(count, dtype="f8", meta=np.empty((0, 0)))
     root = zarrdask.create_group({})
-    zarrdask.to_zarr({"a": x, "b": x + 1}, root)
+    assert tasks_of(zarrdask.to_zarr({"a": x, "b": x + 1}, {}, compute=False))[1] > 2
+    members = {"a": x, "b": x + 1, "c": LEAVES["memory"](), "d": x[:, :6].mean(axis=0)}
+    with dask.config.set(num_workers=1):
+        assert tasks_of(zarrdask.to_zarr(members, root, compute=False))[1] == 4
+        zarrdask.to_zarr(members, root, overwrite=True)
     assert len(calls) == 16
     np.testing.assert_array_equal(root["b"][...], VALUES + 1)
 

@@ -16,7 +16,7 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import Beyond
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import Handle, Target
-from zarrdask.graph.bundles import BlockWrites
+from zarrdask.graph.block_writes import BlockWrites
 from zarrdask.graph.missing import equal_blocks
 from zarrdask.indexing.selection import Region
 from zarrdask.plan.align import Chunks

@@ -12,7 +12,8 @@ from dask.delayed import Delayed
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.execution.compute import compute_blocks
 from zarrdask.execution.handle import Handle, Target
-from zarrdask.graph.bundles import BlockWrites, bundled
+from zarrdask.graph.block_writes import BlockWrites
+from zarrdask.graph.bundles import bundled
 from zarrdask.graph.conflicts import check_disjoint
 from zarrdask.graph.placement import known_blocks
 from zarrdask.graph.target import WriteTarget

@@ -1,0 +1,98 @@
+"""The tasks that write the blocks of a Dask array, and how many of them make one bundle."""
+
+from collections.abc import Iterable
+from math import prod
+from typing import NamedTuple
+
+import dask.array as da
+import numpy as np
+from dask.highlevelgraph import HighLevelGraph
+from dask.layers import ArraySliceDep
+
+from zarrdask import config
+from zarrdask.execution.client import thread_count
+from zarrdask.execution.handle import Target
+from zarrdask.plan.align import Chunks
+
+#: The smallest number of bundles of a write: for each thread, and at all. If they were fewer, a
+#: thread without work would wait longer for the last one.
+_BUNDLES_PER_THREAD = 8
+_MIN_BUNDLES = 32
+
+#: The number of a block along each axis.
+Block = tuple[int, ...]
+
+
+class Place(NamedTuple):
+    """The place where the blocks of a Dask array are stored.
+
+    Attributes
+    ----------
+    target : Target
+        The region that the array is written to.
+    slices : ArraySliceDep
+        The slices of each block in the array.
+    """
+
+    target: Target
+    slices: ArraySliceDep
+
+    def note(self, block: Block) -> str:
+        """Return the note of an error that was raised while a block was computed or written."""
+        first, *others = self.target.keys(self.slices[block]) or ["nothing"]
+        more = f" and {len(others)} others" if others else ""
+        store = self.target.handle.chunks.store
+        return f"raised for block {block}, stored as {first}{more} in {store.url}"
+
+
+class BlockWrites(NamedTuple):
+    """The tasks that write a Dask array, one for each block.
+
+    Attributes
+    ----------
+    receipts : dask.array.Array
+        For each block, the number of units that its task stored.
+    blocks : tuple of tuple of int
+        The lengths of the blocks along each axis.
+    target : Target
+        The target that the tasks hold.
+    repeats : ndarray of int or None
+        A number for each block, the same for equal blocks of a new array; -1 for others.
+    """
+
+    receipts: da.Array
+    blocks: Chunks
+    target: Target
+    repeats: np.ndarray | None = None
+
+    @property
+    def block_count(self) -> int:
+        """The number of blocks."""
+        return prod(map(len, self.blocks))
+
+    @property
+    def place(self) -> Place:
+        """The place where the blocks are stored."""
+        return Place(self.target, ArraySliceDep(self.blocks))
+
+    @property
+    def bundle_length(self) -> int:
+        """The number of blocks in a bundle; bundles are of use from two blocks on."""
+        itemsize: int = self.target.handle.chunks.metadata.dtype.itemsize
+        block_bytes = prod(map(max, self.blocks)) * itemsize
+        return min(
+            int(config.get("bundle-size")) // max(block_bytes, 1),
+            int(config.get("bundle-blocks")),
+            self.block_count // max(_MIN_BUNDLES, _BUNDLES_PER_THREAD * thread_count()),
+        )
+
+
+def subgraph(graph: HighLevelGraph, names: Iterable[str]) -> HighLevelGraph:
+    """Return layers of a graph, and all layers below them."""
+    pending, dependencies = list(names), dict[str, set[str]]()
+    while pending:
+        name = pending.pop()
+        if name not in dependencies:
+            dependencies[name] = graph.dependencies[name]
+            pending.extend(dependencies[name])
+    return HighLevelGraph({name: graph.layers[name] for name in dependencies}, dependencies)

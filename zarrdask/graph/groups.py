@@ -1,0 +1,197 @@
+"""Bundles of blocks whose tasks are grouped one by one, since no symbolic layer has all of them.
+
+Slices, concatenated arrays and inputs that several arrays share make graphs of single tasks. A
+group is what a few blocks are computed from and nothing else is. Groups are independent: several
+become a bundle.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import dask.array as da
+import numpy as np
+from dask._task_spec import DataNode, GraphNode, Task, TaskRef
+from dask.core import flatten
+from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+
+from zarrdask.execution.fused import steps
+from zarrdask.graph.block_writes import BlockWrites, Place, subgraph
+
+#: The largest number of tasks in a group, for each block that it writes.
+_MAX_TASKS_PER_BLOCK = 8
+#: The largest number of tasks that may need a result within a group. A result that more of them
+#: need is computed by a task of its own.
+_MAX_USES = 8
+
+Graph = Mapping[Any, GraphNode]
+
+
+class Group(NamedTuple):
+    """The tasks that write a few blocks and that no others need.
+
+    Attributes
+    ----------
+    tasks : mapping
+        The tasks by key.
+    writes : tuple of key
+        The keys of those that write blocks.
+    """
+
+    tasks: Graph
+    writes: tuple[Any, ...]
+
+    @property
+    def foreign(self) -> set[Any]:
+        """The keys outside of the group that its tasks need."""
+        return {
+            need for task in self.tasks.values() for need in task.dependencies - self.tasks.keys()
+        }
+
+    def run(self, results: Mapping[Any, Any], places: Mapping[str, Place]) -> Iterator[int]:
+        """Run the tasks, and yield the number of stored units of each block.
+
+        Parameters
+        ----------
+        results : mapping of key to Any
+            The results of the `foreign` keys.
+        places : mapping of str to Place
+            For each array, by the name of its tasks, the place of its blocks.
+        """
+        values = dict(results)
+        for key, compute, finished in steps(self.tasks, self.writes):
+            try:
+                values[key] = compute(values)
+            except BaseException as error:
+                name, *block = self._write_by(key)
+                error.add_note(places[name].note(tuple(block)))
+                raise
+            for each in finished:
+                del values[each]
+        for key in self.writes:
+            yield values[key].item()
+
+    def _write_by(self, key: Any) -> Any:
+        """Return the key of the block that a task writes, or of the first block."""
+        # Dask names the fused task of a block after all of its parts.
+        names = (
+            each for each in self.writes if key == each or key in self.tasks[each].dependencies
+        )
+        return next(names, self.writes[0])
+
+
+def write_groups(
+    places: Mapping[str, Place], groups: Sequence[Group], needs: tuple[Any, ...], *results: Any
+) -> np.ndarray:
+    """Compute and write the blocks of a bundle, and return its receipt: the task."""
+    outside = dict(zip(needs, results, strict=True))
+    return np.array([n for group in groups for n in group.run(outside, places)], np.intp)
+
+
+def group_bundles(
+    graph: HighLevelGraph, writes: Mapping[str, BlockWrites], lengths: Mapping[str, int]
+) -> tuple[da.Array | None, set[str]]:
+    """Return the bundles of writes, and the names of the writes whose blocks are in them.
+
+    Parameters
+    ----------
+    graph : HighLevelGraph
+        The graph of all writes, with layers of Blockwise that are fused.
+    writes : mapping of str to BlockWrites
+        The writes by the names of their tasks.
+    lengths : mapping of str to int
+        The number of blocks in a bundle of each write; less than 2 if it is to have none.
+    """
+    names = {
+        name for name, write in writes.items() if lengths[name] > 1 and _is_local(graph, write)
+    }
+    # Annotations belong to tasks that would vanish.
+    if not names or any(layer.annotations for layer in graph.layers.values()):
+        return None, set()
+    arrays = [write.receipts for write in writes.values()]
+    keys = [key for x in arrays for key in flatten(x.__dask_keys__())]
+    tasks = dict(arrays[0].__dask_optimize__(graph, keys))
+    groups, shared = _groups(tasks, keys)
+    while dependent := names & {
+        key[0] for group in groups if not _is_small(group, names, shared) for key in group.writes
+    }:
+        names -= dependent
+    if not names:
+        return None, names
+    groups = [group for group in groups if group.writes[0][0] in names]
+    bundles = list(_joined(groups, min(lengths[name] for name in names)))
+    places = {name: writes[name].place for name in names}
+    return _array(bundles, places, {key: tasks[key] for key in shared}), names
+
+
+def _is_local(graph: HighLevelGraph, write: BlockWrites) -> bool:
+    """Whether a block in the middle is computed by few tasks."""
+    block = tuple(len(axis) // 2 for axis in write.blocks)
+    needed = subgraph(graph, [write.receipts.name]).cull({(write.receipts.name, *block)})
+    return sum(map(len, needed.layers.values())) <= 2 * _MAX_TASKS_PER_BLOCK
+
+
+def _groups(tasks: Graph, keys: Iterable[Any]) -> tuple[list[Group], set[Any]]:
+    """Return the groups of tasks in the order of their blocks, and the keys of shared tasks."""
+    uses = Counter(need for task in tasks.values() for need in task.dependencies)
+    many = {key for key, n in uses.items() if n > _MAX_USES and key in tasks}
+    shared = {key for key in many if not tasks[key].dependencies}
+    above: dict[Any, Any] = {}
+
+    def group_of(key: Any) -> Any:
+        while key in above:
+            above[key] = above.get(above[key], above[key])
+            key = above[key]
+        return key
+
+    for key, task in tasks.items():
+        for need in task.dependencies & tasks.keys() - shared:
+            one, other = group_of(key), group_of(need)
+            if one != other:
+                above[one] = other
+    members: dict[Any, dict[Any, GraphNode]] = defaultdict(dict)
+    writes: dict[Any, list[Any]] = defaultdict(list)
+    for key in tasks.keys() - shared:
+        members[group_of(key)][key] = tasks[key]
+    for key in keys:
+        writes[group_of(key)].append(key)
+    return [Group(members[group], tuple(each)) for group, each in writes.items()], shared
+
+
+def _is_small(group: Group, names: set[str], shared: set[Any]) -> bool:
+    """Whether a group can be part of a bundle of the writes with these names."""
+    is_small = len(group.tasks) <= _MAX_TASKS_PER_BLOCK * len(group.writes)
+    is_chosen = all(key[0] in names for key in group.writes)
+    return is_small and is_chosen and len(group.writes) <= _MAX_USES and group.foreign <= shared
+
+
+def _joined(groups: Iterable[Group], length: int) -> Iterator[list[Group]]:
+    """Join consecutive groups to bundles of at most so many blocks, or of one group."""
+    bundle, count = list[Group](), 0
+    for group in groups:
+        if bundle and count + len(group.writes) > length:
+            yield bundle
+            bundle, count = [], 0
+        bundle.append(group)
+        count += len(group.writes)
+    yield bundle
+
+
+def _array(
+    bundles: Sequence[Sequence[Group]], places: Mapping[str, Place], shared: Graph
+) -> da.Array:
+    """Return bundles as a Dask array of receipts."""
+    name = f"{min(places)}-bundles"
+    where, below = f"{name}-places", f"{name}-shared"
+    tasks = dict[Any, Any]()
+    for number, bundle in enumerate(bundles):
+        key, needs = (name, number), tuple(set().union(*(group.foreign for group in bundle)))
+        results = map(TaskRef, needs)
+        tasks[key] = Task(key, write_groups, TaskRef(where), bundle, needs, *results)
+    layers = {
+        name: MaterializedLayer(tasks),
+        below: MaterializedLayer({where: DataNode(where, places), **shared}),
+    }
+    chunks = (tuple(sum(len(group.writes) for group in bundle) for bundle in bundles),)
+    graph = HighLevelGraph(layers, {name: {below}, below: set()})
+    return da.Array(graph, name, chunks, meta=np.empty(0, np.intp))
