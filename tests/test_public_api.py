@@ -77,3 +77,17 @@ def test_opening_a_local_array_imports_nothing_heavy(tmp_path):
     zarrdask.create_array(tmp_path, shape=(4,), dtype="i4")
     code = f"import zarrdask\nz = zarrdask.open_array({str(tmp_path)!r})\nassert z.shape == (4,)"
     assert imported_by(code) == []
+
+
+def test_from_zarr_of_a_local_array_imports_what_it_needs(tmp_path):
+    zarrdask.create_array(tmp_path, shape=(4,), dtype="i4")
+    others = ["click", "distributed", "fsspec", "ml_dtypes", "obstore", "rich", "tqdm", "xarray"]
+    others += [f"zarrdask.{name}" for name in ("rewrite", "verification", "conventions", "xarray")]
+    others += ["zarr", "zfpy", "zarrdask.graph.write", "zarrdask.graph.missing"]
+    code = (
+        f"import sys, dask.array\nbefore = set(sys.modules)\nimport zarrdask\n"
+        f"zarrdask.from_zarr({str(tmp_path)!r}).source[1:]\n"
+        f"print(*sorted((set(sys.modules) - before).intersection({others})))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (run.stdout.split(), run.stderr) == ([], "")
