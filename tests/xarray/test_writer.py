@@ -517,6 +517,14 @@ class CountingStore(RoundsStore):
         super().erase(key)
 
 
+def test_a_region_is_not_found_by_values_that_occur_twice():
+    store = {}
+    to_zarr(days(2), store)
+    to_zarr(days(2), store, append_dim="time")
+    with pytest.raises(zarrdask.errors.SelectionError, match="more than once"):
+        to_zarr(days(2), store, region={"time": "auto"})
+
+
 def test_requests_do_not_multiply_with_variables():
     counts = {}
     for number in (1, 20):

@@ -7,7 +7,7 @@ as it was, complete, until that document is replaced.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -51,16 +51,6 @@ class UnseenRegion(ExistingRegion):
         """Do nothing: a note on the whole dataset describes what the array holds."""
 
 
-@dataclass(frozen=True)
-class GrownArray:
-    """An array that gets longer, as the last step of a write needs to know it."""
-
-    path: str
-    old: Shape
-    new: Shape
-    is_index: bool
-
-
 class Completion:
     """What is done when all values of a group are written. It may be done again.
 
@@ -85,10 +75,7 @@ class Completion:
         self.before = write.before
         has_form = write.metadata.zarr_format in _CONSOLIDATED
         self.consolidate = consolidate if has_form else None
-        self.appends = [
-            GrownArray(v.array.path, _shape(v.old_shape), v.array.shape, v.is_index)
-            for v in write.appends
-        ]
+        self.appends = [replace(variable, data=None) for variable in write.appends]
         self.new = {n: v.array.metadata for n, v in write.new_arrays.items()} if creates else {}
 
     def __call__(self) -> None:
@@ -106,8 +93,8 @@ class Completion:
         zarr_format = self.metadata.zarr_format
         with changing(self.store, self.path, whole=False, keep=self.consolidate) as real:
             for is_index in (False, True):
-                arrays = [array for array in self.appends if array.is_index is is_index]
-                at_once(real, partial(_grow_one, real, zarr_format), arrays)
+                variables = [v for v in self.appends if v.is_index is is_index]
+                at_once(real, partial(_grow, real, zarr_format), variables)
 
 
 def consolidate(
@@ -159,8 +146,9 @@ def _consolidate(
         store.set(key_prefix(path) + name, value)
 
 
-def _grow_one(store: Store, zarr_format: ZarrFormat, array: GrownArray) -> None:
-    grow_member(store, array.path, zarr_format, array.old, array.new)
+def _grow(store: Store, zarr_format: ZarrFormat, variable: VariableWrite) -> None:
+    array = variable.array
+    grow_member(store, array.path, zarr_format, _shape(variable.old_shape), array.shape)
 
 
 def _shape(shape: Shape | None) -> Shape:

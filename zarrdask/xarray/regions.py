@@ -75,6 +75,13 @@ def _locate(dataset: xarray.Dataset, dim: Hashable, stored: StoredDataset) -> sl
         # There is nothing to compare: the dataset starts where the stored one does.
         return slice(0, dataset.sizes.get(dim, 0))
     labels = pd.Index(stored.values(str(dim)))
+    if not labels.is_unique:
+        raise SelectionError(
+            "the stored coordinate has values that occur more than once, so the region cannot be "
+            "found by it; pass a slice",
+            key="region",
+            found=dim,
+        )
     positions = labels.get_indexer(dataset[dim].data)
     if (positions == -1).any():
         raise MissingLabelError(
