@@ -21,7 +21,10 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "gallery"
-NAMES = ["era5", "satellite", "microscopy", "mask", "months", "heat", "repair", "cluster_rechunk"]
+NAMES = [
+    *("era5", "satellite", "microscopy", "mask", "months", "heat", "repair"),
+    *("cluster_rechunk", "s3"),
+]
 GREY = "#7d8590"
 ORANGE = "#d55e00"
 BLUE = "#0072b2"
@@ -160,7 +163,7 @@ def main(names):
     for name in names or NAMES:
         with TemporaryDirectory() as folder:
             result = import_module(name).main(Path(folder))
-        if name == "cluster_rechunk":  # plans draw themselves
+        if name in ("cluster_rechunk", "s3"):  # plans draw themselves
             (TARGET / f"{name}.svg").write_text(result.svg() + "\n")
             continue
         figure = globals()[name](result)

@@ -113,7 +113,11 @@ GALLERY = dict(
 )
 
 
-@pytest.mark.parametrize("name", GALLERY)
+#: Examples whose server is not installed with the package: tests/interop/test_s3.py runs them.
+WITH_SERVER = {"s3"}
+
+
+@pytest.mark.parametrize("name", sorted({*GALLERY} - WITH_SERVER))
 def test_examples_of_the_gallery_print_what_the_page_shows(name, tmp_path, capsys):
     with dask.config.set({"temporary-directory": str(tmp_path)}):
         runpy.run_path(str(ROOT / "examples" / f"{name}.py"))["main"](tmp_path)

@@ -34,6 +34,22 @@ def test_the_extra_for_tests_takes_these_extras():
     assert own == f"zarrdask[{','.join(EXTRAS)}]"
 
 
+def test_the_extra_for_everything_takes_all_extras_for_users():
+    extras = {*PROJECT["optional-dependencies"]} - {"all", "test", "interop", "docs", "bench"}
+    assert PROJECT["optional-dependencies"]["all"] == [f"zarrdask[{','.join(sorted(extras))}]"]
+
+
+def test_the_conda_recipe_has_the_same_dependencies():
+    recipe = (ROOT / "conda" / "meta.yaml").read_text()
+    run = recipe.partition("  run:\n")[2].partition("  run_constrained:")[0]
+    stated = dict(re.findall(r"^    - ([\w-]+) >=([\d.]+)$", run, re.MULTILINE))
+    texts = [text for text in PROJECT["dependencies"] if ";" not in text]
+    texts += PROJECT["optional-dependencies"]["cli"]
+    expected = dict(map(bound, texts))
+    expected["dask-core"] = expected.pop("dask")  # conda's name of Dask without its dependencies
+    assert {name: numbers(release) for name, release in stated.items()} == expected
+
+
 def test_the_oldest_requirements_are_the_least_that_are_allowed():
     text = (ROOT / "tests" / "oldest-requirements.txt").read_text()
     pinned = dict(re.findall(r"^([\w-]+)==([\d.]+)$", text, re.MULTILINE))

@@ -68,6 +68,8 @@ def pictures(tmp_path_factory):
         dimension_names=("time", "latitude", "longitude"),
     )
     t[:100] = 1
+    mask = root.create_array("mask", shape=(3000, 3000), dtype="u1", chunks=(30, 40))
+    mask[:700, 900:2000] = mask[1500, :] = 1
     many = root.create_array("many", shape=(4, 3, 20, 512, 512), dtype="u2", chunks=128)
     months = root.create_array(
         "months", shape=(60, 8), dtype="f4", chunks=((31, 29), 8), dimension_names=("day", None)
@@ -75,6 +77,7 @@ def pictures(tmp_path_factory):
     x = zarrdask.from_zarr(t, chunks=(100, 50, 100))
     found = {
         "array": t,
+        "mask": mask,
         "axes": many,
         "months": months,
         "scalar": root.create_array("scalar", shape=(), dtype="i1"),

@@ -1,5 +1,6 @@
 """zarrdask on S3: moto's server on loopback."""
 
+import runpy
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,6 +14,7 @@ import zarr
 
 import zarrdask
 from tests.interop.s3 import KEYS, LAYOUTS, VALUES, Bucket, Request, Service, serving
+from tests.test_examples import GALLERY, ROOT
 from zarrdask.storage.fsspec import FsspecStore
 
 
@@ -320,3 +322,8 @@ def test_arrays_are_rechunked(bucket, layout, memory):
         replace(plan, schemes=(way,)).execute("threads", progress=False)
         check(bucket, "b")
     assert not [name for name in bucket.names() if "rewrite" in name]
+
+
+def test_the_example_of_the_gallery_prints_what_the_page_shows(tmp_path, capsys):
+    runpy.run_path(str(ROOT / "examples" / "s3.py"))["main"](tmp_path)
+    assert capsys.readouterr().out == GALLERY["s3"]

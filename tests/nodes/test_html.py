@@ -75,3 +75,15 @@ def test_a_group_of_many_members_is_small():
         root.create_array(f"n{number:03}", shape=4, dtype="i1")
     assert "... and 20 more" in root._repr_html_()
     assert "n219" not in root._repr_html_()
+
+
+def test_which_chunks_are_stored_is_drawn_where_some_are(tmp_path):
+    z = zarrdask.create_array(tmp_path / "a", shape=(9, 6, 6), dtype="f4", chunks=(3, 2, 2))
+    assert z._repr_html_().count("<svg") == 1
+    z[0, :2] = 1
+    html = z._repr_html_()
+    assert html.count("<svg") == 2
+    assert "stored: 3 of 27" in html
+    assert "shade: the share along axis 0" in html
+    z[...] = 1
+    assert z._repr_html_().count("<svg") == 1

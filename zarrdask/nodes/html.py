@@ -1,9 +1,12 @@
 """What notebooks show of arrays and groups: their properties, a box with the chunks, a tree."""
 
-from zarrdask.chunks.inventory import local_store, stored_units
+import numpy as np
+
+from zarrdask.chunks.inventory import local_store, stored_map
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.box import BoxAxis, box_svg
 from zarrdask.display.html import beside, heading, table
+from zarrdask.display.mosaic import mosaic_svg
 from zarrdask.display.tree import Tree
 from zarrdask.errors import ZarrdaskError
 from zarrdask.grids.base import Axis, ChunkGrid
@@ -23,10 +26,15 @@ def array_html(location: str, chunks: StoredChunks) -> str:
     """Return an array as part of a page: its properties beside a box with its chunks."""
     _, *properties = array_info(location, chunks.metadata).rows
     rows = [(name, _shortened(value)) for name, value in properties]
-    stored = _stored_share(chunks)
+    pictures, stored = [_box(chunks.metadata)], _stored(chunks)
     if stored is not None:
-        rows.append(("stored", stored))
-    return heading("zarrdask.Array", location) + beside(table(rows), _box(chunks.metadata))
+        kind = "chunks" if chunks.metadata.shard is None else "shards"
+        count = int(stored.sum())
+        share = f"{count / max(stored.size, 1):.0%}"
+        rows.append(("stored", f"{count} of {stored.size} {kind} ({share})"))
+        if 0 < count < stored.size:
+            pictures.append(mosaic_svg(stored, _names(chunks.metadata)))
+    return heading("zarrdask.Array", location) + beside(table(rows), *pictures)
 
 
 def group_html(location: str, tree: Tree) -> str:
@@ -39,10 +47,10 @@ def _shortened(value: str) -> str:
 
 
 def _box(metadata: ArrayMetadata) -> str:
-    names = metadata.dimension_names or (None,) * len(metadata.shape)
     units = _boundaries(metadata.grid)
+    names = [name or "" for name in metadata.dimension_names or (None,) * len(metadata.shape)]
     chunks = _boundaries(metadata.read_grid) if metadata.shard else ((),) * len(units)
-    return box_svg(tuple(map(BoxAxis, [n or "" for n in names], metadata.shape, units, chunks)))
+    return box_svg(tuple(map(BoxAxis, names, metadata.shape, units, chunks)))
 
 
 def _boundaries(grid: ChunkGrid) -> tuple[tuple[int, ...], ...]:
@@ -58,15 +66,19 @@ def _inner_edges(axis: Axis, length: int) -> tuple[int, ...]:
     return tuple(inside[:: max(len(inside) // _MAX_BOUNDARIES, 1)].tolist())
 
 
-def _stored_share(chunks: StoredChunks) -> str | None:
-    """Return how many units are stored, if that can be counted fast."""
+def _names(metadata: ArrayMetadata) -> list[str]:
+    """Return a name for each axis."""
+    names = metadata.dimension_names or (None,) * len(metadata.shape)
+    return [name or f"axis {i}" for i, name in enumerate(names)]
+
+
+def _stored(chunks: StoredChunks) -> np.ndarray | None:
+    """Return which units are stored, if that can be listed fast."""
     total = chunks.metadata.grid.size
     is_near = local_store(chunks.store) is not None or isinstance(chunks.store, MemoryStore)
     if total > _MAX_COUNTED or not is_near:
         return None
     try:
-        count = sum(1 for _ in stored_units(chunks))
+        return stored_map(chunks, "unit")
     except (ZarrdaskError, OSError):
         return None  # a table does not fail because of what is wrong with the store
-    kind = "chunks" if chunks.metadata.shard is None else "shards"
-    return f"{count} of {total} {kind} ({count / max(total, 1):.0%})"

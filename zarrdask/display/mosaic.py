@@ -1,0 +1,67 @@
+"""A picture of which chunks are stored: cells, the darker the more of them is there. Pure."""
+
+from collections.abc import Sequence
+from math import ceil, prod
+
+import numpy as np
+
+from zarrdask.display.elements import COLOURS, decimal, document, draw_text
+from zarrdask.display.picture import text_width
+
+#: The most cells along an axis; more chunks share a cell.
+_MAX_CELLS = 40
+#: The length of a side, and the longest and the shortest length of a cell, in pixels.
+_SIDE, _LONGEST, _SHORTEST = 170.0, 20.0, 4.0
+#: The number of shades between nothing and everything.
+_SHADES = 4
+_MARGIN, _LINE = 4.0, 16.0
+
+
+def mosaic_svg(stored: np.ndarray, names: Sequence[str]) -> str:
+    """Return a drawing of a boolean array over a grid of chunks: of the axes with the most chunks.
+
+    The shade of a cell is the share of its chunks that are stored, along all other axes.
+    """
+    order = sorted(range(stored.ndim), key=lambda axis: (stored.shape[axis], axis))
+    others, drawn = sorted(order[:-2]), sorted(order[-2:])
+    total = prod(stored.shape[axis] for axis in others)
+    flat = np.atleast_2d(stored.sum(axis=tuple(others)) / max(total, 1))
+    shares = _averaged(_averaged(flat, 0), 1)
+    rows, columns = shares.shape
+    size = min(max(_SIDE / max(rows, columns, 1), _SHORTEST), _LONGEST)
+    left, top = _MARGIN, _MARGIN
+    right, bottom = left + columns * size, top + rows * size
+    frame = f"M{decimal(left)} {decimal(top)}H{decimal(right)}V{decimal(bottom)}H{decimal(left)}z"
+    body = [f'<path d="{frame}" fill="none" stroke="currentColor" stroke-opacity=".6"/>']
+    shades = np.ceil(shares * _SHADES).astype(int)
+    for shade in range(1, _SHADES + 1):
+        path = "".join(
+            f"M{decimal(left + column * size)} {decimal(top + row * size)}"
+            f"h{decimal(size - 1)}v{decimal(size - 1)}h-{decimal(size - 1)}z"
+            for row, column in zip(*np.nonzero(shades == shade), strict=True)
+        )
+        if path:
+            opacity = decimal(0.15 + 0.75 * shade / _SHADES)
+            body.append(f'<path d="{path}" fill="{COLOURS[0][0]}" fill-opacity="{opacity}"/>')
+    labels = [f"stored: {int(stored.sum())} of {stored.size}"]
+    if drawn:
+        labels.append(", ".join(f"{names[axis]}: {stored.shape[axis]}" for axis in drawn))
+    shaded = [names[axis] for axis in others if stored.shape[axis] > 1]
+    if shaded:
+        labels.append(f"shade: the share along {' x '.join(shaded)}")
+    body += [draw_text(left, bottom + _LINE * n, text) for n, text in enumerate(labels, 1)]
+    width = max([right, *(left + text_width(text) for text in labels)]) + _MARGIN
+    height = bottom + _LINE * len(labels) + _MARGIN
+    return document(ceil(width), ceil(height), "stored chunks", "\n".join(body))
+
+
+def _averaged(shares: np.ndarray, axis: int) -> np.ndarray:
+    """Return the means of so many neighbours along an axis that few remain."""
+    count = shares.shape[axis]
+    if count <= _MAX_CELLS:
+        return shares
+    edges = np.linspace(0, count, _MAX_CELLS + 1).astype(int)
+    sums: np.ndarray = np.add.reduceat(shares, edges[:-1], axis)
+    lengths = np.diff(edges)
+    means: np.ndarray = sums / (lengths[:, None] if axis == 0 else lengths)
+    return means
