@@ -6,7 +6,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
 
-from zarrdask.errors import StoreError
+from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.metadata.draft.entry import KEY, is_entry
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
@@ -68,7 +68,10 @@ def nearest_name(store: Store, path: str) -> str | None:
             return None
     elif isinstance(store, MemoryStore) and path:
         above, _, name = path.rpartition("/")
-        _, names = store.list_dir(f"{above}/" if above else "")
+        try:
+            _, names = store.list_dir(f"{above}/" if above else "")
+        except ZarrdaskError:
+            return None
     else:
         return None
     return next(iter(get_close_matches(name, [n for n in names if n != name], 1)), None)
