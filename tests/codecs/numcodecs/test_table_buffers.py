@@ -134,6 +134,7 @@ def test_without_configuration_a_codec_has_the_default_one():
         ("fletcher32", {"level": 1}),
         ("gzip", {"level": 10}),
         ("jenkins_lookup3", {"prefix": "abc"}),
+        ("jenkins_lookup3", {"initval": 2**32}),
         ("lz4", {"acceleration": 1.5}),
         ("lzma", {"format": 9}),
         ("shuffle", {"elementsize": 0}),
