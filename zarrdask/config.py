@@ -31,6 +31,8 @@ DEFAULTS: dict[str, Any] = {
     "lock-directory": None,
     # Whether symbolic links below the root of a local store are followed.
     "follow-links": True,
+    # Whether references (kerchunk, VirtualiZarr) may be to local files.
+    "local-references": False,
     # Whether known deviations of other software from the specifications are errors.
     "strict": False,
     # How NaN and infinities in new attributes, which JSON can't express, are treated: "write", as

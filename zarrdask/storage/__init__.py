@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from zarrdask.storage.local import LocalStore
     from zarrdask.storage.memory import MemoryStore
     from zarrdask.storage.obstore import ObstoreStore
+    from zarrdask.storage.references import ReferenceStore
     from zarrdask.storage.zip.store import ZipStore
 
 _MODULES = {
@@ -21,6 +22,7 @@ _MODULES = {
     "LocalStore": "local",
     "MemoryStore": "memory",
     "ObstoreStore": "obstore",
+    "ReferenceStore": "references",
     "Store": "base",
     "ZipStore": "zip.store",
     "as_zarr_python": "for_zarr_python",
@@ -31,6 +33,7 @@ __all__ = [
     "LocalStore",
     "MemoryStore",
     "ObstoreStore",
+    "ReferenceStore",
     "Store",
     "ZipStore",
     "as_zarr_python",

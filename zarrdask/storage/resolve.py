@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import unquote
 
-from zarrdask import config
-from zarrdask.errors import MetadataError, StoreError
+from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MappingStore, MemoryStore
+from zarrdask.storage.remote import open_remote
 from zarrdask.storage.system import path_of_url
 from zarrdask.storage.zarr_objects import adapt_store
 from zarrdask.storage.zarr_python import is_zarr_object
@@ -18,10 +18,7 @@ from zarrdask.storage.zarr_python import is_zarr_object
 _LOCAL = ("file://", "local://")
 
 _ZIP, _ZIP_SCHEME = ".zip", "zip://"
-
-#: What the setting ``zarrdask.remote`` may be, and the schemes for which it chooses.
-_REMOTE = ("fsspec", "obstore")
-_CHOSEN = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "http", "https")
+_REFERENCE = "reference://"
 
 
 def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
@@ -132,8 +129,8 @@ def _zip(path: str, prefix: str) -> Store:
 def _remote(url: str, storage_options: dict[str, Any] | None) -> Store:
     """Return the store at a URL: a zip archive if the URL says so, or ends with ``.zip``."""
     prefix, chained, archive = url.partition("::")
-    if not chained and not url.endswith(_ZIP) and _remote_package(url) == "obstore":
-        return _obstore(url, storage_options)
+    if not chained and not url.endswith(_ZIP):
+        return _references(url, storage_options) or open_remote(url, storage_options)
     if not (chained and prefix.startswith(_ZIP_SCHEME)):
         return _fsspec(url, storage_options, as_archive=url.endswith(_ZIP))
     prefix = prefix.removeprefix(_ZIP_SCHEME).strip("/")
@@ -170,31 +167,12 @@ def _universal(path: Any) -> Store:
     return module.FsspecStore(path.fs, path.path)  # type: ignore[no-any-return]
 
 
-def _remote_package(url: str) -> str:
-    """Return the package that opens a URL, of the two that may."""
-    if url.partition("://")[0] not in _CHOSEN:
-        return "fsspec"
-    package: str = config.get("remote")
-    if package not in _REMOTE:
-        raise MetadataError(
-            "no package for remote stores has this name",
-            key="zarrdask.remote",
-            found=package,
-            expected=" or ".join(map(repr, _REMOTE)),
-        )
-    return package
-
-
-def _obstore(url: str, storage_options: dict[str, Any] | None) -> Store:
-    try:
-        module = import_module("zarrdask.storage.obstore_urls")
-    except ModuleNotFoundError as error:
-        raise StoreError(
-            'the setting zarrdask.remote is "obstore", which is not installed; install '
-            'zarrdask[obstore], or set zarrdask.remote to "fsspec"',
-            key=url,
-        ) from error
-    return module.open_url(url, storage_options)  # type: ignore[no-any-return]
+def _references(url: str, storage_options: dict[str, Any] | None) -> Store | None:
+    """Return the store of references; None for other URLs, and for those that fsspec opens."""
+    if url != _REFERENCE or not storage_options:
+        return None
+    module = import_module("zarrdask.storage.references")
+    return module.open_references(storage_options)  # type: ignore[no-any-return]
 
 
 def _fsspec(

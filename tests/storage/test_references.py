@@ -1,0 +1,117 @@
+"""References of kerchunk: keys that are ranges of other files."""
+
+import base64
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.storage.latency import LatencyStore
+from zarrdask.errors import MetadataError, StoreError, UnsupportedError
+from zarrdask.storage import references as module
+from zarrdask.storage.base import Scratch
+from zarrdask.storage.references import ReferenceStore
+from zarrdask.testing import VALUES, ReadOnlyStoreContract
+
+
+@pytest.fixture
+def trusted(setting):
+    setting({"zarrdask.local-references": True})
+
+
+class TestContract(ReadOnlyStoreContract):
+    @pytest.fixture(params=["inline", "parts"])
+    def store(self, tmp_path, trusted, request):
+        if request.param == "inline":
+            values = {k: f"base64:{base64.b64encode(v).decode()}" for k, v in VALUES.items()}
+            return ReferenceStore(values)
+        path, refs, data = tmp_path / "all.bin", {}, b"header"
+        for key, value in VALUES.items():
+            refs[key] = ["{{u}}", len(data), len(value)]
+            data += value
+        path.write_bytes(data)
+        return ReferenceStore({"version": 1, "templates": {"u": str(path)}, "refs": refs})
+
+
+def array(at="s3://bucket/data.bin"):
+    """Return references to the chunks of an array, and the object that holds them."""
+    memory = {}
+    z = zarrdask.create_array(memory, shape=(8, 4), dtype="f4", chunks=(1, 4), compressors=[])
+    z[...] = np.arange(32, dtype="f4").reshape(8, 4)
+    refs = {"zarr.json": json.loads(memory.pop("zarr.json"))}
+    data = b"header"
+    for key, value in memory.items():
+        refs[key] = [at, len(data), len(value)]
+        data += value
+    return refs, data
+
+
+def test_ranges_of_one_object_are_requested_together(monkeypatch):
+    refs, data = array()
+    bucket = LatencyStore()
+    bucket.inner.set("data.bin", data)
+    opened = []
+    monkeypatch.setattr(module, "open_remote", lambda *args: opened.append(args) or bucket)
+    z = zarrdask.open_array(ReferenceStore(refs, options={"anon": True}))
+    np.testing.assert_array_equal(z[...].ravel(), np.arange(32))
+    assert zarrdask.from_zarr(z).sum().compute() == 496
+    assert opened[0] == ("s3://bucket", {"anon": True})
+    assert set(bucket.calls) == {"get_partial_values"}
+    assert len(bucket.calls) <= 4
+
+
+@pytest.mark.parametrize("kind", ["dict", "file"])
+def test_the_options_of_fsspec_are_understood(tmp_path, trusted, kind):
+    refs, data = array(str(tmp_path / "data.bin"))
+    (tmp_path / "data.bin").write_bytes(data)
+    (tmp_path / "refs.json").write_text(json.dumps(refs))
+    options = {"fo": refs if kind == "dict" else str(tmp_path / "refs.json")}
+    x = zarrdask.from_zarr("reference://", storage_options=options)
+    assert x.sum().compute(scheduler="processes", num_workers=1) == 496
+    store = zarrdask.open_array("reference://", storage_options=options).store
+    again = pickle.loads(pickle.dumps(store))
+    assert again == store
+    assert again.get("c/0/0") == store.get("c/0/0") is not None
+    if kind == "file":
+        assert len(pickle.dumps(store)) < 500
+
+
+def test_local_files_are_read_only_if_the_user_allows_it(tmp_path, setting):
+    (tmp_path / "secret").write_bytes(b"secret")
+    for url in (str(tmp_path / "secret"), f"file://{tmp_path}/secret"):
+        store = ReferenceStore({"a": [url], "b": "plain"})
+        assert store.get("b") == b"plain"
+        with pytest.raises(StoreError, match=r"zarrdask\.local-references"):
+            store.get("a")
+        assert ReferenceStore({"a": [url]}, local=True).get("a") == b"secret"
+        setting({"zarrdask.local-references": True})
+        assert ReferenceStore({"a": [url]}).get("a") == b"secret"
+        setting({"zarrdask.local-references": False})
+    for url in ("simplecache::file:///etc/passwd", "sftp://host/x", "file::s3://b/x"):
+        with pytest.raises(StoreError, match="scheme"):
+            ReferenceStore({"a": [url]}).get("a")
+
+
+def test_an_object_that_is_missing_or_too_short_is_no_fill_value(tmp_path, trusted):
+    (tmp_path / "short").write_bytes(b"123")
+    refs = {"a": [str(tmp_path / "short"), 1, 5], "b": [str(tmp_path / "none"), 0, 2]}
+    for key in refs:
+        with pytest.raises(StoreError, match="missing, or too short"):
+            [*ReferenceStore(refs).get_many([key], Scratch())]
+
+
+@pytest.mark.parametrize(
+    ("refs", "error"),
+    [
+        ({"a": ["s3://b/x", -1, 2]}, MetadataError),
+        ({"a": 7}, MetadataError),
+        ({"version": 1, "refs": {}, "gen": [{"key": "x"}]}, UnsupportedError),
+        ({"version": 1, "refs": {}, "templates": {"f": "{{c}}"}}, UnsupportedError),
+        ({"version": 1, "refs": []}, MetadataError),
+    ],
+)
+def test_what_is_malformed_is_an_error(refs, error):
+    with pytest.raises(error):
+        ReferenceStore(refs).get("a")
