@@ -123,15 +123,18 @@ def blocks_with_data(
     chunks : tuple of tuple of int
         The lengths of its blocks.
     """
-    counts = is_stored.astype(np.int64)
-    for number, (axis, pick, lengths) in enumerate(zip(axes, region, chunks, strict=True)):
+    spans = []
+    for axis, pick, lengths in zip(axes, region, chunks, strict=True):
         edges = pick.start + edges_of(lengths) * pick.step
         # The units of the first element of each block, and after its last one. A block without
         # elements overlaps none.
         end = _unit_of(edges[1:] - pick.step, axis) + 1
-        first = np.minimum(_unit_of(edges[:-1], axis), end)
+        spans.append((np.minimum(_unit_of(edges[:-1], axis), end), end))
+    counts = is_stored[tuple(slice(first.min(), end.max()) for first, end in spans)]
+    for number, (first, end) in enumerate(spans):
         before = np.insert(np.cumsum(counts, axis=number), 0, 0, axis=number)
-        counts = before.take(end, axis=number) - before.take(first, axis=number)
+        low = first.min()
+        counts = before.take(end - low, axis=number) - before.take(first - low, axis=number)
     return counts > 0
 
 
