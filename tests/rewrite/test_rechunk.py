@@ -914,7 +914,7 @@ class TestCluster:
             temp=places["temp"],
             scheduler=client,
         )
-        with pytest.raises(zarrdask.errors.StoreError, match="worker"):
+        with pytest.raises(zarrdask.errors.StoreError, match="other processes"):
             quietly(plan, client)
         # Before anything is written.
         assert not list(tmp_path.glob("[bt]/**/*"))
