@@ -6,6 +6,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from dask.array.optimization import optimize
+from dask.highlevelgraph import HighLevelGraph
 
 import zarrdask
 from tests.graph.counting import CountingStore
@@ -108,6 +109,16 @@ def test_functions_are_called_once_for_missing_blocks_of_a_shape():
     assert sorted(missing) == [((4, 2), False), ((4, 5), False)]
     assert len(shapes) == len(missing) + 5
     assert store.keys_read() == ["c/0/0", "c/2/2", "c/2/3", "c/2/4", "c/4/4"]
+
+
+def test_equal_arguments_that_differ_make_tasks_of_their_own():
+    z = zarrdask.create_array({}, shape=(2,), dtype="f8", chunks=2, fill_value=1)
+    x = zarrdask.from_zarr(z, skip_missing=True)
+    factors = (0.0, -0.0, 0, np.float32(-0.0), (0.0,), (-0.0,), (False,))
+    tasks = {("y", n): (np.multiply, (x.name, 0), factor) for n, factor in enumerate(factors)}
+    graph = HighLevelGraph.from_collections("y", tasks, [x])
+    y = da.Array(graph, "y", ((2,) * len(factors),), dtype="f8").compute()
+    np.testing.assert_array_equal(np.signbit(y[::2]), [0, 1, 0, 1, 0, 1, 0])
 
 
 @pytest.mark.parametrize(

@@ -290,18 +290,18 @@ class _Sharing:
         if isinstance(value, Task):
             parts = (*value.args, *value.kwargs, *value.kwargs.values())
             return type(value), id(value.func), tuple(self._form(part, names) for part in parts)
-        if isinstance(value, list | tuple) and (
-            isinstance(value, list) or (value and callable(value[0]))
-        ):
-            return type(value), tuple(self._form(part, names) for part in value)
         value = getattr(value, _HELD.get(type(value), ""), value)
         try:
             if value in self.tasks or value in self._constants:
                 names.append(value)
                 return self._constants.get(value, value)
-        except TypeError:
-            return id(value)
-        return type(value), value
+            form = type(value), value
+        except TypeError:  # it has no hash
+            form = type(value), id(value)
+        if isinstance(value, list | tuple):
+            return type(value), tuple(self._form(part, names) for part in value)
+        # Equal numbers may differ: 0.0 and -0.0.
+        return (*form, repr(value)) if isinstance(value, complex | np.inexact | float) else form
 
 
 #: The attribute of a node of a graph that holds its value or the name of another task.
