@@ -21,9 +21,9 @@ def test_each_block_is_counted(scheduler, request):
     address = request.getfixturevalue("cluster_address") if scheduler == "cluster" else None
     out = io.StringIO()
     with Client(address) if address else dask.config.set(scheduler=scheduler):
-        compute_blocks([blocks(3), blocks(4)], "write", out)
+        compute_blocks([blocks(3), blocks(4), blocks(1)], "write", out)
     assert "write: 100%" in out.getvalue()
-    assert "7/7 [" in out.getvalue()
+    assert "8/8 [" in out.getvalue()
 
 
 @pytest.mark.parametrize("scheduler", ["sync", "cluster"])

@@ -55,8 +55,10 @@ def compute_blocks(
             if key in counts:
                 bar.advance(counts[key])
 
+        # Not `compute`: it would fuse the only block of an array with the step that returns it, and
+        # the task would have another key.
         with Callback(posttask=finished):
-            dask.compute(*arrays, **options)
+            dask.persist(*arrays, **options)
 
 
 def _on_cluster(
