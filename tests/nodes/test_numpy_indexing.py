@@ -224,7 +224,8 @@ def test_what_numpy_refuses_is_refused(case, data):
     index = tuple(data.draw(st.lists(entry, max_size=4)))
     try:
         taken = expected[index]
-    except (IndexError, ValueError):
+    except (IndexError, ValueError, DeprecationWarning):
+        # NumPy 2.0 only warns of indices beyond an axis if the result has no elements.
         with pytest.raises(SelectionError):
             z[index]
         return
