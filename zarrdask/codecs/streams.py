@@ -39,7 +39,7 @@ def decompress_streams(
     """
     view = memoryview(data).cast("B")
     decoded: bytes | bytearray = b""
-    at, step, end = 0, len(view), None
+    is_first, at, step, end = True, 0, len(view), None
     while True:
         stream = start()
         while not stream.eof and at < len(view):
@@ -60,8 +60,10 @@ def decompress_streams(
             return decoded
         # Nearly all values are one stream. A decompressor copies the bytes that follow its stream,
         # so that the decompressors of others get few at a time. Otherwise the time would be
-        # quadratic in the number of streams.
-        decoded, step = bytearray(decoded), _FIRST_STEP
+        # quadratic in the number of streams. So it would be if each copied what is decoded.
+        if is_first:
+            decoded, is_first = bytearray(decoded), False
+        step = _FIRST_STEP
 
 
 def too_long(size: int, limit: int) -> CodecError:

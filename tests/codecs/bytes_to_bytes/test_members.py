@@ -6,6 +6,7 @@ import lzma
 
 import pytest
 
+from zarrdask.codecs import streams
 from zarrdask.codecs.bytes_to_bytes import gzip as module
 from zarrdask.codecs.bytes_to_bytes import zstd as zstandard
 from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec
@@ -116,6 +117,16 @@ def test_many_streams_are_handed_over_a_few_bytes_at_a_time(monkeypatch, compres
     data = compress(b"") * MANY
     assert decompress_streams(lambda: Counting(make()), data, 10) == b""
     assert Counting.handed <= 2 * len(data) + MANY * 2**12
+
+
+def test_what_is_decoded_is_not_copied_for_each_stream(monkeypatch):
+    copies = []
+    monkeypatch.setattr(
+        streams, "bytearray", lambda value: copies.append(value) or bytearray(value), raising=False
+    )
+    data = gzip.compress(b"a" * 1000) + gzip.compress(b"") * MANY
+    assert GzipCodec().decode(data, 1000) == b"a" * 1000
+    assert len(copies) == 1
 
 
 def test_many_frames_of_zstandard_do_not_ask_for_the_whole_chunk_each(monkeypatch):
