@@ -88,3 +88,12 @@ def test_an_append_is_refused_and_changes_nothing(session):
     with pytest.raises(UnsupportedError, match="resize"):
         to_zarr(days(2, 4), session.store, append_dim="time")
     xr.testing.assert_identical(open_zarr(session.store).compute(), days(4))
+
+
+def test_two_sessions_of_one_snapshot_are_different_sources(repository):
+    sessions = [repository.writable_session("main") for _ in range(2)]
+    for value, session in enumerate(sessions):
+        zarrdask.open_array(session.store, "n", mode="r+")[...] = value
+    lazy = [zarrdask.from_zarr(session.store, "n") for session in sessions]
+    for value, result in enumerate(dask.compute(*lazy, scheduler="threads")):
+        assert (result == value).all()

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.storage.byte_ranges import Buffer
@@ -24,6 +25,10 @@ class IcechunkStore(ZarrPythonStore):
         The store.
     """
 
+    def __init__(self, inner: Any) -> None:
+        super().__init__(inner)
+        self._name = uuid4().hex
+
     @property
     def url(self) -> str:
         session = self.inner.session
@@ -32,7 +37,9 @@ class IcechunkStore(ZarrPythonStore):
 
     @property
     def token(self) -> str:
-        return self.url
+        # Sessions that began at one snapshot may have changed it differently. Even the snapshots
+        # of two repositories are the same as long as nothing was committed.
+        return self.url if self.shared else f"{self.url}#{self._name}"
 
     @property
     def shared(self) -> bool:  # type: ignore[override]
