@@ -154,6 +154,25 @@ def test_missing_blocks_are_not_written(change, fill_value):
     np.testing.assert_array_equal(new[...], change(z[...]))
 
 
+def test_missing_blocks_replace_what_was_stored_meanwhile_or_left():
+    x = zarrdask.from_zarr(
+        zarrdask.create_array({}, shape=(300,), chunks=1, dtype="i4"),
+        chunks="stored",
+        skip_missing=True,
+    )
+    store = {}
+    later = zarrdask.to_zarr(x, store, fill_value=0, compute=False)
+    array = zarrdask.open_array(store, mode="r+")
+    array[...] = 1
+    later.compute()
+    assert not array[...].any()
+    # Chunks without documents are left by a write that was to appear when complete.
+    array[...] = 1
+    del store["zarr.json"]
+    zarrdask.to_zarr(x, store, fill_value=0, commit="last")
+    assert not array[...].any()
+
+
 def test_few_tasks_are_left_of_a_reduction():
     z = zarrdask.create_array({}, shape=(400, 500), dtype="f4", chunks=5)
     z[3, 4] = z[200, 300] = 1

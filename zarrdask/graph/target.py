@@ -108,6 +108,11 @@ class WriteTarget(ABC):
         location = node_location(array.store, array.path)
         return WrittenRegion(array.stored.place, location, self.region)
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether `begin` makes sure that nothing is stored in the region."""
+        return False
+
     def begin(self) -> None:  # noqa: B027 - most targets need no preparation
         """Prepare the target. Called once, before the first block is written."""
 
@@ -142,6 +147,11 @@ class NewArray(WriteTarget):
     existed: bool
 
     has_commit: ClassVar[bool] = False
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether chunks that were left here can be found, and are erased."""
+        return self.store.listable and not is_draft_node(self.store, self.array.metadata)
 
     def begin(self) -> None:
         """Erase the old node, if there is one, and write the metadata."""
@@ -222,6 +232,11 @@ class ReplacedArray(WriteTarget):
         stage = Stage(plain(array.store), array.path)  # type: ignore[arg-type]
         chunks = StoredChunks(stage.inner, "", array.metadata)
         return cls(array, whole_region(array.shape), chunks, stage)
+
+    @property
+    def is_blank(self) -> bool:
+        """True: the hidden directory is a new one."""
+        return True
 
     def begin(self) -> None:
         """Create the hidden directory."""

@@ -30,7 +30,7 @@ def write_blocks(
     beyond: Beyond = "keep",
     *,
     empty: bool | None = None,
-    is_new: bool = False,
+    is_blank: bool = False,
 ) -> BlockWrites:
     """Return the tasks that write a Dask array.
 
@@ -47,9 +47,9 @@ def write_blocks(
         value.
     empty : bool, optional
         Whether units that hold only the fill value are stored; by default as configured.
-    is_new : bool, default False
-        Whether nothing is stored in the region yet, so that only one of equal blocks has to be
-        computed to know that none of them is stored.
+    is_blank : bool, default False
+        Whether nothing is stored in the region when the tasks run, so that only one of equal blocks
+        has to be computed to know that none of them is stored.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def write_blocks(
         meta=np.empty((0,) * x.ndim, np.intp),
         name=name,
     )
-    return BlockWrites(receipts, blocks, target, equal_blocks(x) if is_new else None)
+    return BlockWrites(receipts, blocks, target, equal_blocks(x) if is_blank else None)
 
 
 def _map_blocks(

@@ -105,7 +105,9 @@ def begin(
     return [
         WriteJob(
             to,
-            write_blocks(x, to.chunks, to.region, to.beyond, empty=stores_empty, is_new=to.is_new),
+            write_blocks(
+                x, to.chunks, to.region, to.beyond, empty=stores_empty, is_blank=to.is_blank
+            ),
         )
         for (x, to), stores_empty in zip(writes, empty or [None] * len(writes), strict=True)
     ]
@@ -178,10 +180,12 @@ def compute(jobs: Sequence[WriteJob], *, show: Show = False, **options: Any) -> 
         raise
 
 
-def deferred(jobs: Sequence[WriteJob]) -> Delayed:
-    """Return one Delayed that writes all blocks of all jobs, then commits each job."""
+def deferred(jobs: Sequence[WriteJob], completions: Sequence[Action] = ()) -> Delayed:
+    """Return one Delayed that writes all blocks of all jobs, commits each, then completes all."""
+    # By then, other writes may have stored what equal blocks without values have to erase.
+    tasks = [job.tasks._replace(repeats=None) for job in jobs]
     # All blocks come first: a commit may replace what another array is computed from.
-    return gather(bundled([job.tasks for job in jobs]), [job.commit for job in jobs])
+    return gather(bundled(tasks), [*(job.commit for job in jobs), *completions])
 
 
 def _report_failure(targets: Sequence[WriteTarget], error: BaseException) -> None:

@@ -6,20 +6,16 @@ the dataset. Then consolidated metadata, all in one document: readers that use i
 as it was, complete, until that document is replaced.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
-from dask.delayed import Delayed
-
 from zarrdask import config
 from zarrdask.chunks.write import Beyond, write_region
 from zarrdask.errors import MetadataError, ZarrdaskError
-from zarrdask.graph.bundles import bundled
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.target import ExistingRegion, WriteOptions, WriteTarget, find_target
-from zarrdask.graph.tasks import gather
 from zarrdask.graph.write_job import WriteJob, begin
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import write_node
@@ -214,12 +210,6 @@ def _write(variable: VariableWrite, to: WriteTarget, *, threads: int | None) -> 
         beyond=to.beyond,
         threads=threads,
     )
-
-
-def later(jobs: Sequence[WriteJob], completions: Sequence[Callable[[], object]]) -> Delayed:
-    """Return writes and what completes them as one thing to compute."""
-    commits = [*(job.commit for job in jobs), *completions]
-    return gather(bundled([job.tasks for job in jobs]), commits)
 
 
 # --------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from dask.delayed import delayed
 
 from zarrdask.execution.client import scheduler_in_task
 from zarrdask.graph.write_job import compute as compute_jobs
+from zarrdask.graph.write_job import deferred
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.create import clear_members, create_members, create_node
 from zarrdask.hierarchy.path import join_path
@@ -98,7 +99,7 @@ def _write(
         if not options.compute:
             if not last:
                 _call(completions)
-            return execution.later(jobs, completions if last else ())
+            return deferred(jobs, completions if last else ())
         compute_jobs(jobs, show=options.progress, **compute_options)
         _call(completions)
     except BaseException as error:
@@ -128,7 +129,7 @@ def _replace(
             place = to.store, to.path, to.root
             finish.append(partial(execution.consolidate, *place, first.zarr_format))
         if not to.options.compute:
-            return execution.later(jobs, finish)
+            return deferred(jobs, finish)
         compute_jobs(jobs, show=to.options.progress)
         _call(finish)
     except BaseException as error:
