@@ -1,12 +1,16 @@
 """Writes to a store with latency: many requests in flight, nothing lost."""
 
+import threading
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 import zarrdask
 from tests.storage.latency import LatencyStore
 from zarrdask.chunks import write
-from zarrdask.errors import StoreError
+from zarrdask.errors import StoreError, UnsupportedError
+from zarrdask.runtime.locks import ChunkLocks
 
 VALUES = np.arange(64.0).reshape(8, 8)
 
@@ -113,6 +117,34 @@ def test_a_chunk_that_others_never_leave_alone_is_an_error(monkeypatch):
     with pytest.raises(StoreError, match="others changed this chunk"):
         z[3] = 1
     assert store.inner.get("c/0") == bytes([3] * 4)
+
+
+def test_where_the_server_has_no_conditional_writes_part_of_a_chunk_is_written_under_a_lock():
+    class Refusing(Swapping):
+        def swap(self, key, value, tag):
+            raise UnsupportedError("no conditional writes")
+
+    z = zarrdask.create_array(Refusing(), shape=(8, 8), dtype="f8", chunks=(1, 8))
+    z[:, 2:] = VALUES[:, 2:]
+    z[3, :2] = VALUES[3, :2]
+    np.testing.assert_array_equal(z[:, 2:], VALUES[:, 2:])
+    np.testing.assert_array_equal(z[3], VALUES[3])
+
+
+def test_locks_of_a_cluster_are_taken_in_the_thread_of_the_task_only(monkeypatch):
+    threads = set()
+
+    def among(name):
+        threads.add(threading.current_thread())
+        return nullcontext()
+
+    z, _ = far()
+    monkeypatch.setattr(ChunkLocks, "is_outdated", lambda self, version: True)
+    for end in (8, 2):
+        request = slice(0, 8, 1), slice(0, end, 1)
+        write.write_region(z.stored, request, VALUES[:, :end], empty=False, among=among)
+    assert threads == {threading.current_thread()}
+    np.testing.assert_array_equal(z[...], VALUES)
 
 
 def test_where_other_machines_are_not_noticed_a_warning_says_so():

@@ -17,7 +17,7 @@ from zarrdask.codecs.array_to_bytes.sharding import Shard, shard_of
 from zarrdask.codecs.decode import put_fill
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.dtypes.fill_values import only_fill
-from zarrdask.errors import CodecError, LinkError, StoreError, ZarrdaskError
+from zarrdask.errors import CodecError, LinkError, StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.grids.base import ChunkGrid, Index
 from zarrdask.indexing.projection import Points, Projection, Request, numpy_index, permute, project
 from zarrdask.runtime import buffers
@@ -182,8 +182,14 @@ def _change(
     """Change part of a unit, and return whether it was stored rather than erased."""
     name, units = chunks.lock_name(index), chunks.units
     if units.swappable:
-        with locks.hold_here(name):
-            return _swap(chunks, index, inside, values, empty=empty)
+        try:
+            with locks.hold_here(name):
+                return _swap(chunks, index, inside, values, empty=empty)
+        except UnsupportedError:
+            # Not every server of S3 has conditional writes. In a cluster that is an error, as this
+            # may be a thread that can't take its locks.
+            if locks.is_distributed:
+                raise
     if units.concurrent and units.shared:
         _warn_of_other_machines(units.url)
     with locks.hold(name):
@@ -232,8 +238,9 @@ def _put_whole(chunks: StoredChunks, index: Index, data: Buffer | None, locks: C
     _put(chunks, index, data)
     if not locks.is_outdated(version):
         return
-    # A partial write at the same time may have stored a unit that was read before this write.
-    with locks.hold(name):
+    # A partial write at the same time may have stored a unit that was read before this write. It
+    # is one of this machine, and the locks of a cluster belong to the threads of its tasks.
+    with locks.hold_here(name):
         _put(chunks, index, data)
 
 

@@ -268,6 +268,11 @@ class Store(ABC):
         value : bytes-like
         tag : optional
             What `get_tagged` returned; None if there was no value.
+
+        Raises
+        ------
+        UnsupportedError
+            If the store, or the server behind it, has no such operation. Nothing is stored then.
         """
         raise not_supported(self.url, "changed on a condition")
 

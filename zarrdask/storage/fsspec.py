@@ -17,7 +17,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from zarrdask import config
 from zarrdask.errors import ReadOnlyError, StoreError
-from zarrdask.storage.base import Store, Tag, no_bucket, not_listable
+from zarrdask.storage.base import Store, Tag, no_bucket, not_listable, not_supported
 from zarrdask.storage.byte_ranges import Buffer, cut
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.local import LocalStore
@@ -212,16 +212,20 @@ class FsspecStore(Store):
             raise self._failed(key, error) from error
 
     def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
-        if tag is None:
-            return self.create(key, value)
         bucket, name, _ = self.fs.split_path(self.path(key))
+        # Not `create`, which may look the key up first: a value that another stored would be lost.
+        condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
         try:
-            self.fs.call_s3("put_object", Bucket=bucket, Key=name, Body=bytes(value), IfMatch=tag)
-        except _ABSENT:
+            self.fs.call_s3("put_object", Bucket=bucket, Key=name, Body=bytes(value), **condition)
+        except _ABSENT as error:
+            self._check_bucket(error)
             return False
         except Exception as error:
-            if _codes(error) & _NOT_MET:
+            codes = _codes(error)
+            if codes & _NOT_MET:
                 return False
+            if codes & _NOT_SUPPORTED:
+                raise not_supported(self.url, "changed on a condition") from error
             raise self._failed(key, error) from error
         return True
 

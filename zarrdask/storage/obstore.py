@@ -16,7 +16,7 @@ from obstore.exceptions import (
 )
 
 from zarrdask.errors import ReadOnlyError, StoreError
-from zarrdask.storage.base import Scratch, Store, Tag, no_bucket, not_listable
+from zarrdask.storage.base import Scratch, Store, Tag, no_bucket, not_listable, not_supported
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix
@@ -231,13 +231,16 @@ class ObstoreStore(Store):
 
     def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
         self._check_writeable(key)
-        if tag is None:
-            return self.create(key, value)
+        # Not `create`, which may look the key up first: a value that another stored would be lost.
+        mode = "create" if tag is None else tag
         try:
-            body = self._body(value)
-            obstore.put(self.inner, self.path(key), body, mode=tag, use_multipart=False)
-        except (PreconditionError, FileNotFoundError):
+            obstore.put(
+                self.inner, self.path(key), self._body(value), mode=mode, use_multipart=False
+            )
+        except (AlreadyExistsError, PreconditionError, FileNotFoundError):
             return False
+        except (NotSupportedError, NotImplementedError) as error:
+            raise not_supported(self.url, "changed on a condition") from error
         except _ERRORS as error:
             raise self._failed(key, error) from error
         return True
