@@ -99,6 +99,14 @@ def test_a_write_is_done_again_though_its_result_is_held(client, tmp_path):
         np.testing.assert_array_equal(zarrdask.open_array(tmp_path)[...], VALUES)
 
 
+def test_a_write_that_is_computed_later_keeps_persisted_blocks(client, tmp_path):
+    x = da.from_array(VALUES, chunks=40).persist()
+    task = zarrdask.to_zarr(x + 1, tmp_path, compute=False)
+    del x
+    task.compute()
+    np.testing.assert_array_equal(zarrdask.open_array(tmp_path)[...], VALUES + 1)
+
+
 def test_another_scheduler_than_the_clients_sees_what_is_in_memory(client):
     store = {}
     with dask.config.set(scheduler="threads"):

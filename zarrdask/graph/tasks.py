@@ -164,8 +164,12 @@ def _delayed(arrays: Sequence[da.Array]) -> list[Delayed]:
     keys = [key for x in arrays for key in flatten(x.__dask_keys__())]
     graph = HighLevelGraph.merge(*(x.__dask_graph__() for x in arrays))
     layer = f"delayed-{arrays[0].name}"
-    tasks = HighLevelGraph.from_collections(layer, arrays[0].__dask_optimize__(graph, keys))
-    return [Delayed(key, tasks, layer=layer) for key in keys]
+    tasks = dict(arrays[0].__dask_optimize__(graph, keys))
+    needed = {key for task in tasks.values() for key in getattr(task, "dependencies", ())}
+    # Dask drops the futures of persisted blocks, which a cluster releases with the last reference.
+    tasks.update({key: graph[key] for key in needed - tasks.keys()})
+    whole = HighLevelGraph.from_collections(layer, tasks)
+    return [Delayed(key, whole, layer=layer) for key in keys]
 
 
 def read_blocks(writes: BlockWrites, target: Target, commit: Action | None) -> da.Array:
