@@ -12,7 +12,7 @@ from tests.storage.latency import LatencyStore
 from zarrdask.errors import MetadataError, StoreError, UnsupportedError
 from zarrdask.storage import references as module
 from zarrdask.storage.base import Scratch
-from zarrdask.storage.references import ReferenceStore
+from zarrdask.storage.references import ReferenceStore, open_references
 from zarrdask.testing import VALUES, ReadOnlyStoreContract
 
 
@@ -89,7 +89,12 @@ def test_local_files_are_read_only_if_the_user_allows_it(tmp_path, setting):
         setting({"zarrdask.local-references": True})
         assert ReferenceStore({"a": [url]}).get("a") == b"secret"
         setting({"zarrdask.local-references": False})
-    for url in ("simplecache::file:///etc/passwd", "sftp://host/x", "file::s3://b/x"):
+    for url in (
+        "simplecache::file:///etc/passwd",
+        "sftp://host/x",
+        "file::s3://b/x",
+        "s3://b::file/x",
+    ):
         with pytest.raises(StoreError, match="scheme"):
             ReferenceStore({"a": [url]}).get("a")
 
@@ -110,8 +115,43 @@ def test_an_object_that_is_missing_or_too_short_is_no_fill_value(tmp_path, trust
         ({"version": 1, "refs": {}, "gen": [{"key": "x"}]}, UnsupportedError),
         ({"version": 1, "refs": {}, "templates": {"f": "{{c}}"}}, UnsupportedError),
         ({"version": 1, "refs": []}, MetadataError),
+        ([1], MetadataError),
+        ({"a": "base64:abc"}, MetadataError),
+        ({"a": "\ud800"}, MetadataError),
     ],
 )
 def test_what_is_malformed_is_an_error(refs, error):
     with pytest.raises(error):
         ReferenceStore(refs).get("a")
+
+
+@pytest.mark.parametrize("text", ["[1]", "[" * 100_000, "{"])
+def test_a_document_that_holds_no_references_is_an_error(tmp_path, text):
+    (tmp_path / "refs.json").write_text(text)
+    with pytest.raises(MetadataError):
+        open_references({"fo": str(tmp_path / "refs.json")})
+
+
+def test_one_document_with_other_options_is_another_store_in_tasks(tmp_path, setting):
+    (tmp_path / "secret").write_bytes(b"secret")
+    (tmp_path / "refs.json").write_text(json.dumps({"a": [str(tmp_path / "secret")]}))
+    options = {"fo": str(tmp_path / "refs.json"), "remote_options": {"token": "old"}}
+    setting({"zarrdask.local-references": True})
+    trusted = pickle.loads(pickle.dumps(open_references(options)))
+    assert trusted.get("a") == b"secret"
+    setting({"zarrdask.local-references": False})
+    again = pickle.loads(pickle.dumps(open_references(options)))
+    assert again != trusted
+    with pytest.raises(StoreError, match=r"zarrdask\.local-references"):
+        again.get("a")
+    renewed = open_references({**options, "remote_options": {"token": "new"}})
+    assert pickle.loads(pickle.dumps(renewed)) == renewed != again
+
+
+def test_a_document_that_was_changed_is_not_read_by_tasks(tmp_path):
+    path = tmp_path / "refs.json"
+    path.write_text('{"a": "old"}')
+    task = pickle.dumps(open_references({"fo": str(path)}))
+    path.write_text('{"a": "new"}')
+    with pytest.raises(StoreError, match="changed"):
+        pickle.loads(task)

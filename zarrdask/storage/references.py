@@ -100,7 +100,11 @@ class ReferenceStore(Store):
         return f"{self._url}#{self._token}"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ReferenceStore) and self.token == other.token
+        return isinstance(other, ReferenceStore) and self._identity == other._identity
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        return self.token, self._options, self._protocol, self._local
 
     def __hash__(self) -> int:
         return hash(self.token)
@@ -115,7 +119,7 @@ class ReferenceStore(Store):
         if self.source is None:
             return partial(ReferenceStore, **how), (self._references,)
         # Tasks carry where the document is: it may be as large as all their results.
-        return _recall, (self._token, self.source, how)
+        return _recall, (self.token, self.source, how)
 
     # ---- reading
 
@@ -182,8 +186,8 @@ class ReferenceStore(Store):
         match self._entries.get(key):
             case None:
                 return None
-            case str(text):
-                return b64decode(text[7:]) if text.startswith("base64:") else text.encode()
+            case str(text) if (value := _inline(text)) is not None:
+                return value
             case dict(document):
                 return json.dumps(document).encode()
             case [str(url)]:
@@ -211,7 +215,8 @@ class ReferenceStore(Store):
         """
         if "://" not in url and self._protocol not in (None, "file", "local"):
             url = f"{self._protocol}://{url}"
-        scheme, found, rest = url.rpartition("://")
+        scheme, found, rest = url.partition("://")
+        place, _, name = rest.partition("/")
         if not found or scheme in ("file", "local"):
             if not self._local:
                 raise StoreError(
@@ -220,15 +225,14 @@ class ReferenceStore(Store):
                     key=f"{self.url}/{key}",
                     found=url,
                 )
-            return "/", os.path.abspath(path_of_url(rest)).lstrip("/")
-        if scheme not in _SCHEMES:
+            return "/", os.path.abspath(path_of_url(rest if found else url)).lstrip("/")
+        if scheme not in _SCHEMES or "::" in place:
             raise StoreError(
-                "references may not have this scheme",
+                "references may not have this scheme, nor a chain of several",
                 key=f"{self.url}/{key}",
                 found=url,
                 expected=f"one of {', '.join(sorted(_SCHEMES))}, file",
             )
-        place, _, name = rest.partition("/")
         return f"{scheme}://{place}", name
 
     def _store(self, root: str) -> Store:
@@ -276,44 +280,60 @@ def _read(source: tuple[str, dict[str, Any] | None], how: dict[str, Any]) -> Ref
         raise StoreError("there is no document of references here", key=url)
     try:
         references = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MetadataError(f"the references are not JSON: {error}", key=url) from error
     store = ReferenceStore(references, **how)
     store.source = source
     return store
 
 
-#: Documents that tasks in this process need, by their digest.
+#: Stores that tasks in this process need, by what they are made of.
 _OPEN: dict[str, ReferenceStore] = {}
 
 
 def _recall(token: str, source: tuple[str, Any], how: dict[str, Any]) -> ReferenceStore:
-    store = _OPEN.get(token)
+    # Not by the digest alone: credentials are renewed, and only some may read local files.
+    identity = repr((token, source, how))
+    store = _OPEN.get(identity)
     if store is None:
         store = _read(source, how)
+        if store.token != token:
+            raise StoreError("the document of references was changed; open it again", key=store.url)
         if len(_OPEN) >= _MAX_OPEN:
             _OPEN.clear()
-        _OPEN[token] = store
+        _OPEN[identity] = store
     return store
 
 
 def _parse(references: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, str]]:
     """Return the references of a document by key, and its templates."""
+    if not isinstance(references, Mapping):
+        raise _no_document("")
     if "refs" not in references and "version" not in references:
         return references, {}
     if references.get("gen"):
         raise UnsupportedError("references that are generated from a pattern", key="gen")
     entries, templates = references.get("refs"), references.get("templates") or {}
     if not isinstance(entries, Mapping) or not isinstance(templates, Mapping):
-        raise MetadataError(
-            "this is no document of references", key="refs", expected="a JSON object"
-        )
+        raise _no_document("refs")
     for name, text in templates.items():
         if not isinstance(text, str) or "{{" in text:
             raise UnsupportedError(
                 "a template that is a function", key=f"templates.{name}", found=text
             )
     return entries, templates
+
+
+def _no_document(key: str) -> MetadataError:
+    return MetadataError("this is no document of references", key=key, expected="a JSON object")
+
+
+def _inline(text: str) -> bytes | None:
+    """Return a value that is given in the document; None if it is malformed."""
+    try:
+        return b64decode(text[7:]) if text.startswith("base64:") else text.encode()
+    except ValueError:
+        return None
 
 
 def _within(target: Target, start: int, length: int | None) -> tuple[int, int | None]:
