@@ -53,6 +53,7 @@ def test_an_axis_of_length_zero_may_have_an_empty_list():
         ((2, 3), "auto"),
         ((2, "3"), 9),
         (((2,), 3), 9),
+        {"x": 2, "y": 3},
     ],
     ids=str,
 )

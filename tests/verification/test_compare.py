@@ -192,7 +192,7 @@ class TestMetadata:
         other.create_group("b")
         found = zarrdask.verify(a, b)
         assert [str(each) for each in found.differences] == [
-            "only: node: missing and there",
+            "only: node: missing and present",
             "b: node: array and group",
             'g: attributes: {} and {"k": 1}',
         ]

@@ -9,6 +9,7 @@ import xarray as xr
 
 import zarrdask
 from tests.xarray.samples import temperature, write_sample
+from zarrdask.errors import UnsupportedError
 from zarrdask.xarray import open_mfdataset, open_zarr
 
 
@@ -26,6 +27,22 @@ def test_it_gives_dask_arrays_or_none(tmp_path):
     write_sample(tmp_path)
     assert open_zarr(tmp_path).t.chunks is not None
     assert open_zarr(tmp_path, chunks=None).t.chunks is None
+
+
+def test_the_reads_of_a_dataset_are_planned(tmp_path):
+    xr.Dataset({"t": (("y", "x"), np.ones((4, 6)))}).zarrdask.to_zarr(
+        tmp_path, encoding={"t": {"chunks": (1, 3)}}
+    )
+    ds = open_zarr(tmp_path)
+    assert zarrdask.plan_read(ds.isel(y=1)).requests == 2
+    assert zarrdask.plan_read(ds.t, slice(2)).requests == 4
+
+
+def test_a_dataset_is_not_written_without_its_dimensions(tmp_path):
+    ds = xr.Dataset({"t": (("y", "x"), np.ones((4, 6)))})
+    with pytest.raises(UnsupportedError, match=r"zarrdask\.xarray\.to_zarr"):
+        zarrdask.to_zarr(ds, tmp_path / "a")
+    assert not (tmp_path / "a").exists()
 
 
 def test_the_values_of_a_mapping_are_not_hashed():

@@ -168,7 +168,7 @@ def chunks_and_shards(function: F) -> F:
             "--chunks",
             type=Lengths(),
             callback=lambda ctx, param, value: one_or_all(value),
-            help="Lengths of chunks, one for each axis, or one for all.",
+            help="Lengths of chunks, one for each axis, or one for all; -1 for a whole axis.",
         ),
     ):
         function = option(function)

@@ -54,8 +54,9 @@ def command(
 ) -> None:
     """Rewrite the array at SOURCE to TARGET with other chunks, shards, codecs, type or format.
 
-    The plan is printed and executed. Properties that are not given stay as in SOURCE. The same
-    command resumes a run that was interrupted.
+    All arrays of a group are rewritten in the same way. The plan is printed and executed.
+    Properties that are not given stay as in SOURCE. The same command resumes a run that was
+    interrupted.
     """
     with suggestions((source, None, source_options or storage_options)):
         plan = rechunk(

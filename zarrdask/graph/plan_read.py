@@ -4,7 +4,6 @@ from collections import ChainMap
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
-import dask.array as da
 from dask._task_spec import (
     Alias,
     DataNode,
@@ -13,7 +12,7 @@ from dask._task_spec import (
     _execute_subgraph,
     convert_legacy_graph,
 )
-from dask.base import collections_to_expr
+from dask.base import collections_to_expr, is_dask_collection
 
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import SelectionError
@@ -41,10 +40,10 @@ def plan_read(
     Parameters
     ----------
     x : dask.array.Array, Array, str, os.PathLike, MutableMapping, Store or Group
-        A Dask array that is computed from stored arrays; or a stored array, which is read without
-        Dask.
+        A Dask array (or xarray's object with Dask arrays) that is computed from stored arrays; or a
+        stored array, which is read without Dask.
     region : basic index, optional
-        The part of `x` that would be read.
+        The part of `x` that would be read. An xarray Dataset takes none: select by its methods.
     component : str, optional
         The path of the array within `x`, if `x` is a place.
     storage_options : dict, optional
@@ -78,15 +77,15 @@ def plan_read(
         raise SelectionError(
             "only a basic index can be planned: integers, slices, '...' and None", found=region
         )
-    if isinstance(x, da.Array):
+    if is_dask_collection(x):
         return _plan_of(x if region is None else x[region])
     array = open_array(x, component, storage_options=storage_options)
     selection = basic(() if region is None else region, array.shape)
     return ReadPlan((_reads(array.stored, [selection.slices]),))
 
 
-def _plan_of(x: da.Array) -> ReadPlan:
-    """Return the plan of computing a Dask array."""
+def _plan_of(x: Any) -> ReadPlan:
+    """Return the plan of computing a Dask collection."""
     graph = convert_legacy_graph(dict(collections_to_expr((x,)).optimize().__dask_graph__()))
     regions: dict[str, tuple[StoredChunks, list[Region]]] = {}
     for node in graph.values():

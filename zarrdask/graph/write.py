@@ -169,6 +169,14 @@ class _Parent(NamedTuple):
 def _pairs(x: Any) -> list[tuple[Any, Any]] | None:
     """Return pairs of targets and arrays if `x` holds several arrays; None for a single array."""
     if isinstance(x, Mapping):
+        if hasattr(x, "to_zarr"):
+            raise UnsupportedError(
+                "a dataset of xarray would lose its dimensions, coordinates and attributes; "
+                "pass it to zarrdask.xarray.to_zarr",
+                key="x",
+                found=type(x).__name__,
+                expected="an array, or a mapping of paths to arrays",
+            )
         return list(x.items())
     if hasattr(x, "shape") or not isinstance(x, Iterable):
         return None

@@ -195,6 +195,14 @@ def _limit(text: str, key: str, setting: str) -> int:
 
 
 def _spread(value: Any, shape: Shape, key: str) -> Shape:
+    if isinstance(value, Mapping):
+        raise MetadataError(
+            "pass one length for each axis, -1 for a whole axis; "
+            "a dict is only for the arrays of a group, by path",
+            key=key,
+            found=dict(value),
+            expected=f"{len(shape)} lengths",
+        )
     lengths = tuple(value) if isinstance(value, Iterable) else (value,) * len(shape)
     if len(lengths) != len(shape):
         raise MetadataError(

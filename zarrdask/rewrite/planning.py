@@ -82,7 +82,10 @@ class RechunkOptions:
             unknown = [name for name in names if name not in paths and name is not None]
             if unknown:
                 raise MetadataError(
-                    "the group has no such array", key=key, found=unknown, expected=f"{[*paths]}"
+                    "the group has no such array; the keys are paths of arrays, not dimensions",
+                    key=key,
+                    found=unknown,
+                    expected=f"{[*paths]}",
                 )
 
     def converted(self, metadata: ArrayMetadata) -> ArrayMetadata:

@@ -81,7 +81,7 @@ def compare(
 
 def _only_in_one(nodes_a: Nodes, nodes_b: Nodes) -> Iterator[Difference]:
     for path in sorted(nodes_a.keys() ^ nodes_b.keys()):
-        a, b = ("there", "missing") if path in nodes_a else ("missing", "there")
+        a, b = ("present", "missing") if path in nodes_a else ("missing", "present")
         yield Difference(path, "node", a, b)
 
 

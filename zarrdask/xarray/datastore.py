@@ -115,7 +115,7 @@ class _Hierarchy:
             self.store, metadata = self.place.find(self.options.consolidated, default="nearest")
         except NodeNotFoundError as error:
             raise NodeNotFoundError(
-                f"no such Zarr group: it does not exist ({error.message})",
+                f"the Zarr group does not exist: {error.message}",
                 key=error.key,
                 expected=error.expected,
             ) from error
