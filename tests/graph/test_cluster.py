@@ -4,7 +4,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, futures_of
 
 import zarrdask
 from zarrdask.execution.handle import unpack
@@ -103,6 +103,7 @@ def test_a_write_that_is_computed_later_keeps_persisted_blocks(client, tmp_path)
     x = da.from_array(VALUES, chunks=40).persist()
     task = zarrdask.to_zarr(x + 1, tmp_path, compute=False)
     del x
+    assert len(futures_of(task)) == 6
     task.compute()
     np.testing.assert_array_equal(zarrdask.open_array(tmp_path)[...], VALUES + 1)
 

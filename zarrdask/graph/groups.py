@@ -48,8 +48,8 @@ class Group(NamedTuple):
             need for task in self.tasks.values() for need in task.dependencies - self.tasks.keys()
         }
 
-    def run(self, results: Mapping[Any, Any], places: Mapping[str, Place]) -> Iterator[int]:
-        """Run the tasks, and yield the number of stored units of each block.
+    def run(self, results: Mapping[Any, Any], places: Mapping[str, Place]) -> list[int]:
+        """Run the tasks, and return the number of stored units of each block.
 
         Parameters
         ----------
@@ -68,8 +68,7 @@ class Group(NamedTuple):
                 raise
             for each in finished:
                 del values[each]
-        for key in self.writes:
-            yield values[key].item()
+        return [values[key].item() for key in self.writes]
 
     def _write_by(self, key: Any) -> Any:
         """Return the key of the block that a task writes, or of the first block."""
