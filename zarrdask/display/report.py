@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from math import isfinite
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,8 +51,8 @@ def json_value(value: Any) -> Any:
     Fields whose names begin with an underscore are left out. A value that JSON has no equivalent
     of is converted to text.
 
-    >>> json_value({"shape": (np.int64(2), 3), "step": slice(1)})
-    {'shape': [2, 3], 'step': 'slice(None, 1, None)'}
+    >>> json_value({"shape": (np.int64(2), 3), "step": slice(1), "maximum": np.float32("inf")})
+    {'shape': [2, 3], 'step': 'slice(None, 1, None)', 'maximum': 'inf'}
     """
     if is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in fields(value) if not field.name.startswith("_")]
@@ -62,4 +63,6 @@ def json_value(value: Any) -> Any:
         return [json_value(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
     return value if isinstance(value, bool | int | float | str | None) else str(value)

@@ -284,5 +284,6 @@ class _Pauses:
         self.count += 1
         # Python shows warnings by default, and hides what is only informative.
         level = logging.WARNING if self.count > _QUIET_RETRIES else logging.INFO
-        _LOG.log(level, "%s: retry %d after: %s", place, self.count, error)
+        reason = str(error).removeprefix(f"{place}: ")
+        _LOG.log(level, "%s: retry %d after: %s", place, self.count, reason)
         return pause(seconds)
