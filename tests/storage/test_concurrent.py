@@ -8,6 +8,7 @@ import pytest
 
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import cut
+from zarrdask.storage.in_flight import Requests
 from zarrdask.storage.retry import RetryingStore
 from zarrdask.testing import StoreContract
 
@@ -70,3 +71,20 @@ def test_the_requests_of_a_call_are_in_flight_together(wrap):
         assert [*store.get_ranges("a", far, Scratch())] == [b"0", b"4", b"8"]
     store.erase_values(keys)
     assert inner.values == {}
+
+
+def test_requests_that_hold_no_bytes_do_not_pile_up(setting):
+    setting({"zarrdask.requests": 2})
+    done, waiting, gate = [], [], threading.Event()
+
+    def request():
+        gate.wait(30)
+        done.append(None)
+
+    with Requests(max_bytes=10) as requests:
+        threading.Timer(0.05, gate.set).start()
+        for sent in range(100):
+            requests.send(request)
+            waiting.append(sent + 1 - len(done))
+    assert max(waiting) <= 2
+    assert len(done) == 100

@@ -23,7 +23,7 @@ _THREAD = threading.local()
 
 
 class Requests:
-    """Requests of one call: started one after another, in flight together.
+    """Requests of one call: started one after another, up to ``zarrdask.requests`` in flight.
 
     Leaving the block waits for all of them, also after an error, so that nothing goes on behind
     the caller's back. The first error is raised then.
@@ -49,7 +49,12 @@ class Requests:
         Exception
             What an earlier request raised.
         """
-        while self._pending and (self._pending[0][0].done() or self._held + size > self.max_bytes):
+        limit = config.get("requests")
+        while self._pending and (
+            self._pending[0][0].done()
+            or self._held + size > self.max_bytes
+            or len(self._pending) >= limit
+        ):
             self._finish_first()
         self._pending.append((submit(call, self._abandoned), size))
         self._held += size
