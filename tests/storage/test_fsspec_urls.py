@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from zarrdask.storage.resolve import resolve
 
 VALUES = np.arange(13 * 20, dtype="f4").reshape(13, 20)
 LAYOUTS: dict[str, dict[str, Any]] = {
@@ -393,6 +394,15 @@ class TestHttp:
         write(server.root, "my group/x", **layout)
         check(server.url, "my group/x")
         check(f"{server.url}/my%20group", "x")
+
+    @pytest.mark.parametrize("ranges", [False, True])
+    def test_ranges_may_be_ignored_by_the_server(self, server, ranges):
+        server.ranges, value = ranges, bytes(range(100))
+        (server.root / "value").write_bytes(value)
+        store = resolve(server.url)
+        for start, length in [(10, None), (60, 200), (10, 5), (-9, 4), (0, 500)]:
+            expected = value[start:][:length]
+            assert bytes(store.get_range("value", start, length)) == expected
 
     def test_absent_chunks_hold_the_fill_value(self, server):
         z = zarrdask.create_array(
