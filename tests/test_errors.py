@@ -100,3 +100,12 @@ def test_errors_can_be_caught_as_python_users_do():
         raise errors.ReadOnlyError("no")
     with pytest.raises(KeyError):
         raise errors.NodeNotFoundError("no")
+
+
+def test_messages_hold_no_passwords():
+    url = "https://user:secret@host/x.zarr"
+    error = errors.StoreError(f"no answer from {url}", key=f"{url}/c/0", found=url)
+    assert "secret" not in str(error)
+    assert str(error).count("https://user:***@host/x.zarr") == 3
+    plain = "s3://bucket/a:b@c: abfs://box@account.host/x: http://host:80/x"
+    assert str(errors.StoreError(plain)) == plain

@@ -1,5 +1,6 @@
 """Errors with fields: each names the key, the value that was found and what was expected."""
 
+import re
 from typing import Any, Self
 
 #: The maximum number of characters of a value that a message quotes.
@@ -7,6 +8,19 @@ MAX_VALUE_LENGTH = 200
 
 #: The maximum number of characters of the other parts, which may contain names from documents.
 MAX_PART_LENGTH = 1000
+
+_PASSWORD = re.compile(r"(://[^/\s:@]*:)[^/\s@]+@")
+
+
+def without_passwords(text: str) -> str:
+    """Return a text in which the passwords of URLs are left out.
+
+    Examples
+    --------
+    >>> without_passwords("https://user:secret@host/x.zarr")
+    'https://user:***@host/x.zarr'
+    """
+    return _PASSWORD.sub(r"\1***@", text)
 
 
 def shorten(text: str, length: int) -> str:
@@ -64,7 +78,7 @@ class ZarrdaskError(Exception):
             text += f"; found {quoted(self.found)}"
         if self.expected is not None:
             text += f"; expected {shorten(str(self.expected), MAX_PART_LENGTH)}"
-        return text
+        return without_passwords(text)
 
     def within(self, place: str) -> Self:
         """Return this error with a place, such as a node's key, put before its own key.

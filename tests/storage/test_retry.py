@@ -333,3 +333,20 @@ def test_what_is_of_this_package_is_reached_directly(tmp_path):
     for place in ({}, tmp_path):
         store = zarrdask.create_array(place, shape=4, dtype="i4").store
         assert not isinstance(store, RetryingStore)
+
+
+def test_the_log_holds_no_passwords(monkeypatch, caplog, setting):
+    setting({"zarrdask.retry-delay": 0.001})
+
+    class Protected(MemoryStore):
+        url = "https://user:secret@host/x"
+
+    def fail(key):
+        raise TimeoutError("no answer from https://user:secret@host/x")
+
+    store = Protected()
+    monkeypatch.setattr(store, "get", fail)
+    with caplog.at_level("INFO"), pytest.raises(StoreError):
+        RetryingStore(store).get("a")
+    assert "user:***@host" in caplog.text
+    assert "secret" not in caplog.text
