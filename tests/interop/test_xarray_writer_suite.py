@@ -7,7 +7,7 @@ import xarray.tests.test_backends_datatree as trees
 import zarr
 from packaging.version import Version
 
-from tests.interop.test_xarray_suite import FIXTURES, own, skip  # noqa: F401
+from tests.interop.test_xarray_suite import FIXTURES, DataArrayTests, own, skip  # noqa: F401
 from zarrdask.xarray import to_zarr
 
 for module, names in FIXTURES.items():
@@ -85,7 +85,7 @@ class TestRegionAuto(backends.TestZarrRegionAuto):
     pass
 
 
-class TestDataArray(backends.TestDataArrayToZarr):
+class TestDataArray(DataArrayTests):
     pass
 
 
