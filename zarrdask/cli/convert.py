@@ -24,11 +24,7 @@ from zarrdask.cli import copy, options
     show_default=True,
     help="The new format: 2, 3, v3-draft or v3-draft-protocol.",
 )
-@click.option("--skip-unsupported", is_flag=True, help="Leave out what the format can't represent.")
-@click.option("--overwrite", is_flag=True, help="Replace the node at TARGET.")
-@click.option(
-    "--in-place", is_flag=True, help="Write v3 metadata beside those of v2; touch no chunk."
-)
+@options.copying
 @options.dry_run
 @options.as_json
 @options.progress

@@ -30,13 +30,7 @@ from zarrdask.rewrite.copy import copy
 @click.option(
     "--exclude", multiple=True, metavar="PATTERN", help="Paths of nodes to leave out; likewise."
 )
-@click.option(
-    "--skip-unsupported", is_flag=True, help="Leave out nodes that the format can't represent."
-)
-@click.option("--overwrite", is_flag=True, help="Replace the node at TARGET.")
-@click.option(
-    "--in-place", is_flag=True, help="Write v3 metadata beside those of v2; touch no chunk."
-)
+@options.copying
 @options.dry_run
 @options.as_json
 @options.progress

@@ -155,6 +155,23 @@ def dry_run(function: F) -> F:
     )(function)
 
 
+def copying(function: F) -> F:
+    """Add the options for what a copy leaves out, and where it goes, to a command."""
+    for option in (
+        click.option(
+            "--in-place", is_flag=True, help="Write v3 metadata beside those of v2; touch no chunk."
+        ),
+        click.option("--overwrite", is_flag=True, help="Replace the node at TARGET."),
+        click.option(
+            "--skip-unsupported",
+            is_flag=True,
+            help="Leave out nodes that the format can't represent.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
 def chunks_and_shards(function: F) -> F:
     """Add the options ``--chunks`` and ``--shards`` to a command; one length is for all axes."""
     for option in (

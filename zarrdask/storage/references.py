@@ -15,9 +15,10 @@ from toolz import partition_all
 from zarrdask import config
 from zarrdask.errors import MetadataError, StoreError, UnsupportedError
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, cut
+from zarrdask.storage.byte_ranges import Buffer, KeyRange, cut
 from zarrdask.storage.keys import check_key
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.partial_access import StoreWithPartialAccess
 from zarrdask.storage.remote import open_remote
 from zarrdask.storage.retry import retrying
 from zarrdask.storage.system import path_of_url
@@ -41,7 +42,7 @@ class Target(NamedTuple):
     length: int | None
 
 
-class ReferenceStore(Store):
+class ReferenceStore(StoreWithPartialAccess):
     """Values that are parts of other objects, or are given with their keys.
 
     Ranges that are close to each other in an object are read by one request, and all requests of a
@@ -122,18 +123,6 @@ class ReferenceStore(Store):
         return _recall, (self.token, self.source, how)
 
     # ---- reading
-
-    def get(self, key: str) -> bytes | None:
-        value = self.get_range(key, 0)
-        return None if value is None else bytes(value)
-
-    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
-        return self.get_partial_values([(key, (start, length))])[0]
-
-    def get_ranges(
-        self, key: str, ranges: Sequence[Range], scratch: Scratch
-    ) -> Iterator[Buffer | None]:
-        return iter(self.get_partial_values([(key, each) for each in ranges]))
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         for batch in partition_all(_BATCH, keys):
