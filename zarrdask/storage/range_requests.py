@@ -1,23 +1,12 @@
-"""Values and ranges of values -> requests: as few, and as many at a time, as is fast."""
+"""Ranges of several values -> requests: ranges of a value that lie close are one request."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from zarrdask import config
 from zarrdask.storage.byte_ranges import Range, by_key, coalesce_any
 
 #: Ranges are joined up to this many bytes: a longer request would hold up those after it.
 JOIN_LIMIT = 2**24
-
-T = TypeVar("T")
-
-
-def batches(items: Iterable[T]) -> Iterator[list[T]]:
-    """Yield items by as many as there may be requests at the same time (``zarrdask.requests``)."""
-    remaining, size = iter(items), config.get("requests")
-    while batch := list(islice(remaining, size)):
-        yield batch
 
 
 class RangeRequest(NamedTuple):

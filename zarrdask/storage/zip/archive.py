@@ -8,13 +8,14 @@ from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
+from toolz import partition_all
 
 from zarrdask import config
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Buffer, Range, coalesce, coalesce_any, cut
 from zarrdask.storage.keys import Names
-from zarrdask.storage.range_requests import JOIN_LIMIT, batches
+from zarrdask.storage.range_requests import JOIN_LIMIT
 from zarrdask.storage.zip.directory import (
     LOCAL_SIZE,
     STORED,
@@ -145,7 +146,7 @@ class Archive:
         return self._decoded(member, view) if member.method == STORED else view
 
     def _get_remote(self, keys: Iterable[str]) -> Iterator[Buffer | None]:
-        for batch in batches(keys):
+        for batch in partition_all(config.get("requests"), keys):
             members = [self.members.get(key) for key in batch]
             present = [member for member in members if member is not None]
             values = iter(self._fetch(present) if present else [])
@@ -218,7 +219,7 @@ class Archive:
             for (start, length), parts in coalesce(ranges, gap, limit)
         ]
         if self._local is None:
-            for some in batches(groups):
+            for some in partition_all(config.get("requests"), groups):
                 wholes = self.source.read_all([(first + start, n) for (start, n), _ in some])
                 for data, ((_, length), parts) in zip(wholes, some, strict=True):
                     yield from self._cut(member, memoryview(data), length, parts)
