@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 
-_RAW = re.compile(r"[a-z0-9._-]+")
-
-_URI = re.compile(r"https?://[^/?#]+[^?#]*")
+#: The name of an extension: raw, or an http or https URI without query and fragment (conformance
+#: C-20, C-21). The specification has a URN in an example.
+_NAME = re.compile(r"[a-z0-9._-]+|https?://[^/?#]+[^?#]*|urn:.*", re.DOTALL)
 
 #: Any scheme is accepted in the v3 draft: zarr-python wrote names that begin with "TODO:".
 _ANY_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
@@ -75,7 +75,9 @@ def parse_definition(value: Any, key: str) -> Definition:
     members = {"name": value} if isinstance(value, str) else value
     if not isinstance(members, dict) or not isinstance(members.get("name"), str):
         raise _bad(value, key)
-    name = check_name(members["name"], key)
+    name = members["name"]
+    if not _NAME.fullmatch(name):
+        raise _bad_name(name, key)
     settings = members.get("configuration", {})
     must_understand = members.get("must_understand", True)
     if (
@@ -101,19 +103,8 @@ def _bad(value: Any, key: str) -> MetadataError:
     )
 
 
-def check_name(name: str, key: str) -> str:
-    """Return the name of an extension.
-
-    Raises
-    ------
-    MetadataError
-        If it is neither raw (lower-case letters, digits, "-", "_", ".") nor an http or https URI
-        without query and fragment (conformance C-20, C-21). URIs that begin with ``urn:`` are
-        accepted, too, as the specification has one in an example.
-    """
-    if _RAW.fullmatch(name) or _URI.fullmatch(name) or name.startswith("urn:"):
-        return name
-    raise MetadataError(
+def _bad_name(name: str, key: str) -> MetadataError:
+    return MetadataError(
         "this is not the name of an extension",
         key=key,
         found=name,
@@ -160,7 +151,15 @@ class Registry(Generic[T]):
         return {point.name: point for point in entry_points(group=self.group)}
 
     def register(self, name: str, item: T) -> None:
-        """Register an implementation; one that had the same name is replaced."""
+        """Register an implementation; one that had the same name is replaced.
+
+        Raises
+        ------
+        MetadataError
+            If the name is neither a raw name nor a URI.
+        """
+        if not _NAME.fullmatch(name):
+            raise _bad_name(name, self.key)
         self._registered[name] = item
 
     def get(self, name: str) -> T | None:
@@ -171,10 +170,9 @@ class Registry(Generic[T]):
         UnsupportedError
             If it belongs to an installed package that can't be imported.
         """
-        if name in self._registered:
-            return self._registered[name]
-        if name in self._imported:
-            return self._imported[name]
+        return self._registered.get(name) or self._imported.get(name) or self._load(name)
+
+    def _load(self, name: str) -> T | None:
         if name in self._built_in:
             module, _, attribute = self._built_in[name].partition(":")
             item = getattr(import_module(module), attribute)

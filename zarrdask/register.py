@@ -14,7 +14,6 @@ from zarrdask.codecs.base import Configurable
 from zarrdask.codecs.registry import CODECS
 from zarrdask.dtypes.base import DataTypeClass
 from zarrdask.dtypes.registry import DATA_TYPES
-from zarrdask.extension import check_name
 from zarrdask.grids.base import GRIDS, ChunkGridClass
 from zarrdask.grids.keys import KEY_ENCODINGS, ChunkKeyEncoding
 from zarrdask.metadata.extensions import EXTENSIONS
@@ -37,7 +36,7 @@ def codec(codec: type[Configurable], name: str | None = None) -> None:
     MetadataError
         If the name is neither a raw name nor a URI.
     """
-    CODECS.register(check_name(name or codec.name, "codecs"), codec)
+    CODECS.register(name or codec.name, codec)
 
 
 def data_type(name: str, data_type: type[DataTypeClass]) -> None:
@@ -48,7 +47,7 @@ def data_type(name: str, data_type: type[DataTypeClass]) -> None:
     MetadataError
         If the name is neither a raw name nor a URI.
     """
-    DATA_TYPES.register(check_name(name, "data_type"), data_type)
+    DATA_TYPES.register(name, data_type)
 
 
 def chunk_grid(name: str, grid: type[ChunkGridClass]) -> None:
@@ -59,7 +58,7 @@ def chunk_grid(name: str, grid: type[ChunkGridClass]) -> None:
     MetadataError
         If the name is neither a raw name nor a URI.
     """
-    GRIDS.register(check_name(name, "chunk_grid"), grid)
+    GRIDS.register(name, grid)
 
 
 def chunk_key_encoding(name: str, parse: Callable[[Mapping[str, Any]], ChunkKeyEncoding]) -> None:
@@ -76,7 +75,7 @@ def chunk_key_encoding(name: str, parse: Callable[[Mapping[str, Any]], ChunkKeyE
     MetadataError
         If the name is neither a raw name nor a URI.
     """
-    KEY_ENCODINGS.register(check_name(name, "chunk_key_encoding"), parse)
+    KEY_ENCODINGS.register(name, parse)
 
 
 def storage_transformer(name: str, transformer: type[TransformerClass]) -> None:
@@ -89,7 +88,7 @@ def storage_transformer(name: str, transformer: type[TransformerClass]) -> None:
     MetadataError
         If the name is neither a raw name nor a URI.
     """
-    TRANSFORMERS.register(check_name(name, "storage_transformers"), transformer)
+    TRANSFORMERS.register(name, transformer)
 
 
 def extension(name: str, check: Callable[[Mapping[str, Any]], None]) -> None:
@@ -106,4 +105,4 @@ def extension(name: str, check: Callable[[Mapping[str, Any]], None]) -> None:
     MetadataError
         If the name is neither a raw name nor a URI.
     """
-    EXTENSIONS.register(check_name(name, "extensions"), check)
+    EXTENSIONS.register(name, check)

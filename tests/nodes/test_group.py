@@ -533,7 +533,8 @@ def counting(zarr_format):
     return group, store
 
 
-DOCUMENTS = {2: [".zarray", ".zattrs", ".zgroup"], 3: ["zarr.json"]}
+#: The documents that are requested of members, by the format of the group: v3 is preferred.
+DOCUMENTS = {2: ["zarr.json", ".zarray", ".zattrs", ".zgroup"], 3: ["zarr.json"]}
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
@@ -563,7 +564,7 @@ def test_members_are_listed_once(counting, zarr_format, act):
     ],
     ids=["list", "items", "values", "walk", "tree", "by name", "open_array", "open"],
 )
-def test_of_members_only_the_documents_of_the_groups_format_are_read(counting, zarr_format, act):
+def test_members_are_read_by_the_documents_of_their_groups_format(counting, zarr_format, act):
     group, store = counting
     act(group)
     assert store.reads == {f"{name}/{key}": 1 for name in "ab" for key in DOCUMENTS[zarr_format]}
@@ -579,6 +580,24 @@ def test_members_of_another_format_are_found(zarr_format):
     assert "a" in group
     assert group["a"].zarr_format == other
     assert [member.zarr_format for member in group.values()] == [other]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.filterwarnings("ignore:.*metadata of two formats")
+def test_a_member_of_two_formats_is_the_same_node_wherever_it_is_opened_from(tmp_path, zarr_format):
+    group = create_group(tmp_path, zarr_format=zarr_format)
+    for name, document in (("zarr.json", v3((5,), (5,))), (".zarray", v2((4,), (4,)))):
+        group.store.set(f"a/{name}", dump(document))
+    ways = [
+        group["a"],
+        dict(group.items())["a"],
+        dict(group.walk())["a"],
+        zarrdask.open_array(group, "a"),
+        zarrdask.open_array(tmp_path, "a"),
+        zarrdask.open_array(tmp_path / "a"),
+    ]
+    assert [(z.zarr_format, z.shape) for z in ways] == [(3, (5,))] * len(ways)
+    assert zarrdask.open_array(tmp_path, "a", zarr_format=2).shape == (4,)
 
 
 def test_the_length_is_that_of_now():

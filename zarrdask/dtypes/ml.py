@@ -63,10 +63,8 @@ def kind_of(dtype: np.dtype[Any]) -> str:
     >>> kind_of(np.dtype("<f4")), kind_of(np.dtype("V4"))
     ('f', 'V')
     """
-    name = name_of(dtype)
-    if name is None:
-        return dtype.kind
-    return {"i": "i", "u": "u"}.get(name[0], "f")
+    name = name_of(dtype) if dtype.kind == "V" else None
+    return dtype.kind if name is None else {"i": "i", "u": "u"}.get(name[0], "f")
 
 
 def limits(dtype: np.dtype[Any]) -> tuple[int, int]:

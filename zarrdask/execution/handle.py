@@ -95,7 +95,7 @@ def unpack(layout: int, release: str, packed: bytes) -> Handle:
         raise _other_release(release) from error
     # Warnings about the metadata were given where the array was opened.
     with strictness(strict=False, quiet=True):
-        metadata = detect.parse(documents, detect.formats_of(store))
+        metadata = detect.parse(documents, store)
         handle = Handle(StoredChunks(store, prefix, metadata))  # type: ignore[arg-type]
     handle.packed = packed
     return handle

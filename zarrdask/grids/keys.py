@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, Protocol
 
 from zarrdask.errors import MetadataError, UnsupportedError
@@ -129,16 +130,6 @@ def parse_index(parts: Sequence[str], ndim: int) -> Index | None:
     return tuple(map(int, parts))
 
 
-def default_keys(configuration: Mapping[str, Any]) -> ChunkKeys:
-    """Return the encoding ``default`` (conformance C-37)."""
-    return _separated("default", configuration)
-
-
-def v2_keys(configuration: Mapping[str, Any]) -> ChunkKeys:
-    """Return the encoding ``v2`` (conformance C-38)."""
-    return _separated("v2", configuration)
-
-
 def _separated(name: Any, configuration: Mapping[str, Any]) -> ChunkKeys:
     separator = configuration.get("separator", _SEPARATORS[name])
     if separator not in ("/", ".") or set(configuration) - {"separator"}:
@@ -151,11 +142,13 @@ def _separated(name: Any, configuration: Mapping[str, Any]) -> ChunkKeys:
     return ChunkKeys(name, separator)
 
 
+#: The encodings ``default`` and ``v2`` (conformance C-37, C-38), for their configurations.
+PARSERS = {name: partial(_separated, name) for name in _SEPARATORS}
 KEY_ENCODINGS: Registry[Callable[[Mapping[str, Any]], ChunkKeyEncoding]] = Registry(
     "chunk key encoding",
     "chunk_key_encoding",
     "zarrdask.chunk_key_encodings",
-    {"default": "zarrdask.grids.keys:default_keys", "v2": "zarrdask.grids.keys:v2_keys"},
+    dict.fromkeys(PARSERS, "zarrdask.grids.keys:PARSERS"),
 )
 
 

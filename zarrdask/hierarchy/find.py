@@ -145,7 +145,7 @@ def find_node(
     metadata, hierarchy = None, None
     may_be_draft = not (search.only and search.zarr_format in (2, 3))
     entry_point = documents.get(KEY)
-    if may_be_draft and entry_point is not None and is_entry(entry_point):
+    if may_be_draft and entry_point and is_entry(entry_point):
         hierarchy = draft.enter(plain(store), path, entry_point)
     else:
         metadata = node_of(store, path, documents, search)
@@ -194,7 +194,9 @@ def read_documents(
     """
     documents: list[dict[str, bytes | None]] = [{} for _ in paths]
     left = list(range(len(paths)))
-    for names in rounds:
+    for turn, names in enumerate(rounds):
+        if turn:
+            left = [at for at in left if not detect.is_node(documents[at])]
         prefixes = [key_prefix(paths[at]) for at in left]
         keys = [prefix + name for prefix in prefixes for name in names]
         # Each value is valid until the next is requested: copy it.
@@ -202,9 +204,6 @@ def read_documents(
         for number, at in enumerate(left):
             own = values[number * len(names) : (number + 1) * len(names)]
             documents[at].update(zip(names, own, strict=True))
-        left = [at for at in left if not detect.is_node(documents[at])]
-        if not left:
-            break
     return [*documents]
 
 
@@ -217,7 +216,7 @@ def parse_node(store: Store, path: str, documents: Documents) -> Metadata | None
         If the documents are invalid; the error names the path.
     """
     try:
-        metadata = detect.parse(documents, detect.formats_of(store))
+        metadata = detect.parse(documents, store)
         if isinstance(store, DraftStore):
             draft.check_read_path(store, path)
         elif metadata is not None and metadata.zarr_format == 2:
@@ -234,11 +233,14 @@ def parse_node(store: Store, path: str, documents: Documents) -> Metadata | None
             "fewer calls on the stack",
             key=node_location(store, path),
         ) from error
-    ignored = [] if metadata is None else detect.ignored_documents(documents, metadata)
-    if metadata is not None and ignored:
+    if metadata is None:
+        return None
+    own_names = detect.FORMATS[metadata.zarr_format].NAMES
+    others = [n for n in detect.CHILD_NAMES if n not in own_names and documents.get(n) is not None]
+    if others:
         warn_compliance(
             f"{node_location(store, path)}: there are metadata of two formats; the node is read "
-            f"as Zarr {metadata.zarr_format}, and {', '.join(ignored)} is ignored"
+            f"as Zarr {metadata.zarr_format}, and {', '.join(others)} is ignored"
         )
     return metadata
 
@@ -271,8 +273,7 @@ def read_node(store: Store, path: str, search: Search = ANY) -> Metadata | None:
 
 def node_exists(store: Store, path: str, search: Search = ANY) -> bool:
     """Whether there is a node with a document at a path, be it valid or not."""
-    node_names = [name for form in detect.formats_of(store) for name in form.CHILD_NAMES]
-    rounds = tuple(tuple(name for name in r if name in node_names) for r in search.rounds(store))
+    rounds = tuple(tuple(filter(detect.NODE_NAMES.__contains__, r)) for r in search.rounds(store))
     return detect.is_node(read_documents(store, [path], rounds)[0])
 
 

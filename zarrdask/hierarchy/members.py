@@ -90,10 +90,9 @@ def _is_implied_member(store: Store, path: str, name: str) -> bool:
 
 
 def _is_node(store: Store, name: str, documents: Documents, *, reserved: bool) -> bool:
-    keys = [key for form in detect.formats_of(store) for key in form.CHILD_NAMES]
     if is_reserved_name(name) and not reserved and not isinstance(store, DraftStore):
-        keys = [*v2.CHILD_NAMES]
-    return any(documents.get(key) is not None for key in keys)
+        return any(documents.get(key) is not None for key in v2.CHILD_NAMES)
+    return detect.is_node(documents)
 
 
 def _is_node_name(name: str) -> bool:

@@ -74,12 +74,14 @@ def locate_node(
     """
     store_above = getattr(url, "store", None)
     if isinstance(store_above, Store) and not isinstance(url, Store):
-        return store_above, join_path(url.path, component or "")
-    path = ""
-    if not isinstance(url, str | os.PathLike):
-        url, path = split_node(url)
-        path = normalise_path(path)
-    return retrying(resolve(url, storage_options)), join_path(path, component or "")
+        store, path = store_above, url.path
+    else:
+        path = ""
+        if not isinstance(url, str | os.PathLike):
+            url, path = split_node(url)
+            path = normalise_path(path)
+        store = retrying(resolve(url, storage_options))
+    return store, join_path(path, component) if component else path
 
 
 def key_prefix(path: str) -> str:

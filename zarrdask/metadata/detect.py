@@ -20,18 +20,10 @@ _ALL: tuple[Format, ...] = (*_PLAIN, *document.FORMATS)
 FORMATS: dict[ZarrFormat, Format] = {form.VERSION: form for form in _ALL}
 #: The names of the documents to request, except in a hierarchy of the draft.
 NAMES: tuple[str, ...] = tuple(name for form in _PLAIN for name in form.NAMES)
-#: The names of the documents whose presence makes a node.
+#: The names of the documents whose presence makes a node, except in a hierarchy of the draft.
 CHILD_NAMES: tuple[str, ...] = tuple(n for form in _PLAIN for n in form.CHILD_NAMES)
-
-
-def formats_of(store: Store) -> tuple[Format, ...]:
-    """Return the formats that nodes in a store may have, the preferred one first.
-
-    A hierarchy of the draft has nodes of one format only.
-    """
-    if isinstance(store, DraftStore):
-        return (document.DraftFormat(store.zarr_format, store.minor),)
-    return _PLAIN
+#: The same, also in a hierarchy of the draft.
+NODE_NAMES = frozenset((*CHILD_NAMES, *document.DraftFormat.CHILD_NAMES))
 
 
 def names(store: Store) -> tuple[str, ...]:
@@ -46,9 +38,9 @@ class Search:
     Attributes
     ----------
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
-        The format whose documents are requested first, such as that of the group above the node.
-        Those of the other formats are requested only where there are none of it. By default the
-        documents of all formats are requested together.
+        The format that the node is expected to have, such as that of the group above it. Its
+        documents, and those of formats that are preferred to it, are requested first, those of
+        other formats only where there are none. By default all are requested together.
     only : bool
         Whether the documents of other formats are never requested.
     """
@@ -59,11 +51,14 @@ class Search:
     def rounds(self, store: Store) -> tuple[tuple[str, ...], ...]:
         """Return the names of the documents to request, in rounds of concurrent requests.
 
-        A later round is made only if the earlier ones found no document of the node.
+        A later round is made only if the earlier ones found no document of the node. So a node
+        with documents of several formats has the same one, whatever format is expected.
 
         >>> from zarrdask.storage.memory import MemoryStore
         >>> Search(3).rounds(MemoryStore())
         (('zarr.json',), ('.zarray', '.zgroup', '.zattrs'))
+        >>> Search(2).rounds(MemoryStore())
+        (('zarr.json', '.zarray', '.zgroup', '.zattrs'),)
         """
         if isinstance(store, DraftStore):
             return (document.DraftFormat.NAMES,)
@@ -71,10 +66,11 @@ class Search:
             return (NAMES,)
         # The entry point of a hierarchy of the draft has the name of a v3 node.
         form = FORMATS[self.zarr_format]
-        first = form.NAMES if form in _PLAIN else v3.NAMES
+        own = form.NAMES if form in _PLAIN else v3.NAMES
         if self.only:
-            return (first,)
-        return first, tuple(name for name in NAMES if name not in first)
+            return (own,)
+        end = NAMES.index(own[-1]) + 1
+        return tuple(filter(None, (NAMES[:end], NAMES[end:])))
 
     def accepts(self, zarr_format: ZarrFormat) -> bool:
         """Whether the search may return a node of a format."""
@@ -87,19 +83,19 @@ ANY = Search()
 
 def is_node(documents: Documents) -> bool:
     """Whether one of the documents is one whose presence makes a node."""
-    return any(documents.get(name) is not None for form in _ALL for name in form.CHILD_NAMES)
+    return any(documents.get(name) is not None for name in NODE_NAMES)
 
 
-def parse(documents: Documents, formats: tuple[Format, ...] | None = None) -> Metadata | None:
+def parse(documents: Documents, store: Store | None = None) -> Metadata | None:
     """Return the node that documents describe, or None if there is none.
 
     Parameters
     ----------
     documents : mapping
         The documents of one path, by name.
-    formats : tuple of Format, optional
-        The formats to try, in order; `formats_of` returns those of a store. By default these are
-        all but the draft.
+    store : Store, optional
+        The store that the node is in. A hierarchy of the draft has nodes of one format only; in
+        any other store, those of all other formats are tried, the preferred one first.
 
     Raises
     ------
@@ -108,17 +104,13 @@ def parse(documents: Documents, formats: tuple[Format, ...] | None = None) -> Me
     UnsupportedError
         If it needs a data type, codec or extension that is not supported.
     """
-    for form in _PLAIN if formats is None else formats:
+    if isinstance(store, DraftStore):
+        return document.DraftFormat(store.zarr_format, store.minor).parse(documents)
+    for form in _PLAIN:
         metadata = form.parse(documents)
         if metadata is not None:
             return metadata
     return None
-
-
-def ignored_documents(documents: Documents, metadata: Metadata) -> list[str]:
-    """Return the names of documents that describe the node in another format, and were not used."""
-    own = FORMATS[metadata.zarr_format].NAMES
-    return [name for name in CHILD_NAMES if name not in own and documents.get(name) is not None]
 
 
 def find(zarr_format: ZarrFormat) -> Format:

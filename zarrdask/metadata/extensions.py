@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from zarrdask.codecs.base import Json, check_count
+from zarrdask.codecs.base import check_count
 from zarrdask.errors import MetadataError
 from zarrdask.extension import Definition, Registry, parse_definition
 from zarrdask.storage.transformers import TRANSFORMERS, StorageTransformer
@@ -14,7 +14,7 @@ EXTENSIONS: Registry[Callable[[Mapping[str, Any]], None]] = Registry(
 )
 
 
-def parse_extensions(document: Json) -> tuple[Definition, ...]:
+def parse_extensions(items: Any) -> tuple[Definition, ...]:
     """Return the extensions of an array or a group (conformance C-24, C-25).
 
     Raises
@@ -24,9 +24,6 @@ def parse_extensions(document: Json) -> tuple[Definition, ...]:
     UnsupportedError
         If one that must be understood is unknown.
     """
-    if "extensions" not in document:
-        return ()
-    items = document["extensions"]
     if not isinstance(items, list) or not items:
         raise MetadataError(
             "these are not extensions",

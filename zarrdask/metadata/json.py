@@ -6,7 +6,6 @@ from math import isfinite
 from typing import Any, Protocol
 
 from zarrdask import config
-from zarrdask.codecs.base import check_dimensions
 from zarrdask.compliance import is_strict, report_deviation
 from zarrdask.errors import MetadataError
 from zarrdask.metadata.model import Metadata, ZarrFormat
@@ -275,21 +274,6 @@ def required(document: Mapping[str, Any], names: tuple[str, ...], key: str) -> N
             )
 
 
-def parse_array_shape(shape: Any, key: str = "shape") -> tuple[int, ...]:
-    """Return the shape of an array from its JSON.
-
-    Raises
-    ------
-    MetadataError
-        If it is not a list of lengths.
-    UnsupportedError
-        If it has more dimensions than NumPy supports.
-    """
-    if isinstance(shape, list):
-        check_dimensions(len(shape), key)
-    return parse_lengths(shape, key, 0)
-
-
 def parse_lengths(value: Any, key: str, minimum: int) -> tuple[int, ...]:
     """Return a shape or chunk shape from its JSON.
 
@@ -310,7 +294,7 @@ def parse_lengths(value: Any, key: str, minimum: int) -> tuple[int, ...]:
     return tuple(value)
 
 
-def parse_attributes(value: Any, key: str) -> dict[str, Any]:
+def parse_attributes(value: Any) -> dict[str, Any]:
     """Return the user's attributes from their JSON.
 
     Raises
@@ -319,5 +303,7 @@ def parse_attributes(value: Any, key: str) -> dict[str, Any]:
         If they are not an object.
     """
     if not isinstance(value, dict):
-        raise MetadataError("this is not an object", key=key, found=value, expected="a JSON object")
+        raise MetadataError(
+            "this is not an object", key="attributes", found=value, expected="a JSON object"
+        )
     return value

@@ -124,7 +124,7 @@ def _v3_transformers(items: list[Any], ndim: int) -> tuple[StorageTransformer, .
 
 
 def _v3_extensions(items: list[Any]) -> tuple[Definition, ...]:
-    return parse_extensions({"extensions": items}) if items else ()
+    return parse_extensions(items) if items else ()
 
 
 # --------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from zarrdask.grids.regular import RegularGrid
 from zarrdask.metadata import v2_rules
 from zarrdask.metadata.json import (
     Documents,
-    parse_array_shape,
     parse_json,
     parse_lengths,
     render_attributes,
@@ -99,7 +98,7 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
     _check_version(document, ".zarray")
     dtype = parse_dtype(document["dtype"])
     fill = parse_v2(document["fill_value"], dtype)
-    shape = parse_array_shape(document["shape"])
+    shape = parse_lengths(document["shape"], "shape", 0)
     separator = document.get("dimension_separator", ".")
     if separator not in (".", "/"):
         raise MetadataError(

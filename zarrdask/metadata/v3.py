@@ -1,5 +1,6 @@
 """Zarr v3 (core 3.1): one ``zarr.json`` for each node."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec, has_byte_order
@@ -16,9 +17,9 @@ from zarrdask.grids.keys import parse_keys
 from zarrdask.metadata.extensions import parse_extensions, parse_transformers
 from zarrdask.metadata.json import (
     Documents,
-    parse_array_shape,
     parse_attributes,
     parse_json,
+    parse_lengths,
     render_attributes,
     render_json,
     required,
@@ -39,8 +40,9 @@ _ARRAY = (
     "fill_value",
     "codecs",
 )
-_OPTIONAL = ("attributes", "storage_transformers", "dimension_names", "extensions")
 _GROUP = ("zarr_format", "node_type")
+#: An optional member: the argument of the metadata that it becomes, and the function for its value.
+_Member = tuple[str, Callable[[Any], Any]]
 
 
 # --------------------------------------------------------------------------------------------
@@ -75,20 +77,20 @@ def parse(documents: Documents) -> Metadata | None:
 
 
 def _parse_group(document: Json) -> GroupMetadata:
-    return GroupMetadata(
-        VERSION,
-        parse_attributes(document.get("attributes", {}), "attributes"),
-        parse_extensions(document),
-        _group_extra(document),
-    )
-
-
-def _group_extra(document: Json) -> Json:
-    known_members = (*_GROUP, "attributes", "extensions")
-    extra = _extra(document, known_members, ("consolidated_metadata",))
+    optional = _parse_members(document, _GROUP_OPTIONAL)
+    extra = _extra(document, (*_GROUP, *_GROUP_OPTIONAL), ("consolidated_metadata",))
     # It describes other nodes, and may be outdated when the group is written again.
     extra.pop("consolidated_metadata", None)
-    return extra
+    return GroupMetadata(VERSION, **optional, extra=extra)
+
+
+def _parse_members(document: Json, members: Mapping[str, _Member]) -> dict[str, Any]:
+    """Return the arguments of the metadata that optional members of a document become."""
+    return {
+        argument: parse(document[name])
+        for name, (argument, parse) in members.items()
+        if name in document
+    }
 
 
 def _extra(document: Json, known_members: tuple[str, ...], nullable: tuple[str, ...] = ()) -> Json:
@@ -116,7 +118,7 @@ def _parse_array(document: Json) -> ArrayMetadata:
         )
         document = {**document, "codecs": []}
     required(document, _ARRAY, _KEY)
-    shape = parse_array_shape(document["shape"])
+    shape = parse_lengths(document["shape"], "shape", 0)
     data_type = parse_data_type(document["data_type"])
     return ArrayMetadata(
         zarr_format=VERSION,
@@ -125,11 +127,8 @@ def _parse_array(document: Json) -> ArrayMetadata:
         keys=parse_keys(document["chunk_key_encoding"]),
         fill_value=data_type.parse_fill(document["fill_value"]),
         codecs=_parse_codecs(document["codecs"], data_type, len(shape)),
-        attributes=parse_attributes(document.get("attributes", {}), "attributes"),
-        dimension_names=_parse_names(document),
-        transformers=parse_transformers(document.get("storage_transformers", [])),
-        extensions=parse_extensions(document),
-        extra=_extra(document, (*_ARRAY, *_OPTIONAL)),
+        extra=_extra(document, (*_ARRAY, *_ARRAY_OPTIONAL)),
+        **_parse_members(document, _ARRAY_OPTIONAL),
     )
 
 
@@ -141,10 +140,7 @@ def _parse_codecs(value: Any, data_type: DataType, ndim: int) -> tuple[Codec, ..
     return little_endian(codecs) if is_old_struct else codecs
 
 
-def _parse_names(document: Json) -> tuple[str | None, ...] | None:
-    if "dimension_names" not in document:
-        return None
-    names = document["dimension_names"]
+def _parse_names(names: Any) -> tuple[str | None, ...] | None:
     if names is None:
         report_deviation("C-8", "null stands for no names", key="dimension_names", found="null")
         return None
@@ -156,6 +152,17 @@ def _parse_names(document: Json) -> tuple[str | None, ...] | None:
             expected="a list of strings and nulls",
         )
     return tuple(names)
+
+
+_GROUP_OPTIONAL: Mapping[str, _Member] = {
+    "attributes": ("attributes", parse_attributes),
+    "extensions": ("extensions", parse_extensions),
+}
+_ARRAY_OPTIONAL: Mapping[str, _Member] = {
+    **_GROUP_OPTIONAL,
+    "dimension_names": ("dimension_names", _parse_names),
+    "storage_transformers": ("transformers", parse_transformers),
+}
 
 
 # --------------------------------------------------------------------------------------------

@@ -102,8 +102,8 @@ class Group(Node, Mapping[str, "Array | Group"]):
         As in `open_group`; it applies to the nodes below the group, too.
     search : Search, optional
         How the group was found. If that was a search for one format only, nodes below the group
-        may have no other. Otherwise they are expected to have the format of the group: documents
-        of other formats are requested only if there are none of it.
+        may have no other. Otherwise they are expected to have the format of the group; see
+        `Search`.
     """
 
     _kind = "group"

@@ -84,7 +84,7 @@ def plan(zarr_format, **options):
 def again(metadata):
     """Return the metadata, written and read."""
     store = DraftStore(MemoryStore(), "", metadata.zarr_format)
-    return detect.parse(detect.render(metadata), detect.formats_of(store))
+    return detect.parse(detect.render(metadata), store)
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)

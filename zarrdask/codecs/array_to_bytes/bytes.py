@@ -28,6 +28,9 @@ Endian = Literal["little", "big", "own"]
 
 NATIVE = cast(Endian, sys.byteorder)
 
+#: NumPy's letters for the kinds of types that are numbers or times and nothing else.
+_NUMBERS = "biufcmM"
+
 #: The largest buffer, in bytes, that a thread keeps for the next chunk.
 _MAX_KEPT_BYTES = 2**25
 
@@ -88,6 +91,8 @@ class BytesCodec:
         raw = spec.dtype
         if ordered and self.endian != "own":
             raw = raw.newbyteorder(cast(Any, self.endian))
+        if raw.kind in _NUMBERS:
+            return Elements(spec, raw)
         padding = find_padding(raw)
         elements = Padded(Elements(spec, raw), padding) if padding else Elements(spec, raw)
         return Text(elements) if has_text(raw) else elements

@@ -37,7 +37,6 @@ from zarrdask.metadata.draft.transformers import (
 )
 from zarrdask.metadata.json import (
     Documents,
-    parse_array_shape,
     parse_attributes,
     parse_json,
     parse_lengths,
@@ -112,15 +111,15 @@ class DraftFormat:
             report_deviation("B-64", "groups have no extensions", key=GROUP, found="extensions")
             del document["extensions"]
         check_members(document, ("attributes",), GROUP, self.minor)
-        attributes = parse_attributes(document["attributes"], "attributes")
+        attributes = parse_attributes(document["attributes"])
         return GroupMetadata(self.VERSION, attributes)
 
     def _parse_array(self, document: Json) -> ArrayMetadata:
         required(document, _REQUIRED, ARRAY)
         self._check_members(document)
-        shape = parse_array_shape(document["shape"])
+        shape = parse_lengths(document["shape"], "shape", 0)
         data_type, stored = parse_type(document["data_type"], older=self.older)
-        attributes = dict(parse_attributes(document["attributes"], "attributes"))
+        attributes = dict(parse_attributes(document["attributes"]))
         filters = self._take_filters(attributes)
         names = _take_names(attributes, len(shape))
         grid, keys = _parse_grid(document, shape)
