@@ -20,7 +20,10 @@ def main(folder: str) -> None:
     array[...] = 1
     assert total(root, "a") == 24
     plan = zarrdask.rechunk(array, f"{folder}/b.zarr", chunks=(4, 1))
-    rechunked = plan.execute(progress=False)
+    rechunked: zarrdask.Array = plan.execute(progress=False)
+    whole = zarrdask.rechunk(root, f"{folder}/c.zarr", chunks=2, max_mem="1 MiB")
+    copied: zarrdask.Group = whole.execute(progress=False)
+    assert total(copied, "a") == 24
     assert zarrdask.verify(array, rechunked).ok
     assert zarrdask.plan_read(array).requests == 4
     try:

@@ -3,11 +3,13 @@
 import json
 from dataclasses import dataclass, field
 
+import dask.array as da
 import numpy as np
 import pytest
 
 import zarrdask
 from zarrdask.display.report import Report, json_value
+from zarrdask.verification.statistics import statistics
 
 
 @dataclass(frozen=True)
@@ -16,7 +18,7 @@ class Part:
     index: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Example(Report):
     derived = ("total",)
     parts: tuple[Part, ...]
@@ -27,12 +29,13 @@ class Example(Report):
         return len(self.parts)
 
     def __str__(self):
-        return f"{self.total} < 3"
+        return f"{self.total} < 3\nand more"
 
 
 def test_a_report_is_text_html_and_json():
     report = Example((Part("a", (1, 2)), Part("b")), object())
-    assert ">2 &lt; 3</pre>" in report._repr_html_()
+    assert repr(report) == "<zarrdask.Example 2 < 3>"
+    assert ">2 &lt; 3\nand more</pre>" in report._repr_html_()
     assert report.to_dict() == {
         "parts": [{"path": "a", "index": [1, 2]}, {"path": "b", "index": None}],
         "total": 2,
@@ -53,14 +56,24 @@ def test_values_become_those_of_json(value, expected):
 
 
 def test_all_reports_have_one_base(tmp_path):
-    z = zarrdask.create_array(tmp_path / "a", shape=4, dtype="i4")
+    root = zarrdask.create_group(tmp_path / "r")
+    z = root.create_array("a", shape=4, dtype="i4")
     reports = [
         zarrdask.verify(z),
         zarrdask.verify(z, z),
         zarrdask.copy(z, tmp_path / "b"),
+        statistics(z),
+        zarrdask.plan_read(z),
+        zarrdask.plan_write(da.ones(4), z),
+        zarrdask.rechunk(z, tmp_path / "c", chunks=2),
+        zarrdask.rechunk(root, tmp_path / "d", chunks=2),
     ]
     for report in reports:
         assert isinstance(report, Report)
-        assert str(report).splitlines()[0] in report._repr_html_().replace("&gt;", ">")
+        assert repr(report).startswith(f"<zarrdask.{type(report).__name__} ")
+        assert "\n" not in repr(report)
         assert json.loads(json.dumps(report.to_dict())) == report.to_dict()
-    assert [report.to_dict().get("ok") for report in reports] == [True, True, None]
+    assert "NOT THE SAME" not in repr(reports[1])
+    for report in reports[:4]:
+        assert str(report).splitlines()[0] in report._repr_html_().replace("&gt;", ">")
+    assert [report.to_dict().get("ok") for report in reports[:3]] == [True, True, None]

@@ -341,7 +341,7 @@ class TestReport:
         way = data.draw(st.sampled_from(found.schemes))
         found = replace(found, schemes=(way,))
         assert way.name in str(found)
-        assert repr(found).startswith("<zarrdask.RechunkPlan (")
+        assert repr(found).startswith("<zarrdask.PlanReport (")
         assert found._repr_html_().startswith("<table")
         for stage in range(-1, len(way.stages)):
             assert found.svg(stage).startswith("<svg")

@@ -111,8 +111,8 @@ def check(case, source, plan, scheduler):
     array = quietly(plan, scheduler)
     assert array.dtype.newbyteorder("=") == source.dtype.newbyteorder("=")
     same(array[...], expected.astype(array.dtype))
-    same(zarrdask.open_array(plan.store)[...], array[...])
-    assert not [key for key in keys(plan.store) if "rewrite" in key], case
+    same(zarrdask.open_array(plan.target.store)[...], array[...])
+    assert not [key for key in keys(plan.target.store) if "rewrite" in key], case
 
 
 @pytest.mark.parametrize("seeds", [range(n, n + 6) for n in range(0, 24, 6)], ids=str)
@@ -252,7 +252,7 @@ def test_chunks_that_are_missing_stay_away(way):
     source = stored(values=values, fill_value=-1)
     plan = columns(source, way=way)
     same(quietly(plan)[...], values)
-    assert len(keys(plan.store)) == 1 + 10
+    assert len(keys(plan.target.store)) == 1 + 10
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -564,6 +564,20 @@ def test_a_name_that_no_array_has_is_refused(group):
         zarrdask.rechunk(group, {}, chunks={"nosuch": 3})
 
 
+def test_a_name_of_an_array_and_of_a_dimension_of_others_is_refused():
+    root = zarrdask.create_group({})
+    root.create_array("time", shape=8, dtype="i4", chunks=2, dimension_names=("time",))
+    plan = zarrdask.rechunk(root, {}, chunks={"time": 4})
+    assert plan["time"].target.metadata.chunk_shape == (4,)
+    root.create_array("a/t", shape=8, dtype="i4", chunks=2, dimension_names=("time",))
+    for key in ("chunks", "shards"):
+        with pytest.raises(zarrdask.errors.MetadataError, match="also a dimension of 'a/t'"):
+            zarrdask.rechunk(root, {}, **{key: {"time": 4}})
+    plan = zarrdask.rechunk(root, {}, chunks={"/time": 4, "/a/t": 8})
+    assert plan["time"].target.metadata.chunk_shape == (4,)
+    assert plan["a/t"].target.metadata.chunk_shape == (8,)
+
+
 @pytest.mark.parametrize("options", [{"append": 0}, {"source_region": np.s_[:3]}], ids=str)
 def test_a_group_is_rewritten_as_a_whole(group, options):
     with pytest.raises(zarrdask.errors.MetadataError, match="whole"):
@@ -617,10 +631,10 @@ def test_what_is_there_is_not_replaced_unless_one_asks():
 
 def test_a_node_made_meanwhile_is_not_replaced():
     plan = columns(stored())
-    stored(plan.store, values=-VALUES)
+    stored(plan.target.store, values=-VALUES)
     with pytest.raises(zarrdask.errors.NodeExistsError):
         quietly(plan)
-    same(zarrdask.open_array(plan.store)[...], -VALUES)
+    same(zarrdask.open_array(plan.target.store)[...], -VALUES)
 
 
 @pytest.mark.parametrize(
@@ -822,7 +836,7 @@ def test_a_chunk_that_is_damaged_is_named():
             quietly(plan)
         assert caught.value.key.startswith("c/2/0")
         with pytest.raises(zarrdask.errors.NodeNotFoundError):
-            zarrdask.open_array(plan.store)
+            zarrdask.open_array(plan.target.store)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -860,8 +874,8 @@ def test_urls(way, places, tmp_path):
     plan = columns(str(a), str(b), way)
     same(quietly(plan, "threads")[...], VALUES)
     same(zarrdask.open_array(b)[...], VALUES)
-    assert len(keys(plan.store)) == 1 + 15
-    if isinstance(plan.store, LocalStore):
+    assert len(keys(plan.target.store)) == 1 + 15
+    if isinstance(plan.target.store, LocalStore):
         assert sorted(file.name for file in (tmp_path / "b").iterdir()) == ["c", "zarr.json"]
 
 
@@ -869,7 +883,7 @@ def test_far_away_requests_cost_more_and_values_are_in_memory_twice():
     url = f"memory://{uuid.uuid4().hex}"
     stored(f"{url}/a")
     plan = columns(f"{url}/a", f"{url}/b")
-    assert not plan.store.seekable
+    assert not plan.target.store.seekable
     near = columns(stored())
     assert plan.costs.request > near.costs.request
     assert (plan.costs.copies, near.costs.copies) == (2, 1)

@@ -1,6 +1,6 @@
-"""The base of all reports: a frozen value that prints, shows itself in notebooks, and is JSON."""
+"""The base of reports and plans: values that print, show themselves in notebooks, and are JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from math import isfinite
 from typing import Any, ClassVar
@@ -8,15 +8,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zarrdask.display.html import preformatted
+from zarrdask.display.words import aligned
 
 
 class Report:
-    """The result of a check or of long work. Subclasses are dataclasses with a ``__str__``.
+    """The result of a check or of long work, or the plan of it. Subclasses are dataclasses.
+
+    They have `facts`, or a ``__str__`` of their own; and ``repr=False``, so that a console shows
+    one line.
 
     Examples
     --------
     >>> from dataclasses import dataclass
-    >>> @dataclass(frozen=True)
+    >>> @dataclass(frozen=True, repr=False)
     ... class Count(Report):
     ...     derived = ("even",)
     ...     number: int
@@ -25,8 +29,10 @@ class Report:
     ...     def even(self):
     ...         return self.number % 2 == 0
     ...
-    ...     def __str__(self):
-    ...         return f"{self.number} < 8"
+    ...     def facts(self):
+    ...         return [("number", f"{self.number} < 8")]
+    >>> Count(4)
+    <zarrdask.Count number  4 < 8>
     >>> Count(4).to_dict()
     {'number': 4, 'even': True}
     >>> "4 &lt; 8" in Count(4)._repr_html_()
@@ -36,13 +42,32 @@ class Report:
     #: The names of properties that `to_dict` has after the fields.
     derived: ClassVar[tuple[str, ...]] = ()
 
+    def facts(self) -> Iterable[tuple[str, str]]:
+        """Return the lines of the text: a name and a description each."""
+        return ()
+
+    def summary(self) -> str:
+        """Return one line about the report."""
+        return str(self).partition("\n")[0]
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as values that JSON can represent."""
-        values: dict[str, Any] = json_value(self)
-        return values | {name: json_value(getattr(self, name)) for name in self.derived}
+        """Return the report as values that JSON can represent: sizes are numbers of bytes."""
+        values = _fields(self) | {name: getattr(self, name) for name in self.derived}
+        return {name: json_value(value) for name, value in values.items()}
+
+    def __str__(self) -> str:
+        return aligned(self.facts())
+
+    def __repr__(self) -> str:
+        return f"<zarrdask.{type(self).__name__} {self.summary()}>"
 
     def _repr_html_(self) -> str:
         return preformatted(str(self))
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    names = [field.name for field in fields(value) if not field.name.startswith("_")]
+    return {name: getattr(value, name) for name in names}
 
 
 def json_value(value: Any) -> Any:
@@ -54,9 +79,10 @@ def json_value(value: Any) -> Any:
     >>> json_value({"shape": (np.int64(2), 3), "step": slice(1), "maximum": np.float32("inf")})
     {'shape': [2, 3], 'step': 'slice(None, 1, None)', 'maximum': 'inf'}
     """
+    if isinstance(value, Report):
+        return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
-        names = [field.name for field in fields(value) if not field.name.startswith("_")]
-        return {name: json_value(getattr(value, name)) for name in names}
+        value = _fields(value)
     if isinstance(value, Mapping):
         return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,10 +1,14 @@
 """Texts for numbers and lists. Pure."""
 
 import reprlib
+from collections.abc import Iterable
+from textwrap import TextWrapper
 from typing import Any
 
 #: The largest number of lines that are shown of a list.
 _MAX_LINES = 20
+#: The largest number of characters in a line of text.
+_LINE_WIDTH = 100
 
 
 def byte_size(count: int) -> str:
@@ -53,3 +57,17 @@ def first_of(lines: list[str], what: str = "") -> list[str]:
     omitted = len(lines) - _MAX_LINES
     more = f"  ... and {omitted} more{f': {what}' if what else ''}"
     return lines if omitted <= 0 else [*lines[:_MAX_LINES], more]
+
+
+def aligned(rows: Iterable[tuple[str, str]]) -> str:
+    """Return names and descriptions as two columns.
+
+    >>> print(aligned([("array", "(4, 4)"), ("tasks", "2")]))
+    array  (4, 4)
+    tasks  2
+    """
+    rows = list(rows)
+    width = max((len(name) for name, _ in rows), default=0) + 2
+    wrapper = TextWrapper(_LINE_WIDTH, subsequent_indent=" " * width)
+    wrapper.break_long_words = wrapper.break_on_hyphens = False
+    return "\n".join(wrapper.fill(name.ljust(width) + text) for name, text in rows)

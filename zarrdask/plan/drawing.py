@@ -1,7 +1,7 @@
 """From a plan to its picture: which units are drawn, and the text for each of them. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from dataclasses import replace
 from itertools import pairwise, product
 from typing import NamedTuple
 
@@ -11,13 +11,16 @@ from zarrdask.display.picture import Cell, Picture, Slot, Strip
 from zarrdask.errors import SelectionError
 from zarrdask.grids.base import Index
 from zarrdask.plan.axis import AxisPlan
-from zarrdask.plan.units import Unit, count_kinds, unit_at
+from zarrdask.plan.units import Kind, count_kinds, unit_at
 
 #: The largest number of units that are drawn along an axis, and the number that a selection of
 #: the units of a longer axis may have.
 _MAX_UNITS, _SELECTED_UNITS = 20, 16
 #: The largest number of block boundaries that are drawn along an axis.
 _MAX_BOUNDARIES = 150
+
+#: How a unit is drawn: the index of its owner, its kind, and the texts in it and about it.
+Description = tuple[Index, Kind, str, str]
 
 
 class Projection(NamedTuple):
@@ -59,21 +62,37 @@ def draw(
     SelectionError
         If `drawn_axes` are not one or two of the axes.
     """
+
+    def describe(index: Index) -> Description:
+        unit = unit_at(axes, names, source_name, index)
+        title = f"unit {index}, task {unit.owner}: {unit.kind}, {unit.why}"
+        return unit.owner, unit.kind, ", ".join(map(str, unit.owner)), title
+
+    legend = tuple(count_kinds(axes).labels(source_name))
+    return replace(draw_units(axes, names, describe, drawn_axes), legend=legend)
+
+
+def draw_units(
+    axes: Sequence[AxisPlan],
+    names: Sequence[str],
+    describe: Callable[[Index], Description | None],
+    drawn_axes: Sequence[int] | None = None,
+) -> Picture:
+    """Return a picture as `draw`, without a legend; None describes units that are left blank."""
     projection = choose(axes, drawn_axes)
     strips = [strip(axes[i], names[i]) for i in projection.axes]
     *above, across = strips or [Strip("", (Slot(0, 1, 0),), (), (0, 1))]
-    look_up = partial(unit_at, axes, names, source_name)
     return Picture(
         title="",
         across=across,
         down=above[0] if above else None,
-        cells=_cells(projection, strips, axes, look_up),
-        legend=tuple(count_kinds(axes).labels(source_name)),
-        notes=tuple(notes(projection, axes, names)),
+        cells=_cells(projection, strips, axes, describe),
+        legend=(),
+        notes=tuple(_notes(projection, axes, names)),
     )
 
 
-def notes(projection: Projection, axes: Sequence[AxisPlan], names: Sequence[str]) -> Iterator[str]:
+def _notes(projection: Projection, axes: Sequence[AxisPlan], names: Sequence[str]) -> Iterator[str]:
     """Yield what is not drawn: units of the drawn axes, and the place along the others."""
     for i in projection.axes:
         omitted = axes[i].last + 1 - len(shown(axes[i]))
@@ -191,7 +210,7 @@ def _cells(
     projection: Projection,
     strips: Sequence[Strip],
     axes: Sequence[AxisPlan],
-    look_up: Callable[[Index], Unit],
+    describe: Callable[[Index], Description | None],
 ) -> dict[tuple[int, int], Cell]:
     """Return the drawn units that are written."""
     if not all(axis.written for axis in axes):
@@ -209,15 +228,15 @@ def _cells(
         index = list(projection.position)
         for axis, number in zip(projection.axes, place, strict=True):
             index[axis] = number
-        unit = look_up(tuple(index))
-        owner = tuple(unit.owner[axis] for axis in projection.axes)
-        title = f"unit {unit.index}, task {unit.owner}: {unit.kind}, {unit.why}"
-        label = ", ".join(map(str, unit.owner))
-        cells[pair(place)] = Cell(pair(owner), unit.kind, label, title)
+        description = describe(tuple(index))
+        if description is not None:
+            owner, kind, label, title = description
+            colour = _pair([owner[axis] for axis in projection.axes])
+            cells[_pair(place)] = Cell(colour, kind, label, title)
     return cells
 
 
-def pair(numbers: Sequence[int]) -> tuple[int, int]:
+def _pair(numbers: Sequence[int]) -> tuple[int, int]:
     """Return the numbers along the vertical and the horizontal axis; 0 for a missing axis."""
     down, across = [0, 0, *numbers][-2:]
     return down, across

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from zarrdask.display.html import heading
-from zarrdask.display.picture import Cell, Picture
+from zarrdask.display.picture import Picture
 from zarrdask.display.report import Report
 from zarrdask.display.svg import html, svg
 from zarrdask.display.words import byte_size, counted
@@ -18,8 +18,8 @@ from zarrdask.errors import SelectionError
 from zarrdask.grids.base import Axis, Index, Shape
 from zarrdask.indexing.selection import Region, region_shape
 from zarrdask.plan.axis import AxisPlan
-from zarrdask.plan.drawing import choose, notes, pair, strip
-from zarrdask.plan.units import describe_lengths
+from zarrdask.plan.drawing import Description, draw_units
+from zarrdask.plan.units import Kind, describe_lengths
 
 #: The largest number of chunks in the box around all regions, each of which needs two bytes.
 _MAX_CHUNKS = 2**27
@@ -246,13 +246,9 @@ class ArrayReads(Report):
 
     # ---- text and drawings
 
-    def __str__(self) -> str:
-        facts = self.facts()
-        width = max(len(name) for name, _ in facts)
-        return "\n".join(f"{name:<{width}}  {text}" for name, text in facts)
-
-    def __repr__(self) -> str:
-        return f"<zarrdask.ArrayReads {self.location}: {self._cost()}>"
+    def summary(self) -> str:
+        """Return one line: the array, and the decoded and the needed bytes."""
+        return f"{self.location}: {self._cost()}"
 
     def facts(self) -> list[tuple[str, str]]:
         """Return the name and the text of each line."""
@@ -294,21 +290,16 @@ class ArrayReads(Report):
         plans = [self._axis_plan(number) for number in range(len(self.stored.shape))]
         given = self.stored.dimension_names or (None,) * len(plans)
         names = [name or f"axis {i}" for i, name in enumerate(given)]
-        projection = choose(plans, axes)
-        strips = [strip(plans[i], names[i]) for i in projection.axes]
-        cells = {}
-        for place in product(
-            *([s.unit for s in one.slots if s.unit is not None] for one in strips)
-        ):
-            index = list(projection.position)
-            for axis, number in zip(projection.axes, place, strict=True):
-                index[axis] = number
-            times = self.count_at(tuple(index))
-            if times:
-                owner = [plans[i].owner(index[i]) for i in projection.axes]
-                text = f"chunk {tuple(index)}: decoded {counted(times, 'time')}"
-                kind, label = ("read-modify-write", f"{times}x") if times > 1 else ("whole", "")
-                cells[pair(place)] = Cell(pair(owner), kind, label, text)
+
+        def describe(index: Index) -> Description | None:
+            times = self.count_at(index)
+            owner = tuple(map(AxisPlan.owner, plans, index))
+            kind: Kind = "read-modify-write" if times > 1 else "whole"
+            label = f"{times}x" if times > 1 else ""
+            text = f"chunk {index}: decoded {counted(times, 'time')}"
+            return (owner, kind, label, text) if times else None
+
+        picture = draw_units(plans, names, describe, axes)
         once = self.chunks - self.repeated
         kinds = [("whole", f"{counted(once, 'chunk')} decoded once")] if once else []
         if self.repeated:
@@ -316,18 +307,10 @@ class ArrayReads(Report):
         lines = [("block", "regions that tasks read")]
         if self._is_sharded:
             lines.append(("source", "shards"))
-        *above, across = strips or [strip(_POINT, "")]
-        return Picture(
+        return picture.with_text(
             title=self._title(),
-            across=across,
-            down=above[0] if above else None,
-            cells=cells,
             legend=(*kinds, *lines),
-            notes=(
-                f"decoded: {self._cost()}",
-                "pale: not needed",
-                *notes(projection, plans, names),
-            ),
+            notes=(f"decoded: {self._cost()}", "pale: not needed", *picture.notes),
         )
 
     def _axis_plan(self, number: int) -> AxisPlan:
@@ -348,10 +331,6 @@ class ArrayReads(Report):
         return heading("array", self.location) + html(self.picture())
 
 
-#: The only place of an array without axes.
-_POINT = AxisPlan((1,), (1,), 1, 1, 0)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ReadPlan(Report):
     """What a read would fetch and decode: of each stored array, the chunks, requests and bytes.
@@ -369,11 +348,6 @@ class ReadPlan(Report):
     derived: ClassVar[tuple[str, ...]] = ("objects", "requests", "needed", "decoded")
 
     arrays: tuple[ArrayReads, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as values that JSON can represent: sizes are numbers of bytes."""
-        totals = {name: getattr(self, name) for name in self.derived}
-        return {"arrays": [reads.to_dict() for reads in self.arrays]} | totals
 
     def _sum(self, name: str) -> int:
         return sum(getattr(reads, name) for reads in self.arrays)
@@ -431,9 +405,9 @@ class ReadPlan(Report):
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.arrays)) or "no stored array is read"
 
-    def __repr__(self) -> str:
-        times = _times(self.amplification)
-        return f"<zarrdask.ReadPlan {counted(self.requests, 'request')}, {times} decoded>"
+    def summary(self) -> str:
+        """Return one line: the number of requests, and the decoded bytes per needed byte."""
+        return f"{counted(self.requests, 'request')}, {_times(self.amplification)} decoded"
 
     def _repr_html_(self) -> str:
         return "".join(reads._repr_html_() for reads in self.arrays) or str(self)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from textwrap import fill
 from typing import Self
 
 import numpy as np
 
 from zarrdask.display.html import table
 from zarrdask.display.picture import Picture
+from zarrdask.display.report import Report
 from zarrdask.display.svg import html, svg
 from zarrdask.display.words import byte_size, counted
 from zarrdask.errors import MetadataError
@@ -18,14 +18,12 @@ from zarrdask.plan.drawing import draw
 from zarrdask.plan.regions import edges_within
 from zarrdask.plan.strategies import Costs, Grids, Scheme, Stage
 
-#: The largest number of characters in a line of text.
-_LINE_WIDTH = 100
 #: The largest number of chunks or regions along an axis of which a drawing is made.
 _MAX_DRAWN = 200_000
 
 
-@dataclass(frozen=True, eq=False)
-class PlanReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class PlanReport(Report):
     """A plan that prints itself as text and displays itself as drawings.
 
     Attributes
@@ -90,17 +88,9 @@ class PlanReport:
     # ----------------------------------------------------------------------------------------
     # Text
 
-    def __repr__(self) -> str:
-        tasks = counted(self.tasks, "task")
-        return f"<zarrdask.RechunkPlan {self.grids.shape}, {self.scheme.name}, {tasks}>"
-
-    def __str__(self) -> str:
-        facts = list(self.facts())
-        width = max(len(name) for name, _ in facts) + 2
-        return "\n".join(
-            fill(text, _LINE_WIDTH, initial_indent=name.ljust(width), subsequent_indent=" " * width)
-            for name, text in facts
-        )
+    def summary(self) -> str:
+        """Return one line: the shape, the strategy and the number of tasks."""
+        return f"{self.grids.shape}, {self.scheme.name}, {counted(self.tasks, 'task')}"
 
     def facts(self) -> Iterator[tuple[str, str]]:
         """Yield the lines of the text: a name and a description each."""

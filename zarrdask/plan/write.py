@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from operator import index as as_integer
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from zarrdask.display.picture import Picture
+from zarrdask.display.report import Report, json_value
 from zarrdask.display.svg import html, svg
 from zarrdask.display.words import byte_size, counted
 from zarrdask.grids.base import ChunkGrid, Index, Shape
@@ -50,8 +51,8 @@ class Target(Protocol):
         """The name of each axis, if there are names."""
 
 
-@dataclass(frozen=True, eq=False)
-class WritePlan:
+@dataclass(frozen=True, eq=False, repr=False)
+class WritePlan(Report):
     """A plan to write a Dask array: which task writes which stored unit, and why.
 
     A stored unit is the content of one stored object: a chunk, or a shard. (With the sharding
@@ -77,6 +78,14 @@ class WritePlan:
     dtype: np.dtype[Any]
     stored_dtype: np.dtype[Any]
     names: tuple[str, ...]
+    derived: ClassVar[tuple[str, ...]] = (
+        *("shape", "source", "blocks", "units", "whole", "merged", "read_modify_write"),
+        *("tasks", "extra_tasks", "nbytes", "moved", "block_bytes", "unit_bytes", "peak"),
+    )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as values that JSON can represent: sizes are numbers of bytes."""
+        return {name: json_value(getattr(self, name)) for name in self.derived}
 
     @property
     def shape(self) -> Shape:
@@ -253,15 +262,17 @@ class WritePlan:
     def _repr_html_(self) -> str:
         return html(self._picture())
 
-    def __repr__(self) -> str:
+    def summary(self) -> str:
+        """Return one line: the shape, and the numbers of tasks and units."""
         kinds = f"{self.whole} whole, {self.merged} merged, {self.read_modify_write} partial"
-        return f"<zarrdask.WritePlan {self.shape}, {self.tasks} tasks, {self.units} units: {kinds}>"
+        return f"{self.shape}, {self.tasks} tasks, {self.units} units: {kinds}"
 
-    def __str__(self) -> str:
+    def facts(self) -> list[tuple[str, str]]:
+        """Return the lines of the text: a name and a description each."""
         kinds = ", ".join(text for _, text in self._kinds.labels(_SOURCE))
         tasks, moved, memory = self._costs()
         changes = map(describe_change, self.axes)
-        facts = [
+        return [
             ("array", self._title()),
             ("units", f"{self.units}: {kinds}"),
             ("tasks", tasks),
@@ -269,8 +280,6 @@ class WritePlan:
             ("memory", memory),
             *zip(self.names, changes, strict=True),
         ]
-        width = max(len(name) for name, _ in facts)
-        return "\n".join(f"{name:<{width}}  {text}" for name, text in facts)
 
     def _picture(self, axes: Sequence[int] | None = None) -> Picture:
         picture = draw(self.axes, self.names, _SOURCE, axes)

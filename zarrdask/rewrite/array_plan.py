@@ -11,7 +11,6 @@ import dask.array as da
 
 from zarrdask import config
 from zarrdask.chunks.inventory import erase_leftovers
-from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import StoreError
 from zarrdask.execution.executor import Workers, check_reached, workers
 from zarrdask.execution.locks import shape_lock
@@ -20,9 +19,8 @@ from zarrdask.graph.tasks import write_blocks
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import erase_node
 from zarrdask.hierarchy.create import check_creation, create_node, exists_error
-from zarrdask.hierarchy.find import has_document
 from zarrdask.hierarchy.journal import Journal, beside, journal_of
-from zarrdask.hierarchy.path import key_prefix, node_location
+from zarrdask.hierarchy.path import node_location
 from zarrdask.hierarchy.resize import check_shape, grow, rewrite_lock, stored_metadata
 from zarrdask.indexing.selection import Region, whole_region
 from zarrdask.metadata import detect
@@ -32,13 +30,13 @@ from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
 from zarrdask.plan.report import PlanReport
 from zarrdask.rewrite.cluster import check_workers
+from zarrdask.rewrite.endpoints import Destination
 from zarrdask.rewrite.move import with_storable_fill
 from zarrdask.rewrite.passes import StoredRegion
 from zarrdask.rewrite.run import AnyPass, build_passes, pass_bytes, run_passes
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.progress import progress as progress_bar
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import plain
 
 #: A store, and a prefix of keys in it: "" or ends with "/".
 KeyPrefix = tuple[Store, str]
@@ -88,20 +86,12 @@ class RechunkPlan(PlanReport):
         The array that is read.
     region : tuple of slice
         The part of it that is read.
-    store : Store
-        The store of the new array.
-    view : Store
-        The same store, as the hierarchy of the new array sees it.
-    path : str
-        The path of the new array in the store.
-    metadata : ArrayMetadata
-        The metadata of the new array.
+    target : Destination
+        The new array, or the one that grows.
     temp : (Store, str)
         The store and the key prefix of the temporary objects between passes.
     overwrite : bool
         Whether a node at the target is removed when the plan is executed.
-    start : tuple of int
-        The position of the first new element in the target: not the origin if the target grows.
     along : int, optional
         The axis along which an existing array grows.
     blocks : dask.array.Array, optional
@@ -110,13 +100,9 @@ class RechunkPlan(PlanReport):
 
     source: Array
     region: Region
-    store: Store
-    view: Store
-    path: str
-    metadata: ArrayMetadata
+    target: Destination
     temp: KeyPrefix
     overwrite: bool
-    start: Shape
     along: int | None = None
     blocks: da.Array | None = None
 
@@ -127,8 +113,8 @@ class RechunkPlan(PlanReport):
             self.source.stored.place,
             detect.render(self.source.metadata),
             [(pick.start, pick.stop) for pick in self.region],
-            detect.render(self.metadata),
-            self.start,
+            detect.render(self.target.metadata),
+            self.target.start,
             self.along,
             self.temp[0].token,
             self.temp[1],
@@ -145,7 +131,7 @@ class RechunkPlan(PlanReport):
         """Return the plan as values that JSON can represent: sizes are numbers of bytes."""
         return {
             "source": node_location(self.source.store, self.source.path),
-            "target": self.place,
+            "target": self.target.location,
             "shape": list(self.grids.shape),
             "strategy": self.scheme.name,
             "bytes": self.scheme.moved,
@@ -209,11 +195,12 @@ class RechunkPlan(PlanReport):
         before_commit : callable, optional
             Called when all chunks are stored, before readers can see the new array.
         """
-        with self._locked(), workers(scheduler) as on, self.store.batch():
+        target = self.target
+        with self._locked(), workers(scheduler) as on, target.store.batch():
             self.check_workers(on)
-            check_reached(on, self.source.store, self.store, self.temp[0])
-            journal = journal_of(self.view, self._prefix, self.fingerprint)
-            resumed = is_resumed(journal, self.place, restart=restart)
+            check_reached(on, self.source.store, target.store, self.temp[0])
+            journal = journal_of(target.view, target.prefix, self.fingerprint)
+            resumed = is_resumed(journal, target.location, restart=restart)
             self._check_unchanged(resumed=resumed)
             if not resumed:
                 self._prepare_target()
@@ -230,9 +217,9 @@ class RechunkPlan(PlanReport):
                 before_commit()
             # Delete the journal first: finding both the journal and the array means that another
             # process has created the array.
-            clear_prefix(beside(self.view, self._prefix))
+            clear_prefix(beside(target.view, target.prefix))
             self._commit()
-        return open_array(self.store, self.path, mode="r+", consolidated=False)
+        return open_array(target.store, target.path, mode="r+", consolidated=False)
 
     def check_workers(self, on: Workers) -> None:
         """Check that the cluster has the workers that the plan needs, before anything is done."""
@@ -250,11 +237,12 @@ class RechunkPlan(PlanReport):
             If the source was changed, or the shape of the array that grows.
         """
         self._check_source()
+        target = self.target
         if self.grows:
-            metadata = stored_metadata(self.store, self.path, self.metadata.zarr_format)
-            check_shape(metadata, (self._old_shape,), self.place)
-        elif resumed and has_document(plain(self.view), self.path):
-            raise exists_error(self.view, self.path)
+            metadata = stored_metadata(target.store, target.path, target.metadata.zarr_format)
+            check_shape(metadata, (self._old_shape,), target.location)
+        elif resumed and target.exists:
+            raise exists_error(target.view, target.path)
 
     def _check_source(self) -> None:
         if self.blocks is not None:
@@ -270,15 +258,6 @@ class RechunkPlan(PlanReport):
             )
 
     @property
-    def _prefix(self) -> str:
-        return key_prefix(self.path)
-
-    @property
-    def place(self) -> str:
-        """The location of the new array, for messages."""
-        return node_location(self.store, self.path)
-
-    @property
     def grows(self) -> bool:
         """Whether an existing array becomes longer."""
         return self.along is not None
@@ -286,28 +265,25 @@ class RechunkPlan(PlanReport):
     def _locked(self) -> AbstractContextManager[Any]:
         """Lock the target: no other process may rewrite or resize it meanwhile."""
         lock = shape_lock if self.grows else rewrite_lock
-        return lock(self.store, self.path)
+        return lock(self.target.store, self.target.path)
 
     @property
     def _old_shape(self) -> Shape:
         """The shape of the array that grows, before it does."""
-        axes = enumerate(zip(self.start, self.metadata.shape, strict=True))
+        axes = enumerate(zip(self.target.start, self.target.metadata.shape, strict=True))
         return tuple(start if axis == self.along else n for axis, (start, n) in axes)
-
-    @property
-    def _target_chunks(self) -> StoredChunks:
-        return StoredChunks(self.view, self._prefix, self.metadata)
 
     def _prepare_target(self) -> None:
         """Remove what earlier runs have left, and the node that is replaced."""
+        target = self.target
         clear_prefix(self.temp)
-        clear_prefix(beside(self.view, self._prefix))
+        clear_prefix(beside(target.view, target.prefix))
         if self.grows:
             return
-        if has_document(plain(self.view), self.path):
-            check_creation(self.store, self.path, self.metadata, overwrite=self.overwrite)
-            erase_node(self.view, self.path)
-        erase_leftovers(self._target_chunks)
+        if target.exists:
+            check_creation(target.store, target.path, target.metadata, overwrite=self.overwrite)
+            erase_node(target.view, target.path)
+        erase_leftovers(target.chunks)
 
     @property
     def _is_direct(self) -> bool:
@@ -315,7 +291,7 @@ class RechunkPlan(PlanReport):
         return self.scheme.stages[0].reads == "blocks"
 
     def _before(self) -> Iterator[tuple[str, str]]:
-        loss = cast_loss(self.source.dtype, self.metadata.dtype)
+        loss = cast_loss(self.source.dtype, self.target.metadata.dtype)
         if loss is not None:
             yield "values", loss
         if self.blocks is not None and not self._is_direct:
@@ -326,7 +302,7 @@ class RechunkPlan(PlanReport):
         stage = len(self.scheme.stages)
         if self.blocks is None or journal.done(stage):
             return
-        place = self._target_chunks if self._is_direct else self.source.stored
+        place = self.target.chunks if self._is_direct else self.source.stored
         tasks = write_blocks(self.blocks, place, whole_region(self.blocks.shape), "fill")
         try:
             dask.compute(*bundled([tasks]), scheduler=on.get)
@@ -339,19 +315,19 @@ class RechunkPlan(PlanReport):
     def _passes(self) -> list[AnyPass]:
         if self._is_direct:
             return []
-        stored = with_storable_fill(self.source.stored, self.metadata)
+        stored = with_storable_fill(self.source.stored, self.target.metadata)
         source = StoredRegion(stored, tuple(pick.start for pick in self.region))
         empty = config.get("write-empty-chunks")
-        target = StoredRegion(self._target_chunks, self.start, empty=empty, beyond="fill")
+        target = StoredRegion(self.target.chunks, self.target.start, empty=empty, beyond="fill")
         return build_passes(self.scheme, source, target, self.temp, self.costs.processes)
 
     def _commit(self) -> None:
         """Write the document of the new array, or the new shape of the array that grows."""
+        store, path, metadata = self.target.store, self.target.path, self.target.metadata
         if self.grows:
-            zarr_format, shape = self.metadata.zarr_format, self.metadata.shape
-            grow(self.store, self.path, zarr_format, self._old_shape, shape)
+            grow(store, path, metadata.zarr_format, self._old_shape, metadata.shape)
         else:
-            create_node(self.store, self.path, self.metadata, overwrite=False)
+            create_node(store, path, metadata, overwrite=False)
 
 
 def _element_metadata(metadata: Metadata) -> Any:

@@ -9,6 +9,7 @@ from textwrap import indent
 from typing import Any
 
 from zarrdask.display.html import fold
+from zarrdask.display.report import Report
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import workers
 from zarrdask.hierarchy.create import check_creation, create_node, write_consolidated
@@ -23,16 +24,16 @@ from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open_group import open_group
 from zarrdask.rewrite.array_plan import RechunkPlan, clear_prefix, is_resumed
-from zarrdask.rewrite.endpoints import check_apart
+from zarrdask.rewrite.endpoints import Destination, check_apart
 from zarrdask.rewrite.node_plan import plan_nodes
-from zarrdask.rewrite.planning import Destination, RechunkOptions, new_target, plan_target
+from zarrdask.rewrite.planning import RechunkOptions, new_target, plan_target
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
 
 
-@dataclass(frozen=True, eq=False)
-class GroupPlan:
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupPlan(Report):
     """How the arrays of a group are rewritten. `zarrdask.rechunk` returns it.
 
     It is a mapping: ``plan["path/of/array"]`` is the `RechunkPlan` of one array.
@@ -125,8 +126,7 @@ class GroupPlan:
                 self._create_groups()
                 journal.store()
             for number, plan in enumerate(self.arrays.values()):
-                exists = has_document(plain(plan.view), plan.path)
-                if number not in journal.done(0) or not exists:
+                if number not in journal.done(0) or not plan.target.exists:
                     plan.run(
                         on,
                         progress=progress,
@@ -150,8 +150,9 @@ class GroupPlan:
         arrays = [f"{path}\n{indent(str(plan), '    ')}" for path, plan in self.arrays.items()]
         return "\n".join([counts, *arrays])
 
-    def __repr__(self) -> str:
-        return f"<zarrdask.GroupPlan {counted(len(self), 'array')}, {counted(self.tasks, 'task')}>"
+    def summary(self) -> str:
+        """Return one line: the numbers of arrays and tasks."""
+        return f"{counted(len(self), 'array')}, {counted(self.tasks, 'task')}"
 
     def _repr_html_(self) -> str:
         return "".join(
@@ -178,7 +179,7 @@ def plan_group(group: Group, store: Store, path: str, options: RechunkOptions) -
         return convert_group(before, root.zarr_format)
 
     nodes, _ = plan_nodes(group.store, group.path, group.metadata, convert_node)
-    options.check_members([node.path for node in nodes if node.path])
+    options.check_members({node.path: node.before for node in nodes if node.is_array})  # type: ignore[misc]
     groups, plans = dict[str, GroupMetadata](), dict[str, RechunkPlan]()
     for node in nodes:
         if not isinstance(node.after, ArrayMetadata):
@@ -188,10 +189,11 @@ def plan_group(group: Group, store: Store, path: str, options: RechunkOptions) -
         new_path = join_path(path, node.path)
         if options.overwrite or begun:
             # Everything below the target is removed, or is checked when the plan is executed.
-            target = Destination(store, view, new_path, node.after)
+            origin = (0,) * len(node.after.shape)
+            target = Destination(store, view, new_path, node.after, origin)
         else:
             target = new_target(store, new_path, node.after, overwrite=False)
         plans[node.path] = plan_target(array, whole_region(array.shape), target, options)
-    origin = find_node(group.store, group.path, consolidated="own")[0]
-    consolidated = isinstance(origin, ConsolidatedStore) and root.zarr_format in (2, 3)
+    found = find_node(group.store, group.path, consolidated="own")[0]
+    consolidated = isinstance(found, ConsolidatedStore) and root.zarr_format in (2, 3)
     return GroupPlan(groups, plans, store, path, options.overwrite, consolidated)

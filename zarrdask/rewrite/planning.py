@@ -1,6 +1,6 @@
 """Plans to rewrite one array: from a stored array, from a Dask array, or onto an existing array."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -14,7 +14,7 @@ from zarrdask.execution.executor import Workers
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.placement import chunk_options, find_region
 from zarrdask.graph.read import data_type_of
-from zarrdask.grids.base import Axis, Shape
+from zarrdask.grids.base import Axis
 from zarrdask.hierarchy.create import check_creation
 from zarrdask.hierarchy.journal import beside, is_begun
 from zarrdask.hierarchy.path import key_prefix, node_location
@@ -31,7 +31,7 @@ from zarrdask.plan.rechunk import as_blocks, schemes
 from zarrdask.plan.strategies import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, Grids
 from zarrdask.plan.write import plan_writes
 from zarrdask.rewrite.array_plan import KeyPrefix, RechunkPlan
-from zarrdask.rewrite.endpoints import check_apart, place_of_node
+from zarrdask.rewrite.endpoints import Destination, check_apart, place_of_node
 from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.storage.base import Store
 
@@ -69,24 +69,36 @@ class RechunkOptions:
         chunks, shards = (_of_member(value, path) for value in (self.chunks, self.shards))
         return replace(self, chunks=chunks, shards=shards)
 
-    def check_members(self, paths: Collection[str]) -> None:
-        """Check that chunks and shards given by path name members of the group.
+    def check_members(self, arrays: Mapping[str, ArrayMetadata]) -> None:
+        """Check that chunks and shards by path name arrays of the group, and not dimensions.
 
         Raises
         ------
         MetadataError
-            If there is no member of that path.
+            If there is no array of that path; or if other arrays have a dimension of that name.
         """
         for key, value in (("chunks", self.chunks), ("shards", self.shards)):
-            names = value if isinstance(value, Mapping) else ()
-            unknown = [name for name in names if name not in paths and name is not None]
-            if unknown:
-                raise MetadataError(
-                    "the group has no such array; the keys are paths of arrays, not dimensions",
-                    key=key,
-                    found=unknown,
-                    expected=f"{[*paths]}",
-                )
+            for name in value if isinstance(value, Mapping) else ():
+                if name is None:
+                    continue
+                if name.removeprefix("/") not in arrays:
+                    raise MetadataError(
+                        "the group has no such array; the keys are paths of arrays, not dimensions",
+                        key=key,
+                        found=name,
+                        expected=f"{[*arrays]}",
+                    )
+                others = (path for path, a in arrays.items() if name in (a.dimension_names or ()))
+                other = next((path for path in others if path != name), None)
+                if other is not None:
+                    raise MetadataError(
+                        f"the keys are paths of arrays, but {name!r} is also a dimension of "
+                        f"{other!r}; write '/{name}' for the array, and pass the chunks of the "
+                        "other arrays by their own paths",
+                        key=key,
+                        found=name,
+                        expected=f"{[f'/{path}' for path in arrays]}",
+                    )
 
     def converted(self, metadata: ArrayMetadata) -> ArrayMetadata:
         """Return the metadata of the new array from those of the source."""
@@ -109,29 +121,9 @@ class RechunkOptions:
 
 def _of_member(value: Any, path: str) -> Any:
     """Return a value for one array of a group: one for all, or by path (None is the default)."""
-    return value.get(path, value.get(None)) if isinstance(value, Mapping) else value
-
-
-@dataclass(frozen=True)
-class Destination:
-    """The new array.
-
-    Attributes
-    ----------
-    store : Store
-    view : Store
-        The store, as the hierarchy of the new array sees it.
-    path : str
-    metadata : ArrayMetadata
-    start : tuple of int, optional
-        The position of the first new element: not the origin if an array grows.
-    """
-
-    store: Store
-    view: Store
-    path: str
-    metadata: ArrayMetadata
-    start: Shape = ()
+    if not isinstance(value, Mapping):
+        return value
+    return value.get(path, value.get(f"/{path}", value.get(None)))
 
 
 def new_target(store: Store, path: str, metadata: ArrayMetadata, *, overwrite: bool) -> Destination:
@@ -142,7 +134,7 @@ def new_target(store: Store, path: str, metadata: ArrayMetadata, *, overwrite: b
     """
     begun = is_begun(store, key_prefix(path))
     view = check_creation(store, path, metadata, overwrite=overwrite or begun)
-    return Destination(store, view, path, metadata)
+    return Destination(store, view, path, metadata, (0,) * len(metadata.shape))
 
 
 def plan_new_array(
@@ -256,7 +248,7 @@ def plan_target(
 ) -> RechunkPlan:
     """Return the plan to write a region of a stored array to a target, with its strategies."""
     metadata, shape = target.metadata, region_shape(region)
-    start = target.start or (0,) * len(region)
+    start = target.start
     is_part = any(start) or region != whole_region(array.shape)
     added = tuple(slice(n, s, 1) for n, s in zip(start, metadata.shape, strict=True))
     transfer = None if is_part else encoded_transfer(array.metadata, metadata)
@@ -286,13 +278,9 @@ def plan_target(
         schemes=tuple(schemes(grids, costs)),
         source=array,
         region=region,
-        store=target.store,
-        view=target.view,
-        path=target.path,
-        metadata=metadata,
+        target=target,
         temp=options.temp_of(target.view, target.path),
         overwrite=options.overwrite,
-        start=start,
     )
 
 

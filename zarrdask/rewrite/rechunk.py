@@ -1,6 +1,6 @@
 """``rechunk``: arrays rewritten with other chunks, codecs or format, in bounded memory."""
 
-from typing import Any
+from typing import Any, Protocol, TypedDict, Unpack, overload
 
 import dask.array as da
 
@@ -11,6 +11,7 @@ from zarrdask.graph.write_job import as_dask_array
 from zarrdask.hierarchy.path import locate_node
 from zarrdask.metadata.convert import Changes
 from zarrdask.metadata.options import ArrayOptions
+from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open_group import open as open_node
 from zarrdask.nodes.options import check_options
@@ -24,6 +25,56 @@ from zarrdask.rewrite.planning import (
     plan_new_array,
 )
 from zarrdask.storage.resolve import options_of_each
+
+
+class _DaskArray(Protocol):
+    """A Dask array, also where type checkers do not know Dask."""
+
+    @property
+    def numblocks(self) -> Any:
+        """The number of blocks along each axis."""
+
+
+class RechunkArguments(TypedDict, total=False):
+    """The keyword arguments of `rechunk`, for type checkers; see there."""
+
+    chunks: Any
+    shards: Any
+    max_mem: int | str
+    temp: Any
+    overwrite: bool
+    source_region: Any
+    append: int | str | None
+    scheduler: Any
+    storage_options: dict[str, Any] | None
+    source_options: dict[str, Any] | None
+    target_options: dict[str, Any] | None
+    temp_options: dict[str, Any] | None
+    zarr_format: Any
+    dtype: Any
+    fill_value: Any
+    codecs: Any
+    compressors: Any
+    filters: Any
+    attributes: Any
+    dimension_names: Any
+    chunk_key_encoding: Any
+
+
+@overload
+def rechunk(
+    source: Array | _DaskArray, target: Any, **arguments: Unpack[RechunkArguments]
+) -> RechunkPlan: ...
+
+
+@overload
+def rechunk(source: Group, target: Any, **arguments: Unpack[RechunkArguments]) -> GroupPlan: ...
+
+
+@overload
+def rechunk(
+    source: Any, target: Any, **arguments: Unpack[RechunkArguments]
+) -> RechunkPlan | GroupPlan: ...
 
 
 def rechunk(
@@ -58,8 +109,9 @@ def rechunk(
         The place of the new array or group.
     chunks, shards : optional
         As in `zarrdask.create_array`. The default is that of the source; with `chunks` alone,
-        the new array has no shards. For a group: one value for all arrays, or a dict by path, in
-        which the key None stands for all arrays that are not named.
+        the new array has no shards. For a group: one value for all arrays, or a dict by path
+        (such as ``"/time"``; not by dimension), in which the key None stands for all arrays that
+        are not named.
     max_mem : int or str, default "256 MiB"
         The bytes by which each process may grow.
     temp : str, os.PathLike, MutableMapping or Store, optional
@@ -88,7 +140,8 @@ def rechunk(
     Returns
     -------
     RechunkPlan or GroupPlan
-        The plan prints, draws itself in notebooks, and has a method `execute`.
+        The plan prints, draws itself in notebooks, and has a method `execute`. Type checkers know
+        which of the two it is if `source` is an array or a group, and not the place of one.
 
     Raises
     ------

@@ -45,7 +45,7 @@ class CopiedArray:
         return "\n".join([text, *(f"  note: {note}" for note in self.notes)])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CopyReport(Report):
     """What `zarrdask.copy` did.
 
@@ -83,9 +83,13 @@ class CopyReport(Report):
         """The bytes that were written."""
         return sum(array.bytes_written for array in self.arrays)
 
-    def __str__(self) -> str:
+    def summary(self) -> str:
+        """Return one line: both nodes, and the numbers of arrays and groups."""
         counts = f"{counted(len(self.arrays), 'array')}, {counted(self.groups, 'group')}"
-        lines = [f"{self.source} -> {self.target}: {counts}", *map(str, self.arrays)]
+        return f"{self.source} -> {self.target}: {counts}"
+
+    def __str__(self) -> str:
+        lines = [self.summary(), *map(str, self.arrays)]
         lines += [f"note: {note}" for note in self.notes]
         lines += [f"skipped {path or '/'}: {reason}" for path, reason in self.skipped]
         return "\n".join(lines)

@@ -93,7 +93,7 @@ class ArrayComparison:
         return "\n".join([text, *(f"  can't be read: {error}" for error in self.errors)])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Report):
     """The comparison of two arrays or hierarchies by `zarrdask.verify`.
 
@@ -133,13 +133,23 @@ class Comparison(Report):
         differences = tuple(filter(_leaves_elements_uncompared, self.differences))
         return replace(self, differences=differences)
 
-    def __str__(self) -> str:
+    def summary(self) -> str:
+        """Return one line: both nodes, the numbers of elements and arrays, and the result."""
+        return f"{self._title()}; {self._verdict()}"
+
+    def _title(self) -> str:
         size = sum(array.size for array in self.arrays)
         arrays = counted(len(self.arrays), "array")
-        lines = [f"{self.a} and {self.b}: {counted(size, 'element')} in {arrays}"]
+        return f"{self.a} and {self.b}: {counted(size, 'element')} in {arrays}"
+
+    def _verdict(self) -> str:
+        return "the same" if self.ok else "NOT THE SAME"
+
+    def __str__(self) -> str:
+        lines = [self._title()]
         lines += first_of([str(array) for array in self.arrays if array.differing or array.errors])
         lines += first_of([f"metadata  {difference}" for difference in self.differences])
-        return "\n".join([*lines, "the same" if self.ok else "NOT THE SAME"])
+        return "\n".join([*lines, self._verdict()])
 
 
 def _leaves_elements_uncompared(difference: Difference) -> bool:

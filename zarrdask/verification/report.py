@@ -60,7 +60,7 @@ class ArrayReport:
         return text + (f", {self.fill_only} of fill values only" if self.fill_only else "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class VerifyReport(Report):
     """What `zarrdask.verify` found in an array or a hierarchy.
 
@@ -119,19 +119,29 @@ class VerifyReport(Report):
         """Return the number of problems of a kind."""
         return sum(problem.kind == kind for problem in self.problems)
 
-    def __str__(self) -> str:
+    def summary(self) -> str:
+        """Return one line: the place, the numbers of nodes, and the result."""
+        return f"{self._title()}; {self._verdict()}"
+
+    def _title(self) -> str:
         counts = f"{counted(self.groups, 'group')}, {counted(len(self.arrays), 'array')}"
-        lines = [f"{self.place}: {counts}"]
-        lines += first_of([f"  {array}" for array in self.arrays], "arrays")
+        return f"{self.place}: {counts}"
+
+    def _verdict(self) -> str:
         kinds = Counter(problem.kind for problem in self.problems)
-        for kind in kinds:
+        numbers = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        verdict = "ok" if self.ok else "NOT OK"
+        return f"{verdict}: {numbers}" if numbers else verdict
+
+    def __str__(self) -> str:
+        lines = [self._title()]
+        lines += first_of([f"  {array}" for array in self.arrays], "arrays")
+        for kind in dict.fromkeys(problem.kind for problem in self.problems):
             alike = [str(problem) for problem in self.problems if problem.kind == kind]
             lines += first_of(alike, kind)
         if not self.listed:
             lines.append("the store can't be listed: keys that belong to no node were not checked")
-        numbers = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        verdict = "ok" if self.ok else "NOT OK"
-        return "\n".join([*lines, f"{verdict}: {numbers}" if numbers else verdict])
+        return "\n".join([*lines, self._verdict()])
 
     def repair(
         self,

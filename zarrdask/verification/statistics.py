@@ -25,7 +25,7 @@ _TASK_BYTES = 2**25
 _KINDS = "biuf"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Statistics(Report):
     """The statistics of the elements of a numeric array.
 
@@ -83,10 +83,12 @@ class Statistics(Report):
             a.squares + b.squares + delta**2 * a.numbers * b.numbers / total,
         )
 
-    def __str__(self) -> str:
-        return "\n".join(f"{name:<10}  {text}" for name, text in self._rows())
+    def summary(self) -> str:
+        """Return one line: the array, the number of elements and their range."""
+        return f"{self.array}: {counted(self.count, 'element')}, {self.minimum} to {self.maximum}"
 
-    def _rows(self) -> Iterator[tuple[str, str]]:
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Yield the lines of the text: a name and a value each."""
         yield "array", self.array
         yield "elements", str(self.count)
         share = self.fill / max(self.count, 1)
