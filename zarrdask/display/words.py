@@ -2,13 +2,13 @@
 
 import reprlib
 from collections.abc import Iterable
-from textwrap import TextWrapper
+from itertools import chain
+from math import inf
+from textwrap import wrap
 from typing import Any
 
 #: The largest number of lines that are shown of a list.
 _MAX_LINES = 20
-#: The largest number of characters in a line of text.
-_LINE_WIDTH = 100
 
 
 def byte_size(count: int) -> str:
@@ -59,8 +59,8 @@ def first_of(lines: list[str], what: str = "") -> list[str]:
     return lines if omitted <= 0 else [*lines[:_MAX_LINES], more]
 
 
-def aligned(rows: Iterable[tuple[str, str]]) -> str:
-    """Return names and descriptions as two columns.
+def aligned(rows: Iterable[tuple[str, str]], line_width: float = inf) -> str:
+    """Return names and descriptions as two columns, in lines of at most a number of characters.
 
     >>> print(aligned([("array", "(4, 4)"), ("tasks", "2")]))
     array  (4, 4)
@@ -68,6 +68,11 @@ def aligned(rows: Iterable[tuple[str, str]]) -> str:
     """
     rows = list(rows)
     width = max((len(name) for name, _ in rows), default=0) + 2
-    wrapper = TextWrapper(_LINE_WIDTH, subsequent_indent=" " * width)
-    wrapper.break_long_words = wrapper.break_on_hyphens = False
-    return "\n".join(wrapper.fill(name.ljust(width) + text) for name, text in rows)
+    indent = " " * width
+    lines = (
+        [name.ljust(width) + text]
+        if width + len(text) <= line_width
+        else wrap(name.ljust(width) + text, int(line_width), subsequent_indent=indent)
+        for name, text in rows
+    )
+    return "\n".join(chain.from_iterable(lines))

@@ -10,7 +10,7 @@ from zarrdask.display.html import table
 from zarrdask.display.picture import Picture
 from zarrdask.display.report import Report
 from zarrdask.display.svg import html, svg
-from zarrdask.display.words import byte_size, counted
+from zarrdask.display.words import aligned, byte_size, counted
 from zarrdask.errors import MetadataError
 from zarrdask.plan.axis import AxisPlan
 from zarrdask.plan.cost import count
@@ -87,6 +87,9 @@ class PlanReport(Report):
 
     # ----------------------------------------------------------------------------------------
     # Text
+
+    def __str__(self) -> str:
+        return aligned(self.facts(), line_width=100)
 
     def summary(self) -> str:
         """Return one line: the shape, the strategy and the number of tasks."""
