@@ -16,15 +16,14 @@ from zarrdask.compliance import strictness
 from zarrdask.errors import UnsupportedError
 from zarrdask.execution import serialize
 from zarrdask.execution.locks import among_workers
-from zarrdask.hierarchy.find import version_stamp
 from zarrdask.indexing.projection import project
 from zarrdask.indexing.regions import moved
 from zarrdask.indexing.selection import Region, Selection, basic, pick_size, region_shape
 from zarrdask.metadata import detect
-from zarrdask.nodes.array import Array
+from zarrdask.metadata.json import Documents
 from zarrdask.runtime.cancellation import write_named
 
-#: The largest size of metadata that each task may hold, in bytes, before they are compressed.
+#: The largest size of metadata that each task may hold, in bytes.
 _MAX_INLINE_BYTES = 2**16
 #: The number of unpickled arrays that a process keeps.
 _MAX_OPEN_ARRAYS = 256
@@ -47,21 +46,27 @@ class Handle:
         serialize.prepare(chunks.metadata.dtype)
 
     @cached_property
-    def documents(self) -> dict[str, bytes | None]:
-        """The metadata documents for tasks, without attributes and dimension names."""
-        return detect.render(self.chunks.metadata.without_labels())
+    def documents(self) -> Documents:
+        """The documents of the array: as they were read, if they were."""
+        metadata = self.chunks.metadata
+        return detect.render(metadata) if metadata.documents is None else metadata.documents
 
     @cached_property
     def packed(self) -> bytes:
-        """The pickled store, prefix and documents, compressed; created when a task is pickled."""
+        """The pickled store, prefix and documents, compressed; created when a task is pickled.
+
+        The documents are without attributes, dimension names and the like.
+        """
         chunks = self.chunks
+        documents = detect.render(chunks.metadata.without_labels())
         # By cloudpickle, as in Dask: the class of a store may be defined in the user's script.
-        return compress(cloudpickle.dumps((chunks.store, chunks.prefix, self.documents), 5), 9)
+        return compress(cloudpickle.dumps((chunks.store, chunks.prefix, documents), 5), 9)
 
     @property
     def is_small(self) -> bool:
         """Whether each task may hold the metadata. Thousands of chunk lengths make them large."""
-        return sum(len(data or b"") for data in self.documents.values()) <= _MAX_INLINE_BYTES
+        size = sum(len(data or b"") for data in self.documents.values())
+        return size <= _MAX_INLINE_BYTES or len(self.packed) <= _MAX_INLINE_BYTES
 
     def __reduce__(self) -> tuple[Any, ...]:
         return unpack, (LAYOUT, __version__, self.packed)
@@ -278,9 +283,3 @@ def _target(
     handle: Handle, start: tuple[int, ...], empty: Any, name: str, beyond: Beyond
 ) -> Target:
     return Target(handle, start, empty=empty, name=name, beyond=beyond)
-
-
-def identity(array: Array) -> tuple[str, str, str]:
-    """Return the place of an array and the version stamp of its metadata."""
-    search = detect.Search(array.zarr_format, only=True)
-    return array.store.token, array.path, version_stamp(array.store, array.path, search)

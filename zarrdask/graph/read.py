@@ -15,8 +15,9 @@ from zarrdask.dtypes.base import DataType
 from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.execution.client import check_visible
 from zarrdask.execution.expressions import EXPRESSIONS
-from zarrdask.execution.handle import Handle, Source, compose_axis, identity
+from zarrdask.execution.handle import Handle, Source, compose_axis
 from zarrdask.grids.base import Axis, Shape
+from zarrdask.hierarchy.find import version_stamp
 from zarrdask.indexing.selection import (
     Region,
     basic,
@@ -25,6 +26,7 @@ from zarrdask.indexing.selection import (
     pick_size,
     region_shape,
 )
+from zarrdask.metadata import detect
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
@@ -172,8 +174,9 @@ def region_source(array: Array, region: Region, axes: tuple[int, ...] | None = N
         If the store is in memory and the current client's workers are elsewhere.
     """
     check_visible(array.store)
-    handle = Handle(array.stored)
-    return Source(handle, region, tokenize(identity(array), handle.documents), axes)
+    store, path, handle = array.store, array.path, Handle(array.stored)
+    stamp = version_stamp(store, path, detect.FORMATS[array.zarr_format].NAMES)
+    return Source(handle, region, tokenize(store.token, path, stamp, handle.documents), axes)
 
 
 def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:

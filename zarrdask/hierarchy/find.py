@@ -289,13 +289,12 @@ def is_implicit_group(store: Store, path: str) -> bool:
     return implied_group(store, key_prefix(path)) is not None
 
 
-def version_stamp(store: Store, path: str, search: Search = ANY) -> str:
-    """Return a text that changes when the node's documents are written again.
+def version_stamp(store: Store, path: str, names: Iterable[str] = detect.NAMES) -> str:
+    """Return a text that changes when the node's documents with some names are written again.
 
     It is "" for stores that would need a request for it.
     """
     prefix = key_prefix(path)
-    names = [name for names in search.rounds(store) for name in names]
     return "".join(store.stamp(prefix + name) for name in names)
 
 

@@ -8,7 +8,7 @@ from zarrdask.errors import MetadataError
 from zarrdask.metadata import v2, v3
 from zarrdask.metadata.draft import document
 from zarrdask.metadata.json import Documents, Format
-from zarrdask.metadata.model import Metadata, ZarrFormat
+from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.metadata.rules import V3_RULES, FormatRules
 from zarrdask.storage.base import Store
 from zarrdask.storage.v3_draft import DraftStore
@@ -104,11 +104,14 @@ def parse(documents: Documents, store: Store | None = None) -> Metadata | None:
     UnsupportedError
         If it needs a data type, codec or extension that is not supported.
     """
+    formats: tuple[Format, ...] = _PLAIN
     if isinstance(store, DraftStore):
-        return document.DraftFormat(store.zarr_format, store.minor).parse(documents)
-    for form in _PLAIN:
+        formats = (document.DraftFormat(store.zarr_format, store.minor),)
+    for form in formats:
         metadata = form.parse(documents)
         if metadata is not None:
+            if isinstance(metadata, ArrayMetadata):
+                vars(metadata)["documents"] = documents
             return metadata
     return None
 

@@ -82,6 +82,10 @@ class ArrayMetadata:
     transformers: tuple[StorageTransformer, ...] = ()
     extensions: tuple[Definition, ...] = ()
     extra: Attributes = field(default_factory=dict)
+    #: The documents that the metadata were parsed from, by name; None if they were made otherwise.
+    documents: Mapping[str, bytes | None] | None = field(
+        init=False, compare=False, repr=False, default=None
+    )
     #: The shape of the array, in elements.
     shape: Shape = field(init=False, compare=False, repr=False)
     #: The shape of the units; if they differ, the largest length along each axis.
@@ -191,7 +195,9 @@ class ArrayMetadata:
         The codecs stay bound, so that this costs next to nothing.
         """
         metadata = copy(self)
-        vars(metadata).update(attributes={}, dimension_names=None, extensions=(), extra={})
+        vars(metadata).update(
+            attributes={}, dimension_names=None, extensions=(), extra={}, documents=None
+        )
         return metadata
 
     def resized(self, shape: Shape) -> "ArrayMetadata":
