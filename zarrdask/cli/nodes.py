@@ -12,8 +12,7 @@ import zarrdask
 from zarrdask.cli.output import one_line
 from zarrdask.errors import NodeNotFoundError, ZarrdaskError
 from zarrdask.grids.base import extents
-from zarrdask.hierarchy.members import child_nodes
-from zarrdask.hierarchy.path import join_path
+from zarrdask.hierarchy.members import walk_nodes
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
@@ -69,12 +68,10 @@ def _nearest(url: str, component: str | None, storage_options: dict[str, Any] | 
 def walk(
     store: Store, path: str, depth: int | None = None
 ) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
-    """Yield the nodes below a group by their paths from there; for invalid nodes, the error."""
-    for name, node in child_nodes(store, path):
-        yield name, node
-        if not isinstance(node, ArrayMetadata | ZarrdaskError) and depth != 1:
-            below = walk(store, join_path(path, name), depth and depth - 1)
-            yield from ((join_path(name, inner), member) for inner, member in below)
+    """Return the nodes below a group by their paths from there; for invalid nodes, the error."""
+    return walk_nodes(
+        store, path, descend=lambda below: depth is None or below.count("/") + 1 < depth
+    )
 
 
 def summary(path: str, node: Metadata | ZarrdaskError) -> dict[str, Any]:

@@ -50,22 +50,7 @@ def clear_prefix(place: KeyPrefix) -> None:
 
 
 def is_resumed(journal: Journal, place: str, *, restart: bool) -> bool:
-    """Return whether an earlier run of the same plan was interrupted, and goes on now.
-
-    Parameters
-    ----------
-    journal : Journal
-        The record of this plan.
-    place : str
-        The location of the node, for errors.
-    restart : bool
-        Whether what earlier runs have done is discarded.
-
-    Raises
-    ------
-    StoreError
-        If a run of another plan was interrupted here.
-    """
+    """Return whether an earlier run of the same plan was interrupted, and goes on now."""
     recorded = None if restart else journal.read()
     if recorded in (None, journal.plan):
         return recorded is not None
@@ -227,15 +212,7 @@ class RechunkPlan(PlanReport):
             check_workers(on, self.costs.processes)
 
     def _check_unchanged(self, *, resumed: bool) -> None:
-        """Check that source and target are as they were when the plan was made.
-
-        Raises
-        ------
-        NodeExistsError
-            If another process has created a node at the target meanwhile.
-        StoreError
-            If the source was changed, or the shape of the array that grows.
-        """
+        """Check that source and target are as they were when the plan was made."""
         self._check_source()
         target = self.target
         if self.grows:

@@ -42,17 +42,7 @@ _TIMEOUTS = (TimeoutError, UnboundLocalError)
 
 
 class MemberActor:
-    """A member of an exchange as an actor, which answers the others while it works.
-
-    Parameters
-    ----------
-    shared : SharedPass
-        Holds the `Exchange`.
-    number : int
-        The number of this member.
-    name : str
-        The name under which other tasks of this process find the member.
-    """
+    """A member of an exchange as an actor, which answers the others while it works."""
 
     def __init__(self, shared: Any, number: int, name: str) -> None:
         self._exchange: Exchange = shared.work
@@ -129,22 +119,7 @@ def keep_worker_busy(name: str) -> None:
 
 
 def check_workers(on: Workers, count: int) -> None:
-    """Check that a cluster has at least the workers that an exchange was planned for.
-
-    Parameters
-    ----------
-    on : Workers
-        What the plan is executed on.
-    count : int
-        The number of workers in the plan.
-
-    Raises
-    ------
-    MetadataError
-        If the scheduler is not that of a cluster.
-    StoreError
-        If the cluster has fewer workers.
-    """
+    """Check that a cluster has at least the workers that an exchange was planned for."""
     if on.client is None:
         raise MetadataError(
             "this plan needs the workers of a cluster, which send each other values; pass the "
@@ -175,27 +150,7 @@ def run_exchange(
     shown: Progress,
     finished: Callable[[int], None],
 ) -> None:
-    """Rewrite boxes of an array, one after another.
-
-    Parameters
-    ----------
-    exchange : Exchange
-    shared : SharedPass
-        The same pass, as it is sent to workers.
-    boxes : sequence of int
-        The numbers of the boxes.
-    on : Workers
-        The workers of a cluster.
-    shown : Progress
-        Counts the bytes that are read and written.
-    finished : callable
-        Called with the number of each box when it has been written.
-
-    Raises
-    ------
-    StoreError
-        If a store or the cluster fails, or if there are fewer workers than in the plan.
-    """
+    """Rewrite boxes of an array, one after another."""
     # If this is a task itself, it occupies one of the workers.
     make_way()
     remaining, losses = list(boxes), 0
@@ -232,13 +187,7 @@ class _Members:
     ended: threading.Event = field(default_factory=threading.Event)
 
     def all(self, work: Callable[[int], None]) -> None:
-        """Call a function for the number of each member, at the same time.
-
-        Raises
-        ------
-        _WorkerLostError
-            If a worker is lost meanwhile.
-        """
+        """Call a function for the number of each member, at the same time."""
         self.ended, count = threading.Event(), len(self.addresses)
         with ThreadPoolExecutor(count, thread_name_prefix="zarrdask-box") as threads:
             running = {threads.submit(work, number) for number in range(count)}
@@ -311,13 +260,7 @@ def _result(future: Any, is_over: Callable[[], bool]) -> Any:
 
 
 def _worker_addresses(client: Any) -> set[str]:
-    """Return the addresses of all workers of a cluster.
-
-    Raises
-    ------
-    StoreError
-        If the scheduler can't be reached.
-    """
+    """Return the addresses of all workers of a cluster."""
     try:
         # Other threads may change `scheduler_info` before it is returned.
         return set(client.sync(client.scheduler.identity, n_workers=-1)["workers"])

@@ -16,7 +16,7 @@ from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.options import check_options
 from zarrdask.rewrite.copy_tasks import ArrayJob, copy_arrays, planned_array
-from zarrdask.rewrite.endpoints import Origin, check_apart, find_origin, locate_target
+from zarrdask.rewrite.endpoints import Destination, Origin, check_apart, find_origin, locate_target
 from zarrdask.rewrite.node_plan import (
     NodeCopy,
     NodeFilter,
@@ -184,23 +184,7 @@ def _check_in_place(
 
 @dataclass(frozen=True)
 class _Copy:
-    """A copy to another place.
-
-    Attributes
-    ----------
-    origin : Origin
-        The source.
-    store : Store
-        The store of the target.
-    path : str
-        The path of the target in this store.
-    nodes : list of NodeCopy
-        All nodes of the copy, groups before their members.
-    skipped : list of (str, str)
-        The paths of the nodes that are left out, each with the reason.
-    overwrite : bool
-        Whether nodes at the target are removed.
-    """
+    """A copy to another place."""
 
     origin: Origin
     store: Store
@@ -253,8 +237,9 @@ class _Copy:
     def _job(self, store: Store, node: NodeCopy) -> ArrayJob:
         path = join_path(self.path, node.path)
         view = check_creation(store, path, node.after, overwrite=False)
-        source = _chunks_at(self.origin.store, join_path(self.origin.path, node.path), node.before)
-        return ArrayJob(node, source, _chunks_at(view, path, node.after), store, path)
+        target = Destination.new(store, view, path, node.after)  # type: ignore[arg-type]
+        prefix = key_prefix(join_path(self.origin.path, node.path))
+        return ArrayJob(node, StoredChunks(self.origin.store, prefix, node.before), target)  # type: ignore[arg-type]
 
     def _consolidate(self, store: Store, metadata: Metadata) -> list[str]:
         """Write consolidated metadata if the source has them; return notes on what went wrong."""
@@ -267,10 +252,6 @@ class _Copy:
         except MetadataError as error:
             return [f"consolidated metadata could not be written: {error}"]
         return []
-
-
-def _chunks_at(store: Store, path: str, metadata: Metadata) -> StoredChunks:
-    return StoredChunks(store, key_prefix(path), metadata)  # type: ignore[arg-type]
 
 
 def _group_notes(nodes: Iterable[NodeCopy]) -> list[str]:

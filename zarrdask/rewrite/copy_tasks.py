@@ -17,6 +17,8 @@ from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index, extent_at
 from zarrdask.hierarchy.create import create_node
+from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.rewrite.endpoints import Destination
 from zarrdask.rewrite.move import (
     InnerGrid,
     Transfer,
@@ -32,7 +34,6 @@ from zarrdask.rewrite.move import (
 from zarrdask.rewrite.node_plan import NodeCopy
 from zarrdask.rewrite.report import CopiedArray, CopyMethod
 from zarrdask.runtime.progress import Show, progress
-from zarrdask.storage.base import Store
 
 #: The most decoded bytes, and the most units, of one task.
 _TASK_BYTES, _TASK_UNITS = 2**26, 256
@@ -51,23 +52,11 @@ def planned_array(node: NodeCopy) -> CopiedArray:
 
 @dataclass(frozen=True)
 class ArrayJob:
-    """An array that is copied.
-
-    Attributes
-    ----------
-    node : NodeCopy
-    source, target : StoredChunks
-    store : Store
-        The store of the new document, which is written when all chunks are stored.
-    path : str
-        The path of the new array in this store.
-    """
+    """An array that is copied; its new document is written when all chunks are stored."""
 
     node: NodeCopy
     source: StoredChunks
-    target: StoredChunks
-    store: Store
-    path: str
+    target: Destination
 
     @cached_property
     def transfer(self) -> Transfer:
@@ -76,7 +65,8 @@ class ArrayJob:
 
     def finish(self) -> None:
         """Write the document of the array."""
-        create_node(self.store, self.path, self.target.metadata, overwrite=False)
+        target = self.target
+        create_node(target.store, target.path, target.metadata, overwrite=False)
 
     def report(self, results: Sequence[TransferResult]) -> CopiedArray:
         """Return the report of the array, from the results of its tasks."""
@@ -86,19 +76,7 @@ class ArrayJob:
 
 
 class _Task(NamedTuple):
-    """Some units of an array.
-
-    Attributes
-    ----------
-    job : int
-        The number of the array.
-    transfer : {"units", "inner", None}
-    source, target : Handle
-    indices : sequence of tuple of int
-        The indices of the units, or of the blocks that are recoded.
-    empty : bool
-        Whether units that hold only the fill value are stored.
-    """
+    """Some units of an array; or, if its values are recoded, blocks of `recode_grid`."""
 
     job: int
     transfer: Transfer
@@ -109,23 +87,9 @@ class _Task(NamedTuple):
 
 
 def copy_arrays(jobs: Sequence[ArrayJob], on: Workers, show: Show) -> list[CopiedArray]:
-    """Copy arrays: the units of all arrays in parallel, and each document when its units are done.
-
-    Parameters
-    ----------
-    jobs : sequence of ArrayJob
-    on : Workers
-        What the tasks run on.
-    show : bool, file or callable
-        Whether and where to show a progress bar.
-
-    Raises
-    ------
-    ZarrdaskError
-        The first error of a task. Arrays that are not complete have no document then.
-    """
+    """Copy the units of all arrays in parallel, and each document when its units are done."""
     for job in jobs:
-        erase_leftovers(job.target)
+        erase_leftovers(job.target.chunks)
     tasks = [task for number, job in enumerate(jobs) for task in _tasks(number, job)]
     remaining, results = [0] * len(jobs), [list[TransferResult]() for _ in jobs]
     for task in tasks:
@@ -167,7 +131,7 @@ def copy_chunks(task: _Task) -> TransferResult:
 
 def _tasks(number: int, job: ArrayJob) -> Iterator[_Task]:
     transfer, empty = job.transfer, bool(config.get("write-empty-chunks"))
-    source, target = Handle(job.source), Handle(job.target)
+    source, target = Handle(job.source), Handle(job.target.chunks)
     before, after = job.source.metadata, job.target.metadata
     if transfer is None:
         grid = recode_grid(before, after)
@@ -177,7 +141,7 @@ def _tasks(number: int, job: ArrayJob) -> Iterator[_Task]:
     elif transfer == "units" or after.shard is None:
         indices, shape = _stored_indices(job.source), before.chunk_shape
     else:
-        indices, shape = _met_shards(job.source, job.target), after.chunk_shape
+        indices, shape = _met_shards(job.source, after), after.chunk_shape
     nbytes = max(prod(shape) * max(before.dtype.itemsize, after.dtype.itemsize), 1)
     count = max(min(_TASK_BYTES // nbytes, _TASK_UNITS), 1)
     while batch := list(islice(indices, count)):
@@ -189,9 +153,9 @@ def _stored_indices(chunks: StoredChunks) -> Iterator[Index]:
     return stored_units(chunks) if chunks.store.listable else chunks.metadata.grid.indices()
 
 
-def _met_shards(source: StoredChunks, target: StoredChunks) -> Iterator[Index]:
+def _met_shards(source: StoredChunks, target: ArrayMetadata) -> Iterator[Index]:
     """Yield the shards of the target that hold chunks of stored units of the source."""
-    before, after = InnerGrid(source.metadata), InnerGrid(target.metadata)
+    before, after = InnerGrid(source.metadata), InnerGrid(target)
     shards = set[Index]()
     for unit in _stored_indices(source):
         ranges = before.range_of(unit)

@@ -17,18 +17,7 @@ from zarrdask.storage.consolidated import ConsolidatedStore, plain
 
 
 class Origin(NamedTuple):
-    """The node that is read.
-
-    Attributes
-    ----------
-    store : Store
-        The store, as the hierarchy of the node sees it.
-    path : str
-        The path of the node in the store.
-    metadata : ArrayMetadata or GroupMetadata
-    consolidated : bool
-        Whether the node has consolidated metadata.
-    """
+    """The node that is read; `store` is as the hierarchy of the node sees it."""
 
     store: Store
     path: str
@@ -37,19 +26,7 @@ class Origin(NamedTuple):
 
 
 def find_origin(source: Any, storage_options: dict[str, Any] | None) -> Origin:
-    """Return the node that a user passes as the source.
-
-    Parameters
-    ----------
-    source : str, os.PathLike, MutableMapping, Store, Array or Group
-    storage_options : dict, optional
-        Options of fsspec.
-
-    Raises
-    ------
-    NodeNotFoundError
-        If there is no node.
-    """
+    """Return the node that a user passes as the source."""
     place = look_up(source, None, storage_options)
     place = replace(place, store=plain(place.store))
     view, metadata = place.find(None, default="own")
@@ -59,13 +36,7 @@ def find_origin(source: Any, storage_options: dict[str, Any] | None) -> Origin:
 def locate_target(
     target: Any, component: str | None, storage_options: dict[str, Any] | None
 ) -> tuple[Store, str]:
-    """Return the store and the path that a user passes as the target.
-
-    Raises
-    ------
-    ReadOnlyError
-        If the target is a node that was opened for reading only.
-    """
+    """Return the store and the path that a user passes as the target."""
     if isinstance(target, Array | Group):
         target.check_writable()
     return locate_node(target, component, storage_options)
@@ -92,6 +63,11 @@ class Destination:
     metadata: ArrayMetadata
     start: Shape
 
+    @classmethod
+    def new(cls, store: Store, view: Store, path: str, metadata: ArrayMetadata) -> "Destination":
+        """Return a new array."""
+        return cls(store, view, path, metadata, (0,) * len(metadata.shape))
+
     @property
     def prefix(self) -> str:
         """The prefix of the node's keys."""
@@ -114,20 +90,7 @@ class Destination:
 
 
 def check_apart(source: tuple[Store, str], target: tuple[Store, str], *, replaces: bool) -> None:
-    """Check that the target does not lie in the source, nor replaces what lies around it.
-
-    Parameters
-    ----------
-    source, target : (Store, str)
-        The store and the path of each.
-    replaces : bool
-        Whether everything at the target is removed: then it must not lie around the source.
-
-    Raises
-    ------
-    NodeExistsError
-        If source and target are not apart.
-    """
+    """Check that the target does not lie in the source, nor (if it `replaces`) around it."""
     read, written = place_of_node(*source), place_of_node(*target)
     if written.startswith(read) or (replaces and read.startswith(written)):
         raise NodeExistsError(

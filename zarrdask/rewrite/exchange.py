@@ -90,12 +90,7 @@ def _numbers_within(cutting: Cutting, box: Region) -> list[int]:
 
 
 class ExchangeMember:
-    """One of the workers. It keeps the pieces that it read until the box has been written.
-
-    Parameters
-    ----------
-    exchange : Exchange
-    """
+    """One of the workers. It keeps the pieces that it read until the box has been written."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
@@ -113,13 +108,7 @@ class ExchangeMember:
             self._pieces[number, units.number(index)] = piece
 
     def piece(self, reader: int, writer: int) -> np.ndarray:
-        """Return the bytes of the piece that a region read here has for a region to be written.
-
-        Raises
-        ------
-        StoreError
-            If this worker does not hold the piece.
-        """
+        """Return the bytes of the piece that a region read here has for a region to be written."""
         piece = self._pieces.get((reader, writer))
         if piece is None:
             raise StoreError(

@@ -189,8 +189,7 @@ def plan_group(group: Group, store: Store, path: str, options: RechunkOptions) -
         new_path = join_path(path, node.path)
         if options.overwrite or begun:
             # Everything below the target is removed, or is checked when the plan is executed.
-            origin = (0,) * len(node.after.shape)
-            target = Destination(store, view, new_path, node.after, origin)
+            target = Destination.new(store, view, new_path, node.after)
         else:
             target = new_target(store, new_path, node.after, overwrite=False)
         plans[node.path] = plan_target(array, whole_region(array.shape), target, options)

@@ -60,16 +60,6 @@ def encoded_transfer(before: ArrayMetadata, after: ArrayMetadata) -> Transfer:
 
     They can if both arrays have the same elements, fill value, grid and codecs, in whatever way
     their formats spell these.
-
-    Parameters
-    ----------
-    before, after : ArrayMetadata
-        The metadata of the source and of the target.
-
-    Returns
-    -------
-    {"units", "inner", None}
-        Whether whole stored values can be copied, or the inner chunks of shards.
     """
     one, other = (metadata.dtype.newbyteorder("=") for metadata in (before, after))
     if before.shape != after.shape or one != other or not has_equal_fill(before, after):
@@ -122,13 +112,7 @@ def _inner_marks(metadata: ArrayMetadata) -> object:
 def move_units(
     source: StoredChunks, target: StoredChunks, indices: Sequence[Index]
 ) -> TransferResult:
-    """Copy units as they are stored. Units that are missing stay missing.
-
-    Raises
-    ------
-    StoreError
-        If a store fails.
-    """
+    """Copy units as they are stored. Units that are missing stay missing."""
     keys = [(source.key(index), target.key(index)) for index in indices]
     if source.units.seekable and target.units.seekable:
         sizes = copy_values(source.units, target.units, keys)
@@ -146,13 +130,7 @@ def move_units(
 
 
 class InnerGrid:
-    """The positions of the inner chunks of an array in its shards.
-
-    Parameters
-    ----------
-    metadata : ArrayMetadata
-        The metadata of an array with shards; or of one without: then each unit holds one chunk.
-    """
+    """The positions of the inner chunks of an array in its shards."""
 
     def __init__(self, metadata: ArrayMetadata) -> None:
         self.metadata = metadata
@@ -190,21 +168,8 @@ def move_inner(
 ) -> TransferResult:
     """Copy the inner chunks of units, without decoding them.
 
-    Missing chunks stay missing, as do shards without any chunk.
-
-    Parameters
-    ----------
-    source, target : StoredChunks
-        At least one of the two arrays has shards.
-    indices : sequence of tuple of int
-        The units of the target if it has shards, else those of the source.
-
-    Raises
-    ------
-    CodecError
-        If a shard is damaged. The error names its key.
-    StoreError
-        If a store fails.
+    Missing chunks stay missing, as do shards without any chunk. The indices are those of units of
+    the target if it has shards, else of the source.
     """
     copy = _unpack_shard if target.metadata.shard is None else _pack_shard
     return total_result(copy(source, target, index) for index in indices)
@@ -328,23 +293,7 @@ def _shard_value(source: StoredChunks, key: str, *, whole: bool) -> Value | None
 def recode(
     source: StoredChunks, target: StoredChunks, blocks: Sequence[Region], *, empty: bool
 ) -> TransferResult:
-    """Read regions of an array, and write their values to a new one.
-
-    Parameters
-    ----------
-    source, target : StoredChunks
-    blocks : sequence of tuple of slice
-        Regions of whole units of the target, cut off where the array ends.
-    empty : bool
-        Whether units that hold only the fill value are stored.
-
-    Raises
-    ------
-    CodecError
-        If a unit is damaged, or if values can't be encoded.
-    StoreError
-        If a store fails.
-    """
+    """Read regions of whole units of a new array from another array, and write them."""
     source = with_storable_fill(source, target.metadata)
     itemsize = source.metadata.dtype.itemsize
     results = []

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 from zarrdask.errors import MetadataError, ZarrdaskError
 from zarrdask.hierarchy import draft
-from zarrdask.hierarchy.members import check_new_path, child_nodes
+from zarrdask.hierarchy.members import check_new_path, walk_nodes
 from zarrdask.hierarchy.path import join_path, node_location
 from zarrdask.metadata import detect
 from zarrdask.metadata.convert import convert, convert_group
@@ -23,16 +24,9 @@ Skipped = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class NodeCopy:
-    """An array or a group, and its new metadata.
+    """A node by its path from the root of the copy (""), and its new metadata.
 
-    Attributes
-    ----------
-    path : str
-        The path from the root of the copy: "" is the root itself.
-    before, after : ArrayMetadata or GroupMetadata
-        The metadata of the source and of the target.
-    notes : tuple of str
-        Properties of the source that the target can't keep.
+    `notes` are properties of the source that the target can't keep.
     """
 
     path: str
@@ -48,15 +42,10 @@ class NodeCopy:
 
 @dataclass(frozen=True)
 class NodeFilter:
-    """Which nodes of a hierarchy are copied.
+    """Which nodes of a hierarchy are copied, by patterns in which ``*`` also matches slashes.
 
-    Attributes
-    ----------
-    include : tuple of str, optional
-        Patterns of the paths of the arrays to copy (``"*"`` matches any text, also with slashes);
-        by default all arrays.
-    exclude : tuple of str
-        Patterns of the paths of arrays and groups that are left out, with everything below them.
+    `include` matches the arrays to copy, by default all; `exclude` the arrays and groups that are
+    left out, with everything below them.
     """
 
     include: tuple[str, ...] | None = None
@@ -81,33 +70,8 @@ def plan_nodes(
 ) -> tuple[list[NodeCopy], Skipped]:
     """Return the nodes at and below a path with their new metadata. Nothing is written.
 
-    Parameters
-    ----------
-    store : Store
-    path : str
-        The path of the source in the store.
-    metadata : ArrayMetadata or GroupMetadata
-        The metadata of the source.
-    convert_node : callable
-        Returns the new metadata of a node, from its path below the source and its metadata.
-    select : NodeFilter
-        Which nodes are included; by default all.
-    skip : bool
-        Whether nodes that can't be read or converted are left out; by default they are errors.
-
-    Returns
-    -------
-    nodes : list of NodeCopy
-        Each group comes before its members.
-    skipped : list of (str, str)
-        The paths of the nodes that were left out, each with the reason.
-
-    Raises
-    ------
-    ZarrdaskError
-        If a node can't be read, or can't be converted. The error names the node.
-    MetadataError
-        If patterns are given, and no array matches them.
+    Each group comes before its members. With `skip`, nodes that can't be read or converted are left
+    out, and returned with the reason; otherwise they are errors, which name the node.
     """
     nodes, skipped = [], Skipped()
     for below, before in _walk(store, path, metadata, select):
@@ -140,25 +104,16 @@ def _walk(
     store: Store, path: str, metadata: Metadata, select: NodeFilter
 ) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
     """Yield each selected node by its path below the root, or the error of reading it."""
-    pending: list[tuple[str, Metadata | ZarrdaskError]] = [("", metadata)]
-    while pending:
-        below, node = pending.pop(0)
-        if not select.has(below, array=isinstance(node, ArrayMetadata)):
-            continue
-        yield below, node
-        if isinstance(node, GroupMetadata):
-            members = child_nodes(store, join_path(path, below))
-            pending[:0] = [(join_path(below, name), member) for name, member in members]
+    yield "", metadata
+    if isinstance(metadata, GroupMetadata):
+        is_copied = partial(select.has, array=False)
+        for below, node in walk_nodes(store, path, descend=is_copied):
+            if select.has(below, array=isinstance(node, ArrayMetadata)):
+                yield below, node
 
 
 def converter(**changes: Any) -> ConvertNode:
-    """Return a function that converts the metadata of any node; groups only change their format.
-
-    Parameters
-    ----------
-    **changes
-        As `zarrdask.metadata.convert.convert`.
-    """
+    """Return a function that converts the metadata of any node; groups only change their format."""
 
     def convert_node(_: str, before: Metadata) -> Metadata:
         if isinstance(before, ArrayMetadata):
@@ -185,19 +140,7 @@ def _check_path(path: str, zarr_format: ZarrFormat) -> None:
 
 
 def parse_patterns(value: str | Iterable[str] | None, key: str) -> tuple[str, ...] | None:
-    """Return the patterns of paths that a user passes: one text, or several.
-
-    Parameters
-    ----------
-    value : str or iterable of str, optional
-    key : str
-        The name of the argument, for errors.
-
-    Raises
-    ------
-    MetadataError
-        If a pattern is not a text.
-    """
+    """Return the patterns of paths that a user passes: one text, or several."""
     if value is None:
         return None
     items = (value,) if isinstance(value, str) else tuple(value)

@@ -45,18 +45,9 @@ def count_nothing(nbytes: int) -> None:
 
 
 class TaskContext(NamedTuple):
-    """The memory, the threads and the counter that a task works with.
+    """The memory, the threads and the counter of bytes that a task works with.
 
-    Attributes
-    ----------
-    dtype : numpy.dtype
-        The data type of the values between source and target.
-    slab : int
-        The bytes that each thread reads at a time, unless a single piece is larger.
-    slot : Slot
-        Memory and threads, kept from one task to the next.
-    counter : callable
-        Called with the bytes of each part that was read or written.
+    Each thread reads up to `slab` bytes at a time, unless a single piece is larger.
     """
 
     dtype: np.dtype[Any]
@@ -99,14 +90,7 @@ class RegionBuffer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class WholeBuffer:
-    """A region as one array.
-
-    Attributes
-    ----------
-    region : tuple of slice
-    values : ndarray
-        The elements of the region.
-    """
+    """A region as one array: `values` are its elements."""
 
     region: Region
     values: np.ndarray
@@ -123,19 +107,7 @@ class WholeBuffer:
 class PieceBuffer:
     """A region as pieces, one after another in memory: one for each region of the next pass.
 
-    Parameters
-    ----------
-    region : tuple of slice
-    readers : Cutting
-        The regions of the next pass.
-    memory : ndarray
-        One-dimensional, of the size of the region.
-
-    Attributes
-    ----------
-    memory : ndarray
-    pieces : dict
-        The pieces by the index of their reader, each as an array of its shape.
+    `memory` has one dimension; `pieces` are views of it by the index of their reader.
     """
 
     def __init__(self, region: Region, readers: Cutting, memory: np.ndarray) -> None:
@@ -174,16 +146,8 @@ class RegionReader(Protocol):
 class StoredRegion:
     """A region of a stored array: the source of the first pass, or the target of the last.
 
-    Attributes
-    ----------
-    chunks : StoredChunks
-        The array.
-    start : tuple of int
-        The position of the region's first element in the array.
-    empty : bool
-        Whether stored units that hold only the fill value are written.
-    beyond : {"keep", "fill"}
-        As in `write_region`.
+    It begins at `start`. A target stores units of the fill value alone if `empty`; `beyond` is as
+    in `write_region`.
     """
 
     chunks: StoredChunks
@@ -236,17 +200,8 @@ class PackedRegions:
 
     An object holds its region as pieces, one after another: the intersections with the regions of
     the next pass, each in C order, in the order of these regions. So the boundaries of the regions
-    alone say where each piece lies, and the next pass reads byte ranges.
-
-    Attributes
-    ----------
-    store : Store
-    prefix : str
-        The prefix of all keys: "" or ends with "/".
-    owners : Cutting
-        The regions of the pass that writes.
-    readers : Cutting
-        The regions of the pass that reads.
+    alone say where each piece lies, and the next pass reads byte ranges. `owners` are the regions
+    of the pass that writes, `readers` those of the pass that reads.
     """
 
     store: Store
@@ -259,13 +214,7 @@ class PackedRegions:
         return f"{self.prefix}{'.'.join(map(str, index)) or '0'}"
 
     def read(self, region: Region, buffer: RegionBuffer, context: TaskContext) -> None:
-        """Read a region of the next pass into a buffer.
-
-        Raises
-        ------
-        StoreError
-            If an object is missing or too short: the error names its key.
-        """
+        """Read a region of the next pass into a buffer."""
 
         def read_piece(owner: tuple[Shape, Region]) -> None:
             index, piece = owner
@@ -372,13 +321,7 @@ class Pass:
     def __call__(self, number: int, count: CountBytes = count_nothing) -> int:
         """Rewrite a region, and return how many objects were stored.
 
-        Parameters
-        ----------
-        number : int
-            The number of the region.
-        count : callable
-            Called with bytes that were read and bytes that were written: together twice the size
-            of the region.
+        `count` is called with bytes that were read and written: together twice those of the region.
         """
         free = slots(self.at_once, self.threads)
         slot = free.get()
@@ -405,16 +348,8 @@ def rewrite_region(
 class TransferPass:
     """A pass that copies encoded bytes. Called with the number of a region, it copies that region.
 
-    Attributes
-    ----------
-    regions : Cutting
-        Regions of whole units of the target, or of whole shards of the source if its inner chunks
-        become chunks of their own.
-    source, target : StoredChunks
-    transfer : {"units", "inner"}
-        As in `zarrdask.rewrite.move.encoded_transfer`.
-    threads : int
-        How many threads of a task copy at a time.
+    A region has whole units of the target; or whole shards of the source, if its inner chunks
+    become chunks of their own.
     """
 
     regions: Cutting
@@ -430,10 +365,7 @@ class TransferPass:
         return self.target.metadata.dtype.itemsize
 
     def __call__(self, number: int, count: CountBytes = count_nothing) -> int:
-        """Copy the units of a region, and return how many are stored afterwards.
-
-        The parameters are those of `Pass.__call__`.
-        """
+        """Copy the units of a region as `Pass.__call__`."""
         move = move_units if self.transfer == "units" else move_inner
         region = self.regions.region(number)
         unpacks_shards = self.transfer == "inner" and self.target.metadata.shard is None

@@ -38,22 +38,9 @@ from zarrdask.storage.base import Store
 
 @dataclass(frozen=True)
 class RechunkOptions:
-    """The options of a plan that hold whatever its source is.
+    """The options of a plan that hold whatever its source is; see `zarrdask.rechunk`.
 
-    Attributes
-    ----------
-    chunks, shards : optional
-        As in `zarrdask.rechunk`.
-    memory : int
-        The bytes by which each process may grow.
-    temp : (Store, str), optional
-        The store and the path for temporary objects; beside the target by default.
-    overwrite : bool
-        Whether a node at the target is removed when the plan is executed.
-    on : Workers
-        What the plan will be executed on.
-    changes : mapping
-        The other options of the new array.
+    Each process may grow by `memory` bytes, and `on` are the workers that will execute the plan.
     """
 
     chunks: Any
@@ -70,13 +57,7 @@ class RechunkOptions:
         return replace(self, chunks=chunks, shards=shards)
 
     def check_members(self, arrays: Mapping[str, ArrayMetadata]) -> None:
-        """Check that chunks and shards by path name arrays of the group, and not dimensions.
-
-        Raises
-        ------
-        MetadataError
-            If there is no array of that path; or if other arrays have a dimension of that name.
-        """
+        """Check that chunks and shards by path name arrays of the group, and not dimensions."""
         for key, value in (("chunks", self.chunks), ("shards", self.shards)):
             for name in value if isinstance(value, Mapping) else ():
                 if name is None:
@@ -134,7 +115,7 @@ def new_target(store: Store, path: str, metadata: ArrayMetadata, *, overwrite: b
     """
     begun = is_begun(store, key_prefix(path))
     view = check_creation(store, path, metadata, overwrite=overwrite or begun)
-    return Destination(store, view, path, metadata, (0,) * len(metadata.shape))
+    return Destination.new(store, view, path, metadata)
 
 
 def plan_new_array(
@@ -192,21 +173,7 @@ def plan_append(
     axis: int | str,
     options: RechunkOptions,
 ) -> RechunkPlan:
-    """Return the plan to append elements of a stored array to an existing array.
-
-    Parameters
-    ----------
-    array : Array
-        The source.
-    source_region : tuple of slice, or dict, optional
-        The part that is appended: by default, what lies beyond the end of the target.
-    store : Store
-    path : str
-        The path of the existing array.
-    axis : int or str
-        The axis along which it grows, by number or dimension name.
-    options : RechunkOptions
-    """
+    """Return the plan to append elements of a stored array to an existing array."""
     target = open_array(store, path, mode="r+", consolidated=False)
     if options.chunks is not None or options.shards is not None or options.changes:
         raise MetadataError(

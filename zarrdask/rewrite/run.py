@@ -34,12 +34,7 @@ AnyPass = Pass | TransferPass | Exchange
 
 
 class SharedPass:
-    """A pass as it is sent to workers: unpickled once per process, not once per task.
-
-    Parameters
-    ----------
-    work : Pass, TransferPass or Exchange
-    """
+    """A pass as it is sent to workers: unpickled once per process, not once per task."""
 
     def __init__(self, work: Any) -> None:
         self.work = work
@@ -79,18 +74,7 @@ def build_passes(
     temp: tuple[Store, str],
     processes: int,
 ) -> list[AnyPass]:
-    """Return the passes that a strategy consists of.
-
-    Parameters
-    ----------
-    scheme : Scheme
-        The strategy.
-    source, target : StoredRegion
-    temp : (Store, str)
-        The store and the key prefix of the temporary objects between passes.
-    processes : int
-        The number of processes in the plan.
-    """
+    """Return the passes that a strategy consists of."""
     stages, first, dtype = scheme.stages, scheme.stages[0], source.chunks.metadata.dtype
     if first.moves:
         return [

@@ -27,27 +27,6 @@ def upgrade(
 
     Nodes that are v3 already are left as they are, so an interrupted upgrade can be repeated. Each
     group is written after its members, so that the root is written last.
-
-    Parameters
-    ----------
-    store : Store
-    path : str
-        The path of an array or a group.
-    metadata : ArrayMetadata or GroupMetadata
-        The metadata of this node.
-    select : NodeFilter
-        Which nodes are upgraded.
-    skip : bool
-        Whether nodes that v3 can't describe are left out; otherwise they are an error.
-    remove_v2 : bool
-        Whether the v2 documents are removed afterwards.
-    dry_run : bool
-        Whether only the report is returned, and nothing is written.
-
-    Raises
-    ------
-    UnsupportedError
-        If v3 can't describe the chunks as they are. Nothing is written then.
     """
     nodes, skipped = plan_nodes(store, path, metadata, _upgraded, select=select, skip=skip)
     if not dry_run:

@@ -94,18 +94,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Tally:
-    """The counts and the problems of some units of an array.
-
-    Attributes
-    ----------
-    stored, missing, fill_only : int
-        The number of units that are stored, that are not, and that hold only the fill value.
-    chunks : int
-        The number of stored chunks: in shards, those that are in the index.
-    size : int
-        The encoded size of the units in bytes.
-    problems : tuple of Problem
-    """
+    """The counts and the problems of some units of an array."""
 
     stored: int = 0
     missing: int = 0
@@ -130,20 +119,6 @@ def check_units(chunks: StoredChunks, indices: Sequence[Index], *, every: bool =
 
     A bad unit is read a second time, as a writer may have been replacing it. If the store fails to
     return a unit, even after retries, the unit is unreadable, and the check goes on.
-
-    Parameters
-    ----------
-    chunks : StoredChunks
-        The array.
-    indices : sequence of tuple of int
-        The indices of the units.
-    every : bool, default False
-        Whether units that are missing or hold only the fill value are listed as well.
-
-    Raises
-    ------
-    StoreError
-        If the store can't be reached: several units in a row fail with transient errors.
     """
     total, problems, failures = Tally(), list[Problem](), 0
     for index, first in zip(indices, _verdicts(chunks, indices), strict=True):
@@ -179,13 +154,7 @@ def make_problem(chunks: StoredChunks, index: Index, fault: Fault) -> Problem:
 
 
 def check_unit(chunks: StoredChunks, index: Index) -> Verdict:
-    """Check one unit.
-
-    Raises
-    ------
-    StoreError
-        If the store fails with a transient error, so that the unit can't be checked.
-    """
+    """Check one unit."""
     verdict = _verdict(chunks, index)
     if verdict.failure is not None:
         raise verdict.failure

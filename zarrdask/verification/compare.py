@@ -209,12 +209,6 @@ def blocks(a: StoredChunks, b: StoredChunks, max_bytes: int) -> Iterator[Region]
     A region covers whole chunks of both arrays where these fit into the limit. Otherwise it is
     halved along the axes where that makes the fewest chunks be read several times. Regions where
     neither array stores anything are left out if the fill values are equal.
-
-    Parameters
-    ----------
-    a, b : StoredChunks
-    max_bytes : int
-        The most bytes of a region, in either array.
     """
     one, other = a.metadata, b.metadata
     chunks = one.read_grid.chunk_shape, other.read_grid.chunk_shape
@@ -237,15 +231,6 @@ def _itemsize(a: ArrayMetadata, b: ArrayMetadata) -> int:
 
 def block_shape(shape: Shape, chunks: tuple[Shape, Shape], max_size: int) -> Shape:
     """Return the shape of the blocks by which two arrays are compared.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        The shape of both arrays.
-    chunks : (tuple of int, tuple of int)
-        The shapes of their chunks: of those inside shards, where there are shards.
-    max_size : int
-        The most elements of a block.
 
     Examples
     --------
@@ -277,13 +262,7 @@ def _read_cost(lengths: list[int], chunks: tuple[Shape, Shape]) -> tuple[float, 
 
 
 def compare_region(a: StoredChunks, b: StoredChunks, path: str, region: Region) -> ArrayComparison:
-    """Compare the elements of two arrays in a region. Errors of codecs are part of the result.
-
-    Raises
-    ------
-    StoreError
-        If a store can't be reached.
-    """
+    """Compare the elements of two arrays in a region. Errors of codecs are part of the result."""
     values, errors = [], []
     for chunks in (a, b):
         try:

@@ -43,15 +43,7 @@ class ComparedRegion(NamedTuple):
 def compare(
     a: tuple[Store, str], b: tuple[Store, str], *, scheduler: Any, progress: Show
 ) -> Comparison:
-    """Compare two nodes, and everything below them; see `zarrdask.verify`.
-
-    Parameters
-    ----------
-    a, b : (Store, str)
-        The store and the path of each node.
-    scheduler, progress
-        As in `zarrdask.verify`.
-    """
+    """Compare two nodes, and everything below them; see `zarrdask.verify`."""
     scan_a, scan_b = (find_nodes(plain(store), path) for store, path in (a, b))
     nodes_a, nodes_b = scan_a.below(), scan_b.below()
     unequal = list(_only_in_one(nodes_a, nodes_b))

@@ -1,24 +1,34 @@
 """Repair stored units: copy those that can't be read from another array with the same elements."""
 
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from zarrdask.chunks.inventory import stored_units
 from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import fill_chunk
 from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, NodeTypeError, ZarrdaskError
+from zarrdask.execution.executor import check_reached, run, workers
+from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index, extent_at
 from zarrdask.hierarchy.find import find_node
-from zarrdask.hierarchy.path import key_prefix, node_location
+from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.indexing.projection import project
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.runtime.locks import ChunkLocks
+from zarrdask.runtime.progress import Show
+from zarrdask.runtime.progress import progress as show_progress
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.verification.check import Tally, check_unit, check_units
+
+#: The units of one task: few, as each is read and stored by itself.
+_TASK_UNITS = 16
 
 
 class RepairTally(NamedTuple):
@@ -29,25 +39,13 @@ class RepairTally(NamedTuple):
 
 
 def check_exists(store: Store, path: str) -> None:
-    """Check that there is a node to repair from.
-
-    Raises
-    ------
-    NodeNotFoundError
-        If there is none.
-    """
+    """Check that there is a node to repair from."""
     with strictness(strict=False, quiet=True):
         find_node(store, path)
 
 
 def find_array(store: Store, path: str) -> StoredChunks:
-    """Return the units of the array at a path.
-
-    Raises
-    ------
-    NodeNotFoundError, NodeTypeError
-        If there is no array.
-    """
+    """Return the units of the array at a path."""
     with strictness(strict=False, quiet=True):
         store, metadata = find_node(store, path)
     if not isinstance(metadata, ArrayMetadata):
@@ -61,14 +59,69 @@ def find_array(store: Store, path: str) -> StoredChunks:
     return StoredChunks(store, key_prefix(path), metadata)
 
 
-def check_same(chunks: StoredChunks, other: StoredChunks) -> None:
-    """Check that units of one array can be repaired from another.
+class RepairTask(NamedTuple):
+    """Some units of an array that one task repairs.
 
-    Raises
-    ------
-    MetadataError
-        If the other array has another shape, data type or fill value.
+    If `missing`, the other array also decides which units are stored: units that are missing here
+    are copied, and bad units that are missing there are erased.
     """
+
+    handle: Handle
+    other: Handle
+    path: str
+    indices: list[Index]
+    missing: bool
+
+
+def plan_repair(
+    damaged: tuple[Store, str],
+    intact: tuple[Store, str],
+    paths: Iterable[str],
+    bad: Mapping[str, Sequence[Index]],
+    *,
+    missing: bool,
+) -> list[RepairTask]:
+    """Return the tasks of a repair. All arrays are checked before anything is changed."""
+    tasks = list[RepairTask]()
+    for path in paths:
+        chunks = find_array(damaged[0], path)
+        below = path[len(damaged[1]) :].strip("/")
+        other = find_array(intact[0], join_path(intact[1], below))
+        check_same(chunks, other)
+        indices = [*bad.get(path, ()), *(_missing(chunks, other) if missing else ())]
+        handles = Handle(chunks), Handle(other)
+        tasks += [
+            RepairTask(*handles, path, indices[start : start + _TASK_UNITS], missing)
+            for start in range(0, len(indices), _TASK_UNITS)
+        ]
+    return tasks
+
+
+def _missing(chunks: StoredChunks, other: StoredChunks) -> list[Index]:
+    """Return the units that are not stored, but that the other array may have elements of."""
+    stored, stored_there = set(stored_units(chunks)), set(stored_units(other))
+    if chunks.metadata.grid == other.metadata.grid:
+        return sorted(stored_there - stored)
+    return [index for index in chunks.metadata.grid.indices() if index not in stored]
+
+
+def run_repair(tasks: Sequence[RepairTask], *, scheduler: Any, progress: Show) -> list[RepairTally]:
+    """Run the tasks of a repair, and return their results in the same order."""
+    total = sum(len(task.indices) for task in tasks)
+    batch = tasks[0].handle.chunks.store.batch() if tasks else nullcontext()
+    with batch, workers(scheduler) as on, show_progress(total, "repair", progress) as bar:
+        for task in tasks[:1]:
+            check_reached(on, task.handle.chunks.store, task.other.chunks.store)
+        return run(
+            repair_chunks,
+            tasks,
+            on=on,
+            finished=lambda number, _: bar.advance(len(tasks[number].indices)),
+        )
+
+
+def check_same(chunks: StoredChunks, other: StoredChunks) -> None:
+    """Check that units of one array can be repaired from another."""
     properties = _element_properties(chunks.metadata)
     for name, value in _element_properties(other.metadata).items():
         if value != properties[name]:
@@ -93,28 +146,14 @@ def stores_equal_bytes(chunks: StoredChunks, other: StoredChunks) -> bool:
     return not transformers and encoded_transfer(chunks.metadata, other.metadata) == "units"
 
 
-def repair_units(
-    chunks: StoredChunks, other: StoredChunks, indices: list[Index], *, missing: bool
-) -> RepairTally:
-    """Copy those of some units that can't be read from another array, and check them again.
-
-    Parameters
-    ----------
-    chunks : StoredChunks
-        The array that is repaired.
-    other : StoredChunks
-        The array that is read.
-    indices : list of tuple of int
-        The indices of the units.
-    missing : bool
-        Whether the other array also decides which units are stored: units that are missing here
-        are copied, and bad units that are missing there are erased.
-    """
+def repair_chunks(task: RepairTask) -> RepairTally:
+    """Repair some units, and check them again: the task, whose name dashboards of clusters show."""
+    chunks, other, indices = task.handle.chunks, task.other.chunks, task.indices
     before = check_units(chunks, indices)
     locks, equal_bytes = ChunkLocks(chunks.store), stores_equal_bytes(chunks, other)
     for index in indices:
         with locks.hold(chunks.lock_name(index)):
-            _repair_unit(chunks, other, index, missing=missing, equal_bytes=equal_bytes)
+            _repair_unit(chunks, other, index, missing=task.missing, equal_bytes=equal_bytes)
     return RepairTally(before, check_units(chunks, indices))
 
 

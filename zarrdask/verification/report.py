@@ -13,8 +13,13 @@ from zarrdask.hierarchy.path import locate_node
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
 from zarrdask.verification.check import BAD_KINDS, Problem
-from zarrdask.verification.repair import RepairTally, check_exists
-from zarrdask.verification.repair_tasks import RepairTask, plan_repair, run_repair
+from zarrdask.verification.repair import (
+    RepairTally,
+    RepairTask,
+    check_exists,
+    plan_repair,
+    run_repair,
+)
 
 #: The kinds of problems that make a check fail.
 FAILING_KINDS = ("invalid", "unsupported", "stale", *BAD_KINDS)
@@ -218,14 +223,8 @@ def _after(
     ]
     arrays = {array.path: array for array in report.arrays}
     for task, (before, after) in zip(tasks, results, strict=True):
-        old = arrays[task.path]
-        arrays[task.path] = replace(
-            old,
-            stored=old.stored + after.stored - before.stored,
-            missing=old.missing + after.missing - before.missing,
-            fill_only=old.fill_only + after.fill_only - before.fill_only,
-            chunks=old.chunks + after.chunks - before.chunks,
-            size=old.size + after.size - before.size,
-        )
+        old, counts = arrays[task.path], ("stored", "missing", "fill_only", "chunks", "size")
+        changes = {n: getattr(old, n) + getattr(after, n) - getattr(before, n) for n in counts}
+        arrays[task.path] = replace(old, **changes)
         problems += after.problems
     return replace(report, arrays=tuple(arrays.values()), problems=tuple(problems))

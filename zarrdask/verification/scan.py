@@ -89,17 +89,7 @@ class Scan:
 
 
 def scan_hierarchy(store: Store, path: str) -> Scan:
-    """Return the nodes, the stored units and the problems at and below a path.
-
-    Raises
-    ------
-    NodeNotFoundError
-        If there is no node.
-    UnsupportedError
-        If the node is a group, and the store can't be listed.
-    StoreError
-        If the store fails.
-    """
+    """Return the nodes, the stored units and the problems at and below a path."""
     scan = find_nodes(store, path)
     _check_consolidated(scan)
     _assign_keys(scan)
@@ -112,13 +102,7 @@ def scan_hierarchy(store: Store, path: str) -> Scan:
 
 
 def find_nodes(store: Store, path: str) -> Scan:
-    """Return the nodes at and below a path, and the problems of their documents.
-
-    Raises
-    ------
-    NodeNotFoundError, UnsupportedError, StoreError
-        As `scan_hierarchy`.
-    """
+    """Return the nodes at and below a path, and the problems of their documents."""
     store, metadata, problems = _root(store, path)
     scan = Scan(store, path, {path: metadata}, problems=problems)
     groups = [] if isinstance(metadata, ArrayMetadata) else [path]

@@ -112,15 +112,6 @@ def statistics(array: Array, *, scheduler: Any = None, show: Show = False) -> St
 
     Blocks that are not stored are not read: their elements are the fill value.
 
-    Parameters
-    ----------
-    array : Array
-        The array.
-    scheduler : str or distributed.Client, optional
-        What the tasks run on, as in `zarrdask.verify`.
-    show : bool, file or callable, default False
-        Whether and how to show a progress bar.
-
     Raises
     ------
     UnsupportedError
