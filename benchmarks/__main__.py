@@ -20,18 +20,22 @@ HERE = Path(__file__).resolve().parents[1]
 TOOLS = (
     "zarrdask",
     "dask+zarr",
+    "dask+zarr+fused",
     "dask+tensorstore",
     "dask+p2p",
     "cubed",
     "tensorstore",
     "zarr+zarrs",
     "zarr",
+    "zarr+fused",
+    "zarr+obstore",
     "limit",
 )
 PACKAGES = (
     "zarrdask",
     "zarr",
     "zarrs",
+    "obstore",
     "tensorstore",
     "dask",
     "cubed",

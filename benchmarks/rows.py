@@ -99,8 +99,8 @@ SERIES = Layout("blosc-series", (256, 64, 64))
 LAYOUTS = (CUBES, SMALL, TINY, SHARDS, ZSTD, GZIP, MILLION, MAPS, SERIES)
 
 DASK = ("zarrdask", "dask+zarr", "dask+tensorstore")
-EAGER = ("zarrdask", "zarr", "tensorstore", "zarr+zarrs")
-ALL = (*DASK, "tensorstore", "zarr+zarrs", "limit")
+EAGER = ("zarrdask", "zarr", "zarr+fused", "zarr+obstore", "tensorstore", "zarr+zarrs")
+ALL = (*DASK, "dask+zarr+fused", "tensorstore", "zarr+zarrs", "limit")
 WRITES = ("zarrdask", "dask+zarr")
 RECHUNKS = ("zarrdask", "dask+zarr", "dask+p2p", "cubed", "limit")
 HALF = {"dask+zarr": 1 / 2}
