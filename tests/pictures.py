@@ -38,6 +38,7 @@ def reads():
     z = zarrdask.create_array(
         {}, shape=(1200, 2100), chunks=256, dtype="f4", dimension_names=("y", "x")
     )
+    z[...] = 1
     return zarrdask.plan_read(zarrdask.from_zarr(z, chunks=(400, 700))[100:900, 300:1800])
 
 

@@ -240,13 +240,13 @@ def test_lengths():
     numbers = options.Lengths()
     assert numbers.convert("256,64", None, None) == (256, 64)
     assert numbers.convert("(256, 64)", None, None) == (256, 64)
-    assert numbers.convert("(4,)", None, None) == (4,)
-    for text in ("", " ", "4,,4"):
-        with pytest.raises(click.BadParameter, match="not a list of lengths, like 256,64,64"):
+    assert numbers.convert("(4,)", None, None) == 4
+    for text in ("", " ", "4,,4", "none", "1 what"):
+        with pytest.raises(click.BadParameter, match="neither lengths, like 256,64,64"):
             numbers.convert(text, None, None)
-    assert options.one_or_all((4,)) == 4
-    assert options.one_or_all((4, 5)) == (4, 5)
-    assert options.one_or_all(None) is None
+    assert numbers.convert("-1", None, None) == -1
+    assert numbers.convert("auto", None, None) == "auto"
+    assert numbers.convert("1 MiB", None, None) == "1 MiB"
 
 
 def test_changes_as_they_are_given():

@@ -224,6 +224,8 @@ def test_a_tree_as_json(capsys, stored):
 
 def test_attributes(capsys, stored):
     assert call(capsys, "attrs", "get", stored).out == 'title: "é"\nn: [1]\n'
+    assert call(capsys, "attrs", stored).out == 'title: "é"\nn: [1]\n'
+    assert "did you mean 'get'?" in call(capsys, "attrs", "gte", stored).err
     assert call(capsys, "attrs", "get", stored, "n").out == "[1]\n"
     assert json.loads(call(capsys, "attrs", "get", stored, "--json").out)["title"] == "é"
     done = call(capsys, "attrs", "get", stored, "titel")
@@ -241,6 +243,17 @@ def test_attributes_are_set(capsys, stored):
     assert dict(zarrdask.open_group(stored).attrs) == changed
     assert call(capsys, "attrs", "set", stored, "units").code == 2
     assert call(capsys, "attrs", "set", stored).code == 2
+
+
+def test_attributes_are_deleted(capsys, stored):
+    done = call(capsys, "attrs", "delete", stored, "n", "--dry-run")
+    assert done.out == 'title: "é"\n'
+    assert "n" in zarrdask.open_group(stored).attrs
+    done = call(capsys, "attrs", "delete", stored, "n", "titel")
+    assert (done.code, done.out) == (1, "")
+    assert "did you mean 'title'?" in done.err
+    assert json.loads(call(capsys, "attrs", "delete", stored, "n", "title", "--json").out) == {}
+    assert dict(zarrdask.open_group(stored).attrs) == {}
 
 
 def test_a_dry_run_of_consolidate(capsys, stored):

@@ -57,7 +57,7 @@ def test_rechunk_with_everything_else(capsys, source, tmp_path):
     [
         ("--max-mem 1", 1, "max_mem"),
         ("--max-mem what", 1, "max_mem"),
-        ("--chunks what", 2, "not a list of lengths"),
+        ("--chunks what", 2, "neither lengths"),
         ("--chunks 1,2,3", 1, ""),
         ("--scheduler nonsense", 1, "unknown scheduler"),
     ],

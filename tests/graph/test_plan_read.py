@@ -7,14 +7,14 @@ import pytest
 
 import zarrdask
 from zarrdask.errors import SelectionError
-from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.memory import MappingStore
 
 
-class Counting(MemoryStore):
-    """A store that counts the chunks that are read from it."""
+class Counting(MappingStore):
+    """A store that counts the chunks that are read from it; it may be far away."""
 
-    def __init__(self, *args):
-        super().__init__(*args)
+    def __init__(self):
+        super().__init__({})
         self.keys = []
 
     def get(self, key):
@@ -80,21 +80,52 @@ def test_an_array_of_dask_around_a_stored_array(store):
 
 def test_shards_are_read_by_an_index_and_chunks_or_as_a_whole():
     z = zarrdask.create_array({}, shape=(8, 8), dtype="u1", chunks=2, shards=4)
+    z[...] = 1
     [reads] = zarrdask.plan_read(z, np.s_[:4, :6]).arrays
     # One shard is needed as a whole; of another one the index and two chunks.
     assert (reads.objects, reads.chunks, reads.requests) == (2, 6, 1 + 1 + 2)
     assert "6 in 2 shards, by up to 4 requests" in str(reads)
 
 
+def test_chunks_that_are_not_stored_are_left_out(tmp_path):
+    z = zarrdask.create_array(tmp_path, shape=(8, 8), dtype="u1", chunks=2, compressors=())
+    z[:4, :3] = 1
+    x = zarrdask.from_zarr(z, chunks=(3, 8))
+    [reads] = zarrdask.plan_read(x[:, 1:]).arrays
+    assert (reads.chunks, reads.missing, reads.objects, reads.decodes) == (4, 12, 4, 6)
+    # The first task reads rows 0 to 2, and two columns of them from each of two chunks but one.
+    assert (reads.decoded, reads.fetched, reads.needed) == (6 * 4, 6 * 4, 4 * 3)
+    assert list(reads.repeated_chunks()) == [(1, 0), (1, 1)]
+    assert "chunks    4, by 20 requests; 12 more are not stored" in str(reads)
+    assert "dotted: 12 not stored" in reads.picture().notes[1]
+    [reads] = zarrdask.plan_read(z, np.s_[5:, ::3]).arrays
+    assert (reads.chunks, reads.missing, reads.fetched, reads.needed) == (0, 6, 0, 0)
+
+
+def test_chunks_of_shards_that_are_not_stored_are_left_out():
+    z = zarrdask.create_array({}, shape=(7, 8), dtype="u1", chunks=2, shards=4, compressors=())
+    z[:6, 2:4] = 1
+    [reads] = zarrdask.plan_read(z, np.s_[1:]).arrays
+    assert (reads.chunks, reads.missing, reads.objects, reads.fetched) == (3, 13, 2, 12)
+    [reads] = zarrdask.plan_read(z, np.s_[4:, 3:]).arrays
+    assert (reads.chunks, reads.missing, reads.objects, reads.needed) == (1, 5, 1, 2)
+
+
+def test_what_is_stored_far_away_is_not_asked_for(store):
+    [reads] = zarrdask.plan_read(store).arrays
+    assert (reads.missing, reads.fetched, reads.to_dict()["fetched"]) == (None, None, None)
+
+
 def test_chunks_of_different_lengths():
     z = zarrdask.create_array({}, shape=10, dtype="u1", chunks=((1, 2, 7),))
+    z[...] = 1
     [reads] = zarrdask.plan_read(z, np.s_[2:4]).arrays
     assert (reads.chunks, reads.decoded, reads.needed) == (2, 9, 2)
 
 
 def test_several_arrays_are_planned_together(tmp_path):
     for name in "ab":
-        zarrdask.create_array(tmp_path / name, shape=(4,), dtype="f8", chunks=2)
+        zarrdask.create_array(tmp_path / name, shape=(4,), dtype="f8", chunks=2)[...] = 1
     plan = zarrdask.plan_read(
         zarrdask.from_zarr(tmp_path / "a") + zarrdask.from_zarr(tmp_path / "b")
     )
@@ -107,7 +138,7 @@ def test_the_chunks_that_are_decoded_twice_are_named(store):
     plan = zarrdask.plan_read(zarrdask.from_zarr(store, chunks=(10, 30))[:, :7])
     [reads] = plan.arrays
     assert list(reads.repeated_chunks()) == [(1, 0)]
-    assert "1 chunk decoded by more than one task, 1 decode too many: (1, 0)" in str(plan)
+    assert "1 chunk decoded by more than one task, 1 decode too many: (1, 0) 2x" in str(plan)
     assert "decoded 2 times" in plan.svg()
     assert "2x" in plan._repr_html_()
 
@@ -120,6 +151,7 @@ def test_a_drawing_has_the_chunks_that_are_read(store):
 
 def test_an_array_without_axes_is_drawn():
     z = zarrdask.create_array({}, shape=(), dtype="f8")
+    z[...] = 1
     assert zarrdask.plan_read(z).svg().count("<title>") == 1
 
 

@@ -22,6 +22,7 @@ from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.v3_draft import real_key
 from zarrdask.storage.wrapper import innermost
 
@@ -67,6 +68,11 @@ def is_in_the_way(metadata: ArrayMetadata, name: str) -> bool:
     ndim = len(metadata.shape)
     deeper = (name + "/0" * depth for depth in range(1, ndim + 1))
     return any(metadata.keys.index(key, ndim) is not None for key in deeper)
+
+
+def is_near(store: Store) -> bool:
+    """Whether many keys of a store can be looked up fast: on a local disk, or in a dict."""
+    return local_store(store) is not None or isinstance(store, MemoryStore)
 
 
 def local_store(store: Store) -> LocalStore | None:
@@ -183,11 +189,14 @@ def _clear_outside(chunks: StoredChunks, locks: ChunkLocks, index: Index, shape:
 def stored_sizes(chunks: StoredChunks) -> tuple[int, int]:
     """Return the number of stored units of an array, and their total size in bytes."""
     sizes = [_size(chunks.store, chunks.key(index)) for index in stored_units(chunks)]
-    return len(sizes), sum(sizes)
+    return len(sizes), sum(size or 0 for size in sizes)
 
 
-def _size(store: Store, key: str) -> int:
-    """Return the size of an object in bytes, without reading it if the store can tell its size."""
+def _size(store: Store, key: str) -> int | None:
+    """Return the size of an object in bytes, or None if it does not exist.
+
+    It is not read if the store can tell its size.
+    """
     key, inner = real_key(store, key), innermost(store)
     try:
         if isinstance(inner, LocalStore):
@@ -195,8 +204,9 @@ def _size(store: Store, key: str) -> int:
         if hasattr(inner, "fs") and hasattr(inner, "path"):
             return int(inner.fs.size(inner.path(key)))
     except OSError:
-        return 0  # the object was erased meanwhile
-    return len(inner.get(key) or b"")
+        return None
+    value = inner.get(key)
+    return None if value is None else len(value)
 
 
 def count_stored(chunks: StoredChunks) -> int:
@@ -204,7 +214,7 @@ def count_stored(chunks: StoredChunks) -> int:
     units = stored_units(chunks)
     if chunks.metadata.shard is None:
         return sum(1 for _ in units)
-    return sum(int(stored.sum()) for _, stored in _stored_in_shards(chunks, units))
+    return sum(int((sizes >= 0).sum()) for _, sizes in chunk_sizes(chunks, units))
 
 
 def stored_map(chunks: StoredChunks, per: Literal["unit", "chunk"]) -> np.ndarray:
@@ -216,18 +226,35 @@ def stored_map(chunks: StoredChunks, per: Literal["unit", "chunk"]) -> np.ndarra
         for unit in units:
             result[unit] = True
         return result
-    for unit, stored in _stored_in_shards(chunks, units):
-        first = map(floordiv, metadata.grid.start(unit), grid.chunk_shape)
-        place = tuple(slice(at, at + n) for at, n in zip(first, stored.shape, strict=True))
+    for first, sizes in chunk_sizes(chunks, units):
+        place = tuple(slice(at, at + n) for at, n in zip(first, sizes.shape, strict=True))
         # A shard at the end of an axis may have chunks outside the array.
-        result[place] = stored[tuple(map(slice, result[place].shape))]
+        result[place] = sizes[tuple(map(slice, result[place].shape))] >= 0
     return result
 
 
-def _stored_in_shards(
+def chunk_sizes(chunks: StoredChunks, units: Iterable[Index]) -> Iterator[tuple[Index, np.ndarray]]:
+    """Yield the stored bytes of the chunks in some units, -1 for chunks that are not stored.
+
+    Each unit that is stored yields the index of its first chunk, and the sizes of all of its chunks
+    (one, unless it is a shard, whose index names them). Many indices are read together.
+    """
+    metadata = chunks.metadata
+    if metadata.shard is None:
+        for unit in units:
+            size = _size(chunks.store, chunks.key(unit))
+            if size is not None:
+                yield unit, np.full((1,) * len(unit), size)
+        return
+    for unit, index in _shard_indices(chunks, units):
+        first = map(floordiv, metadata.grid.start(unit), metadata.read_grid.chunk_shape)
+        yield tuple(first), index
+
+
+def _shard_indices(
     chunks: StoredChunks, units: Iterable[Index]
 ) -> Iterator[tuple[Index, np.ndarray]]:
-    """Yield each shard, and which of its chunks its index names. Many indices are read together."""
+    """Yield each shard that is stored, and the stored bytes of its chunks by its index."""
     for batch in partition_all(MAX_ROUND_SHARDS, units):
         pipelines = [chunks.metadata.pipeline_at(unit) for unit in batch]
         keys = [chunks.key(unit) for unit in batch]
@@ -241,5 +268,5 @@ def _stored_in_shards(
             except ZarrdaskError as error:
                 raise error.within(key) from error.__cause__
             if index is not None:
-                axes = pipeline.axes
-                yield unit, index.stored if axes is None else index.stored.transpose(inverse(axes))
+                axes, sizes = pipeline.axes, index.stored_bytes
+                yield unit, sizes if axes is None else sizes.transpose(inverse(axes))

@@ -6,7 +6,6 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Any
@@ -15,6 +14,7 @@ import click
 
 from zarrdask import __version__
 from zarrdask.cli.output import one_line
+from zarrdask.display.words import did_you_mean
 from zarrdask.errors import ComplianceWarning, ZarrdaskError
 
 #: The commands in the order of the help text. Each is a module with a `command`, which is imported
@@ -56,9 +56,9 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that arguments begin with; the error suggests the nearest name."""
-        matches = get_close_matches(args[0], COMMANDS, 1)
-        if args[0] not in COMMANDS and matches:
-            ctx.fail(f"No such command {args[0]!r}; did you mean {matches[0]!r}?")
+        hint = did_you_mean(args[0], COMMANDS)
+        if args[0] not in COMMANDS and hint:
+            ctx.fail(f"No such command {args[0]!r}{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
+from zarrdask.config import parse_size
 from zarrdask.dtypes.fill_values import NO_FILL_VALUE
+from zarrdask.errors import ZarrdaskError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -60,20 +62,36 @@ class KeyValue(click.ParamType):  # type: ignore[type-arg]
 
 
 class Lengths(click.ParamType):  # type: ignore[type-arg]
-    """Lengths, one for each axis: ``256,64,64``."""
+    """The lengths of chunks or shards: ``256,64,64``, one for all axes, a size, or ``auto``."""
 
     name = "n,n,..."
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        """Return the lengths."""
-        if isinstance(value, tuple):
-            return value
+    ) -> int | tuple[int, ...] | str | bool:
+        """Return lengths, a text that the package understands, or False for no shards."""
+        text = str(value).strip("()[], ")
+        if text == "none" and param is not None and param.name == "shards":
+            return False
+        if text == "auto" or _is_size(text):
+            return text
         try:
-            return tuple(int(n) for n in str(value).strip("()[], ").split(","))
+            lengths = tuple(int(n) for n in text.split(","))
         except ValueError:
-            self.fail(f"{value!r} is not a list of lengths, like 256,64,64", param, ctx)
+            self.fail(
+                f"{value!r} is neither lengths, like 256,64,64, nor a size, like 1MiB, nor auto",
+                param,
+                ctx,
+            )
+        return lengths if len(lengths) > 1 else lengths[0]
+
+
+def _is_size(text: str) -> bool:
+    """Whether a text is a number of bytes with a unit."""
+    try:
+        return text[-1:].isalpha() and bool(parse_size(text, "size"))
+    except ZarrdaskError:
+        return False
 
 
 def parse_value(text: str) -> Any:
@@ -178,14 +196,13 @@ def chunks_and_shards(function: F) -> F:
         click.option(
             "--shards",
             type=Lengths(),
-            callback=lambda ctx, param, value: one_or_all(value),
-            help="Lengths of shards, multiples of those of chunks.",
+            help="Lengths of shards, multiples of those of chunks; a size; auto; or none.",
         ),
         click.option(
             "--chunks",
             type=Lengths(),
-            callback=lambda ctx, param, value: one_or_all(value),
-            help="Lengths of chunks, one for each axis, or one for all; -1 for a whole axis.",
+            help="Lengths of chunks, one for each axis, or one for all; -1 for a whole axis; a "
+            "size, such as 1MiB; or auto.",
         ),
     ):
         function = option(function)
@@ -220,11 +237,6 @@ def parse_changes(values: dict[str, Any]) -> dict[str, Any]:
         fill_value = parse_value(passed["fill_value"])
         passed["fill_value"] = NO_FILL_VALUE if fill_value is None else fill_value
     return passed
-
-
-def one_or_all(lengths: tuple[int, ...] | None) -> int | tuple[int, ...] | None:
-    """Return lengths of chunks: a single one is a number, which is meant for all axes."""
-    return lengths[0] if lengths is not None and len(lengths) == 1 else lengths
 
 
 def examples(*lines: str) -> str:

@@ -69,6 +69,11 @@ class ShardIndex:
         return is_stored
 
     @property
+    def stored_bytes(self) -> np.ndarray:
+        """The encoded size of each chunk in bytes, -1 for chunks that are not stored."""
+        return np.where(self.stored, self.entries[..., 1].astype(np.int64), -1)
+
+    @property
     def stored_count(self) -> int:
         """The number of chunks that are stored."""
         return int(self.stored.sum())

@@ -2,6 +2,7 @@
 
 import reprlib
 from collections.abc import Iterable
+from difflib import get_close_matches
 from itertools import chain
 from math import inf
 from textwrap import wrap
@@ -32,6 +33,16 @@ def counted(number: int, name: str) -> str:
     """
     ending = "" if number == 1 else "es" if name.endswith(("s", "x")) else "s"
     return f"{number} {name}{ending}"
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: the nearest name; empty if none is near.
+
+    >>> did_you_mean("titel", ["title", "n"]), did_you_mean("x", ["title"])
+    ("; did you mean 'title'?", '')
+    """
+    matches = get_close_matches(name, list(names), 1)
+    return f"; did you mean {matches[0]!r}?" if matches else ""
 
 
 def brief_lengths(lengths: tuple[Any, ...]) -> str:

@@ -2,8 +2,11 @@
 
 from collections import ChainMap
 from collections.abc import Iterator, MutableMapping
+from dataclasses import replace
+from math import prod
 from typing import Any
 
+import numpy as np
 from dask._task_spec import (
     Alias,
     DataNode,
@@ -14,13 +17,17 @@ from dask._task_spec import (
 )
 from dask.base import collections_to_expr, is_dask_collection
 
+from zarrdask.chunks.inventory import chunk_sizes, is_near
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.errors import SelectionError
+from zarrdask.errors import SelectionError, ZarrdaskError
 from zarrdask.graph.dependencies import source_of
 from zarrdask.indexing.selection import Region, basic, is_basic
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
 from zarrdask.plan.read import ArrayReads, ReadPlan
+
+#: The most objects and chunks whose sizes are looked up.
+_MAX_SIZED_UNITS, _MAX_SIZED_CHUNKS = 10_000, 2**20
 
 
 def plan_read(
@@ -32,10 +39,11 @@ def plan_read(
 ) -> ReadPlan:
     """Plan a read: which chunks would be decoded, how often, and by how many requests.
 
-    Nothing is read but metadata. The plan prints as text; a notebook and its method `svg` show a
-    drawing. Of a Dask array, the tasks are those after its optimisation; chunks that several tasks
-    decode are a reason to choose other blocks (``from_zarr(..., chunks=...)``) or other chunks
-    (`rechunk`).
+    Nothing is read but metadata; and on a local disk and in memory, which of at most 10,000 objects
+    are stored, their sizes, and the indices of shards. The plan prints as text; a notebook and its
+    method `svg` show a drawing. Of a Dask array, the tasks are those after its optimisation; chunks
+    that several tasks decode are a reason to choose other blocks (``from_zarr(..., chunks=...)``)
+    or other chunks (`rechunk`).
 
     Parameters
     ----------
@@ -69,6 +77,7 @@ def plan_read(
     --------
     >>> import zarrdask
     >>> z = zarrdask.create_array({}, shape=(100, 90), dtype="f8", chunks=(10, 90))
+    >>> z[...] = 1
     >>> plan = plan_read(zarrdask.from_zarr(z, chunks=(15, 90))[:, 0])
     >>> plan.requests, plan.repeated, plan.amplification
     (13, 3, 117.0)
@@ -135,6 +144,30 @@ def _value(argument: Any, graph: MutableMapping[Any, Any]) -> Any:
 def _reads(chunks: StoredChunks, regions: list[Region]) -> ArrayReads:
     metadata = chunks.metadata
     ordered = sorted(regions, key=lambda region: [pick.start for pick in region])
-    return ArrayReads(
+    reads = ArrayReads(
         chunks.location, metadata, metadata.read_grid.axes, metadata.grid.axes, tuple(ordered)
     )
+    return replace(reads, sizes=_sizes(chunks, reads))
+
+
+def _sizes(chunks: StoredChunks, reads: ArrayReads) -> np.ndarray | None:
+    """Return the stored bytes of the chunks that are read, or None if that would take long."""
+    units = reads.units(_MAX_SIZED_UNITS) if is_near(chunks.store) else None
+    lengths = [high - low + 1 for low, high in reads.box]
+    if units is None or prod(lengths) > _MAX_SIZED_CHUNKS or chunks.metadata.transformers:
+        return None
+    sizes = np.full(lengths, -1)
+    try:
+        for first, part in chunk_sizes(chunks, sorted(units)):
+            starts = [at - low for at, (low, _) in zip(first, reads.box, strict=True)]
+            place = tuple(
+                slice(max(at, 0), max(at + n, 0)) for at, n in zip(starts, part.shape, strict=True)
+            )
+            inside = tuple(
+                slice(max(-at, 0), max(-at, 0) + n)
+                for at, n in zip(starts, sizes[place].shape, strict=True)
+            )
+            sizes[place] = part[inside]
+    except (ZarrdaskError, OSError):
+        return None  # a plan does not fail because of what is wrong with the store
+    return sizes

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from zarrdask.chunks.inventory import local_store, stored_map
+from zarrdask.chunks.inventory import is_near, stored_map
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.box import BoxAxis, box_svg
 from zarrdask.display.html import beside, heading, table
@@ -12,7 +12,6 @@ from zarrdask.errors import ZarrdaskError
 from zarrdask.grids.base import Axis, ChunkGrid
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.info import array_info
-from zarrdask.storage.memory import MemoryStore
 
 #: The largest number of units of which the stored ones are counted: listing them is fast.
 _MAX_COUNTED = 10_000
@@ -75,8 +74,7 @@ def _names(metadata: ArrayMetadata) -> list[str]:
 def _stored(chunks: StoredChunks) -> np.ndarray | None:
     """Return which units are stored, if that can be listed fast."""
     total = chunks.metadata.grid.size
-    is_near = local_store(chunks.store) is not None or isinstance(chunks.store, MemoryStore)
-    if total > _MAX_COUNTED or not is_near:
+    if total > _MAX_COUNTED or not is_near(chunks.store):
         return None
     try:
         return stored_map(chunks, "unit")

@@ -1,6 +1,6 @@
 """The plan of a read: which chunks are decoded how often, and by how many requests. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice, product
@@ -16,7 +16,7 @@ from zarrdask.display.svg import html, svg
 from zarrdask.display.words import byte_size, counted
 from zarrdask.errors import SelectionError
 from zarrdask.grids.base import Axis, Index, Shape
-from zarrdask.indexing.selection import Region, region_shape
+from zarrdask.indexing.selection import Region
 from zarrdask.plan.axis import AxisPlan
 from zarrdask.plan.drawing import Description, draw_units
 from zarrdask.plan.units import Kind, describe_lengths
@@ -44,12 +44,21 @@ class Stored(Protocol):
 
 
 class _Met(NamedTuple):
-    """The chunks and the objects that a region meets along one axis."""
+    """The chunks that a region meets along one axis, and the objects.
+
+    Each chunk has a length, and a number of elements that are in the region.
+    """
 
     chunks: np.ndarray
-    length: int
+    lengths: np.ndarray
+    picked: np.ndarray
     units: np.ndarray
     chunks_of_whole_units: int
+
+    @property
+    def ones(self) -> np.ndarray:
+        """A 1 for each chunk."""
+        return np.ones_like(self.chunks)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,7 +66,9 @@ class ArrayReads(Report):
     """The reads of one stored array.
 
     A stored object is a chunk, or a shard. A task decodes each chunk that its region meets, as a
-    whole: `decoded` are the bytes of these chunks, `needed` those of the elements in the regions.
+    whole: `decoded` are the bytes of these chunks, `needed` those of their elements that are in
+    the regions, and `fetched` the stored bytes. On a local disk and in memory, chunks that are not
+    stored are left out; elsewhere it is not known which are, and all count.
 
     Attributes
     ----------
@@ -69,11 +80,13 @@ class ArrayReads(Report):
         The chunks, and the stored objects, along each axis; the same if there are no shards.
     regions : tuple of tuple of slice
         The region that each task reads.
+    sizes : numpy.ndarray, optional
+        The stored bytes of each chunk in `box`, -1 for chunks that are not stored; if known.
     """
 
     derived: ClassVar[tuple[str, ...]] = (
-        *("tasks", "objects", "requests", "chunks", "decodes", "repeated"),
-        *("needed", "decoded", "amplification"),
+        *("tasks", "objects", "requests", "chunks", "missing", "decodes", "repeated"),
+        *("needed", "fetched", "decoded", "amplification"),
     )
 
     location: str
@@ -81,6 +94,7 @@ class ArrayReads(Report):
     chunk_axes: tuple[Axis, ...]
     unit_axes: tuple[Axis, ...]
     regions: tuple[Region, ...]
+    sizes: np.ndarray | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as values that JSON can represent: sizes are numbers of bytes."""
@@ -98,14 +112,17 @@ class ArrayReads(Report):
     def _meet(self, number: int, start: int, stop: int, step: int) -> _Met:
         pick, axis, unit_axis = slice(start, stop, step), *self._axes_at(number)
         chunks, units = self._numbers_met(pick, axis), self._numbers_met(pick, unit_axis)
-        length = int((_starts(axis, chunks + 1) - _starts(axis, chunks)).sum())
+        first, last = _starts(axis, chunks), _starts(axis, chunks + 1)
+        # The elements of the slice before each end, by dividing upwards.
+        picked = -(-np.clip(last - start, 0, max(stop - start, 0)) // step)
+        picked += np.clip(first - start, 0, max(stop - start, 0)) // -step
         whole = 0
         if step == 1 and len(units):
             # A shard that is needed as a whole is one request.
             begins, ends = _starts(unit_axis, units), _starts(unit_axis, units + 1)
             needed = units[(begins >= start) & (ends <= stop)]
-            whole = int(np.isin(_numbers(unit_axis, _starts(axis, chunks)), needed).sum())
-        return _Met(chunks, length, units, whole)
+            whole = int(np.isin(_numbers(unit_axis, first), needed).sum())
+        return _Met(chunks, last - first, picked, units, whole)
 
     def _axes_at(self, number: int) -> tuple[Axis, Axis]:
         return self.chunk_axes[number], self.unit_axes[number]
@@ -131,7 +148,7 @@ class ArrayReads(Report):
             )
 
     @cached_property
-    def _box(self) -> tuple[tuple[int, int], ...]:
+    def box(self) -> tuple[tuple[int, int], ...]:
         """The first and the last chunk along each axis that any region meets."""
         met = [axes for axes in self._met if all(len(axis.chunks) for axis in axes)]
         if not met:
@@ -143,26 +160,45 @@ class ArrayReads(Report):
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """How often each chunk is decoded, from the first one that is met to the last one (uint16).
+        """How often each chunk in `box` is decoded (uint16).
 
         Raises
         ------
         SelectionError
             If there are too many chunks to count.
         """
-        box = self._box
-        shape = tuple(max(last - first + 1, 0) for first, last in box)
+        return self._met_counts if self.sizes is None else self._met_counts * (self.sizes >= 0)
+
+    @cached_property
+    def _met_counts(self) -> np.ndarray:
+        """How many regions meet each chunk in `box`, stored or not."""
+        shape = tuple(max(last - first + 1, 0) for first, last in self.box)
         self._check_size(prod(shape))
         counts = np.zeros(shape, np.uint16)
         for met in self._met:
-            places = [m.chunks - first for m, (first, _) in zip(met, box, strict=True)]
-            counts[np.ix_(*places)] += 1
+            counts[self._place(met)] += 1
         return counts
+
+    def _place(self, met: tuple[_Met, ...]) -> tuple[np.ndarray, ...]:
+        """Return the index in an array over `box` of the chunks that a region meets."""
+        return np.ix_(*(axis.chunks - low for axis, (low, _) in zip(met, self.box, strict=True)))
+
+    def _total(self, weights: Callable[[_Met], np.ndarray]) -> int:
+        """Return the sum over all decodes of the product of a chunk's weights along each axis."""
+        if self.sizes is None:
+            return sum(prod(int(weights(axis).sum()) for axis in met) for met in self._met)
+        total = 0
+        for met in self._met:
+            part = self.sizes[self._place(met)] >= 0
+            for axis in met:
+                part = np.tensordot(weights(axis), part, 1)
+            total += int(part)
+        return total
 
     def count_at(self, index: Index) -> int:
         """Return how often a chunk is decoded."""
-        inside = all(low <= i <= high for i, (low, high) in zip(index, self._box, strict=True))
-        place = tuple(i - low for i, (low, _) in zip(index, self._box, strict=True))
+        inside = all(low <= i <= high for i, (low, high) in zip(index, self.box, strict=True))
+        place = tuple(i - low for i, (low, _) in zip(index, self.box, strict=True))
         return int(self.counts[place]) if inside else 0
 
     @property
@@ -176,9 +212,19 @@ class ArrayReads(Report):
         return int(np.count_nonzero(self.counts))
 
     @property
+    def missing(self) -> int | None:
+        """The number of different chunks that would be decoded, but are not stored; None: unknown.
+
+        Their elements are the fill value.
+        """
+        if self.sizes is None:
+            return None
+        return int(np.count_nonzero(self._met_counts)) - self.chunks
+
+    @property
     def decodes(self) -> int:
         """How often any chunk is decoded."""
-        return sum(prod(len(axis.chunks) for axis in met) for met in self._met)
+        return self._total(lambda axis: axis.ones)
 
     @property
     def repeated(self) -> int:
@@ -187,45 +233,63 @@ class ArrayReads(Report):
 
     def repeated_chunks(self) -> Iterator[Index]:
         """Yield the indices of the chunks that are decoded by more than one task."""
-        first = [low for low, _ in self._box]
+        first = [low for low, _ in self.box]
         for place in zip(*np.nonzero(self.counts > 1), strict=True):
             yield tuple(int(i) + low for i, low in zip(place, first, strict=True))
 
     @property
     def objects(self) -> int:
         """The number of different stored objects that are read."""
-        if not self._is_sharded:
-            return self.chunks
-        met = {
-            index
-            for axes in self._met
-            for index in product(*(axis.units.tolist() for axis in axes))
-        }
-        return len(met)
+        is_read = self.counts > 0
+        if is_read.size == 0:
+            return 0
+        for number, (low, high) in enumerate(self.box):
+            axis, unit_axis = self._axes_at(number)
+            units = _numbers(unit_axis, _starts(axis, np.arange(low, high + 1)))
+            firsts = np.flatnonzero(np.diff(units, prepend=-1))
+            is_read = np.logical_or.reduceat(is_read, firsts, number)
+        return int(np.count_nonzero(is_read))
 
     @property
     def requests(self) -> int:
-        """The largest number of requests.
+        """The largest number of requests, of chunks that are not stored, too.
 
         One for each chunk that a task reads. Of a shard, one if it is needed as a whole; or else
         one for the index, and one for each chunk. There are fewer where neighbouring chunks of a
         shard are requested together.
         """
+        chunks = sum(prod(len(axis.chunks) for axis in met) for met in self._met)
         if not self._is_sharded:
-            return self.decodes
-        shards = sum(prod(len(axis.units) for axis in met) for met in self._met)
+            return chunks
         whole = sum(prod(axis.chunks_of_whole_units for axis in met) for met in self._met)
-        return shards + self.decodes - whole
+        return self._units_met + chunks - whole
+
+    @property
+    def _units_met(self) -> int:
+        """The number of objects that regions meet; each counts for each region that meets it."""
+        return sum(prod(len(axis.units) for axis in met) for met in self._met)
+
+    def units(self, limit: int) -> set[Index] | None:
+        """Return the objects that regions meet, or None if they are more than a number."""
+        if self._units_met > limit:
+            return None
+        axes = ([axis.units.tolist() for axis in met] for met in self._met)
+        return {unit for lists in axes for unit in product(*lists)}
 
     @property
     def needed(self) -> int:
-        """The bytes of the elements in the regions."""
-        return sum(prod(region_shape(region)) for region in self.regions) * self._itemsize
+        """The bytes of the elements in the regions that decoded chunks hold."""
+        return self._total(lambda axis: axis.picked) * self._itemsize
+
+    @property
+    def fetched(self) -> int | None:
+        """The stored bytes of the decoded chunks, each as often as it is decoded; None: unknown."""
+        return None if self.sizes is None else int((self.sizes * self.counts).sum())
 
     @property
     def decoded(self) -> int:
         """The bytes of the chunks that are decoded, each as often as it is."""
-        return sum(prod(axis.length for axis in met) for met in self._met) * self._itemsize
+        return self._total(lambda axis: axis.lengths) * self._itemsize
 
     @property
     def amplification(self) -> float:
@@ -254,16 +318,21 @@ class ArrayReads(Report):
         """Return the name and the text of each line."""
         shards = f" in {counted(self.objects, 'shard')}" if self._is_sharded else ""
         at_most = "up to " if self._is_sharded else ""
+        missing = f"; {self.missing} more are not stored" if self.missing else ""
+        requests = f"by {at_most}{counted(self.requests, 'request')}"
         facts = [
             ("array", f"{self.location} {self._title()}"),
             ("tasks", counted(self.tasks, "read task")),
-            ("chunks", f"{self.chunks}{shards}, by {at_most}{counted(self.requests, 'request')}"),
+            ("chunks", f"{self.chunks}{shards}, {requests}{missing}"),
             ("decoded", self._cost()),
         ]
+        if self.fetched is not None:
+            facts.insert(3, ("fetched", byte_size(self.fetched)))
         if self.repeated:
-            indices = [str(index) for index in islice(self.repeated_chunks(), _MAX_LISTED)]
+            first = islice(self.repeated_chunks(), _MAX_LISTED)
+            chunks = ", ".join(f"{index} {self.count_at(index)}x" for index in first)
             more = ", ..." if self.repeated > _MAX_LISTED else ""
-            facts.append(("repeated", f"{self._repeated()}: {', '.join(indices)}{more}"))
+            facts.append(("repeated", f"{self._repeated()}: {chunks}{more}"))
         return facts
 
     def _title(self) -> str:
@@ -310,7 +379,12 @@ class ArrayReads(Report):
         return picture.with_text(
             title=self._title(),
             legend=(*kinds, *lines),
-            notes=(f"decoded: {self._cost()}", "pale: not needed", *picture.notes),
+            notes=(
+                f"decoded: {self._cost()}",
+                "pale: not needed"
+                + (f"; dotted: {self.missing} not stored" if self.missing else ""),
+                *picture.notes,
+            ),
         )
 
     def _axis_plan(self, number: int) -> AxisPlan:
@@ -345,7 +419,7 @@ class ReadPlan(Report):
     zarrdask.plan_read : Create a plan.
     """
 
-    derived: ClassVar[tuple[str, ...]] = ("objects", "requests", "needed", "decoded")
+    derived: ClassVar[tuple[str, ...]] = ("objects", "requests", "needed", "fetched", "decoded")
 
     arrays: tuple[ArrayReads, ...]
 
@@ -371,6 +445,11 @@ class ReadPlan(Report):
     def needed(self) -> int:
         """The bytes of the elements that tasks take from the chunks."""
         return self._sum("needed")
+
+    @property
+    def fetched(self) -> int | None:
+        """The stored bytes of these chunks, each as often as it is decoded; None: unknown."""
+        return None if any(r.fetched is None for r in self.arrays) else self._sum("fetched")
 
     @property
     def decoded(self) -> int:

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from glob import has_magic
 from inspect import signature
 from typing import Any
@@ -16,6 +15,7 @@ from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 from zarrdask import config
+from zarrdask.display.words import did_you_mean
 from zarrdask.errors import ReadOnlyError, StoreError
 from zarrdask.storage.base import Store, Tag, no_bucket, not_listable, not_supported
 from zarrdask.storage.byte_ranges import Buffer, cut
@@ -405,8 +405,7 @@ def _not_an_option(name: str, url: str, kind: type) -> StoreError:
         if each is not object and "__init__" in vars(each)
         for option in signature(vars(each)["__init__"]).parameters
     }
-    similar = get_close_matches(name, options - {"self", "args", "kwargs"}, 1)
-    hint = f"; did you mean {similar[0]!r}?" if similar else ""
+    hint = did_you_mean(name, options - {"self", "args", "kwargs"})
     return StoreError(f"an unknown option in storage_options{hint}", key=url, found=name)
 
 

@@ -41,8 +41,6 @@ class Statistics(Report):
         The number of elements that equal the fill value.
     minimum, maximum, mean : float, optional
         None if there are no numbers.
-    squares : float
-        The sum of the squared deviations from the mean.
     """
 
     derived: ClassVar[tuple[str, ...]] = ("std",)
@@ -54,7 +52,8 @@ class Statistics(Report):
     minimum: float | None = None
     maximum: float | None = None
     mean: float | None = None
-    squares: float = 0.0
+    #: The sum of the squared deviations from the mean.
+    _squares: float = 0.0
 
     @property
     def numbers(self) -> int:
@@ -64,7 +63,7 @@ class Statistics(Report):
     @property
     def std(self) -> float | None:
         """The standard deviation of all elements (not the estimate from a sample)."""
-        return sqrt(self.squares / self.numbers) if self.numbers else None
+        return sqrt(self._squares / self.numbers) if self.numbers else None
 
     def __add__(self, other: "Statistics") -> "Statistics":
         """Return the statistics of the elements of both."""
@@ -72,7 +71,9 @@ class Statistics(Report):
         counts = a.count + b.count, a.nan + b.nan, a.fill + b.fill
         if a.mean is None or b.mean is None or a.minimum is None or a.maximum is None:
             some = b if a.mean is None else a
-            return Statistics(a.array, *counts, some.minimum, some.maximum, some.mean, some.squares)
+            return Statistics(
+                a.array, *counts, some.minimum, some.maximum, some.mean, some._squares
+            )
         total, delta = a.numbers + b.numbers, b.mean - a.mean
         return Statistics(
             a.array,
@@ -80,7 +81,7 @@ class Statistics(Report):
             min(a.minimum, b.minimum if b.minimum is not None else a.minimum),
             max(a.maximum, b.maximum if b.maximum is not None else a.maximum),
             a.mean + delta * b.numbers / total,
-            a.squares + b.squares + delta**2 * a.numbers * b.numbers / total,
+            a._squares + b._squares + delta**2 * a.numbers * b.numbers / total,
         )
 
     def summary(self) -> str:
