@@ -22,6 +22,33 @@ class Prefetched(PrefetchedStore):
         super().__init__(inner, ["k", "a", "a/b", "absent", "a/c"])
 
 
+def test_what_a_listing_rules_out_is_not_requested():
+    inner = LatencyStore(MemoryStore({"g/a/zarr.json": b"{}", "g/x": b"1"}))
+    store = PrefetchedStore(inner, listed="g/")
+    assert store.list_dir("g/") == (["x"], ["a"])
+    inner.clear()
+    assert store.get("g/b/zarr.json") is None
+    assert store.create("g/b/zarr.json", b"{}")
+    assert inner.calls == ["create"]
+    assert store.get("g/b/zarr.json") == b"{}"
+    assert store.list_dir("g/") == (["x"], ["a", "b"])
+    store.erase_prefix("g/a/")
+    assert store.list_dir("g/") == (["x"], ["b"])
+
+
+def test_a_listing_that_fails_rules_nothing_out():
+    class Unlistable(LatencyStore):
+        def list_dir(self, prefix):
+            raise zarrdask.errors.UnsupportedError("cannot be listed", key=prefix)
+
+    store = PrefetchedStore(Unlistable(MemoryStore({"a/b": b"1"})), ["c"], listed="")
+    assert store.get("a/b") == b"1"
+    store.set("c", b"2")
+    assert store.get("c") == b"2"
+    with pytest.raises(zarrdask.errors.UnsupportedError):
+        store.list_dir("")
+
+
 def test_a_node_is_created_by_two_rounds_of_requests():
     store = LatencyStore()
     group = zarrdask.create_group(store)

@@ -542,6 +542,19 @@ def test_requests_do_not_multiply_with_variables():
         assert many.count("set") - few.count("set") == 2 * 19
 
 
+def test_a_write_looks_once_before_and_once_after():
+    store = CountingStore({})
+    ds = xr.Dataset({f"v{n}": ("x", np.arange(4.0)) for n in range(3)}, {"x": range(4)})
+    to_zarr(ds, store)
+    kinds = store.kinds()
+    # What is there, before; the documents that are consolidated, after.
+    assert [kinds.count(kind) for kind in ("list_dir", "get_many")] == [2, 2]
+    to_zarr(ds.assign_coords(x=range(4, 8)), store, append_dim="x")
+    kinds = store.kinds()
+    # The group, its members and coordinates; each document before it is changed; all of them.
+    assert [kinds.count(kind) for kind in ("list_dir", "get_many")] == [2, 3 + 4 + 1]
+
+
 def test_documents_are_written_at_the_same_time():
     class Meeting(CountingStore):
         """A store in which documents of two arrays must be on their way at once."""

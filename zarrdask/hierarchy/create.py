@@ -85,17 +85,29 @@ def create_node(store: Store, path: str, metadata: Metadata, *, overwrite: bool)
     with store.batch():
         if is_draft_node(store, metadata):
             return _create_draft(store, path, metadata, overwrite=overwrite)
-        _create(_prefetched(store, path), path, metadata, overwrite=overwrite)
+        _create(prefetched(store, path), path, metadata, overwrite=overwrite)
         return store
 
 
-def _prefetched(store: Store, path: str) -> Store:
-    """Return a store with latency with all values that the creation of a node looks at, else it."""
-    if store.seekable or plain(store) is not store:
+def prefetched(store: Store, path: str, *, listed: bool = False) -> Store:
+    """Return a store with all that the creation of a node looks at, read by one round of requests.
+
+    It is the store itself if requests take no time, or if that has been done.
+
+    Parameters
+    ----------
+    store : Store
+    path : str
+        The path of the new node.
+    listed : bool
+        Whether the node's directory is listed, too, as for the creation of its members.
+    """
+    if store.seekable or plain(store) is not store or isinstance(store, PrefetchedStore):
         return store
     names = (*detect.NAMES, consolidated.KEY)
     keys = [key_prefix(each) + name for each in (*ancestors(path), path) for name in names]
-    return PrefetchedStore(store, [*keys, record_key(key_prefix(path))])
+    keys.append(record_key(key_prefix(path)))
+    return PrefetchedStore(store, keys, key_prefix(path) if listed and store.listable else None)
 
 
 def _create_draft(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Store:

@@ -187,7 +187,9 @@ def walk_nodes(
             pending += members(below, search if search.only else Search(node.zarr_format))
 
 
-def documents_below(store: Store, path: str, *, reserved: bool = False) -> forms.Entries:
+def documents_below(
+    store: Store, path: str, search: Search = ANY, *, reserved: bool = False
+) -> forms.Entries:
     """Return the documents of a group and of all nodes below it, as consolidated metadata.
 
     Parameters
@@ -195,7 +197,7 @@ def documents_below(store: Store, path: str, *, reserved: bool = False) -> forms
     store : Store
     path : str
         The path of the group in the store.
-    reserved : bool
+    search, reserved
         As in `member_documents`.
 
     Returns
@@ -210,10 +212,13 @@ def documents_below(store: Store, path: str, *, reserved: bool = False) -> forms
     UnsupportedError
         If the store can't be listed.
     """
-    entries = {"": forms.parse_documents("", read_documents(store, [path], ANY.rounds(store))[0])}
+    entries = {
+        "": forms.parse_documents("", read_documents(store, [path], search.rounds(store))[0])
+    }
     groups = [""]
     for group in groups:  # grows while it is iterated
-        for name, documents in member_documents(store, join_path(path, group), reserved=reserved):
+        place = join_path(path, group)
+        for name, documents in member_documents(store, place, search, reserved=reserved):
             below = join_path(group, name)
             entries[below] = forms.parse_documents(below, documents)
             if forms.is_group(entries[below]):

@@ -1,57 +1,114 @@
 """A store some values of which were read beforehand, by one round of requests."""
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from threading import Thread
 
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.keys import Names
 from zarrdask.storage.wrapper import WrappedStore
 
 
 class PrefetchedStore(WrappedStore):
-    """A store that is asked only once for values that several steps of a call look at.
+    """A store that is asked only once for what several steps of a call look at.
+
+    A change through this store is seen.
 
     Parameters
     ----------
     inner : Store
         The store.
     keys : iterable of str
-        The keys of these values, which are read at once. A change through this store is seen.
+        The keys of values that are read at once.
+    listed : str, optional
+        A prefix that is listed at the same time. Keys that the listing rules out are not requested.
+        If nobody needs the listing, nobody waits for it.
     """
 
-    def __init__(self, inner: Store, keys: Iterable[str]) -> None:
+    def __init__(self, inner: Store, keys: Iterable[str] = (), listed: str | None = None) -> None:
         super().__init__(inner)
+        self._prefix = listed or ""
+        self._listing = None if listed is None else _list_dir(inner, listed)
         keys = list(dict.fromkeys(keys))
-        values = inner.get_many(keys, Scratch())
+        values = inner.get_many(keys, Scratch()) if keys else ()
         self._values = {
             key: None if value is None else bytes(value)
             for key, value in zip(keys, values, strict=True)
         }
 
     def get(self, key: str) -> bytes | None:
-        return self._values[key] if key in self._values else self.inner.get(key)
+        return self._values[key] if self._is_known(key) else self.inner.get(key)
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         keys = list(keys)
-        others = [key for key in keys if key not in self._values]
+        known = {key: self._values[key] for key in keys if self._is_known(key)}
+        others = [key for key in keys if key not in known]
         values = iter(self.inner.get_many(others, scratch) if others else ())
-        return (self._values[key] if key in self._values else next(values) for key in keys)
+        return (known[key] if key in known else next(values) for key in keys)
+
+    def list_dir(self, prefix: str) -> Names:
+        if self._listing is None or prefix != self._prefix:
+            return self.inner.list_dir(prefix)
+        keys, prefixes = self._listing.result()
+        return sorted(keys), sorted(prefixes)
+
+    def _is_known(self, key: str) -> bool:
+        if key not in self._values and self._is_ruled_out(key):
+            self._values[key] = None
+        return key in self._values
+
+    def _is_ruled_out(self, key: str) -> bool:
+        listing = self._listing
+        if listing is None or not key.startswith(self._prefix) or listing.exception():
+            return False
+        name, is_below, _ = key[len(self._prefix) :].partition("/")
+        return bool(is_below) and name not in listing.result()[1]
 
     def set(self, key: str, value: Buffer) -> None:
-        self._values.pop(key, None)
+        self._forget(key)
         self.inner.set(key, value)
 
     def create(self, key: str, value: Buffer) -> bool:
-        self._values.pop(key, None)
+        if not self.inner.conditional and self._is_known(key):
+            return super(WrappedStore, self).create(key, value)
+        self._forget(key)
         return self.inner.create(key, value)
+
+    def _forget(self, key: str) -> None:
+        """Forget a value that is about to change; the listing gets its name."""
+        self._values.pop(key, None)
+        listing = self._listing
+        if listing is not None and key.startswith(self._prefix) and not listing.exception():
+            name, is_below, _ = key[len(self._prefix) :].partition("/")
+            listing.result()[bool(is_below)].add(name)
 
     def erase(self, key: str) -> None:
         self._values.pop(key, None)
+        self._listing = None
         self.inner.erase(key)
 
     def erase_values(self, keys: Iterable[str]) -> None:
         self._values.clear()
+        self._listing = None
         self.inner.erase_values(keys)
 
     def erase_prefix(self, prefix: str) -> None:
         self._values.clear()
+        self._listing = None
         self.inner.erase_prefix(prefix)
+
+
+def _list_dir(store: Store, prefix: str) -> "Future[tuple[set[str], set[str]]]":
+    """List a prefix in a thread for which the process does not wait when it ends."""
+    listing: Future[tuple[set[str], set[str]]] = Future()
+
+    def work() -> None:
+        try:
+            keys, prefixes = store.list_dir(prefix)
+            listing.set_result(({*keys}, {*prefixes}))
+        except BaseException as error:  # noqa: BLE001 - it is raised where the listing is used
+            listing.set_exception(error)
+
+    Thread(target=work, daemon=True).start()
+    return listing

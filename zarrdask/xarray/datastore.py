@@ -1,9 +1,7 @@
 """Groups as xarray's data stores: their arrays as variables."""
 
 from collections.abc import Container, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -16,12 +14,12 @@ from zarrdask.errors import NodeNotFoundError, NodeTypeError, ZarrdaskError
 from zarrdask.hierarchy.find import look_up
 from zarrdask.hierarchy.members import child_nodes
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
+from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
 from zarrdask.nodes.array import Array
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
-from zarrdask.storage.keys import Names
-from zarrdask.storage.wrapper import WrappedStore
+from zarrdask.storage.prefetched import PrefetchedStore
 from zarrdask.xarray import conventions
 from zarrdask.xarray.lazy import LazyArray
 from zarrdask.xarray.prefetch import read_small_arrays
@@ -96,18 +94,15 @@ class _Hierarchy:
 
     def _find(self) -> GroupMetadata:
         """Read the group's own documents, and list it if that can be done at the same time."""
-        plain, prefix = self.store, key_prefix(self.path)
+        plain = self.store
         # The listing is needed only if there are no consolidated metadata, which is known when the
-        # documents are there: where a request takes long, ask for both at once. A listing that
-        # turns out not to be needed is left to end by itself.
+        # documents are there: where a request takes long, ask for both at once.
         if plain.seekable or not plain.listable or self.options.consolidated:
             return self._find_documents()
-        listing: Future[Names | None] = Future()
-        # A daemon: the process does not wait for it when it ends.
-        Thread(target=_list_dir, args=(plain, prefix, listing), daemon=True).start()
+        listed = PrefetchedStore(plain, (), key_prefix(self.path))
         metadata = self._find_documents()
-        if self.store is plain and (names := listing.result()) is not None:
-            self.listed = ListedStore(plain, prefix, names)
+        if self.store is plain:
+            self.listed = listed
         return metadata
 
     def _find_documents(self) -> GroupMetadata:
@@ -169,6 +164,7 @@ class _Hierarchy:
                 children = child_nodes(
                     self.listed or self.store,
                     place,
+                    Search(metadata.zarr_format),
                     skip=self.options.drop_variables,
                     reserved=True,
                 )
@@ -184,29 +180,6 @@ class _Hierarchy:
             raise
         location = node_location(self.store, place)
         return StoredGroup(path, metadata, arrays, location), groups
-
-
-class ListedStore(WrappedStore):
-    """A store that has been listed at one prefix already."""
-
-    def __init__(self, inner: Store, prefix: str, names: Names) -> None:
-        super().__init__(inner)
-        self.prefix = prefix
-        self.names = names
-
-    def list_dir(self, prefix: str) -> Names:
-        return self.names if prefix == self.prefix else self.inner.list_dir(prefix)
-
-
-def _list_dir(store: Store, prefix: str, result: "Future[Names | None]") -> None:
-    """List a prefix; the result is None if that fails, as the listing may not be needed at all."""
-    names = None
-    try:
-        names = store.list_dir(prefix)
-    except (ZarrdaskError, OSError):
-        pass  # where it is needed, it is done again, and the error raised
-    finally:
-        result.set_result(names)
 
 
 # --------------------------------------------------------------------------------------------

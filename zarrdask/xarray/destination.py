@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 import xarray
 
@@ -11,7 +12,7 @@ from zarrdask.execution.client import check_visible
 from zarrdask.execution.locks import shape_lock
 from zarrdask.graph.dependencies import reads
 from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.create import check_creation
+from zarrdask.hierarchy.create import check_creation, prefetched
 from zarrdask.hierarchy.find import node_exists
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.hierarchy.replace import Stage, can_stage
@@ -57,6 +58,12 @@ class Destination:
     def location(self) -> str:
         """Where the group is, for people."""
         return node_location(self.store, self.path)
+
+    @cached_property
+    def seen(self) -> Store:
+        """The store with all that is looked at before a new group is written, read at once."""
+        is_draft = self.options.zarr_format not in (None, 2, 3)
+        return self.store if is_draft else prefetched(self.store, self.path, listed=True)
 
     @contextmanager
     def alone(self, dataset: xarray.Dataset) -> Iterator[None]:
@@ -139,7 +146,7 @@ class Destination:
         NodeExistsError
             If there is one that may not be replaced.
         """
-        if stored is not None or not node_exists(self.store, self.path):
+        if stored is not None or not node_exists(self.seen, self.path):
             return False
         if self.options.mode != "w":
             raise NodeExistsError(
@@ -172,7 +179,8 @@ class Destination:
         if stored is None:
             group = GroupMetadata(settings.zarr_format)
             replaces = self.options.mode == "w"
-            return check_creation(self.store, self.path, group, overwrite=replaces)
+            view = check_creation(self.seen, self.path, group, overwrite=replaces)
+            return self.store if view is self.seen else view
         views = [plain(array.store) for array in stored.arrays.values()]
         return views[0] if views else self.store
 

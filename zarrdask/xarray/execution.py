@@ -25,8 +25,10 @@ from zarrdask.hierarchy.members import documents_below
 from zarrdask.hierarchy.path import key_prefix
 from zarrdask.hierarchy.resize import consolidating, grow_member, roll_back_append
 from zarrdask.metadata import consolidated, detect
+from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import GroupMetadata, ZarrFormat
 from zarrdask.storage.base import Store
+from zarrdask.storage.prefetched import PrefetchedStore
 from zarrdask.xarray.plan import GroupWrite, VariableWrite
 
 #: Variables, and where their values go.
@@ -56,6 +58,8 @@ class Completion:
         What is written.
     consolidate : str, optional
         The path of the group that gets consolidated metadata: this one, or one above it.
+    nodes : sequence of str
+        The paths of nodes that the consolidated metadata will probably have, to read all at once.
     creates : bool
         Whether the new arrays get their documents now; otherwise they have them.
     """
@@ -63,7 +67,12 @@ class Completion:
     # No dataclass: Dask would look into it, and make another one where the task runs.
 
     def __init__(
-        self, write: GroupWrite, *, consolidate: str | None, creates: bool = False
+        self,
+        write: GroupWrite,
+        *,
+        consolidate: str | None,
+        nodes: Sequence[str] = (),
+        creates: bool = False,
     ) -> None:
         self.store = write.store
         self.path = write.path
@@ -71,6 +80,7 @@ class Completion:
         self.before = write.before
         has_form = write.metadata.zarr_format in _CONSOLIDATED
         self.consolidate = consolidate if has_form else None
+        self.nodes = nodes
         self.appends = [replace(variable, data=None) for variable in write.appends]
         self.new = {n: v.array.metadata for n, v in write.new_arrays.items()} if creates else {}
 
@@ -83,7 +93,8 @@ class Completion:
         if changed is not None and self.consolidate != self.path:
             write_node(self.store, self.path, changed, before=self.before)
         if self.consolidate is not None:
-            consolidate(self.store, self.path, self.consolidate, self.metadata.zarr_format, changed)
+            root, zarr_format = self.consolidate, self.metadata.zarr_format
+            consolidate(self.store, self.path, root, zarr_format, changed, self.nodes)
 
     def _grow(self) -> None:
         zarr_format = self.metadata.zarr_format
@@ -99,6 +110,7 @@ def consolidate(
     root: str,
     zarr_format: ZarrFormat,
     changed: GroupMetadata | None = None,
+    nodes: Sequence[str] = (),
 ) -> None:
     """Write the consolidated metadata of a group above a changed one, or of that one.
 
@@ -114,13 +126,16 @@ def consolidate(
         The format of both.
     changed : GroupMetadata, optional
         New metadata of the group, which are written with the consolidated ones.
+    nodes : sequence of str
+        The paths of nodes that are probably below the root.
     """
     if zarr_format not in _CONSOLIDATED:
         return
     try:
         # Of two writers the later one must see what the earlier one wrote.
         with consolidating(store, root):
-            _consolidate(store, root, zarr_format, changed if path == root else None)
+            own = changed if path == root else None
+            _consolidate(_prefetched(store, root, zarr_format, nodes), root, zarr_format, own)
     except MetadataError:
         if path == root:
             raise
@@ -128,10 +143,18 @@ def consolidate(
             _consolidate(real, path, zarr_format, changed)
 
 
+def _prefetched(store: Store, root: str, zarr_format: ZarrFormat, nodes: Sequence[str]) -> Store:
+    if store.seekable or not store.listable:
+        return store
+    names = Search(zarr_format).rounds(store)[0]
+    keys = [key_prefix(path) + name for path in (root, *nodes) for name in names]
+    return PrefetchedStore(store, keys, key_prefix(root))
+
+
 def _consolidate(
     store: Store, path: str, zarr_format: ZarrFormat, changed: GroupMetadata | None
 ) -> None:
-    entries = dict(documents_below(store, path, reserved=True))
+    entries = dict(documents_below(store, path, Search(zarr_format), reserved=True))
     if changed is not None:
         rendered = detect.render(changed)
         own = {name: data for name, data in rendered.items() if data is not None}

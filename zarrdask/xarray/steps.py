@@ -90,10 +90,11 @@ def _write(
         _create_groups(to, writes)
         for group in writes:
             arrays = {name: v.array.metadata for name, v in group.new_arrays.items()}
+            store = to.seen if arrays and group.store is to.store else group.store
             if last:
-                clear_members(group.store, group.path, arrays)
+                clear_members(store, group.path, arrays)
             else:
-                create_members(group.store, group.path, arrays, keep=root)
+                create_members(store, group.path, arrays, keep=root)
         jobs = execution.write_in_memory(targets)
         completions = _completions(writes, creates=last, root=root)
         if not options.compute:
@@ -144,7 +145,7 @@ def _create_groups(to: Destination, writes: Sequence[GroupWrite]) -> None:
     for group in writes:
         if group.before is None:
             erases = to.options.mode == "w" and group is writes[0]
-            create_node(to.store, group.path, group.metadata, overwrite=erases)
+            create_node(to.seen, group.path, group.metadata, overwrite=erases)
 
 
 def _completions(
@@ -160,11 +161,12 @@ def _completions(
     root : str, optional
         The path of the group that gets consolidated metadata.
     """
+    first, *others = writes
+    nodes = [each.path for each in others]
+    nodes += [variable.array.path for each in writes for variable in each.variables]
     return [
-        execution.Completion(
-            group, consolidate=root if group is writes[0] else None, creates=creates
-        )
-        for group in reversed(writes)
+        *(execution.Completion(each, consolidate=None, creates=creates) for each in others[::-1]),
+        execution.Completion(first, consolidate=root, nodes=nodes, creates=creates),
     ]
 
 
