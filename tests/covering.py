@@ -1,8 +1,38 @@
-"""Samples of the products of parameters, in place of whole products."""
+"""Many small cases as one test, and samples of the products of parameters."""
 
+import functools
+import inspect
 from itertools import combinations, product
 
 import pytest
+
+
+def for_each(names, cases):
+    """Run a test for each of its cases, as one test; the arguments are those of `parametrize`.
+
+    pytest spends more on a test than most cases take. The cases share their fixtures: where each
+    needs a fresh one, `parametrize` has to be used.
+    """
+    names = [name.strip() for name in names.split(",")] if isinstance(names, str) else names
+    cases = [case if len(names) > 1 else (case,) for case in cases]
+
+    def decorate(test):
+        @functools.wraps(test)
+        def run(*args, **fixtures):
+            for case in cases:
+                case = dict(zip(names, case, strict=True))
+                try:
+                    test(*args, **fixtures, **case)
+                except BaseException as error:
+                    error.add_note(f"case: {case}")
+                    raise
+
+        signature = inspect.signature(test)
+        others = [p for name, p in signature.parameters.items() if name not in names]
+        run.__signature__ = signature.replace(parameters=others)
+        return run
+
+    return decorate
 
 
 def covering(*, strength=2, indirect=(), **tables):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask import config
 from zarrdask.errors import MetadataError
 
@@ -26,7 +27,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value"), BAD)
+@for_each(("name", "value"), BAD)
 def test_a_bad_value_is_an_error_that_names_the_key(name, value):
     with dask.config.set({f"zarrdask.{name}": value}), pytest.raises(MetadataError) as caught:
         config.get(name)
@@ -45,7 +46,7 @@ def test_a_bad_value_is_an_error_of_the_call_that_needs_it():
         zarrdask.from_zarr(z)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "value", "expected"),
     [
         ("block-size", "1 MB", 1_000_000),
@@ -86,7 +87,7 @@ NO_SIZES = [
 ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "size"),
     [
         (0, 0),
@@ -104,7 +105,7 @@ def test_a_size_is_a_number_or_a_text_with_a_unit(text, size):
         assert config.get("block-size") == size
 
 
-@pytest.mark.parametrize("value", NO_SIZES, ids=lambda value: str(value)[:9])
+@for_each("value", NO_SIZES)
 def test_what_is_no_size_is_an_error_that_names_the_option(value):
     z = zarrdask.create_array({}, shape=(4, 4), dtype="f8", chunks=(1, 4))
     with pytest.raises(MetadataError, match="max_mem: this is not a size in bytes") as caught:
@@ -112,7 +113,7 @@ def test_what_is_no_size_is_an_error_that_names_the_option(value):
     assert len(str(caught.value)) < 500
 
 
-@pytest.mark.parametrize("value", NO_SIZES, ids=lambda value: str(value)[:9])
+@for_each("value", NO_SIZES)
 def test_what_is_no_size_is_an_error_that_names_the_setting(value):
     with (
         dask.config.set({"zarrdask.chunk-size": value}),

@@ -5,6 +5,7 @@ import pickle
 
 import pytest
 
+from tests.covering import for_each
 from zarrdask import errors
 
 BUILT_IN = {
@@ -34,7 +35,7 @@ def test_every_error_is_in_this_table():
     assert names == set(BUILT_IN)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_an_error_is_a_zarrdask_error_and_the_built_in_one(kind):
     assert issubclass(kind, errors.ZarrdaskError)
     assert issubclass(kind, BUILT_IN[kind.__name__])
@@ -46,7 +47,7 @@ def test_errors_that_are_two_built_in_ones():
     assert issubclass(errors.ChecksumError, errors.CodecError)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_the_text_names_key_found_and_expected(kind):
     error = kind("is wrong", key="a/zarr.json", found="K", expected="'C' or 'F'")
     assert str(error) == "a/zarr.json: is wrong; found 'K'; expected 'C' or 'F'"
@@ -70,14 +71,14 @@ def test_the_text_quotes_what_is_nested_without_end():
     assert "found <a deeply nested list>" in str(errors.MetadataError("is wrong", found=deep))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_the_text_leaves_out_what_is_not_known(kind):
     assert str(kind("is wrong")) == "is wrong"
     assert str(kind("is wrong", found=0)) == "is wrong; found 0"
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("again", [lambda e: pickle.loads(pickle.dumps(e)), copy.copy])
+@for_each("kind", KINDS)
+@for_each("again", [lambda e: pickle.loads(pickle.dumps(e)), copy.copy])
 def test_an_error_pickles_with_its_fields(kind, again):
     error = kind("is wrong", key="c/0/1", found=(1, 2), expected="three")
     found = again(error)
@@ -87,7 +88,7 @@ def test_an_error_pickles_with_its_fields(kind, again):
     assert [getattr(found, f) for f in fields] == [getattr(error, f) for f in fields]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_a_layer_that_knows_the_place_puts_it_before_the_key(kind):
     error = kind("is wrong", key="codec crc32c").within("c/0/1")
     assert error.key == "c/0/1: codec crc32c"

@@ -18,6 +18,7 @@ from types import ModuleType
 import dask.config
 import pytest
 
+from tests.covering import for_each
 from zarrdask import config, errors
 from zarrdask.codecs.registry import CODECS
 from zarrdask.dtypes.registry import DATA_TYPES
@@ -76,7 +77,7 @@ def test_page(page, tmp_path, monkeypatch, capsys):
             assert printed == promised(block), f"{page}:{before}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@for_each("page", PAGES)
 def test_links_lead_somewhere(page):
     for link in _LINK.findall(page.read_text()):
         assert "://" in link or (page.parent / link).exists(), link

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 
 PUBLIC = [
     "Array",
@@ -47,13 +48,13 @@ def test_public_names():
     assert sorted(zarrdask.__all__) == PUBLIC
 
 
-@pytest.mark.parametrize("name", [*PUBLIC, *SUBMODULES])
+@for_each("name", [*PUBLIC, *SUBMODULES])
 def test_each_public_name_is_there_and_listed(name):
     assert getattr(zarrdask, name).__doc__
     assert name in dir(zarrdask)
 
 
-@pytest.mark.parametrize("name", zarrdask.storage.__all__)
+@for_each("name", zarrdask.storage.__all__)
 def test_each_store_is_there(name):
     assert getattr(zarrdask.storage, name).__doc__
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.covering import for_each
 from zarrdask.errors import UnsupportedError
 from zarrdask.extension import Registry
 
@@ -97,7 +98,7 @@ def test_an_installed_package_extends_everything_by_name(tmp_path):
     assert keys == ["chunk-000", "chunk-001", "chunk-002", "chunk-003", "zarr.json"]
 
 
-@pytest.mark.parametrize("block", [b for b in BLOCKS if re.search("^(class|def) ", b, re.M)])
+@for_each("block", [b for b in BLOCKS if re.search("^(class|def) ", b, re.M)])
 def test_an_example_has_about_thirty_lines(block):
     body = block[re.search(r"^(@dataclass|class|def)", block, re.M).start() :]
     assert len([line for line in body.splitlines() if line.strip()]) <= 36

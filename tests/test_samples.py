@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.dtypes.registry import find_data_type
 
 SAMPLES = Path(__file__).parent / "data"
@@ -83,11 +84,11 @@ def same(found: Any, values: np.ndarray) -> None:
 
 
 class TestArrays:
-    @pytest.mark.parametrize(("folder", "name"), ARRAYS, ids=ids)
+    @for_each(("folder", "name"), ARRAYS)
     def test_eagerly(self, folder, name):
         same(zarrdask.open_array(SAMPLES / folder, name)[...], expected(folder, name))
 
-    @pytest.mark.parametrize(("folder", "name"), ARRAYS, ids=ids)
+    @for_each(("folder", "name"), ARRAYS)
     def test_through_dask(self, folder, name):
         for chunks in ["auto", 1]:
             x = zarrdask.from_zarr(SAMPLES / folder, name, chunks=chunks)
@@ -95,7 +96,7 @@ class TestArrays:
             assert (x.shape, x.dtype) == (values.shape, values.dtype)
             same(x.compute(scheduler="sync"), values)
 
-    @pytest.mark.parametrize(("folder", "name"), ARRAYS, ids=ids)
+    @for_each(("folder", "name"), ARRAYS)
     def test_in_parts(self, folder, name):
         z, values = zarrdask.open_array(SAMPLES / folder, name), expected(folder, name)
         x = zarrdask.from_zarr(z)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.chunks.cast import as_stored
 from zarrdask.errors import CodecError
 from zarrdask.metadata.losses import cast_loss
@@ -13,7 +14,7 @@ def dtype(name):
     return zarrdask.create_array({}, shape=1, dtype=name).dtype
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "after", "text"),
     [
         ("f8", "f4", "float64 as float32: digits may be lost"),
@@ -34,7 +35,7 @@ def test_what_values_lose(before, after, text):
     assert cast_loss(dtype(before), dtype(after)) == text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "after"),
     [
         (">f8", "<f8"),
@@ -61,7 +62,7 @@ def test_fields_are_compared_as_numpy_does():
     assert cast_loss(other, one) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("values", "name"),
     [
         (np.array([0, 128]), "i1"),
@@ -82,7 +83,7 @@ def test_what_is_out_of_range_is_an_error(values, name):
         as_stored(values, z.stored)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("values", "name", "expected"),
     [
         ([-128, 127], "i1", [-128, 127]),

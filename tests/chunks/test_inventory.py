@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.chunks.inventory import erase_leftovers, stored_units
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
@@ -71,7 +72,7 @@ def test_chunks_in_shards_of_several_shapes_are_counted():
     assert z[...].tolist() == [1, 2, 3, 4, 0]
 
 
-@pytest.mark.parametrize("size", [0, 1, 5, 12, 30])
+@for_each("size", [0, 1, 5, 12, 30])
 def test_all_sizes_after_another(size):
     z, _ = filled(chunks=((3, 1, 8),))
     z.resize(size)
@@ -92,7 +93,7 @@ def test_units_that_are_kept_outside_come_back_in_their_own_shapes():
 # ---- which are stored
 
 
-@pytest.mark.parametrize(
+@for_each(
     "options",
     [
         {"chunks": (5, 4)},
@@ -196,8 +197,8 @@ def old(store, layout):
     return z
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("shape", [(7, 3), (12, 3), (0, 10), (5, 4), (12, 10), (1, 1), (6, 10)])
+@for_each("layout", LAYOUTS)
+@for_each("shape", [(7, 3), (12, 3), (0, 10), (5, 4), (12, 10), (1, 1), (6, 10)])
 def test_what_is_cut_off_never_comes_back(layout, shape):
     store = MemoryStore()
     z = old(store, layout)
@@ -271,7 +272,7 @@ def test_a_store_that_can_not_be_listed_is_asked_to_erase_all_that_there_might_b
     assert z[...].sum() == OLD[:7, :3].sum()
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@for_each("layout", LAYOUTS)
 def test_what_was_cut_short_is_done_when_it_is_done_again(layout):
     class Fails(MemoryStore):
         left = 1000

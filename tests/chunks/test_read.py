@@ -22,6 +22,7 @@ from hypothesis.extra import numpy as hnp
 import zarrdask
 from tests import selections
 from tests.codecs.chains import chains
+from tests.covering import for_each
 from tests.documents import (
     BIG,
     CRC32C,
@@ -89,7 +90,7 @@ V3 = [
 ]
 
 
-@pytest.mark.parametrize(("codecs", "value"), V3, ids=short)
+@for_each(("codecs", "value"), V3)
 def test_v3_chunks_written_by_hand_are_read(codecs, value):
     assert read(v3((2,), codecs=codecs), {"c/0": value}).tolist() == [1, 0x0203]
 
@@ -98,7 +99,7 @@ def test_an_absent_chunk_reads_as_the_fill_value():
     assert read(v3((5,), (2,), fill_value=9), {"c/1": HELLO}).tolist() == [9, 9, 1, 0x0203, 9]
 
 
-@pytest.mark.parametrize("fill", ["NaN", "0x7fc00001", "-Infinity", -0.0])
+@for_each("fill", ["NaN", "0x7fc00001", "-Infinity", -0.0])
 def test_an_absent_chunk_reads_as_the_fill_value_to_the_bit(fill):
     z = zarrdask.open_array(stored(v3((3,), (2,), "float32", fill)))
     assert z[...].tobytes() == np.full(3, z.fill_value, "f4").tobytes()
@@ -237,7 +238,7 @@ COMPRESSED = [
 ]
 
 
-@pytest.mark.parametrize(("compressor", "value"), COMPRESSED, ids=short)
+@for_each(("compressor", "value"), COMPRESSED)
 def test_v2_compressed_chunks_are_the_compressors_output_and_nothing_else(compressor, value):
     document = v2((4,), (4,), "<i4", compressor=compressor)
     assert read(document, {"0": value}).tolist() == [1, -2, 3, 70000]
@@ -273,14 +274,14 @@ FILTERED = [
 ]
 
 
-@pytest.mark.parametrize(("filters", "dtype", "value", "expected"), FILTERED, ids=short)
+@for_each(("filters", "dtype", "value", "expected"), FILTERED)
 def test_v2_filtered_chunks_written_by_hand_are_read(filters, dtype, value, expected):
     found = read(v2((3,), (3,), dtype, filters=filters), {"0": value})
     assert found.dtype == np.dtype(dtype)
     assert found.tolist() == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("filters", "dtype", "value", "expected"), FILTERED, ids=short)
+@for_each(("filters", "dtype", "value", "expected"), FILTERED)
 def test_v2_filtered_chunks_are_written_as_by_hand(filters, dtype, value, expected):
     store = stored(v2((3,), (3,), dtype, filters=filters))
     zarrdask.open_array(store, mode="r+")[...] = expected
@@ -302,7 +303,7 @@ TYPED = [
 ]
 
 
-@pytest.mark.parametrize(("dtype", "value", "expected"), TYPED, ids=short)
+@for_each(("dtype", "value", "expected"), TYPED)
 def test_v2_elements_of_every_kind(dtype, value, expected):
     store = stored(v2((1,), (1,), dtype, None), {"0": value})
     z = zarrdask.open_array(store, mode="r+")
@@ -360,8 +361,8 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-@pytest.mark.parametrize(
+@for_each("way", WAYS.values())
+@for_each(
     ("codecs", "value"),
     [
         ([LITTLE], b""),
@@ -388,7 +389,6 @@ WAYS = {
         ([sharding((1,))], b"abcd" + shard_index((0, 2), (39, 2))),
         ([sharding((1,))], b"abcd" + shard_index((0, 2), (0, 2**40))),
     ],
-    ids=short,
 )
 def test_a_damaged_chunk_is_an_error_that_names_its_key(codecs, value, way):
     z = damaged(value, codecs)
@@ -400,8 +400,8 @@ def test_a_damaged_chunk_is_an_error_that_names_its_key(codecs, value, way):
     assert z[:2].tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("size", [0, 1, 3])
-@pytest.mark.parametrize("way", list(WAYS)[:4])
+@for_each("size", [0, 1, 3])
+@for_each("way", list(WAYS)[:4])
 def test_an_inner_chunk_of_another_size_is_an_error_that_names_key_and_chunk(size, way):
     z = damaged(b"abcd" + shard_index((0, 2), (1, size)), [sharding((1,))])
     with pytest.raises(CodecError, match=r"inner chunk \(1,\)") as caught:
@@ -409,8 +409,8 @@ def test_an_inner_chunk_of_another_size_is_an_error_that_names_key_and_chunk(siz
     assert caught.value.key.startswith(KEY)
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-@pytest.mark.parametrize("codecs", [[LITTLE, CRC32C], [sharding((1,), [LITTLE, CRC32C])]])
+@for_each("way", WAYS.values())
+@for_each("codecs", [[LITTLE, CRC32C], [sharding((1,), [LITTLE, CRC32C])]])
 def test_any_flipped_bit_is_a_checksum_error_that_names_the_key(codecs, way):
     good = damaged(b"", codecs)
     good.store.erase(KEY)
@@ -430,7 +430,7 @@ def test_any_flipped_bit_is_a_checksum_error_that_names_the_key(codecs, way):
             assert found is None or found.tolist() in ([0x0203], [0x0203, 0])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("compressor", "compress"),
     [
         ({"id": "zlib", "level": 1}, zlib.compress),
@@ -439,9 +439,8 @@ def test_any_flipped_bit_is_a_checksum_error_that_names_the_key(codecs, way):
         ({"id": "lz4", "acceleration": 1}, lambda d: packed("<I", 16) + b"\xf0\x01" + d),
         ({"id": "blosc"}, blosc_frame),
     ],
-    ids=short,
 )
-@pytest.mark.parametrize("size", [0, 3, -1])
+@for_each("size", [0, 3, -1])
 def test_a_damaged_v2_chunk_is_an_error_that_names_its_key(compressor, compress, size):
     store = stored(v2((4,), (4,), "<i4", compressor=compressor), {"0": compress(RAW)[:size]})
     with pytest.raises(CodecError) as caught:

@@ -3,9 +3,8 @@
 import re
 import shlex
 
-import pytest
-
 from tests.cli.commands import ROOT, call
+from tests.covering import for_each
 from zarrdask.cli import app
 
 PAGE = (ROOT / "docs" / "command-line.md").read_text()
@@ -41,7 +40,7 @@ def test_what_is_shown_is_printed(tmp_path, monkeypatch, capsys):
     assert {c.split()[1] for c in re.findall(r"^\$ (.*)", PAGE, re.MULTILINE)} == {*app.COMMANDS}
 
 
-@pytest.mark.parametrize("code", [app.SUCCESS, app.FAILED, app.USAGE, app.INTERRUPTED])
+@for_each("code", [app.SUCCESS, app.FAILED, app.USAGE, app.INTERRUPTED])
 def test_each_exit_code_is_documented(code):
     assert f"\n| {code} | " in PAGE
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import LITTLE, stored, v3
 from zarrdask.codecs.aliases import full_name
 from zarrdask.codecs.array_to_array.transpose import TransposeCodec
@@ -31,7 +32,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("old", "members", "name"), NAMES)
+@for_each(("old", "members", "name"), NAMES)
 def test_an_old_name_is_read_as_the_one_it_has_now_and_written_so(old, members, name):
     found = parse_codec({"name": old, "configuration": members})
     assert found == parse_codec({"name": name, "configuration": members})
@@ -41,7 +42,7 @@ def test_an_old_name_is_read_as_the_one_it_has_now_and_written_so(old, members, 
     assert caught.value.found == old
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     ["vlen-array", "zarrs.squeeze", "zarrs.gdeflate", "zarrs.vlen", "zarrs.optional", "optional"],
 )

@@ -5,10 +5,10 @@ from contextlib import suppress
 from functools import cache
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.covering import for_each
 from tests.documents import BIG, LITTLE, named
 from zarrdask.codecs.base import ChunkSpec, Kind
 from zarrdask.codecs.pipeline import Pipeline
@@ -78,7 +78,7 @@ def check(configuration, name, data_type):
         assert pipeline.decode(bytes(pipeline.encode(chunk))).shape == (2, 3)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 @given(st.data())
 def test_any_configuration(name, data):
     configuration, data_type = data.draw(configurations(name))
@@ -96,7 +96,7 @@ def configurations(name):
     return st.tuples(changes.map(lambda changed: {**good, **changed}), st.sampled_from(types))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 @given(st.data())
 def test_any_bytes(name, data):
     pipeline, good = encoded(name)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.codecs.array_to_array.bitround import BitroundCodec
 from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
 from zarrdask.codecs.bytes_to_bytes.crc32c import Crc32cCodec
@@ -15,7 +16,7 @@ from zarrdask.codecs.registry import parse_codec
 from zarrdask.errors import MetadataError, UnsupportedError
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "expected"),
     [
         (numcodecs.Zstd(level=7), ZstdCodec(7)),
@@ -32,7 +33,7 @@ def test_what_v3_has_under_a_registered_name_is_that(given, expected):
     assert find_codec(given) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "name", "members"),
     [
         (numcodecs.Delta("<i4", "<i2"), "delta", {"dtype": "<i4", "astype": "<i2"}),
@@ -62,13 +63,13 @@ def test_a_codec_is_returned_as_it_is():
     assert find_codec(codec) is codec
 
 
-@pytest.mark.parametrize("given", ["nosuch", {"id": "nosuch"}, {"id": "json2"}, {"id": "pickle"}])
+@for_each("given", ["nosuch", {"id": "nosuch"}, {"id": "json2"}, {"id": "pickle"}])
 def test_what_v3_has_not_is_an_error_that_names_it(given):
     with pytest.raises(UnsupportedError, match=r"nosuch|json2|pickle"):
         find_codec(given)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "given",
     [
         None,
@@ -86,7 +87,7 @@ def test_what_is_only_tolerated_in_files_is_an_error(given):
         find_codec(given)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "names"),
     [
         ({"filters": numcodecs.Delta("<i4")}, ["numcodecs.delta", "bytes", "zstd"]),

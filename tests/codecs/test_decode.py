@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import LITTLE, named, sharding
 from zarrdask.codecs.array_to_array.transpose import TransposeCodec
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
@@ -53,8 +54,8 @@ picks = st.tuples(
 )
 
 
-@pytest.mark.parametrize("name", CHUNKS)
-@pytest.mark.parametrize("pipeline", PIPELINES)
+@for_each("name", CHUNKS)
+@for_each("pipeline", PIPELINES)
 @given(inside=picks)
 def test_a_part_is_what_the_whole_has_there(pipeline, name, inside):
     found = decode_part(PIPELINES[pipeline], ENCODED[pipeline, name], inside)
@@ -97,7 +98,7 @@ def test_a_frame_that_is_cut_off_is_an_error():
             BloscCodec(typesize=4).decode_part(data[:size], SIZE, 50_000, 50_010)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "codecs",
     [
         [named("reshape", shape=[-1]), LITTLE],

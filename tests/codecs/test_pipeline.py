@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 from tests import selections
 from tests.codecs.chains import COMPRESSORS, chains, endian
+from tests.covering import for_each
 from tests.documents import CRC32C, LITTLE, same, sharding
 from zarrdask.codecs.array_to_bytes.sharding import shard_of
 from zarrdask.codecs.base import ChunkSpec, Kind
@@ -106,7 +107,7 @@ def test_a_transposed_chunk_is_stored_column_by_column():
 TRANSPOSE = {"name": "transpose", "configuration": {"order": [1, 0]}}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "codecs",
     [
         [],
@@ -143,7 +144,7 @@ def test_a_chain_is_made_if_and_only_if_its_order_is_possible(codecs):
             pipeline(codecs)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "codecs",
     [
         [{"name": "transpose", "configuration": {"order": [0]}}, LITTLE],

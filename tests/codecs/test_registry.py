@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import LITTLE, stored, v3
 from zarrdask.codecs.base import Kind
 from zarrdask.codecs.registry import CODECS, parse_codec, parse_codecs
@@ -15,7 +16,7 @@ from zarrdask.errors import MetadataError, UnsupportedError
 CORE = ["blosc", "bytes", "crc32c", "gzip", "sharding_indexed", "transpose", "zstd"]
 
 
-@pytest.mark.parametrize("name", CORE)
+@for_each("name", CORE)
 def test_core_codecs_are_found_by_name(name):
     assert CODECS.find(name).name == name
 
@@ -36,7 +37,7 @@ def test_an_unknown_codec_is_named_and_known_ones_are_listed():
     assert all(name in caught.value.expected for name in CORE)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "found",
     [
         None,
@@ -55,7 +56,7 @@ def test_what_is_no_codec_is_an_error(found):
         parse_codec(found)
 
 
-@pytest.mark.parametrize("found", [None, {}, "gzip", {"name": "gzip"}])
+@for_each("found", [None, {}, "gzip", {"name": "gzip"}])
 def test_what_is_no_list_of_codecs_is_an_error(found):
     with pytest.raises(MetadataError, match="list"):
         parse_codecs(found)

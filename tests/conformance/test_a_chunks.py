@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import same, stored, v2
 
 GRID = v2((10_000, 10_000), (1000, 1000), "|u1", 7)
@@ -20,7 +21,7 @@ def keys(store):
 # ----
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shape", "expected"),
     [
         ((), ["0"]),
@@ -47,7 +48,7 @@ def test_a35_indices_of_several_digits_have_no_zeros_before():
     assert keys(store) == ["10.0", "1204.2"]
 
 
-@pytest.mark.parametrize("key", ["02.4", "2/4", "2.4.0", "c.2.4", "2", "+2.4", "2.4 "])
+@for_each("key", ["02.4", "2/4", "2.4.0", "c.2.4", "2", "+2.4", "2.4 "])
 def test_a35_other_keys_are_no_chunks(key):
     z = zarrdask.open_array(stored(GRID, {key: CHUNK.tobytes()}))
     assert z.nchunks_stored() == 0
@@ -81,11 +82,11 @@ def test_a36_what_is_written_to_these_rows_and_columns_is_chunk_2_4():
 # ----
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("dtype", "fill", "value"),
     [("<i4", -3, -3), ("<f8", "NaN", np.nan), ("|b1", True, True), ("<U2", "ab", "ab")],
 )
-@pytest.mark.parametrize("separator", [".", "/"])
+@for_each("separator", [".", "/"])
 def test_a37_absent_chunks_read_as_the_fill_value(dtype, fill, value, separator):
     z = zarrdask.open_array(stored(v2((5, 7), (2, 3), dtype, fill, dimension_separator=separator)))
     expected = np.full((5, 7), value, dtype)
@@ -137,7 +138,7 @@ def test_a38_what_a_shrinking_array_leaves_outside_does_not_come_back():
 # ----
 
 
-@pytest.mark.parametrize("shape", [(0,), (0, 4), (4, 0), (0, 0, 0)])
+@for_each("shape", [(0,), (0, 4), (4, 0), (0, 0, 0)])
 def test_a42_a_dimension_of_length_zero_has_no_chunks(shape):
     store = {}
     z = zarrdask.create_array(store, shape=shape, dtype="i4", chunks=2, zarr_format=2)

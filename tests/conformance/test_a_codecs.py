@@ -14,6 +14,7 @@ import pytest
 
 import zarrdask
 from tests.conformance.refused import refused
+from tests.covering import for_each
 from tests.documents import blosc_frame, same, stored, v2, zstd_frame
 from zarrdask.codecs.numcodecs.adapter import make
 
@@ -120,7 +121,7 @@ COMPRESSORS = [
 ]
 
 
-@pytest.mark.parametrize("compressor", COMPRESSORS, ids=lambda c: c and c["id"])
+@for_each("compressor", COMPRESSORS)
 def test_a43_a_chunk_that_can_not_be_decoded_is_an_error(compressor):
     options = {"shape": (300,), "dtype": "<i4", "compressor": compressor}
 
@@ -160,8 +161,8 @@ BLOSC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 
 FORMATS = {"blosclz": 0, "lz4": 1, "lz4hc": 1, "zlib": 3, "zstd": 4}
 
 
-@pytest.mark.parametrize("cname", FORMATS)
-@pytest.mark.parametrize("dtype", ["|u1", "<i2", ">f8", "<c16"])
+@for_each("cname", FORMATS)
+@for_each("dtype", ["|u1", "<i2", ">f8", "<c16"])
 def test_a57_blosc_chunks_are_frames_with_a_header_of_16_bytes(cname, dtype):
     values = np.ones(5000, dtype)
     data = stored_as(values, compressors={**BLOSC, "cname": cname})
@@ -173,7 +174,7 @@ def test_a57_blosc_chunks_are_frames_with_a_header_of_16_bytes(cname, dtype):
     same(found[...], values)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shuffle", "dtype", "flags"),
     [(0, "<i4", 0), (1, "<i4", 1), (2, "<i4", 4), (-1, "<i4", 1), (-1, "|u1", 4), (1, "|u1", 0)],
 )
@@ -198,8 +199,8 @@ def test_a57_the_type_size_is_that_of_what_the_filters_give():
         assert stored_as(np.arange(5000, dtype="<i4"), filters=delta, compressors=BLOSC)[3] == size
 
 
-@pytest.mark.parametrize("member", ["compressor", "filters"])
-@pytest.mark.parametrize("name", ["NONE", "BYTE", "BIT", "1"])
+@for_each("member", ["compressor", "filters"])
+@for_each("name", ["NONE", "BYTE", "BIT", "1"])
 def test_a57_the_name_of_a_shuffle_is_read_unless_strict(name, member):
     # As GDAL up to 3.6 writes it.
     config = {**BLOSC, "shuffle": name}
@@ -210,7 +211,7 @@ def test_a57_the_name_of_a_shuffle_is_read_unless_strict(name, member):
         opened(frame, shape=(2, 3), dtype="<i2", strict=True, **others)
 
 
-@pytest.mark.parametrize("name", ["zlib", "gzip", "zstd", "blosc"])
+@for_each("name", ["zlib", "gzip", "zstd", "blosc"])
 def test_a58_an_unknown_member_of_a_compressor_is_read_unless_strict(name):
     config = {"id": name, "other": 1}
     frame = numcodecs.get_codec({"id": name}).encode(VALUES)
@@ -241,7 +242,7 @@ RAW_LZMA = {"id": "lzma", "format": 3, "check": -1, "preset": None, "filters": [
 ALONE = {"id": "lzma", "format": 2, "check": -1, "preset": 1, "filters": None}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("config", "compress", "decompress"),
     [
         ({"id": "zlib", "level": 9}, zlib.compress, zlib.decompress),
@@ -255,7 +256,6 @@ ALONE = {"id": "lzma", "format": 2, "check": -1, "preset": 1, "filters": None}
             lambda d: lzma.decompress(d, lzma.FORMAT_RAW, None, [{"id": lzma.FILTER_LZMA2}]),
         ),
     ],
-    ids=lambda c: c["id"] if isinstance(c, dict) else None,
 )
 def test_a58_compressors_are_those_of_the_standard_library(config, compress, decompress):
     data = stored_as(np.frombuffer(TEXT, "u1"), compressors=config)
@@ -332,7 +332,7 @@ def check(config, dtype, values, data, decoded=None):
     same(found, values if decoded is None else np.array(decoded, dtype))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("config", "dtype", "values", "data"),
     [
         ({"dtype": "<i4"}, "<i4", [5, 7, 4], "0500000002000000fdffffff"),
@@ -437,13 +437,13 @@ CHECKSUMS = [
 ]
 
 
-@pytest.mark.parametrize(("config", "text", "checksum", "place"), CHECKSUMS)
+@for_each(("config", "text", "checksum", "place"), CHECKSUMS)
 def test_a64_checksums_are_four_bytes_at_their_place(config, text, checksum, place):
     data = text.hex() + checksum if place == "end" else checksum + text.hex()
     check(config, "|u1", list(text), data)
 
 
-@pytest.mark.parametrize(("config", "text", "checksum", "place"), CHECKSUMS)
+@for_each(("config", "text", "checksum", "place"), CHECKSUMS)
 def test_a64_a_checksum_that_does_not_match_is_an_error(config, text, checksum, place):
     good = stored_as(np.frombuffer(text, "u1"), filters=config)
     for at in range(len(good)):
@@ -495,8 +495,8 @@ def test_a65_pickle_is_refused(member):
         opened(b"", shape=(1,), **others)
 
 
-@pytest.mark.parametrize("member", ["filters", "compressor"])
-@pytest.mark.parametrize("name", ["lzw", "Blosc", "", "imagecodecs_jpegxl"])
+@for_each("member", ["filters", "compressor"])
+@for_each("name", ["lzw", "Blosc", "", "imagecodecs_jpegxl"])
 def test_a66_an_unknown_codec_is_named_at_open(member, name):
     config = {"id": name, "level": 1}
     with pytest.raises(zarrdask.errors.UnsupportedError) as caught:

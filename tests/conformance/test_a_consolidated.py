@@ -5,6 +5,7 @@ import json
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import dump, v2
 from tests.test_samples import DATASET, SAMPLES, expected
 from zarrdask.errors import MetadataError
@@ -65,7 +66,7 @@ def test_a68_members_and_metadata_are_taken_from_it_without_listing():
     assert len(store.asked) == asked
 
 
-@pytest.mark.parametrize("version", [2, 0, "1", 1.0, True, None])
+@for_each("version", [2, 0, "1", 1.0, True, None])
 def test_a68_another_format_is_an_error_that_says_how_to_do_without(version):
     document = {"zarr_consolidated_format": version, "metadata": NODES}
     values = {".zgroup": dump(GROUP), ".zmetadata": dump(document)}

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import dump, v2
 from tests.test_samples import SAMPLES
 from zarrdask.conventions import Crs, Level, crs, multiscales, write_crs, write_multiscales
@@ -60,7 +61,7 @@ def test_a74_gdal_writes_an_object_of_three_members():
     assert crs(gdal(whole)) == Crs(URL, WKT, PROJJSON)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("found", "expected"),
     [
         ({"projjson": PROJJSON, "wkt": WKT, "url": URL}, URL),
@@ -73,7 +74,7 @@ def test_a74_the_url_comes_first_then_wkt_then_projjson(found, expected):
     assert crs(gdal(found)).definition == expected
 
 
-@pytest.mark.parametrize("found", [{}, {"other": WKT}, WKT, {"wkt": 5}, {"projjson": "x"}, None])
+@for_each("found", [{}, {"other": WKT}, WKT, {"wkt": 5}, {"projjson": "x"}, None])
 def test_a74_anything_else_is_an_error_that_names_it(found):
     with pytest.raises(MetadataError) as caught:
         crs(gdal(found))
@@ -130,7 +131,7 @@ def test_a75_it_is_written_so():
     assert [root[level.path].shape for level in multiscales(root)[0].levels] == [(8,), (4,), (2,)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("found", "member"),
     [
         ({}, "multiscales"),

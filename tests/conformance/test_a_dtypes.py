@@ -10,6 +10,7 @@ import pytest
 
 import zarrdask
 from tests.conformance.refused import refused
+from tests.covering import for_each
 from tests.documents import dump, same, stored, v2
 
 
@@ -30,7 +31,7 @@ def written(dtype, values):
     return json.loads(store[".zarray"])["dtype"], store.get("0")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["f8", "<|f8", "|f8", "|i4", "|M8[s]", "<f", "float64", "<f8 ", " <f8", "=f8", "<x4", "<"],
 )
@@ -39,7 +40,7 @@ def test_a19_a_typestr_without_byte_order_kind_or_size_is_an_error(text):
         zarrdask.open(stored(v2(dtype=text)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("dtype", "expected"),
     [("f8", "<f8"), (">i4", ">i4"), ("b1", "|b1"), ("S12", "|S12"), ("=u2", np.dtype("u2").str)],
 )
@@ -50,7 +51,7 @@ def test_a19_a_typestr_is_written_with_its_byte_order(dtype, expected):
 ONE_BYTE = [("<u1", "|u1"), (">i1", "|i1"), ("<b1", "|b1"), (">S3", "|S3"), ("<V3", "|V3")]
 
 
-@pytest.mark.parametrize(("text", "right"), ONE_BYTE)
+@for_each(("text", "right"), ONE_BYTE)
 def test_a20_a_byte_order_of_one_byte_types_is_read_unless_strict(text, right):
     size = np.dtype(right).itemsize
     found = opened(text, bytes([1, 0, 1])[:size], 1)
@@ -61,7 +62,7 @@ def test_a20_a_byte_order_of_one_byte_types_is_read_unless_strict(text, right):
     assert opened(right, bytes(size), 1, strict=True).dtype == np.dtype(right)
 
 
-@pytest.mark.parametrize(("dtype", "right"), ONE_BYTE)
+@for_each(("dtype", "right"), ONE_BYTE)
 def test_a20_one_byte_types_are_written_with_a_bar(dtype, right):
     assert written(dtype, np.ones(2, dtype))[0] == right
 
@@ -109,7 +110,7 @@ def test_a21_the_table_has_all_simple_types():
     assert {text for text, _, _ in SIMPLE} == set(texts.split())
 
 
-@pytest.mark.parametrize(("text", "values", "data"), SIMPLE)
+@for_each(("text", "values", "data"), SIMPLE)
 def test_a21_simple_types_are_read_and_written_byte_by_byte(text, values, data):
     expected = np.array(values, text)
     found = opened(text, data, 2)
@@ -123,7 +124,7 @@ def test_a22_a_boolean_is_one_byte_which_is_0_or_1():
     assert written("bool", np.array([False, True, True])) == ("|b1", b"\0\1\1")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "25s", "10ms"]
 )
 def test_a23_datetimes_and_timedeltas_carry_their_unit(unit):
@@ -142,9 +143,7 @@ def test_a23_microseconds_may_have_their_greek_letter(micro):
     assert opened(f"<M8[{micro}s]", bytes(8), 1).dtype == np.dtype("<M8[us]")
 
 
-@pytest.mark.parametrize(
-    "text", ["<M8", ">m8", "<M8[]", "<M8[fortnight]", "<m8[generic]", "<f8[s]"]
-)
+@for_each("text", ["<M8", ">m8", "<M8[]", "<M8[fortnight]", "<m8[generic]", "<f8[s]"])
 def test_a23_a_missing_or_unknown_unit_is_an_error(text):
     with pytest.raises(zarrdask.errors.MetadataError, match="dtype"):
         zarrdask.open(stored(v2(dtype=text)))
@@ -187,7 +186,7 @@ def test_a24_padded_types_are_not_written():
     assert store == {}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields",
     [
         [["a"]],
@@ -213,7 +212,7 @@ def test_a25_a_field_may_be_a_subarray():
     assert written(dtype, found[...]) == (SUBARRAY, data)
 
 
-@pytest.mark.parametrize("shape", [[-1], [1.5], "2", [[2]], {}])
+@for_each("shape", [[-1], [1.5], "2", [[2]], {}])
 def test_a25_another_shape_of_a_field_is_an_error(shape):
     with pytest.raises(zarrdask.errors.MetadataError, match="dtype"):
         zarrdask.open(stored(v2(dtype=[["z", "<f4", shape]], fill_value=None)))
@@ -250,9 +249,7 @@ OBJECTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("codec", "values"), OBJECTS, ids=lambda c: isinstance(c, dict) and c["id"]
-)
+@for_each(("codec", "values"), OBJECTS)
 def test_a27_objects_are_stored_by_the_first_filter(codec, values):
     chunk = np.empty(len(values), object)
     chunk[:] = values
@@ -278,7 +275,7 @@ def test_a27_arrays_of_any_length_are_objects_too():
     assert [item.tolist() for item in found[...]] == [[7], []]
 
 
-@pytest.mark.parametrize("filters", [None, [], [{"id": "zlib"}], [{"id": "delta", "dtype": "<i4"}]])
+@for_each("filters", [None, [], [{"id": "zlib"}], [{"id": "delta", "dtype": "<i4"}]])
 def test_a27_objects_without_a_codec_that_stores_them_are_an_error(filters):
     with pytest.raises(zarrdask.ZarrdaskError, match="objects"):
         zarrdask.open(stored(v2(dtype="|O", fill_value=None, filters=filters)))

@@ -11,6 +11,7 @@ import pytest
 
 import zarrdask
 from tests.conformance.refused import refused
+from tests.covering import for_each
 from tests.documents import dump, same, stored, v2
 
 NESTED = [["foo", "<f4"], ["bar", [["baz", "<f4"], ["qux", "<i4"]]]]
@@ -39,8 +40,8 @@ def filled(dtype, value):
 SPECIAL = [("NaN", math.nan), ("Infinity", math.inf), ("-Infinity", -math.inf)]
 
 
-@pytest.mark.parametrize(("text", "value"), SPECIAL)
-@pytest.mark.parametrize("dtype", ["<f2", "<f4", ">f8"])
+@for_each(("text", "value"), SPECIAL)
+@for_each("dtype", ["<f2", "<f4", ">f8"])
 def test_a29_nan_and_infinities_are_texts(dtype, text, value):
     same(read(dtype, text, strict=True), filled(dtype, value))
     assert written(dtype, value) == text
@@ -72,15 +73,13 @@ def test_a29_bare_tokens_are_written_into_attributes_only_and_never_in_strict_mo
     assert store == before
 
 
-@pytest.mark.parametrize(
-    "text", ["nan", "inf", "Inf", "1.5", "", "0x7fc00000", "0x7ff8000000000000"]
-)
+@for_each("text", ["nan", "inf", "Inf", "1.5", "", "0x7fc00000", "0x7ff8000000000000"])
 def test_a29_other_texts_are_errors(text):
     with pytest.raises(zarrdask.errors.MetadataError, match="fill_value"):
         read("<f8", text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "value"),
     [
         ("aGk=", b"hi"),
@@ -99,7 +98,7 @@ def test_a30_null_is_permitted():
     same(read("|S12", None, strict=True), filled("|S12", b""))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fill", ["hi", "aGk", "aGk=\n", "a Gk=", "_-==", base64.b64encode(bytes(13)).decode(), 1, True]
 )
 def test_a30_what_is_not_base64_or_too_long_is_an_error(fill):
@@ -119,13 +118,13 @@ def test_a31_it_is_written_with_exactly_its_size():
     assert base64.b64decode(written([("n", "<i2"), ("s", "S5")], (0, b""))) == bytes(7)
 
 
-@pytest.mark.parametrize("size", [1, 11, 13, 24])
+@for_each("size", [1, 11, 13, 24])
 def test_a31_another_length_is_an_error(size):
     with pytest.raises(zarrdask.errors.MetadataError, match="12 bytes"):
         read(NESTED, base64.b64encode(bytes(size)).decode())
 
 
-@pytest.mark.parametrize("dtype", ["|S1", "|S12", "<U4", "|V5", NESTED], ids=str)
+@for_each("dtype", ["|S1", "|S12", "<U4", "|V5", NESTED])
 def test_a32_zero_is_read_as_zeros_unless_strict(dtype):
     expected = read(dtype, None)
     same(read(dtype, 0), expected)
@@ -145,8 +144,8 @@ def test_a32_an_empty_text_is_right_for_texts(dtype):
     same(read(dtype, "", strict=True), read(dtype, None))
 
 
-@pytest.mark.parametrize("dtype", ["|S4", "<U4", "|V5", NESTED], ids=str)
-@pytest.mark.parametrize("fill", [1, False, 0.5, [], {}])
+@for_each("dtype", ["|S4", "<U4", "|V5", NESTED])
+@for_each("fill", [1, False, 0.5, [], {}])
 def test_a32_nothing_else_is_taken_for_zeros(dtype, fill):
     with pytest.raises(zarrdask.errors.MetadataError, match="fill_value"):
         read(dtype, fill)
@@ -170,7 +169,7 @@ RIGHT = [
 ]
 
 
-@pytest.mark.parametrize(("dtype", "fill", "value"), RIGHT, ids=str)
+@for_each(("dtype", "fill", "value"), RIGHT)
 def test_a33_other_types_have_their_spelling(dtype, fill, value):
     same(read(dtype, fill, strict=True), filled(dtype, value))
     assert written(dtype, filled(dtype, value)[0]) == fill
@@ -186,14 +185,14 @@ ALTERNATIVES = [
 ]
 
 
-@pytest.mark.parametrize(("dtype", "fill", "value"), ALTERNATIVES, ids=str)
+@for_each(("dtype", "fill", "value"), ALTERNATIVES)
 def test_a33_other_spellings_are_read_unless_strict(dtype, fill, value):
     same(read(dtype, fill), filled(dtype, value))
     with refused("A-33"):
         read(dtype, fill, strict=True)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("dtype", "fill"),
     [
         ("|b1", 2),
@@ -222,9 +221,7 @@ def test_a33_what_does_not_fit_is_an_error(dtype, fill):
         read(dtype, fill)
 
 
-@pytest.mark.parametrize(
-    "dtype", ["|b1", "<i4", ">f8", "<c8", "|S3", "<U2", "<M8[s]", "|V3", NESTED]
-)
+@for_each("dtype", ["|b1", "<i4", ">f8", "<c8", "|S3", "<U2", "<M8[s]", "|V3", NESTED])
 def test_a34_null_reads_as_zeros_and_stays_null(dtype):
     store = stored(v2((2,), (2,), dtype, None))
     z = zarrdask.open_array(store, mode="r+", strict=True)
@@ -234,7 +231,7 @@ def test_a34_null_reads_as_zeros_and_stays_null(dtype):
     assert json.loads(store[".zarray"])["fill_value"] is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("codec", "empty", "element"),
     [
         ({"id": "vlen-utf8"}, "", "a"),
@@ -243,7 +240,6 @@ def test_a34_null_reads_as_zeros_and_stays_null(dtype):
         ({"id": "json2"}, None, [1]),
         ({"id": "msgpack2"}, None, [1]),
     ],
-    ids=lambda value: value["id"] if isinstance(value, dict) else "",
 )
 def test_a34_null_reads_as_no_object_and_stays_null(codec, empty, element):
     # As zarr-python reads the others of a chunk that has one element.

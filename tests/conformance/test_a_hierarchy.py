@@ -10,6 +10,7 @@ import pytest
 
 import zarrdask
 from tests.conformance.refused import refused
+from tests.covering import for_each
 from tests.documents import dump, v2
 
 GROUP = dump({"zarr_format": 2})
@@ -32,7 +33,7 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize(("path", "normal"), PATHS)
+@for_each(("path", "normal"), PATHS)
 def test_a44_a_path_is_normalised(path, normal):
     store = {}
     array(store, path)
@@ -41,7 +42,7 @@ def test_a44_a_path_is_normalised(path, normal):
     assert zarrdask.open_group(store)[path].path == normal
 
 
-@pytest.mark.parametrize("path", ["", "/", "\\", "///", None])
+@for_each("path", ["", "/", "\\", "///", None])
 def test_a44_the_root_has_an_empty_path(path):
     store = {}
     zarrdask.create_group(store, path, **V2)
@@ -49,9 +50,7 @@ def test_a44_the_root_has_an_empty_path(path):
     assert zarrdask.open_group(store, path).path == ""
 
 
-@pytest.mark.parametrize(
-    "path", [".", "..", "foo/../bar", "foo/.", "./foo", "/..//", "foo\\..\\bar"]
-)
+@for_each("path", [".", "..", "foo/../bar", "foo/.", "./foo", "/..//", "foo\\..\\bar"])
 def test_a45_a_segment_of_one_or_two_periods_is_an_error(path):
     store = {".zgroup": GROUP, "foo/.zgroup": GROUP, "bar/.zarray": ARRAY}
     before = dict(store)
@@ -63,7 +62,7 @@ def test_a45_a_segment_of_one_or_two_periods_is_an_error(path):
     assert store == before
 
 
-@pytest.mark.parametrize("path", ["a.", ".a", "a..b", "..a"])
+@for_each("path", ["a.", ".a", "a..b", "..a"])
 def test_a45_periods_in_a_segment_are_fine(path):
     store = {}
     array(store, path)
@@ -147,7 +146,7 @@ def test_a49_a_missing_group_in_between_is_made():
     assert groups(store) == {".zgroup", "foo/.zgroup", "foo/bar/.zgroup"}
 
 
-@pytest.mark.parametrize("document", [{}, {"zarr_format": 3}, {"zarr_format": "2"}, [], None])
+@for_each("document", [{}, {"zarr_format": 3}, {"zarr_format": "2"}, [], None])
 def test_a50_a_group_needs_the_format_2(document):
     with pytest.raises(zarrdask.errors.MetadataError, match="zgroup"):
         zarrdask.open_group({".zgroup": dump(document)})
@@ -222,7 +221,7 @@ def test_a53_an_empty_document_is_not_written():
     assert json.loads(store.get("a/.zattrs", "{}")) == {}
 
 
-@pytest.mark.parametrize("text", [b"", b"[]", b"null", b"1", b"{"])
+@for_each("text", [b"", b"[]", b"null", b"1", b"{"])
 def test_a53_attributes_that_are_no_object_are_an_error(text):
     for store in ({".zgroup": GROUP, ".zattrs": text}, {".zarray": ARRAY, ".zattrs": text}):
         with pytest.raises(zarrdask.errors.MetadataError, match="zattrs"):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import without
 from tests.drafts import DATETIME, ENTRY, NOBODY, array, codec, hierarchy, sharding, stored
 from zarrdask.errors import ComplianceWarning, MetadataError, UnsupportedError
@@ -36,7 +37,7 @@ def made(**options):
     return json.loads(store["meta/a.array.json"])
 
 
-@pytest.mark.parametrize("member", MANDATORY)
+@for_each("member", MANDATORY)
 def test_b20_a_missing_member_is_an_error_that_names_it(member):
     with pytest.raises(MetadataError, match=member):
         opened(without(array(), member))
@@ -48,7 +49,7 @@ def test_b20_codecs_and_storage_transformers_may_be_left_out():
     assert opened(array(codecs=[], storage_transformers=[])).shape == (4,)
 
 
-@pytest.mark.parametrize("member", ["chunks", "zarr_format", "node_type", "Shape", "x"])
+@for_each("member", ["chunks", "zarr_format", "node_type", "Shape", "x"])
 def test_b21_another_name_is_an_error_that_names_it(member):
     with pytest.raises(UnsupportedError) as caught:
         opened(array(**{member: 1}))
@@ -66,23 +67,21 @@ def test_b21_no_other_name_is_written():
     assert set(made(**options)) == {*MANDATORY, "codecs", "storage_transformers"}
 
 
-@pytest.mark.parametrize(
-    "name", ["zarr_format", "node_type", "dimension_names", "chunk_key_encoding"]
-)
+@for_each("name", ["zarr_format", "node_type", "dimension_names", "chunk_key_encoding"])
 def test_b22_members_of_the_final_version_are_not_known(name):
     assert name not in made(dimension_names=["x"])
     with pytest.raises(UnsupportedError):
         opened(array(**{name: None}))
 
 
-@pytest.mark.parametrize("shape", [[], [0], [4], [2, 3, 4]])
+@for_each("shape", [[], [0], [4], [2, 3, 4]])
 def test_b23_the_shape_is_a_list_of_integers(shape):
     found = opened(array(shape, [1] * len(shape)))
     assert found.shape == tuple(shape)
     assert made(shape=shape, chunks=-1)["shape"] == shape
 
 
-@pytest.mark.parametrize("shape", [None, 4, "4", [4.0], ["4"], [-1], [True], {"0": 4}])
+@for_each("shape", [None, 4, "4", [4.0], ["4"], [-1], [True], {"0": 4}])
 def test_b23_anything_else_is_an_error(shape):
     with pytest.raises(MetadataError, match="shape"):
         opened(array() | {"shape": shape})
@@ -94,7 +93,7 @@ def test_b24_a_data_type_is_an_identifier_or_an_extension_with_its_type():
     assert opened(array(data_type=kind)).dtype == np.dtype("M8[ns]")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "found",
     [
         None,
@@ -112,14 +111,14 @@ def test_b24_anything_else_is_an_error(found):
         opened(array(data_type=found))
 
 
-@pytest.mark.parametrize("name", ["int128", "string", "float", "UINT16", ""])
+@for_each("name", ["int128", "string", "float", "UINT16", ""])
 def test_b24_an_unknown_identifier_is_an_error_that_names_it(name):
     with pytest.raises(UnsupportedError) as caught:
         opened(array(data_type=name))
     assert (caught.value.key.split(": ")[-1], caught.value.found) == ("data_type", name)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fallback", "dtype"),
     [
         ("uint16", "u2"),
@@ -144,7 +143,7 @@ def test_b25_the_first_known_fallback_is_used_if_the_user_allows(fallback, dtype
     assert found[:2].tobytes() == data
 
 
-@pytest.mark.parametrize("fallback", [None, [], "unheard-of", ["a", "b"], [3]])
+@for_each("fallback", [None, [], "unheard-of", ["a", "b"], [3]])
 def test_b25_without_a_known_fallback_it_is_an_error(fallback):
     kind = {"extension": NOBODY, "type": "x", "fallback": fallback}
     with dask.config.set({"zarrdask.draft-fallback": True}):
@@ -165,9 +164,7 @@ def test_b25_what_is_not_understood_stays_when_the_document_is_written_again():
     assert written == array(data_type=kind, fill_value=7, attributes={"x": 1})
 
 
-@pytest.mark.parametrize(
-    ("dtype", "last"), [("M8[ns]", "r64"), ("S3", "r24"), ("U2", "r64"), ("u1,f4", "r40")]
-)
+@for_each(("dtype", "last"), [("M8[ns]", "r64"), ("S3", "r24"), ("U2", "r64"), ("u1,f4", "r40")])
 def test_b26_raw_bytes_are_the_last_fallback(dtype, last):
     assert made(dtype=dtype)["data_type"]["fallback"][-1] == last
 
@@ -194,7 +191,7 @@ def test_b28_a_regular_grid_has_chunk_shape_and_separator(separator):
     assert zarrdask.open_array(store, "a")[2:, :3].tobytes() == bytes(range(12))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "grid",
     [
         None,
@@ -257,7 +254,7 @@ def test_b31_attributes_are_an_object_of_anything():
     assert made()["attributes"] == {}
 
 
-@pytest.mark.parametrize("attributes", [None, [], "x", 3])
+@for_each("attributes", [None, [], "x", 3])
 def test_b31_anything_else_is_an_error(attributes):
     with pytest.raises(MetadataError, match="attributes"):
         opened(array(attributes=attributes))
@@ -271,7 +268,7 @@ def test_b32_codecs_are_objects_with_a_type():
     assert made(compressors="gzip")["codecs"] == [codec("gzip", level=5)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "codecs",
     [
         None,
@@ -302,7 +299,7 @@ def test_b33_an_unknown_one_is_an_error_that_names_it():
     assert caught.value.found == NOBODY
 
 
-@pytest.mark.parametrize(
+@for_each(
     "found",
     [
         None,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import dump
 from tests.drafts import CODEC, CORE, ENTRY, NOBODY, array, codec, hierarchy, stored
 from zarrdask.codecs.base import Kind
@@ -110,7 +111,7 @@ def test_b50_documents_are_below_meta():
     assert set(store) == {"zarr.json", "meta/array.json"}
 
 
-@pytest.mark.parametrize("name", ["x.array", "x.group", "x.array.json", "meta", "data", "root"])
+@for_each("name", ["x.array", "x.group", "x.array.json", "meta", "data", "root"])
 def test_b51_the_path_is_what_is_before_the_last_ending(name):
     store = {}
     root = zarrdask.create_group(store, **DRAFT)
@@ -231,7 +232,7 @@ def test_b59_gzip_has_its_uri_and_the_framing_of_rfc_1952():
     assert zarrdask.open_array(store, "a")[...].tolist() == VALUES.tolist()
 
 
-@pytest.mark.parametrize("level", [-1, 10, "1", 1.0, None])
+@for_each("level", [-1, 10, "1", 1.0, None])
 def test_b59_its_level_is_0_to_9(level):
     with pytest.raises(MetadataError, match="level"):
         opened(array(codecs=[codec("gzip", level=level)]))
@@ -243,8 +244,8 @@ def blosc(**configuration):
     return codec("blosc", **{"cname": "lz4", "clevel": 5, "shuffle": 1, **configuration})
 
 
-@pytest.mark.parametrize("cname", ["lz4", "lz4hc", "blosclz", "zstd", "zlib"])
-@pytest.mark.parametrize("shuffle", [-1, 0, 1, 2])
+@for_each("cname", ["lz4", "lz4hc", "blosclz", "zstd", "zlib"])
+@for_each("shuffle", [-1, 0, 1, 2])
 def test_b60_blosc_has_a_number_for_its_shuffle(cname, shuffle):
     encoder = numcodecs.Blosc(cname, 5, max(shuffle, 1))
     document = array((4, 6), (4, 6), codecs=[blosc(cname=cname, shuffle=shuffle, blocksize=0)])
@@ -252,7 +253,7 @@ def test_b60_blosc_has_a_number_for_its_shuffle(cname, shuffle):
     assert found[...].tolist() == VALUES.tolist()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shuffle", "dtype", "resolved"),
     [(-1, "u1", 2), (-1, "<u2", 1), (1, "u1", 1), (2, "<f8", 2), (0, "<f8", 0)],
 )
@@ -276,7 +277,7 @@ def test_b60_it_is_written_with_its_uri_and_members():
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "configuration",
     [{"clevel": 10}, {"shuffle": 3}, {"shuffle": "bit"}, {"cname": "x"}, {"typesize": 2}],
 )
@@ -285,8 +286,8 @@ def test_b60_another_configuration_is_an_error(configuration):
         opened(array(codecs=[blosc(**configuration)]))
 
 
-@pytest.mark.parametrize(("endian", "stored_as"), [("big", ">u2"), ("little", "<u2")])
-@pytest.mark.parametrize("order", ["C", "F"])
+@for_each(("endian", "stored_as"), [("big", ">u2"), ("little", "<u2")])
+@for_each("order", ["C", "F"])
 def test_b61_endian_gives_the_byte_order(endian, stored_as, order):
     document = array(
         (4, 6), (4, 6), chunk_memory_layout=order, codecs=[codec("endian", endian=endian)]
@@ -311,13 +312,13 @@ def test_b61_little_is_what_leaving_it_out_means():
     assert json.loads(store["meta/a.array.json"])["codecs"] == [codec("endian", endian="big")]
 
 
-@pytest.mark.parametrize("configuration", [{}, {"endian": "middle"}, {"endian": None}, {"x": 1}])
+@for_each("configuration", [{}, {"endian": "middle"}, {"endian": None}, {"x": 1}])
 def test_b61_it_must_say_which(configuration):
     with pytest.raises(MetadataError, match="endian"):
         opened(array(codecs=[codec("endian", **configuration)]))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "uri",
     [
         NOBODY,

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import dump
 from tests.drafts import ENTRY, NOBODY, array, hierarchy, stored
 from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, UnsupportedError
@@ -146,8 +147,8 @@ def test_b67_a_new_node_writes_no_ancestors():
     ]
 
 
-@pytest.mark.parametrize("first", ["array", "group"])
-@pytest.mark.parametrize("second", ["array", "group"])
+@for_each("first", ["array", "group"])
+@for_each("second", ["array", "group"])
 def test_b68_a_node_of_either_kind_is_in_the_way(first, second):
     def make(kind, **options):
         if kind == "group":
@@ -347,8 +348,8 @@ def test_b76_the_entry_point_is_told_from_the_documents_of_other_formats():
     ]
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("path", ["", "x", "g/x"])
+@for_each("zarr_format", [2, 3])
+@for_each("path", ["", "x", "g/x"])
 def test_b76_nodes_of_other_formats_do_not_mix_with_it(zarr_format, path):
     store = hierarchy({"g.group": GROUP, "a.array": array()})
     before, view = dict(store), zarrdask.open_group(store).store

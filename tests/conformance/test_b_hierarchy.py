@@ -8,6 +8,7 @@ import pytest
 
 import zarrdask
 from tests.conformance.refused import refused
+from tests.covering import for_each
 from tests.documents import dump, without
 from tests.drafts import CORE, ENTRY, JSON, NOBODY, array, hierarchy, stored
 from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, UnsupportedError
@@ -67,8 +68,8 @@ def test_b3_a_name_is_never_empty():
         root[""]
 
 
-@pytest.mark.parametrize("name", ["héllo", "a b", "a:b", "a*", "日本"])
-@pytest.mark.parametrize("path", ["{}", "g/{}", "{}/x"])
+@for_each("name", ["héllo", "a b", "a:b", "a*", "日本"])
+@for_each("path", ["{}", "g/{}", "{}/x"])
 def test_b4_other_characters_are_not_written(name, path):
     store = {}
     for make in (zarrdask.create_group, lambda *a, **k: zarrdask.create_array(*a, **SMALL)):
@@ -93,14 +94,14 @@ def test_b4_other_characters_are_read_unless_strict():
         zarrdask.open_group(store, "héllo", strict=True)
 
 
-@pytest.mark.parametrize("name", [".", "..", "..."])
-@pytest.mark.parametrize("act", [zarrdask.create_group, zarrdask.open])
+@for_each("name", [".", "..", "..."])
+@for_each("act", [zarrdask.create_group, zarrdask.open])
 def test_b5_a_name_of_periods_only_is_an_error(name, act):
     with pytest.raises(MetadataError, match="periods"):
         act(hierarchy(), name, **(DRAFT if act is zarrdask.create_group else {}))
 
 
-@pytest.mark.parametrize("name", [".a", "a.", "..a", "a..b"])
+@for_each("name", [".a", "a.", "..a", "a..b"])
 def test_b5_periods_beside_other_characters_are_fine(name):
     store = {}
     zarrdask.create_group(store, name, **DRAFT)
@@ -226,7 +227,7 @@ def test_b12_the_metadata_encoding_is_json_with_its_suffix():
     assert encoding == {"type": "json", "metadata_key_suffix": ".json"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "encoding",
     [
         {"type": "json"},
@@ -287,8 +288,8 @@ def check_extensions(place):
     assert caught.value.found == NOBODY
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(
+@for_each("place", PLACES)
+@for_each(
     "item",
     [
         {"must_understand": False},

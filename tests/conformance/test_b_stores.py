@@ -4,6 +4,7 @@ import fsspec
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.errors import MetadataError, SelectionError, UnsupportedError
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.fsspec import FsspecStore
@@ -56,19 +57,19 @@ class Untouched(Store):
 BAD_KEYS = ["", "a/", "/", "a b", "ä", "a:b", "a\\b", "a*", "a\n", "meta/héllo.array.json"]
 
 
-@pytest.mark.parametrize("key", BAD_KEYS)
+@for_each("key", BAD_KEYS)
 def test_b77_what_is_no_key_of_the_draft_is_rejected(key):
     with pytest.raises(MetadataError) as caught:
         check_key(key, draft=True)
     assert (caught.value.key, caught.value.found) == ("key", key)
 
 
-@pytest.mark.parametrize("key", ["zarr.json", "meta/a-B_9.x.array.json", "data/foo/c0/0", ".", "a"])
+@for_each("key", ["zarr.json", "meta/a-B_9.x.array.json", "data/foo/c0/0", ".", "a"])
 def test_b77_keys_have_letters_digits_and_four_other_characters(key):
     assert check_key(key, draft=True) == key
 
 
-@pytest.mark.parametrize("prefix", ["a", "a/b", "a b/", "ä/"])
+@for_each("prefix", ["a", "a/b", "a b/", "ä/"])
 def test_b77_what_is_no_prefix_of_the_draft_is_rejected(prefix):
     with pytest.raises(MetadataError) as caught:
         check_prefix(prefix, draft=True)
@@ -81,7 +82,7 @@ def test_b77_the_root_is_the_empty_prefix_or_a_slash(store):
     assert store.list_dir("/") == store.list_dir("")
 
 
-@pytest.mark.parametrize("key", ["", "a/", "/", None])
+@for_each("key", ["", "a/", "/", None])
 def test_b77_it_is_rejected_before_anything_is_done(key):
     store = Untouched()
     for action in (
@@ -106,7 +107,7 @@ def test_b77_a_prefix_is_rejected_before_anything_is_done(store, prefix):
     assert sorted(store.list()) == ["a/b/x", "ab/x"]
 
 
-@pytest.mark.parametrize("path", ["héllo", "a b", "a:b", "ok/a*"])
+@for_each("path", ["héllo", "a b", "a:b", "ok/a*"])
 def test_b77_no_node_of_the_draft_gets_such_a_key(path):
     values = {}
     for create, options in (
@@ -275,7 +276,7 @@ def test_b86_capabilities_are_separate():
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "action",
     [
         lambda store: store.get("a"),

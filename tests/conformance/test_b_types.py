@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import without
 from tests.drafts import DATETIME, STRING, STRUCT, array, codec, stored
 from zarrdask.errors import MetadataError, UnsupportedError
@@ -52,7 +53,7 @@ def bits(value):
 # ---- B.4
 
 
-@pytest.mark.parametrize(("name", "stored_as"), CORE.items())
+@for_each(("name", "stored_as"), CORE.items())
 def test_b34_core_types_go_by_their_names(name, stored_as):
     values = np.array([0, 1, 1, 0], stored_as)
     assert made(stored_as)["data_type"] == name
@@ -63,7 +64,7 @@ def test_b34_core_types_go_by_their_names(name, stored_as):
     assert found[...].tolist() == values.tolist()
 
 
-@pytest.mark.parametrize("name", CORE)
+@for_each("name", CORE)
 def test_b35_elements_are_little_endian(name):
     store = {}
     z = zarrdask.create_array(store, "a", shape=3, dtype=name, chunks=3, compressors=[], **DRAFT)
@@ -82,7 +83,7 @@ def test_b35_a_truth_value_is_a_byte_and_a_complex_number_two_floats():
     assert opened(document, {"c0": data})[0] == 1 - 2j
 
 
-@pytest.mark.parametrize(("name", "size"), [("r8", 1), ("r16", 2), ("r24", 3), ("r1024", 128)])
+@for_each(("name", "size"), [("r8", 1), ("r16", 2), ("r24", 3), ("r1024", 128)])
 def test_b36_raw_types_are_opaque_bytes(name, size):
     data = bytes(i % 256 for i in range(2 * size))
     for codecs in ([], [codec("endian", endian="big")]):
@@ -93,7 +94,7 @@ def test_b36_raw_types_are_opaque_bytes(name, size):
     assert made(f"V{size}")["data_type"] == name
 
 
-@pytest.mark.parametrize("name", ["r7", "r0", "r", "r-8", "r8.0", "r12", "R8"])
+@for_each("name", ["r7", "r0", "r", "r-8", "r8.0", "r12", "R8"])
 def test_b36_a_raw_type_has_whole_bytes(name):
     with pytest.raises((MetadataError, UnsupportedError), match=name):
         opened(array(data_type=name, fill_value="0x00"))
@@ -108,7 +109,7 @@ EXTENSIONS = {
 }
 
 
-@pytest.mark.parametrize(("dtype", "kind"), EXTENSIONS.items())
+@for_each(("dtype", "kind"), EXTENSIONS.items())
 def test_b37_datetime_string_and_struct_are_written_as_their_drafts_say(dtype, kind):
     extension, spelled = kind
     written = made(dtype)["data_type"]
@@ -141,7 +142,7 @@ def test_b37_the_type_gives_the_byte_order(dtype):
     assert store["data/a/c0"] == values[[1, 1]].tobytes()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("extension", "kind"),
     [
         (DATETIME, "M8[ns]"),
@@ -180,7 +181,7 @@ def test_b38_every_data_type_needs_a_fill_value():
         opened(without(array(), "fill_value"))
 
 
-@pytest.mark.parametrize("dtype", [*CORE.values(), "V3", *EXTENSIONS])
+@for_each("dtype", [*CORE.values(), "V3", *EXTENSIONS])
 def test_b38_null_is_never_written(dtype):
     assert made(dtype)["fill_value"] is not None
 
@@ -194,7 +195,7 @@ def test_b39_a_truth_value_is_true_or_false(value):
             filled("bool", other)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "value"),
     [("int8", -128), ("uint8", 255), ("int64", -(2**63)), ("uint64", 2**64 - 1)],
 )
@@ -203,7 +204,7 @@ def test_b39_an_integer_is_one_in_range(name, value):
     assert made(name, value)["fill_value"] == value
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "text"),
     [
         ("uint8", "1.0"),
@@ -224,7 +225,7 @@ def test_b39_anything_else_is_an_error(name, text):
         zarrdask.open_array(store, "a")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "found", "expected"),
     [
         ("float64", 1.5, "3ff8000000000000"),
@@ -244,7 +245,7 @@ def test_b40_a_float_is_a_number_or_says_its_bits(name, found, expected):
     assert bits(filled(name, found)) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "found"),
     [
         ("float32", "0x7f8000"),
@@ -266,7 +267,7 @@ def test_b40_anything_else_is_an_error(name, found):
         filled(name, found)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "written"),
     [
         (1.5, 1.5),
@@ -294,13 +295,13 @@ def test_b41_raw_bytes_are_hex_or_binary(found):
     assert made("V3", np.void(b"\x0a\x0b\x0c"))["fill_value"] == "0x0a0b0c"
 
 
-@pytest.mark.parametrize("found", ["0x0a0b", "0x0a0b0c0d", "0b0", "0a0b0c", "CgsM", 3, True])
+@for_each("found", ["0x0a0b", "0x0a0b0c0d", "0b0", "0a0b0c", "CgsM", 3, True])
 def test_b41_of_their_exact_length(found):
     with pytest.raises(MetadataError, match="fill_value"):
         filled("r24", found)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("dtype", "value", "written"),
     [
         ("M8[s]", np.datetime64(5, "s"), 5),
@@ -317,7 +318,7 @@ def test_b42_an_extension_type_has_its_own_fill_values(dtype, value, written):
     assert found == value or (np.isnat(found) and np.isnat(value))
 
 
-@pytest.mark.parametrize("dtype", ["?", "i4", "f8", "c8", "V2", "M8[s]", "S2", "U2"])
+@for_each("dtype", ["?", "i4", "f8", "c8", "V2", "M8[s]", "S2", "U2"])
 def test_b43_the_default_is_written_down(dtype):
     document = made(dtype)
     assert "fill_value" in document

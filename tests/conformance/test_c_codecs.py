@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import (
     BIG,
     CRC32C,
@@ -60,7 +61,7 @@ RAW = VALUES.tobytes()
 # ---- The pipeline
 
 
-@pytest.mark.parametrize(
+@for_each(
     "codecs",
     [
         [LITTLE, LITTLE],
@@ -81,7 +82,7 @@ def test_c42_the_one_order_opens():
     same(opened([TRANSPOSE, TRANSPOSE, TRANSPOSE, LITTLE, GZIP], data)[...], VALUES)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "codecs",
     [
         [named("transpose", order=[0, 1, 2]), LITTLE],
@@ -116,7 +117,7 @@ def test_c44_codecs_are_applied_in_order_and_undone_backwards():
     assert data == stream + crc32c(stream)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "codecs",
     [
         [LITTLE, named("blosc", cname="lz4", clevel=5, shuffle="shuffle", typesize=4, blocksize=0)],
@@ -126,7 +127,7 @@ def test_c44_codecs_are_applied_in_order_and_undone_backwards():
         [named("reshape", shape=[-1]), "packbits"],
     ],
 )
-@pytest.mark.parametrize(
+@for_each(
     "part", [np.s_[3:5, 7:9], np.s_[::9, ::4], np.s_[-1], np.s_[:, 12], np.s_[[1, 3], [19, 2]]]
 )
 def test_c45_a_part_is_that_part_of_the_whole(codecs, part):
@@ -178,7 +179,7 @@ def test_c48_axis_i_of_the_result_is_axis_order_i_of_the_chunk():
     )
 
 
-@pytest.mark.parametrize("order", [[0], [0, 0], [1, 2], [0, 1, 2], [-1, 0], [1.0, 0], None, "K"])
+@for_each("order", [[0], [0, 0], [1, 2], [0, 1, 2], [-1, 0], [1.0, 0], None, "K"])
 def test_c48_what_is_no_permutation_of_the_axes_is_an_error(order):
     with pytest.raises(zarrdask.errors.MetadataError, match=r"transpose\.order"):
         opened([named("transpose", order=order), LITTLE], RAW)
@@ -202,7 +203,7 @@ def test_c49_gzip_is_written_as_rfc_1952_says(level):
     assert gzip.decompress(written(VALUES, [LITTLE, named("gzip", level=level)])) == RAW
 
 
-@pytest.mark.parametrize("level", [-1, 10, 5.0, "5", None, True])
+@for_each("level", [-1, 10, 5.0, "5", None, True])
 def test_c49_another_level_is_an_error(level):
     with pytest.raises(zarrdask.errors.MetadataError, match=r"gzip\.level"):
         opened([LITTLE, named("gzip", level=level)])
@@ -228,7 +229,7 @@ def test_c50_a_frame_is_read_whatever_the_metadata_say():
     same(opened([LITTLE, codec], frame)[...], VALUES)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "members",
     [
         {"shuffle": "shuffle"},
@@ -249,7 +250,7 @@ def test_c51_the_checksum_is_four_bytes_at_the_end():
     )
 
 
-@pytest.mark.parametrize("data", [RAW + b"\0\0\0\0", crc32c(RAW) + RAW, b"", RAW[:3]])
+@for_each("data", [RAW + b"\0\0\0\0", crc32c(RAW) + RAW, b"", RAW[:3]])
 def test_c51_a_checksum_that_does_not_match_is_an_error(data):
     with pytest.raises(zarrdask.errors.CodecError, match="crc32c"):
         opened([LITTLE, CRC32C], data)[...]
@@ -275,14 +276,14 @@ def test_c53_zstd_frames_decode_also_without_their_size(sized):
     same(opened([LITTLE, ZSTD], both)[...], VALUES)
 
 
-@pytest.mark.parametrize("level", [-131072, -1, 0, 22])
+@for_each("level", [-131072, -1, 0, 22])
 def test_c53_zstd_has_these_levels_and_leaves_out_a_checksum_that_is_false(level):
     z = zarrdask.create_array({}, shape=4, dtype="i1", compressors=named("zstd", level=level))
     assert z.metadata.codecs[-1].to_json() == named("zstd", level=level)
     assert written(VALUES, [LITTLE, named("zstd", level=level)])[:4] == b"\x28\xb5\x2f\xfd"
 
 
-@pytest.mark.parametrize("level", [-131073, 23, 1.5, None])
+@for_each("level", [-131073, 23, 1.5, None])
 def test_c53_another_level_is_an_error(level):
     with pytest.raises(zarrdask.errors.MetadataError, match=r"zstd\.level"):
         opened([LITTLE, named("zstd", level=level)])
@@ -361,7 +362,7 @@ def cast(values, data_type, **members):
     return np.frombuffer(bytes(data), stored_type).tolist()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rounding", "expected"),
     [
         (None, [2, 2, 4, -2, -2, 3]),
@@ -383,7 +384,7 @@ def test_c57_rounding_goes_before_the_range():
         cast([255.5], "uint8")
 
 
-@pytest.mark.parametrize("value", [256.0, -1.0, math.inf, math.nan])
+@for_each("value", [256.0, -1.0, math.inf, math.nan])
 def test_c57_a_number_that_no_rule_is_for_is_an_error(value):
     with pytest.raises(zarrdask.errors.CodecError, match="cast_value"):
         cast([value], "uint8")
@@ -439,7 +440,7 @@ def test_c58_the_fill_value_is_cast_through_the_chain():
     same(z[...], np.array([[1, 2, 3], [math.nan] * 3]))
 
 
-@pytest.mark.parametrize("fill_value", [0.5, 256, "NaN", "Infinity"])
+@for_each("fill_value", [0.5, 256, "NaN", "Infinity"])
 def test_c58_a_fill_value_that_does_not_come_back_is_an_error(fill_value):
     codecs = [named("cast_value", data_type="uint8", out_of_range="clamp"), {"name": "bytes"}]
     with pytest.raises(zarrdask.errors.MetadataError, match="fill value"):
@@ -482,7 +483,7 @@ def test_c59_the_arithmetic_is_the_input_types():
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("dtype", "value", "members"),
     [
         ("u1", 3, {"offset": 4}),
@@ -527,7 +528,7 @@ def test_c60_fixedscaleoffset_rounds_and_casts():
     assert z[...].tolist() == [1000.0, 1000.5, 1012.3]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shape", "before", "after"),
     [
         ([[0, 1], [2], 3], (10, 5, 6, 3), (50, 6, 3)),
@@ -549,7 +550,7 @@ def test_c61_elements_keep_their_order_in_another_shape(shape, before, after):
     assert written(values, [*turned, LITTLE]) == values.reshape(after).T.tobytes()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "shape",
     [[5], [-1, -1], [4, -1], [[1], [0]], [[1, 0]], [[0], [0]], [[1], 2], [[0, 2]], [0, 6], [6.0]],
 )
@@ -611,14 +612,14 @@ def test_c62_the_last_bit_below_the_first_is_an_error():
         opened([named("packbits", first_bit=3, last_bit=2)])
 
 
-@pytest.mark.parametrize("shape", [(), (5,), (4, 5), (3, 4, 5), (2, 3, 4, 5)])
-@pytest.mark.parametrize("dtype", ["i4", "u4", "i8", "u8", "f4", "f8"])
+@for_each("shape", [(), (5,), (4, 5), (3, 4, 5), (2, 3, 4, 5)])
+@for_each("dtype", ["i4", "u4", "i8", "u8", "f4", "f8"])
 def test_c63_zfp_takes_up_to_four_axes_of_these_types(shape, dtype):
     values = np.arange(1, math.prod(shape) + 1, dtype=dtype).reshape(shape)
     assert written(values, [named("zfp", mode="reversible")])[:3] != b"zfp", "no header"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("members", "error"),
     [
         ({"mode": "fixed_accuracy", "tolerance": 0.05}, 0.05),
@@ -671,7 +672,7 @@ def test_c64_reserved_bits_are_zero():
         opened([LITTLE, codec], b"\2" + RAW)[...]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "members",
     [
         {"codecs": [LITTLE]},
@@ -718,7 +719,7 @@ def test_c65_another_mode_or_number_of_dimensions_is_an_error(data):
         opened([named("n5_default", codecs=N5)], data)[...]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "codecs", [[BIG], [TRANSPOSE, LITTLE], [TRANSPOSE, BIG, GZIP, CRC32C], [TRANSPOSE, "bytes"]]
 )
 def test_c65_other_codecs_within_are_errors(codecs):
@@ -791,7 +792,7 @@ def test_c66_array_bytes_codecs_write_what_numcodecs_does(name):
     assert np.array_equal(numcodecs.get_codec({"id": name}).decode(data).reshape(3, 4), values)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     [
         *("blosc", "zlib", "gzip", "bz2", "lzma", "lz4", "zstd", "shuffle", "crc32", "crc32c"),
@@ -806,7 +807,7 @@ def test_c66_bytes_bytes_codecs_write_what_numcodecs_does(name):
     same(opened([LITTLE, codec], bytes(theirs.encode(RAW)))[...], VALUES)
 
 
-@pytest.mark.parametrize("name", ["delta", "zlib", "blosc", "crc32", "quantize", "zfpy", "pcodec"])
+@for_each("name", ["delta", "zlib", "blosc", "crc32", "quantize", "zfpy", "pcodec"])
 def test_c66_the_configuration_has_no_id_and_no_other_members(name):
     for members in ({"id": name}, {"nosuch": 1}):
         with pytest.raises(zarrdask.errors.MetadataError, match=name):
@@ -825,7 +826,7 @@ def test_c66_registered_equivalents_are_preferred_in_writing():
         assert z.metadata.codecs[-1].name == name
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "data"),
     [
         ("bz2", bz2.compress(RAW)),
@@ -845,7 +846,7 @@ def test_c67_pcodec_by_its_bare_name():
     same(opened([named("pcodec", level=8)], data)[...], VALUES)
 
 
-@pytest.mark.parametrize("name", ["vlen-array", "zarrs.squeeze", "zarrs.gdeflate", "zarrs.vlen"])
+@for_each("name", ["vlen-array", "zarrs.squeeze", "zarrs.gdeflate", "zarrs.vlen"])
 def test_c67_others_are_an_error_that_names_them(name):
     with pytest.raises(zarrdask.errors.UnsupportedError) as caught:
         opened([name, LITTLE])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import dump, v3
 from tests.test_samples import DATASET, SAMPLES, expected
 from zarrdask.errors import MetadataError, UnsupportedError
@@ -134,8 +135,8 @@ def consolidated_store():
     return store
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-@pytest.mark.parametrize("consolidated", [None, False])
+@for_each("change", CHANGES.values())
+@for_each("consolidated", [None, False])
 def test_c79_after_a_change_they_are_gone(change, consolidated):
     store = consolidated_store()
     before = told(zarrdask.open_group(store))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import dump, v3
 from tests.test_samples import SAMPLES, expected
 from zarrdask.conventions import Level, multiscales, write_multiscales
@@ -131,7 +132,7 @@ def test_c81_it_is_written_so(zarr_format):
     assert dict(root.attrs) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("levels", "axes"),
     [
         ([Level("0")], None),

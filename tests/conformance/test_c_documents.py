@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import LITTLE, dump, stored, v3, without
 from zarrdask.errors import MetadataError, NodeNotFoundError, UnsupportedError
 
@@ -45,7 +46,7 @@ def test_c2_a_chunk_lies_below_its_array():
     assert "c/1/0" in values
 
 
-@pytest.mark.parametrize("member", MANDATORY)
+@for_each("member", MANDATORY)
 def test_c3_a_missing_member_is_named(member):
     # Of arrays that GDAL wrote in 2023 the codecs are missing (X-C7): in strict mode only they too.
     with pytest.raises(MetadataError, match=member):
@@ -93,7 +94,7 @@ def test_c6_a_prefix_without_a_document_is_no_group():
     assert "a/b" in root
 
 
-@pytest.mark.parametrize("found", ["3", 3.0, 2, 4, None, True])
+@for_each("found", ["3", 3.0, 2, 4, None, True])
 def test_c7_zarr_format_is_the_integer_three(found):
     with pytest.raises(MetadataError, match="zarr_format"):
         zarrdask.open({"zarr.json": dump({**v3(), "zarr_format": found})})

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import BIG, LITTLE, same, sharding, stored, v3
 from zarrdask.codecs.registry import CODECS
 from zarrdask.dtypes.complex_pairs import NAMES as PAIRS
@@ -45,9 +46,7 @@ def bits(scalar):
 # What is known
 
 
-@pytest.mark.parametrize(
-    "data_type", [*INTEGERS, "float32", "float64", "complex64", "complex128", "r8", "r4096"]
-)
+@for_each("data_type", [*INTEGERS, "float32", "float64", "complex64", "complex128", "r8", "r4096"])
 def test_c26_the_data_types_of_zep_9_are_known(data_type):
     fill = [0] * (int(data_type[1:]) // 8) if data_type[0] == "r" else 0
     fill = [0, 0] if data_type.startswith("complex") else fill
@@ -60,7 +59,7 @@ def test_c26_the_codecs_and_key_encodings_of_zep_9_are_known():
     assert {"default", "v2"} <= set(KEY_ENCODINGS.names())
 
 
-@pytest.mark.parametrize("data_type", CORE)
+@for_each("data_type", CORE)
 def test_c27_the_data_types_of_core_31_are_known(data_type):
     assert data_type in DATA_TYPES.names()
     z = zarrdask.create_array({}, shape=3, dtype=data_type)
@@ -85,7 +84,7 @@ def test_c30_the_optional_core_type_is_there(optional):
     same(z[...], np.array([1.5, -0.25], "f2"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data_type", "form"),
     [
         ("bool", "?"),
@@ -125,7 +124,7 @@ def test_c31_a_boolean_fill_value_is_true_or_false(value):
     assert rewritten("bool", value, [BYTES])["fill_value"] is value
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data_type", "value"),
     [
         *(
@@ -145,7 +144,7 @@ def test_c31_an_integer_fill_value_is_exact(data_type, value):
     assert (type(found), found) == (int, value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data_type", "value"),
     [
         ("bool", "true"),
@@ -166,7 +165,7 @@ def test_c31_other_fill_values_are_an_error(data_type, value):
         opened(data_type, value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data_type", "value", "expected"),
     [
         ("float32", 1, "3f800000"),
@@ -194,7 +193,7 @@ def test_c32_a_float_fill_value_is_a_number_a_word_or_a_bit_pattern(data_type, v
     assert bits(z[...][:1]) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data_type", "value", "expected"),
     [
         ("float32", "0x7fc00000", "NaN"),
@@ -210,7 +209,7 @@ def test_c32_only_the_canonical_nan_is_written_as_nan(data_type, value, expected
     assert rewritten(data_type, value)["fill_value"] == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data_type", "value"),
     [
         ("float32", "0x7fc0"),
@@ -230,7 +229,7 @@ def test_c32_other_fill_values_are_an_error(data_type, value):
         opened(data_type, value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data_type", "value", "expected"),
     [
         ("complex64", [1, -2.5], "0000803f000020c0"),
@@ -245,7 +244,7 @@ def test_c33_a_complex_fill_value_is_a_pair(data_type, value, expected):
     assert rewritten(data_type, value)["fill_value"] == value
 
 
-@pytest.mark.parametrize("value", [1, "NaN", [1], [1, 2, 3], [1, None], {"re": 1, "im": 2}])
+@for_each("value", [1, "NaN", [1], [1, 2, 3], [1, None], {"re": 1, "im": 2}])
 def test_c33_what_is_no_pair_is_an_error(value):
     with pytest.raises(zarrdask.errors.MetadataError, match="fill_value"):
         opened("complex64", value)
@@ -257,7 +256,7 @@ def test_c34_a_raw_fill_value_is_a_list_of_its_bytes():
     assert rewritten("r24", [1, 0, 255], [BYTES])["fill_value"] == [1, 0, 255]
 
 
-@pytest.mark.parametrize("value", [[1, 2], [1, 2, 3, 4], [1, 2, 256], [1, 2, -1], "AQID", 0, None])
+@for_each("value", [[1, 2], [1, 2, 3, 4], [1, 2, 256], [1, 2, -1], "AQID", 0, None])
 def test_c34_other_raw_fill_values_are_an_error(value):
     with pytest.raises(zarrdask.errors.MetadataError, match="fill_value"):
         opened("r24", value, codecs=[BYTES])
@@ -307,7 +306,7 @@ def patterns(name):
     return unsigned.view(dtype_named(name)), unsigned.tobytes()
 
 
-@pytest.mark.parametrize("name", BITS)
+@for_each("name", BITS)
 def test_c68_every_narrow_number_is_stored_as_its_bits(name):
     values, expected = patterns(name)
     store, size = {}, len(values)
@@ -319,7 +318,7 @@ def test_c68_every_narrow_number_is_stored_as_its_bits(name):
     assert zarrdask.open_array(store)[...].tobytes() == values.tobytes()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "expected"),
     [("int2", "0001feff"), ("int4", "0001feff"), ("uint2", "00010203"), ("uint4", "00010203")],
 )
@@ -332,7 +331,7 @@ def test_c68_narrow_integers_are_written_with_their_sign_extended(name, expected
     assert z[...].astype(int).tolist() == values
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "stored_bytes", "values"),
     [
         ("int2", "fd06", [1, -2]),
@@ -344,9 +343,7 @@ def test_c68_narrow_integers_are_written_with_their_sign_extended(name, expected
         ("float6_e3m2fn", "cc7f", [1.0, -28.0]),
     ],
 )
-@pytest.mark.parametrize(
-    "codecs", [[BYTES], [BYTES, {"name": "crc32c"}], [sharding((2,), [BYTES])]]
-)
+@for_each("codecs", [[BYTES], [BYTES, {"name": "crc32c"}], [sharding((2,), [BYTES])]])
 def test_c68_the_upper_bits_of_a_narrow_number_are_ignored(name, stored_bytes, values, codecs):
     written = zarrdask.open_array(stored(v3((2,), (2,), "uint8", 255, codecs)), mode="r+")
     written[...] = np.frombuffer(bytes.fromhex(stored_bytes), "u1")
@@ -355,7 +352,7 @@ def test_c68_the_upper_bits_of_a_narrow_number_are_ignored(name, stored_bytes, v
     assert float(z[1]) == values[1]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "pattern"),
     [
         ("bfloat16", "0x7fc0"),
@@ -374,7 +371,7 @@ def test_c68_nan_is_the_one_pattern_that_the_registry_gives(name, pattern):
     assert rewritten(name, pattern)["fill_value"] == "NaN"
 
 
-@pytest.mark.parametrize("name", BITS)
+@for_each("name", BITS)
 def test_c68_every_narrow_number_can_be_a_fill_value(name):
     values, _ = patterns(name)
     for value in values[:: max(len(values) // 64, 1)]:
@@ -383,7 +380,7 @@ def test_c68_every_narrow_number_can_be_a_fill_value(name):
         assert again.fill_value.tobytes() == again[...][:1].tobytes() == value.tobytes()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "value"),
     [
         ("int2", 2),
@@ -424,7 +421,7 @@ def test_c68_a_fill_value_that_the_type_does_not_have_is_an_error(name, value):
         opened(name, value)
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@for_each("name", PAIRS)
 def test_c68_narrow_complex_numbers_are_their_real_and_then_their_imaginary_parts(name):
     z = zarrdask.create_array({}, shape=2, chunks=2, dtype=name, compressors=[])
     part = z.dtype["re"]
@@ -530,7 +527,7 @@ def struct_of(*fields):
     return {"name": "struct", "configuration": {"fields": listed}}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields",
     [
         [],
@@ -541,7 +538,6 @@ def struct_of(*fields):
         [("a", struct_of(("b", "string")))],
         [("a", struct_of(("b", "int8"), ("b", "int8")))],
     ],
-    ids=repr,
 )
 def test_c69_fields_are_named_and_of_a_fixed_size(fields):
     with pytest.raises(zarrdask.errors.MetadataError, match="data_type"):
@@ -602,7 +598,7 @@ def test_c70_structured_is_not_written_into_a_new_array():
 UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "generic")
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@for_each("unit", UNITS)
 def test_c71_unit_and_scale_factor_are_kept(unit):
     for name, factor in product(["numpy.datetime64", "numpy.timedelta64"], [1, 25, 2**31 - 1]):
         data_type = {"name": name, "configuration": {"unit": unit, "scale_factor": factor}}
@@ -627,7 +623,7 @@ def test_c71_both_spellings_of_the_microsecond_are_equal(unit):
     assert z.dtype == np.dtype("m8[10us]")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "settings",
     [
         {"unit": "s"},

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import LITTLE, rectilinear, same, sharding, stored, v3
 from zarrdask.grids.base import parse_grid
 from zarrdask.grids.rectilinear import RectilinearGrid
@@ -48,7 +49,7 @@ def test_c36_chunks_at_the_edge_are_whole_and_filled_up():
     assert zarrdask.open_array(store)[...].tolist() == [1, 2, 3]
 
 
-@pytest.mark.parametrize("chunk_shape", [[0, 3], [2, -3], [2], [2, 3, 1], [], [2, 3.0], [2, "3"]])
+@for_each("chunk_shape", [[0, 3], [2, -3], [2], [2, 3, 1], [], [2, 3.0], [2, "3"]])
 def test_c36_lengths_are_positive_and_one_for_each_dimension(chunk_shape):
     with pytest.raises(zarrdask.errors.MetadataError, match="chunk_shape"):
         zarrdask.open(stored(v3((5, 6), chunk_shape)))
@@ -135,7 +136,7 @@ EXAMPLE = [
 ]
 
 
-@pytest.mark.parametrize(("declared", "lengths"), EXAMPLE, ids=str)
+@for_each(("declared", "lengths"), EXAMPLE)
 def test_c39_the_examples_of_the_text_expand_to_these_lengths(declared, lengths):
     configuration = {"kind": "inline", "chunk_shapes": [declared]}
     grid = parse_grid({"name": "rectilinear", "configuration": configuration}, (6,))
@@ -189,7 +190,7 @@ def test_c39_lengths_that_do_not_reach_the_end_are_an_error():
             zarrdask.open(stored(v3((6,), chunk_grid=rectilinear([lengths]))))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "lengths", [[[0, 3], 6], [6, 0], [[6, 0]], [-1, 7], [[6, -1]], [[6, 1, 1]], [[6]], [6.0], ["6"]]
 )
 def test_c39_every_length_and_every_count_is_positive(lengths):
@@ -239,8 +240,8 @@ def test_c39_it_is_written_as_the_text_has_it():
 # ---- C-40
 
 
-@pytest.mark.parametrize("separator", ["", "-", "//", None, 1, "./"])
-@pytest.mark.parametrize("name", ["default", "v2"])
+@for_each("separator", ["", "-", "//", None, 1, "./"])
+@for_each("name", ["default", "v2"])
 def test_c40_another_separator_is_an_error(name, separator):
     encoding = {"name": name, "configuration": {"separator": separator}}
     with pytest.raises(zarrdask.errors.MetadataError, match="chunk_key_encoding"):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import dump, stored, v3
 from zarrdask.errors import MetadataError, NodeNotFoundError, SelectionError, UnsupportedError
 from zarrdask.storage.fsspec import FsspecStore
@@ -17,15 +18,13 @@ from zarrdask.storage.resolve import resolve
 GROUP = b'{"zarr_format": 3, "node_type": "group"}'
 
 
-@pytest.mark.parametrize(
-    "key", ["zarr.json", "a b", "日本/ü", "a\\b", "a:b?", "c/0/1", "\U0001f40d"]
-)
+@for_each("key", ["zarr.json", "a b", "日本/ü", "a\\b", "a:b?", "c/0/1", "\U0001f40d"])
 def test_c72_any_unicode_text_that_does_not_end_with_a_slash_is_a_key(key):
     assert check_key(key) == key
     assert check_prefix(f"{key}/") == f"{key}/"
 
 
-@pytest.mark.parametrize("key", ["", "/", "a/", "a\udc80", b"a", None])
+@for_each("key", ["", "/", "a/", "a\udc80", b"a", None])
 def test_c72_what_is_none_is_an_error_before_anything_is_done(key):
     store = MemoryStore({"a": b"1"})
     for action in (
@@ -188,7 +187,7 @@ def test_c77_an_unknown_transformer_is_an_error_that_names_it(transformer):
     assert "storage_transformers" in caught.value.key
 
 
-@pytest.mark.parametrize("transformers", [{"name": "x"}, "x", 5, [5], [{"configuration": {}}]])
+@for_each("transformers", [{"name": "x"}, "x", 5, [5], [{"configuration": {}}]])
 def test_c77_transformers_are_a_list_of_definitions(transformers):
     with pytest.raises((MetadataError, UnsupportedError)) as caught:
         zarrdask.open(stored(v3(storage_transformers=transformers)))

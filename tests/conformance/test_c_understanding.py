@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import LITTLE, dump, stored, v3
 from zarrdask import register
 from zarrdask.codecs.registry import CODECS, parse_codec
@@ -41,8 +42,8 @@ def own_registries(monkeypatch):
 # ---- C.2
 
 
-@pytest.mark.parametrize("base", [v3(), GROUP], ids=["array", "group"])
-@pytest.mark.parametrize(
+@for_each("base", [v3(), GROUP])
+@for_each(
     "value", [1, "x", None, True, [], [NO_NEED], {}, {"must_understand": True}, {"a": NO_NEED}]
 )
 def test_c11_an_unknown_member_is_an_error(base, value):
@@ -122,7 +123,7 @@ def test_c16_codecs_are_written_as_objects_without_must_understand():
 # ---- C.3
 
 
-@pytest.mark.parametrize("wrong", [1, None, [], {}, {"name": 1}, {"configuration": {}}])
+@for_each("wrong", [1, None, [], {}, {"name": 1}, {"configuration": {}}])
 def test_c18_an_extension_is_a_name_or_an_object_with_one(wrong):
     for member in ("data_type", "chunk_grid", "chunk_key_encoding"):
         with pytest.raises(MetadataError):
@@ -131,14 +132,14 @@ def test_c18_an_extension_is_a_name_or_an_object_with_one(wrong):
         zarrdask.open(stored(v3(codecs=[wrong])))
 
 
-@pytest.mark.parametrize("wrong", [[], "x", 1, None])
+@for_each("wrong", [[], "x", 1, None])
 def test_c18_a_configuration_is_an_object(wrong):
     for parse in (parse_codec, parse_keys, parse_data_type):
         with pytest.raises(MetadataError):
             parse({"name": "bytes", "configuration": wrong})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("parse", "name"),
     [
         (parse_data_type, "int32"),
@@ -160,25 +161,25 @@ def test_c19_core_types_are_written_as_names_the_rest_as_objects():
     assert {type(document[key]) for key in ("chunk_grid", "chunk_key_encoding")} == {dict}
 
 
-@pytest.mark.parametrize("name", ["a", "7", "my-type_1.0", "numpy.datetime64", "---"])
+@for_each("name", ["a", "7", "my-type_1.0", "numpy.datetime64", "---"])
 def test_c20_raw_names(name):
     assert parse_definition(name, "x").name == name
 
 
-@pytest.mark.parametrize("name", ["", "foo/bar", "foo:bar", "Foo", "a b", "naïve", "a\n"])
+@for_each("name", ["", "foo/bar", "foo:bar", "Foo", "a b", "naïve", "a\n"])
 def test_c20_what_is_no_raw_name(name):
     with pytest.raises(MetadataError, match="name of an extension"):
         parse_definition(name, "x")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name", ["https://example.com", "http://e.c/a/b", "https://e.c/A%20b", "urn:example:datetime"]
 )
 def test_c21_uris_are_names(name):
     assert parse_definition(name, "x").name == name
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     [
         "https://e.c/a?b",
@@ -215,8 +216,8 @@ def test_c23_a_registered_uri_is_one_thing_under_that_very_name():
             parse_codec(other)
 
 
-@pytest.mark.parametrize("base", [v3(), GROUP], ids=["array", "group"])
-@pytest.mark.parametrize("wrong", [[], {}, "x", None, [1], [{"configuration": {}}], ["Bad Name"]])
+@for_each("base", [v3(), GROUP])
+@for_each("wrong", [[], {}, "x", None, [1], [{"configuration": {}}], ["Bad Name"]])
 def test_c24_extensions_are_a_list_that_is_not_empty(base, wrong):
     with pytest.raises(MetadataError):
         zarrdask.open({"zarr.json": dump({**base, "extensions": wrong})})
@@ -248,7 +249,7 @@ def test_c25_extensions_are_kept_when_the_document_is_written_again():
     assert found == [STATISTICS, {k: v for k, v in CONSOLIDATED.items() if v != {}}]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changes",
     [
         {"data_type": {"name": "int32", "configuration": {"x": 1}}},
@@ -277,7 +278,7 @@ def test_c29_node_names_are_any_unicode(name, tmp_path):
         np.testing.assert_array_equal(root[name][...], 7)
 
 
-@pytest.mark.parametrize("name", [".", "..", "...", "__a", "zarr.json", "a/zarr.json", "x/__y"])
+@for_each("name", [".", "..", "...", "__a", "zarr.json", "a/zarr.json", "x/__y"])
 def test_c29_what_is_no_node_name(name):
     with pytest.raises(MetadataError, match="name"):
         zarrdask.create_array({}, name, shape=2, dtype="u1")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import (
     BIG,
     CRC32C,
@@ -65,7 +66,7 @@ def test_s15_the_chunk_shape_of_the_grid_is_the_shards_and_that_of_the_codec_the
     same(z[...], FIRST)
 
 
-@pytest.mark.parametrize("shape", [(3, 2), (8, 2), (2,), (2, 2, 1), (0, 2), (2.0, 2), (-2, 2)])
+@for_each("shape", [(3, 2), (8, 2), (2,), (2, 2, 1), (0, 2), (2.0, 2), (-2, 2)])
 def test_s15_chunks_that_do_not_divide_the_shard_are_an_error(shape):
     with pytest.raises(zarrdask.errors.MetadataError, match="chunk_shape"):
         opened([sharding(shape)])
@@ -79,8 +80,8 @@ def test_s16_the_members_are_required(member):
         opened([codec], strict=True)
 
 
-@pytest.mark.parametrize("codecs", [[], [GZIP], [LITTLE, LITTLE], [LITTLE, TRANSPOSE]])
-@pytest.mark.parametrize("member", ["codecs", "index_codecs"])
+@for_each("codecs", [[], [GZIP], [LITTLE, LITTLE], [LITTLE, TRANSPOSE]])
+@for_each("member", ["codecs", "index_codecs"])
 def test_s16_both_lists_have_exactly_one_array_bytes_codec(member, codecs):
     with pytest.raises(zarrdask.errors.MetadataError):
         opened([sharding((2, 2), **{member: codecs})])
@@ -111,7 +112,7 @@ def test_s17_the_index_is_uint64_with_a_checksum():
     assert len(data[32:]) == 16 * 4 + 4 == 68
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("codecs", "index"),
     [
         ([BIG], struct.pack(">8Q", 0, 8, 8, 8, 16, 8, 24, 8)),
@@ -256,7 +257,7 @@ def test_s24_the_size_of_the_index_follows_from_its_codecs():
     assert len(data) == 32 + 16 * 4 + 4 + 4
 
 
-@pytest.mark.parametrize("entry", [(93, 8), (0, 2**40), (2**63, 8), (2**64 - 1, 8), (0, 2**64 - 1)])
+@for_each("entry", [(93, 8), (0, 2**40), (2**63, 8), (2**64 - 1, 8), (0, 2**64 - 1)])
 def test_s24_an_entry_that_points_outside_is_an_error(entry):
     data = b"".join(INNER) + shard_index((0, 8), (8, 8), (16, 8), entry)
     with pytest.raises(zarrdask.errors.CodecError):
@@ -296,8 +297,8 @@ def variant(*missing, **others):
     return codec
 
 
-@pytest.mark.parametrize("checksum", [True, False])
-@pytest.mark.parametrize("missing", [["index_codecs"], ["index_codecs", "codecs"]])
+@for_each("checksum", [True, False])
+@for_each("missing", [["index_codecs"], ["index_codecs", "codecs"]])
 def test_s27_without_index_codecs_the_index_has_a_checksum_or_none(missing, checksum):
     data = b"".join(INNER) + shard_index(*ENTRIES, checksum=checksum)
     z = opened([variant(*missing)], data)

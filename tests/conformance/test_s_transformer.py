@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.drafts import (
     ENTRY,
     NOBODY,
@@ -76,13 +77,13 @@ def test_s1_the_one_that_software_reads_is_written(zarr_format):
         assert uri() == (TITLE if zarr_format == "v3-draft" else SHARDING)
 
 
-@pytest.mark.parametrize("kind", ["other", "", None, 1])
+@for_each("kind", ["other", "", None, 1])
 def test_s2_its_type_is_indexed(kind):
     with pytest.raises(MetadataError, match="indexed"):
         zarrdask.open(stored(array(storage_transformers=[sharding(2, kind=kind)])), "a")
 
 
-@pytest.mark.parametrize("counts", [[], [2], [2, 2, 2], [2, 0], [2, -1], [2, 1.0], [2, "2"]])
+@for_each("counts", [[], [2], [2, 2, 2], [2, 0], [2, -1], [2, 1.0], [2, "2"]])
 def test_s2_there_is_one_count_a_dimension_from_1(counts):
     with pytest.raises(MetadataError, match="chunks_per_shard"):
         zarrdask.open(stored(array((4, 4), (1, 1), storage_transformers=[sharding(*counts)])), "a")
@@ -120,7 +121,7 @@ def test_s4_a_shard_is_chunks_and_the_index_at_the_end():
     assert store["data/a/c0/0"] == body + index((0, 4), (4, 4), (8, 4), (12, 4))
 
 
-@pytest.mark.parametrize(("counts", "size"), [((2, 2), 64), ((32, 2), 1024), ((1,), 16), ((), 16)])
+@for_each(("counts", "size"), [((2, 2), 64), ((32, 2), 1024), ((1,), 16), ((), 16)])
 def test_s5_the_index_has_16_bytes_a_chunk(counts, size):
     values = {}
     z = zarrdask.create_array(
@@ -194,7 +195,7 @@ def test_s8_gaps_stale_bytes_and_overlaps_are_fine():
     assert found[1, 2] == -1
 
 
-@pytest.mark.parametrize(
+@for_each(
     "entry",
     [(0, 2**64 - 1), (2**64 - 1, 4), (65, 4), (64, 5), (2**62, 2**62), (0, 69)],
 )
@@ -426,8 +427,8 @@ def test_s14_shards_in_shards():
     assert json.loads(store["meta/a.array.json"])["storage_transformers"] == layers
 
 
-@pytest.mark.parametrize("entry", [ENTRY, OLDER_ENTRY])
-@pytest.mark.parametrize("layers", [[XOR], [XOR, sharding(2, 2)], [sharding(2, 2), XOR]])
+@for_each("entry", [ENTRY, OLDER_ENTRY])
+@for_each("layers", [[XOR], [XOR, sharding(2, 2)], [sharding(2, 2), XOR]])
 def test_s14_an_unknown_one_is_an_error_and_never_passed_over(entry, layers):
     root = "" if entry is ENTRY else "root/"
     made = array((6, 6), (1, 2), "bool", False, storage_transformers=layers)

@@ -8,6 +8,7 @@ import pytest
 
 import zarrdask
 from tests.conformance.refused import refused
+from tests.covering import for_each
 from tests.documents import dump, same, stored, v2
 
 VALUES = np.arange(16, dtype="<u2").reshape(4, 4)
@@ -138,7 +139,7 @@ def test_xa3_u4_is_four_code_points_of_four_bytes(order, form):
 # ---- X-A4
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("dtype", "value", "fill"),
     [
         ("<c8", 1.5 - 2j, [1.5, -2.0]),
@@ -155,7 +156,7 @@ def test_xa4_fill_values_that_the_text_forgets_are_those_of_real_writers(dtype, 
     same(zarrdask.open_array(store, strict=True)[:1], np.array([value], dtype))
 
 
-@pytest.mark.parametrize(("fill", "value"), [("", ""), (0, 0), (None, ""), ("none", "none")])
+@for_each(("fill", "value"), [("", ""), (0, 0), (None, ""), ("none", "none")])
 def test_xa4_a_fill_value_of_objects_is_what_it_says(fill, value):
     filters = [{"id": "vlen-utf8"}]
     z = zarrdask.open_array(stored(v2((1,), (1,), "|O", fill, filters=filters)), strict=True)
@@ -165,7 +166,7 @@ def test_xa4_a_fill_value_of_objects_is_what_it_says(fill, value):
 # ---- X-A5
 
 
-@pytest.mark.parametrize("dtype", ["<i4", "<f8", "|b1", "|S3", "<M8[s]"])
+@for_each("dtype", ["<i4", "<f8", "|b1", "|S3", "<M8[s]"])
 def test_xa5_a_null_fill_value_is_zeros(dtype):
     z = zarrdask.open_array(
         stored(v2((3,), (2,), dtype, None), {"1": bytes(2 * np.dtype(dtype).itemsize)})

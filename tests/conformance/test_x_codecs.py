@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import BIG, LITTLE, crc32c, named, same, sharding, stored, v3, without
 
 VALUES = np.arange(1, 7, dtype="u2").reshape(2, 3)
@@ -29,7 +30,7 @@ def opened(*given, strict=None, **others):
 IGNORED = {"name": "https://example.com/ignored", "must_understand": False}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "codecs",
     [
         [IGNORED, LITTLE],
@@ -71,7 +72,7 @@ def test_xc7_endian_is_read_as_bytes(order, letter):
         opened([named("endian", endian=order)], strict=True)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("codecs", "data"),
     [
         ([], RAW),

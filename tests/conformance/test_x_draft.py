@@ -11,6 +11,7 @@ import pytest
 
 import zarrdask
 from tests.conformance.refused import refused
+from tests.covering import for_each
 from tests.documents import dump, without
 from tests.drafts import (
     CODEC,
@@ -53,7 +54,7 @@ def written(zarr_format, **options):
 # ---- data types and fill values
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "stored_as"),
     [
         ("<f8", "<f8"),
@@ -101,7 +102,7 @@ def test_xb1_big_endian_typestrs_mean_a_conversion(order):
     assert zarrdask.open_array(store, "a")[...].tolist() == VALUES.tolist()
 
 
-@pytest.mark.parametrize("name", ["<f3", "<f16", "|f8", "=f8", "<M8[s]", "<U3", "f"])
+@for_each("name", ["<f3", "<f16", "|f8", "=f8", "<M8[s]", "<U3", "f"])
 def test_xb1_what_is_no_core_type_is_an_error(name):
     with pytest.raises((MetadataError, UnsupportedError), match="data_type"):
         opened(array(data_type=name))
@@ -115,9 +116,7 @@ def test_xb2_long_integers_are_read_and_written(name):
     assert written(DRAFT, dtype=name)["data_type"] == name
 
 
-@pytest.mark.parametrize(
-    ("name", "zero"), [("float64", 0.0), ("int8", 0), ("bool", False), ("r16", b"\0\0")]
-)
+@for_each(("name", "zero"), [("float64", 0.0), ("int8", 0), ("bool", False), ("r16", b"\0\0")])
 def test_xb3_null_is_read_as_zero_with_a_warning(name, zero):
     store = stored(array(data_type=name, fill_value=None))
     with pytest.warns(ComplianceWarning, match="X-B3"):
@@ -198,7 +197,7 @@ def test_xb6_they_may_not_contradict_others():
         opened(array(**both))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "uri",
     [
         "https://purl.org/zarr/spec/codecs/gzip/1.0",
@@ -223,7 +222,7 @@ def test_xb7_no_compressor_is_none(document):
     assert opened(document, {"c0": b"\1\0\2\0"}, OLDER_ENTRY)[:2].tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("found", ["gzip", {}, {"codec": 1}, {"codec": "x"}, [], {"type": CODEC}])
+@for_each("found", ["gzip", {}, {"codec": 1}, {"codec": "x"}, [], {"type": CODEC}])
 def test_xb7_anything_else_is_an_error(found):
     with pytest.raises(MetadataError, match="compressor"):
         opened(older(compressor=found), entry=OLDER_ENTRY)
@@ -303,7 +302,7 @@ def test_xb13_of_an_array_and_a_group_the_array_is_taken():
         zarrdask.open(store, "x", strict=True)
 
 
-@pytest.mark.parametrize("found", [None, {}, "x", [NOBODY], [{"extension": NOBODY}]])
+@for_each("found", [None, {}, "x", [NOBODY], [{"extension": NOBODY}]])
 def test_xb14_an_arrays_extensions_follow_the_entry_points_rules(found):
     assert opened(array(extensions=[])).metadata.extensions == ()
     item = {"extension": NOBODY, "must_understand": False}
@@ -327,8 +326,8 @@ def test_xb15_a_missing_separator_is_a_slash():
 MIXED = {"zarr_format": CORE, "metadata_encoding": OLDER, "extensions": []}
 
 
-@pytest.mark.parametrize("entry", [MIXED, MIXED | {"metadata_key_suffix": ".json"}])
-@pytest.mark.parametrize("root", ["", "root/"])
+@for_each("entry", [MIXED, MIXED | {"metadata_key_suffix": ".json"}])
+@for_each("root", ["", "root/"])
 def test_xb16_the_older_form_of_the_encoding_is_read_unless_strict(entry, root):
     store = hierarchy({f"{root}g/a.array": array()}, entry)
     found = zarrdask.open_array(store, "g/a")
@@ -380,7 +379,7 @@ def test_xb17_the_older_dialects_document():
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("dtype", "name"),
     [
         ("?", "bool"),
@@ -425,7 +424,7 @@ def as_numpy(kind):
     return np.dtype([tuple(field) for field in kind]) if kind[0][0] else np.dtype("V4")
 
 
-@pytest.mark.parametrize(("kind", "extension"), OLDER_TYPES)
+@for_each(("kind", "extension"), OLDER_TYPES)
 def test_xb17_the_older_dialects_extension_types(kind, extension):
     dtype = as_numpy(kind)
     values = np.frombuffer(bytes([1, 0, 0, 0] * 8)[: 2 * dtype.itemsize], dtype)
@@ -502,7 +501,7 @@ def test_xb17_objects_have_their_codec_among_the_filters():
     assert zarrdask.open_array(store, "a")[...].tolist() == ["a", "bcd", ""]
 
 
-@pytest.mark.parametrize("name", ["blosc", "zlib", "zstd", "lz4", "bz2", "lzma"])
+@for_each("name", ["blosc", "zlib", "zstd", "lz4", "bz2", "lzma"])
 def test_xb17_all_compressors_of_zarr_python_are_read(name):
     encoder = numcodecs.get_codec({"id": name})
     settings = {key: value for key, value in encoder.get_config().items() if key != "id"}
@@ -540,7 +539,7 @@ def test_xb17_consolidated_metadata_are_no_node():
 # ---- codecs and fallbacks
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "typesize"),
     [
         ([], 8),
@@ -566,7 +565,7 @@ def test_xb18_the_same_in_the_older_dialect():
     assert store["data/root/a/c0"][3] == 8
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fallback", "found", "expected"),
     [
         ("r16", "0x0102", b"\1\2"),
@@ -584,9 +583,7 @@ def test_xb19_a_fill_value_is_read_as_the_fallback_type_if_it_can_be(fallback, f
     assert read[:1].tobytes() == expected
 
 
-@pytest.mark.parametrize(
-    ("fallback", "found"), [("r16", 0), ("r16", "NaT"), ("r16", "0x01"), ("int16", "NaT")]
-)
+@for_each(("fallback", "found"), [("r16", 0), ("r16", "NaT"), ("r16", "0x01"), ("int16", "NaT")])
 def test_xb19_otherwise_it_is_zeros_with_a_warning(fallback, found):
     kind = {"extension": NOBODY, "type": "x", "fallback": fallback}
     store = stored(array(data_type=kind, fill_value=found))

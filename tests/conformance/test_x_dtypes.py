@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import LITTLE, sharding, stored, v3
 from zarrdask.errors import ComplianceWarning
 
@@ -70,7 +71,7 @@ def test_xc7_structured_of_single_bytes_needs_none():
     assert z[...].tolist() == [(1, 2), (3, -4)]
 
 
-@pytest.mark.parametrize("data_type", ["uint16", "float32", "complex64", "bfloat16", SECONDS])
+@for_each("data_type", ["uint16", "float32", "complex64", "bfloat16", SECONDS])
 def test_xc7_any_other_type_of_several_bytes_needs_a_byte_order(data_type):
     fill = [0, 0] if data_type == "complex64" else 0
     with pytest.raises(zarrdask.errors.MetadataError, match="byte order"):

@@ -2,8 +2,7 @@
 
 from xml.etree import ElementTree
 
-import pytest
-
+from tests.covering import for_each
 from zarrdask.display.box import BoxAxis, box_svg
 from zarrdask.display.picture import text_width
 
@@ -26,7 +25,7 @@ def lines(root):
     return [sum(path.get("d").count("M") for path in kind) for kind in (units, chunks)]
 
 
-@pytest.mark.parametrize(("ndim", "sides"), [(0, 1), (1, 1), (2, 1), (3, 3), (5, 3)])
+@for_each(("ndim", "sides"), [(0, 1), (1, 1), (2, 1), (3, 3), (5, 3)])
 def test_a_box_has_the_sides_of_its_axes_and_lies_within_the_drawing(ndim, sides):
     root = draw(*(BoxAxis(f"n{axis}", 10, (5,)) for axis in range(ndim)))
     paths = list(root.iter(f"{SVG}path"))

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import dask.array as da
 import numpy as np
-import pytest
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.display.report import Report, json_value
 from zarrdask.verification.statistics import statistics
 
@@ -42,7 +42,7 @@ def test_a_report_is_text_html_and_json():
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "expected"),
     [
         (np.float32(0.5), 0.5),

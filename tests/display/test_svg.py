@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.covering import for_each
 from tests.pictures import IMAGES, PICTURES
 from zarrdask.display.picture import Cell, Picture, Slot, Strip, text_width
 from zarrdask.display.svg import html, svg
@@ -55,7 +56,7 @@ def texts(root):
     return [text.text for text in root.iter(f"{SVG}text")]
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@for_each("name", PICTURES)
 def test_pictures_in_the_documentation_are_up_to_date(name):
     assert (IMAGES / f"{name}.svg").read_text() == PICTURES[name]().svg(), (
         "draw them again: python -m tests.pictures"
@@ -68,7 +69,7 @@ def test_all_pictures_in_the_documentation_are_drawn_by_the_library():
     assert drawn == set(PICTURES)
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@for_each("name", PICTURES)
 def test_everything_lies_within_the_drawing(name):
     root = ElementTree.fromstring(PICTURES[name]().svg())
     width, height = float(root.get("width")), float(root.get("height"))
@@ -197,7 +198,7 @@ def test_labels_stand_in_one_unit_that_has_room():
     assert "label" not in texts(drawn(picture(None, strip([1, 1] * 20))))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("count", "text"), [(0, "0 B"), (999, "999 B"), (1000, "0.977 KiB"), (2**70, "1.02e+03 EiB")]
 )
 def test_sizes_have_three_digits(count, text):

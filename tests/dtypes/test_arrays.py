@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import same
 from zarrdask.dtypes.complex_pairs import NAMES as PAIRS
 from zarrdask.dtypes.ml import BITS, dtype_named
@@ -43,7 +44,7 @@ def created(name, zarr_format=3, **options):
     return z, store
 
 
-@pytest.mark.parametrize("name", [*NUMBERS, *OTHERS, *OBJECTS])
+@for_each("name", [*NUMBERS, *OTHERS, *OBJECTS])
 def test_what_is_written_is_read(name):
     for options in [
         {},
@@ -66,7 +67,7 @@ def test_what_is_written_is_read(name):
         same(zarrdask.open_array(store)[...], values)
 
 
-@pytest.mark.parametrize("name", [*NUMBERS, *OTHERS, *OBJECTS])
+@for_each("name", [*NUMBERS, *OTHERS, *OBJECTS])
 def test_what_is_not_written_is_the_fill_value(name):
     fill = values_of(name)[3, 3]
     z, store = created(name, fill_value=fill)
@@ -83,7 +84,7 @@ def test_what_is_not_written_is_the_fill_value(name):
     same(zarrdask.open_array(store)[...], expected)
 
 
-@pytest.mark.parametrize("name", [*NUMBERS, *OTHERS])
+@for_each("name", [*NUMBERS, *OTHERS])
 def test_the_default_fill_value_is_all_bytes_zero(name):
     z, _ = created(name)
     assert z[...].tobytes() == bytes(63 * z.dtype.itemsize)
@@ -100,8 +101,8 @@ def test_the_default_fill_value_of_texts_and_bytes_is_empty():
 # Text
 
 
-@pytest.mark.parametrize("dtype", [str, object, "U", np.dtypes.StringDType()])
-@pytest.mark.parametrize("zarr_format", [2, 3])
+@for_each("dtype", [str, object, "U", np.dtypes.StringDType()])
+@for_each("zarr_format", [2, 3])
 def test_text_may_be_asked_for_and_given_as_numpy_has_it(dtype, zarr_format):
     z, store = created(dtype, zarr_format)
     texts = np.array([["a", "", "é"], ["bc", "def", "z"]])

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from tests.covering import for_each
 from tests.dtypes.contract import check_fills, check_metadata
 from zarrdask.dtypes.complex_pairs import NAMES
 from zarrdask.dtypes.ml import dtype_named
 from zarrdask.dtypes.registry import of_dtype, parse_data_type
 from zarrdask.errors import MetadataError
 
-names = pytest.mark.parametrize("name", NAMES)
+names = for_each("name", NAMES)
 
 
 def test_there_is_one_for_each_float_of_the_registry():
@@ -56,7 +57,7 @@ def test_fill_values_keep_payloads():
     check_fills(data_type, value)
 
 
-@pytest.mark.parametrize("value", [1.0, [1.0], [1, 2, 3], ["Infinity", 0], [None, 0], {"re": 1}])
+@for_each("value", [1.0, [1.0], [1, 2, 3], ["Infinity", 0], [None, 0], {"re": 1}])
 def test_what_is_no_pair_of_parts_is_an_error(value):
     with pytest.raises(MetadataError):
         parse_data_type("complex_float8_e4m3fn").parse_fill(value)
@@ -71,7 +72,7 @@ def test_a_users_complex_number_is_taken_apart():
         data_type.cast(1e300j)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields",
     [
         [("re", "f4"), ("im", "f4")],

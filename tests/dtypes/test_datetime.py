@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.covering import for_each
 from tests.dtypes.contract import check_fills, check_metadata
 from zarrdask.dtypes.registry import find_data_type, of_dtype, parse_data_type
 from zarrdask.errors import MetadataError
@@ -36,7 +37,7 @@ def test_the_microsecond_has_several_spellings_and_one_meaning(unit):
     assert parse_data_type(of(unit=unit)) == parse_data_type(of(unit="us"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "configuration",
     [
         {},
@@ -76,7 +77,7 @@ def test_not_a_time_is_a_word_or_the_least_count(name, kind):
     assert data_type.render_fill(data_type.default) == 0
 
 
-@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 1.0, "2020", "nat", True, None, [1]])
+@for_each("value", [2**63, -(2**63) - 1, 1.0, "2020", "nat", True, None, [1]])
 def test_what_is_no_count_is_an_error(value):
     with pytest.raises(MetadataError) as caught:
         parse_data_type(of()).parse_fill(value)
@@ -91,7 +92,7 @@ def test_a_users_fill_value_is_a_date_a_count_or_a_text():
     assert find_data_type("m8[s]").cast(np.timedelta64(2, "m")) == np.timedelta64(120, "s")
 
 
-@pytest.mark.parametrize("value", ["1970-01-03T01", np.datetime64(1, "s"), "soon", 1.5])
+@for_each("value", ["1970-01-03T01", np.datetime64(1, "s"), "soon", 1.5])
 def test_a_users_date_is_not_cut_off(value):
     with pytest.raises(MetadataError):
         find_data_type("M8[D]").cast(value)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.dtypes.generic import as_array
 
 NAT = -(2**63)
@@ -14,8 +15,8 @@ def counts(values):
     return values.view(np.dtype("i8").newbyteorder(values.dtype.byteorder)).tolist()
 
 
-@pytest.mark.parametrize("dtype", ["<m8", ">m8", "<M8", "m8[10generic]"])
-@pytest.mark.parametrize(
+@for_each("dtype", ["<m8", ">m8", "<M8", "m8[10generic]"])
+@for_each(
     ("value", "expected"),
     [
         (5, 5),
@@ -37,8 +38,8 @@ def test_the_text_of_a_count_is_a_span():
     assert counts(as_array(["5", b"-6"], np.dtype("m8"))) == [5, -6]
 
 
-@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 1.5, "soon"])
-@pytest.mark.parametrize("dtype", ["m8", "M8"])
+@for_each("value", [2**63, -(2**63) - 1, 1.5, "soon"])
+@for_each("dtype", ["m8", "M8"])
 def test_what_is_no_count_is_refused_as_numpy_does(value, dtype):
     with pytest.raises((ValueError, OverflowError)):
         as_array(value, np.dtype(dtype))
@@ -58,7 +59,7 @@ def test_arrays_of_the_generic_unit_are_made_filled_and_written(given, stored):
     assert counts(z[...]) == [5, stored, stored, 6]
 
 
-@pytest.mark.parametrize("value", ["7", np.bool_(True), "NaT", "nat", ""])
+@for_each("value", ["7", np.bool_(True), "NaT", "nat", ""])
 def test_a_fill_value_of_another_unit_is_read_without_the_generic_one(value):
     z = zarrdask.create_array({}, shape=1, dtype="m8[s]", fill_value=value)
     assert counts(z[...]) == np.array([value], "m8[s]").view("i8").tolist()

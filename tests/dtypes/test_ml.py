@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.covering import for_each
 from zarrdask.dtypes.ml import BITS, dtype_named, kind_of, limits, name_of, nearest
 from zarrdask.errors import UnsupportedError
 
@@ -30,20 +31,20 @@ def numbers(name):
     return result[finite][order], values[finite][order]
 
 
-@pytest.mark.parametrize("name", BITS)
+@for_each("name", BITS)
 def test_a_dtype_tells_its_name_in_either_byte_order(name):
     dtype = dtype_named(name)
     assert name_of(dtype) == name_of(dtype.newbyteorder(">")) == name
     assert kind_of(dtype) == ("f" if name in FLOATS else name[0])
 
 
-@pytest.mark.parametrize("dtype", ["V2", "f2", "i1", "O", "U1", "i4,f4"])
+@for_each("dtype", ["V2", "f2", "i1", "O", "U1", "i4,f4"])
 def test_other_dtypes_have_no_name_here(dtype):
     assert name_of(np.dtype(dtype)) is None
     assert kind_of(np.dtype(dtype)) == np.dtype(dtype).kind
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "expected"),
     [("int2", (-2, 1)), ("uint2", (0, 3)), ("int4", (-8, 7)), ("uint4", (0, 15))],
 )
@@ -58,14 +59,14 @@ def test_limits_of_numpys_integers():
     assert limits(np.dtype("u8")) == (0, 2**64 - 1)
 
 
-@pytest.mark.parametrize("name", FLOATS)
+@for_each("name", FLOATS)
 def test_each_number_of_a_type_is_nearest_to_itself(name):
     dtype = dtype_named(name)
     for element, value in zip(*numbers(name), strict=True):
         assert nearest(float(value), dtype).tobytes() == element.tobytes()
 
 
-@pytest.mark.parametrize("name", FLOATS)
+@for_each("name", FLOATS)
 @given(data=st.data())
 def test_numbers_are_rounded_once_to_the_nearest_and_half_to_even(name, data):
     elements, values = numbers(name)
@@ -84,7 +85,7 @@ def test_numbers_are_rounded_once_to_the_nearest_and_half_to_even(name, data):
     assert float(result) in [float(e) for e in expected]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "pattern"),
     [
         ("bfloat16", 0x7FC0),
@@ -103,8 +104,8 @@ def test_nan_is_the_one_of_the_registry(name, pattern):
     assert int(result.view(f"u{result.itemsize}")) == pattern
 
 
-@pytest.mark.parametrize("name", FLOATS)
-@pytest.mark.parametrize("value", [float("inf"), float("-inf")])
+@for_each("name", FLOATS)
+@for_each("value", [float("inf"), float("-inf")])
 def test_infinity_is_only_where_the_type_has_it(name, value):
     dtype = dtype_named(name)
     if name in ("bfloat16", "float8_e3m4", "float8_e4m3", "float8_e5m2"):
@@ -114,7 +115,7 @@ def test_infinity_is_only_where_the_type_has_it(name, value):
             nearest(value, dtype)
 
 
-@pytest.mark.parametrize("name", FLOATS)
+@for_each("name", FLOATS)
 def test_what_is_beyond_the_largest_number_is_an_error(name):
     dtype = dtype_named(name)
     largest = numbers(name)[1][-1]

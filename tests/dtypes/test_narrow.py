@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.covering import for_each
 from tests.dtypes.contract import check_fills, check_metadata
 from tests.dtypes.test_ml import FLOATS, INTEGERS, patterns
 from zarrdask.dtypes.ml import BITS, dtype_named
 from zarrdask.dtypes.registry import find_data_type, of_dtype, parse_data_type
 from zarrdask.errors import MetadataError, UnsupportedError
 
-names = pytest.mark.parametrize("name", BITS)
+names = for_each("name", BITS)
 
 
 @names
@@ -38,7 +39,7 @@ def test_every_bfloat16_survives_as_a_fill_value(pattern):
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "json_value", "pattern"),
     [
         ("bfloat16", 1.5, 0x3FC0),
@@ -70,7 +71,7 @@ def test_fill_values_have_the_bits_that_the_registry_says(name, json_value, patt
     assert int(np.asarray(value).view(f"u{value.itemsize}")) == pattern
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "value"),
     [
         ("int2", 2),
@@ -111,7 +112,7 @@ def test_what_a_type_does_not_have_is_no_fill_value(name, value):
     assert (caught.value.key, caught.value.found) == ("fill_value", value)
 
 
-@pytest.mark.parametrize("name", FLOATS)
+@for_each("name", FLOATS)
 def test_a_users_number_becomes_the_nearest(name):
     data_type = find_data_type(name)
     assert float(data_type.cast(1)) == 1.0
@@ -122,7 +123,7 @@ def test_a_users_number_becomes_the_nearest(name):
         data_type.cast("many")
 
 
-@pytest.mark.parametrize("name", INTEGERS)
+@for_each("name", INTEGERS)
 def test_a_users_integer_has_to_fit(name):
     data_type = find_data_type(name)
     assert int(data_type.cast(1.0)) == 1

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.covering import for_each
 from tests.dtypes.contract import check_fills
 from zarrdask.dtypes.registry import DATA_TYPES, of_dtype, parse_data_type
 from zarrdask.errors import MetadataError, UnsupportedError
@@ -29,7 +30,7 @@ def test_all_core_types_are_there():
     assert set(NAMES) <= set(DATA_TYPES.names())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_core_names_are_numpys(name):
     data_type = parse_data_type(name)
     dtype = data_type.dtype
@@ -40,7 +41,7 @@ def test_core_names_are_numpys(name):
     check_fills(data_type)
 
 
-@pytest.mark.parametrize(("name", "size"), [("r8", 1), ("r16", 2), ("r24", 3), ("r4096", 512)])
+@for_each(("name", "size"), [("r8", 1), ("r16", 2), ("r24", 3), ("r4096", 512)])
 def test_raw_types_count_bits(name, size):
     data_type = parse_data_type(name)
     assert data_type.dtype == np.dtype(f"V{size}")
@@ -56,7 +57,7 @@ def test_other_names_of_core_types_are_read_and_not_written(name, core):
     assert parse_data_type(name).to_json() == core
 
 
-@pytest.mark.parametrize("name", ["float128", "f8", "int", "r", "void", "object", "int3", "uint1"])
+@for_each("name", ["float128", "f8", "int", "r", "void", "object", "int3", "uint1"])
 def test_an_unknown_type_is_named(name):
     with pytest.raises(UnsupportedError) as caught:
         parse_data_type(name)
@@ -64,14 +65,14 @@ def test_an_unknown_type_is_named(name):
     assert set(caught.value.expected.split(", ")) <= set(DATA_TYPES.names())
 
 
-@pytest.mark.parametrize("name", ["<f8", "", "Bool", "r*"])
+@for_each("name", ["<f8", "", "Bool", "r*"])
 def test_what_is_no_name_at_all_is_an_error(name):
     with pytest.raises(MetadataError, match="not the name") as caught:
         parse_data_type(name)
     assert (caught.value.key, caught.value.found) == ("data_type", name)
 
 
-@pytest.mark.parametrize("name", ["r12", "r0", "r08", f"r{2**40}"])
+@for_each("name", ["r12", "r0", "r08", f"r{2**40}"])
 def test_a_raw_type_of_broken_or_too_many_bytes_is_an_error(name):
     with pytest.raises(MetadataError, match="multiple of 8"):
         parse_data_type(name)

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.covering import for_each
 from zarrdask.dtypes.numpy_type import check_divisors, numpy_type
 
 #: NumPy ends the process if it parses one of these.
@@ -20,7 +21,7 @@ FATAL = [
 ]
 
 
-@pytest.mark.parametrize("text", FATAL)
+@for_each("text", FATAL)
 def test_a_text_that_ends_the_process_does_not_reach_numpy(text):
     with pytest.raises(ValueError, match="divisor"):
         numpy_type(text)
@@ -28,13 +29,13 @@ def test_a_text_that_ends_the_process_does_not_reach_numpy(text):
         check_divisors(f'{{"names": ["a"], "formats": ["{text}"]}}')
 
 
-@pytest.mark.parametrize("text", ["01", "nosuch", "f3", "", "\ud800", "M8[s/3]", "M8[s/"])
+@for_each("text", ["01", "nosuch", "f3", "", "\ud800", "M8[s/3]", "M8[s/"])
 def test_all_errors_of_numpy_are_value_errors(text):
     with pytest.raises(ValueError):
         numpy_type(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value", ["<f4", "i4,i4", "M8[s/1000]", "m8[2Y/12]", "m8[s/0100]", "<M8[ns]", float, None]
 )
 def test_everything_else_is_numpys(value):

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from tests.covering import for_each
 from zarrdask.compliance import strictness
 from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.ml import dtype_named
@@ -15,7 +16,7 @@ DAYS = {"name": "numpy.datetime64", "configuration": {"unit": "D", "scale_factor
 UTF32 = {"name": "fixed_length_utf32", "configuration": {"length_bytes": 12}}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "document"),
     [
         ("float32", "float32"),
@@ -58,7 +59,6 @@ UTF32 = {"name": "fixed_length_utf32", "configuration": {"length_bytes": 12}}
         ),
         ("variable_length_bytes", "variable_length_bytes"),
     ],
-    ids=repr,
 )
 def test_a_user_may_say_it_in_numpys_words_or_in_those_of_v3(value, document):
     assert portable(find_data_type(value)).to_json() == document
@@ -69,7 +69,7 @@ def test_byte_order_is_kept_for_formats_that_have_it():
     assert portable(find_data_type(">f4")).dtype == np.dtype("f4")
 
 
-@pytest.mark.parametrize("value", ["nonsense", "f3", 7, {"a": 1}, object()])
+@for_each("value", ["nonsense", "f3", 7, {"a": 1}, object()])
 def test_what_is_no_data_type_is_an_error(value):
     with pytest.raises(MetadataError) as caught:
         find_data_type(value)
@@ -83,7 +83,7 @@ def test_a_name_that_does_not_say_enough_is_an_error(value):
         find_data_type(value)
 
 
-@pytest.mark.parametrize("dtype", ["O", "g", [("a", "i4", (2,))], [("a", "O")]])
+@for_each("dtype", ["O", "g", [("a", "i4", (2,))], [("a", "O")]])
 def test_types_that_v3_lacks_are_refused_with_advice(dtype):
     with pytest.raises(UnsupportedError, match="zarr_format=2"):
         of_dtype(np.dtype(dtype)).to_json()

@@ -5,6 +5,7 @@ import base64
 import numpy as np
 import pytest
 
+from tests.covering import for_each
 from tests.documents import same
 from tests.dtypes.contract import check_fills, check_metadata
 from zarrdask.dtypes.ml import dtype_named
@@ -27,7 +28,7 @@ TEXT = {"name": "fixed_length_utf32", "configuration": {"length_bytes": 8}}
 RAW = {"name": "raw_bytes", "configuration": {"length_bytes": 2}}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("document", "dtype"),
     [
         (POINT, [("x", "f4"), ("y", "f4")]),
@@ -100,7 +101,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("fields", BAD, ids=repr)
+@for_each("fields", BAD)
 def test_wrong_fields_are_an_error(fields):
     with pytest.raises(MetadataError, match="data_type"):
         parse_data_type({"name": "struct", "configuration": {"fields": fields}})
@@ -136,7 +137,7 @@ def test_a_fill_value_is_an_object_with_every_field():
     check_fills(data_type, value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     [
         {"x": 1},
@@ -164,9 +165,7 @@ def test_a_users_fill_value_is_a_tuple_a_dict_or_a_scalar(value):
     assert data_type.render_fill(data_type.cast(value)) == {"x": 1, "y": 2.5}
 
 
-@pytest.mark.parametrize(
-    "value", [(1,), (1, 2, 3), (256, 0), (1.5, 0), (1, 1e39), {"x": 1}, {"x": 1, "z": 1}]
-)
+@for_each("value", [(1,), (1, 2, 3), (256, 0), (1.5, 0), (1, 1e39), {"x": 1}, {"x": 1, "z": 1}])
 def test_a_users_fill_value_has_to_fit_field_by_field(value):
     with pytest.raises(MetadataError):
         find_data_type([("x", "u1"), ("y", "f4")]).cast(value)
@@ -196,7 +195,7 @@ def test_fields_are_in_the_native_order():
     assert data_type.dtype == np.dtype([("a", "i2"), ("b", [("c", "f4"), ("d", "f8")])])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "dtype", [[("a", "i4", (2,))], [("a", "O")], [("a", "g")], [("a", [("b", "u1", (1, 2))])]]
 )
 def test_fields_that_v3_has_no_type_for_are_refused(dtype):
@@ -224,13 +223,13 @@ def test_the_older_form_has_base64_as_its_fill_value():
     check_fills(data_type, value)
 
 
-@pytest.mark.parametrize("value", ["AAAA" * 2, "AA==", "?", 0, None, [1, 2]])
+@for_each("value", ["AAAA" * 2, "AA==", "?", 0, None, [1, 2]])
 def test_the_older_form_has_no_other_fill_value(value):
     with pytest.raises(MetadataError, match="fill_value"):
         parse_data_type(structured(("a", "uint8"), ("b", "int16"))).parse_fill(value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields", [[], [["a"]], [["a", "int8", [2]]], [["", "int8"]], [["a", "string"]], ["a"], None]
 )
 def test_wrong_fields_of_the_older_form_are_an_error(fields):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.covering import for_each
 from tests.dtypes.contract import check_fills, check_metadata
 from zarrdask.dtypes.registry import find_data_type, of_dtype, parse_data_type
 from zarrdask.errors import MetadataError
@@ -20,7 +21,7 @@ def of(name, length):
     return {"name": name, "configuration": {"length_bytes": length}}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "length", "dtype"),
     [
         ("fixed_length_utf32", 4, "U1"),
@@ -46,21 +47,21 @@ def test_numpys_text_and_bytes_have_these_names():
     assert of_dtype(np.dtype("V3")).to_json() == "r24"
 
 
-@pytest.mark.parametrize("name", FIXED)
-@pytest.mark.parametrize("length", [0, -4, 4.0, "4", True, None, 2**31])
+@for_each("name", FIXED)
+@for_each("length", [0, -4, 4.0, "4", True, None, 2**31])
 def test_a_length_is_positive_and_not_too_large(name, length):
     with pytest.raises(MetadataError, match="length_bytes"):
         parse_data_type(of(name, length))
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 6])
+@for_each("length", [1, 2, 3, 6])
 def test_a_code_point_has_four_bytes(length):
     with pytest.raises(MetadataError, match="multiple of 4"):
         parse_data_type(of("fixed_length_utf32", length))
 
 
-@pytest.mark.parametrize("name", FIXED)
-@pytest.mark.parametrize("configuration", [{}, {"length": 4}, {"length_bytes": 4, "endian": "big"}])
+@for_each("name", FIXED)
+@for_each("configuration", [{}, {"length": 4}, {"length_bytes": 4, "endian": "big"}])
 def test_the_configuration_is_the_length(name, configuration):
     with pytest.raises(MetadataError, match=name):
         parse_data_type({"name": name, "configuration": configuration})
@@ -75,7 +76,7 @@ def test_a_fixed_text_is_its_own_spelling(text):
     check_fills(data_type, value)
 
 
-@pytest.mark.parametrize("value", ["abc", 0, None, ["a"], b"a"])
+@for_each("value", ["abc", 0, None, ["a"], b"a"])
 def test_what_is_no_text_that_fits_is_an_error(value):
     with pytest.raises(MetadataError) as caught:
         parse_data_type(of("fixed_length_utf32", 8)).parse_fill(value)
@@ -96,7 +97,7 @@ def test_zeros_at_the_end_may_be_left_out():
     assert data_type.parse_fill("eA==") == data_type.parse_fill("eAAAAA==") == b"x"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "value"),
     [
         ("null_terminated_bytes", "AAAAAAAA"),
@@ -148,7 +149,7 @@ def test_bytes_are_base64_or_a_list(data):
     check_fills(data_type, data)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "value"),
     [
         ("string", 0),

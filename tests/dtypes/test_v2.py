@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.covering import for_each
 from zarrdask.dtypes.v2 import parse_dtype, render_dtype
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 
@@ -50,14 +51,14 @@ TYPESTRS = [
 ]
 
 
-@pytest.mark.parametrize("text", TYPESTRS)
+@for_each("text", TYPESTRS)
 def test_typestrs_survive(text):
     dtype = parse_dtype(text)
     assert dtype.str == text
     assert render_dtype(dtype) == text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"), [("<u1", "|u1"), (">b1", "|b1"), ("<S3", "|S3"), ("<M8[μs]", "<M8[us]")]
 )
 def test_other_spellings_are_read(text, expected):
@@ -72,7 +73,7 @@ STRUCTURED = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "size"), STRUCTURED)
+@for_each(("fields", "size"), STRUCTURED)
 def test_structured_types_are_packed_and_survive(fields, size):
     dtype = parse_dtype(json.loads(json.dumps(fields)))
     assert dtype.itemsize == size
@@ -83,7 +84,7 @@ def test_the_shape_of_a_field_may_be_one_integer():
     assert parse_dtype([["a", "<i2", 3]]) == np.dtype([("a", "<i2", (3,))])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     [
         "f8",
@@ -124,9 +125,7 @@ def test_what_is_no_data_type_is_an_error_that_shows_it(value):
     assert caught.value.key.startswith("dtype")
 
 
-@pytest.mark.parametrize(
-    "text", ["<f7", "<i3", "<c4", "<f128", "|b2", "<M4[s]", "<u99999999999999"]
-)
+@for_each("text", ["<f7", "<i3", "<c4", "<f128", "|b2", "<M4[s]", "<u99999999999999"])
 def test_types_that_numpy_lacks_are_named(text):
     with pytest.raises(ZarrdaskError) as caught:
         parse_dtype(text)
@@ -157,7 +156,7 @@ def test_a_datetime_without_unit_is_refused(dtype):
         render_dtype(np.dtype(dtype))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     [
         "<M8[0s]",

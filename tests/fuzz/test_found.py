@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.fuzz import corpus
 
 
@@ -17,8 +18,8 @@ def damaged(path, **members):
     return store
 
 
-@pytest.mark.parametrize(("dtype", "value"), [("<U4", "ab"), ("|S3", b"x"), ("<M8[s]", "2020")])
-@pytest.mark.parametrize("index", [(), ..., None], ids=str)
+@for_each(("dtype", "value"), [("<U4", "ab"), ("|S3", b"x"), ("<M8[s]", "2020")])
+@for_each("index", [(), ..., None])
 def test_an_array_without_axes_is_written(dtype, value, index):
     z = zarrdask.create_array({}, shape=(), dtype=dtype, zarr_format=2)
     z[index] = value
@@ -45,8 +46,8 @@ class TestChunksBeyondMemory:
             zarrdask.open_array(damaged(path, chunks=[10**18, 8]), path)
 
 
-@pytest.mark.parametrize("dtype", ["<U2", ">U2", [("a", "u1"), ("b", "<U2", (2,))]], ids=str)
-@pytest.mark.parametrize("compressors", [[], "blosc"], ids=str)
+@for_each("dtype", ["<U2", ">U2", [("a", "u1"), ("b", "<U2", (2,))]])
+@for_each("compressors", [[], "blosc"])
 def test_what_is_no_character(dtype, compressors):
     place: dict[str, bytes] = {}
     options = {"chunks": 2, "compressors": compressors, "zarr_format": 2}
@@ -64,7 +65,7 @@ def test_what_is_no_character(dtype, compressors):
             z[selection]
 
 
-@pytest.mark.parametrize("dtype", ["|S0", "|V0", [["a", "|S0"]], [["a", "<U0"]]], ids=str)
+@for_each("dtype", ["|S0", "|V0", [["a", "|S0"]], [["a", "<U0"]]])
 def test_elements_without_bytes(dtype):
     with pytest.raises(zarrdask.errors.MetadataError, match="item size"):
         zarrdask.open_array(damaged("others/F", dtype=dtype, fill_value=""), "others/F")

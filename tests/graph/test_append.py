@@ -9,7 +9,7 @@ import pytest
 
 import zarrdask
 from tests.counting import CountingStore
-from tests.covering import covering
+from tests.covering import covering, for_each
 from tests.graph.writes import WritesStore, append_elsewhere
 from zarrdask.hierarchy import resize
 from zarrdask.hierarchy.change import write_node
@@ -61,7 +61,7 @@ def test_what_is_appended_comes_after_what_was_there(layout, axis, size):
     assert set(store.writes.values()) <= {1}, "a unit has several writers"
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@for_each("layout", LAYOUTS)
 def test_many_steps(layout):
     z = old(MemoryStore(), layout)
     expected = OLD
@@ -171,7 +171,7 @@ def test_doing_it_again_changes_nothing():
     np.testing.assert_array_equal(zarrdask.open_array(z.store, "a")[...], expected)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shape", "axis"),
     [((2, 6), 0), ((2, 7), 1), ((7,), 0), ((2, 7), 2), ((2, 7), -3), ((2, 7), "x")],
 )

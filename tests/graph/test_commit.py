@@ -9,7 +9,7 @@ import pytest
 from dask.delayed import Delayed
 
 import zarrdask
-from tests.covering import covering
+from tests.covering import covering, for_each
 from tests.graph.writes import WritesStore
 from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.memory import MemoryStore
@@ -72,7 +72,7 @@ def names(place):
 # ---- last
 
 
-@pytest.mark.parametrize("zarr_format", FORMATS)
+@for_each("zarr_format", FORMATS)
 def test_documents_come_last(zarr_format):
     store = OrderStore()
     x = da.from_array(NEW, chunks=4)
@@ -89,7 +89,7 @@ def test_documents_come_last(zarr_format):
     assert set(store.writes.values()) == {1}
 
 
-@pytest.mark.parametrize("zarr_format", FORMATS)
+@for_each("zarr_format", FORMATS)
 def test_documents_come_first(zarr_format):
     store = OrderStore()
     zarrdask.to_zarr(da.from_array(NEW, chunks=4), store, "g/a", zarr_format=zarr_format)

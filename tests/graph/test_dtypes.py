@@ -11,6 +11,7 @@ from distributed import Client
 from distributed.protocol import deserialize, serialize
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import same
 from zarrdask.dtypes.ml import BITS
 from zarrdask.dtypes.registry import find_data_type
@@ -98,7 +99,7 @@ def test_a_copy_keeps_a_multiple_of_the_generic_unit_though_numpy_forgets_it():
     assert copy[...].view("i8").tolist() == [1, 2, 3]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("string", "bytes")])
+@for_each("name", [name for name in NAMES if name not in ("string", "bytes")])
 def test_arrays_are_told_apart_and_pickled(name):
     values = values_of(name)
     other = values.copy()
@@ -107,7 +108,7 @@ def test_arrays_are_told_apart_and_pickled(name):
     assert pickle.loads(pickle.dumps(values)).dtype == values.dtype
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_arrays_are_sent_from_worker_to_worker(name):
     values = values_of(name)
     prepare(values.dtype)

@@ -9,6 +9,7 @@ from dask.array.optimization import optimize
 from dask.highlevelgraph import HighLevelGraph
 
 import zarrdask
+from tests.covering import for_each
 from tests.graph.counting import CountingStore
 from zarrdask.graph.missing import blocks_with_data, share_missing
 from zarrdask.storage.base import Store
@@ -54,8 +55,8 @@ CHAINS = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-@pytest.mark.parametrize("chunks", ["stored", (3, 5)], ids=str)
+@for_each("layout", LAYOUTS.values())
+@for_each("chunks", ["stored", (3, 5)])
 def test_the_values_are_those_without_it(layout, chunks):
     store, values = sparse(**layout)
     x = zarrdask.from_zarr(store, chunks=chunks, skip_missing=True)
@@ -67,7 +68,7 @@ def test_the_values_are_those_without_it(layout, chunks):
         np.testing.assert_array_equal(found, expected, err_msg=name)
 
 
-@pytest.mark.parametrize("index", [np.s_[3:], np.s_[::7, 4], np.s_[::-1, None], np.s_[19, 21]])
+@for_each("index", [np.s_[3:], np.s_[::7, 4], np.s_[::-1, None], np.s_[19, 21]])
 def test_slices_and_regions_skip_missing_blocks_too(index):
     store, values = sparse()
     x = zarrdask.from_zarr(store, chunks="stored", skip_missing=True)
@@ -76,7 +77,7 @@ def test_slices_and_regions_skip_missing_blocks_too(index):
         np.testing.assert_array_equal(part, values[index])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("dtype", "fill_value"), [("f4", np.nan), ("U3", "abc"), ("M8[s]", "2000-01-01"), (str, "x")]
 )
 def test_missing_blocks_have_the_fill_value(dtype, fill_value):
@@ -121,7 +122,7 @@ def test_equal_arguments_that_differ_make_tasks_of_their_own():
     np.testing.assert_array_equal(np.signbit(y[::2]), [0, 1, 0, 1, 0, 1, 0])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "fill_value"),
     [
         (lambda x: x, 0),

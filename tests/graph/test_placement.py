@@ -5,13 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.covering import for_each
 from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.graph.placement import chunk_options, find_place, known_blocks
 
 STORED = SimpleNamespace(shape=(10, 6), dimension_names=("y", "x"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("chunks", "blocks"),
     [
         (4, ((4, 4, 2), (4, 2))),
@@ -52,7 +53,7 @@ def test_chunks_follow_the_blocks_unless_they_are_given():
         chunk_options(blocks, "rectilinear", {"chunks": 4})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("region", "shape", "place"),
     [
         (None, (10, 6), (slice(0, 10, 1), slice(0, 6, 1))),
@@ -66,7 +67,7 @@ def test_regions_are_slices(region, shape, place):
     assert find_place(shape, region, STORED) == place
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("region", "problem"),
     [
         (slice(0, 4), "does not fit"),

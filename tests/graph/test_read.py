@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrdask
+from tests.covering import for_each
 from tests.graph.counting import CountingStore
 from tests.storage.latency import LatencyStore
 from zarrdask.graph.read import StoredArray
@@ -58,7 +59,7 @@ def meets(selection, size, unit):
 BLOCKS = [None, -1, 7, (10, 5), (33, 60), ((60, 40), (1, 59)), "1kiB"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("layout", "chunks"),
     [*product(LAYOUTS, ["auto", "stored"]), *zip(LAYOUTS, BLOCKS, strict=True)],
 )
@@ -76,7 +77,7 @@ def test_all_schedulers_give_the_values(tmp_path, scheduler, setting):
     assert x.sum().compute(scheduler=scheduler, num_workers=1) == VALUES.sum()
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (1,)])
+@for_each("shape", [(), (0,), (3, 0), (1,)])
 def test_odd_shapes(shape):
     store = {}
     z = zarrdask.create_array(store, shape=shape, dtype="f8", chunks=-1)
@@ -106,11 +107,11 @@ def test_an_array_is_found_however_it_is_named(tmp_path, kind):
     assert zarrdask.from_zarr(*arguments).compute().tolist() == [0, 0, 0, 0]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "region",
     [np.s_[20:70], np.s_[..., 7], np.s_[5:95:10, ::-1], np.s_[3, 4], np.s_[:0], np.s_[None, 13:17]],
 )
-@pytest.mark.parametrize("chunks", ["auto", "stored", 6])
+@for_each("chunks", ["auto", "stored", 6])
 def test_a_region_is_cut_from_the_array(region, chunks):
     x = zarrdask.from_zarr(stored(), region=region, chunks=chunks)
     assert x.shape == VALUES[region].shape
@@ -227,8 +228,8 @@ SLICES = [
 ]
 
 
-@pytest.mark.parametrize("index", SLICES, ids=str)
-@pytest.mark.parametrize("chunks", ["auto", "stored", (100, 60), (37, 23)], ids=str)
+@for_each("index", SLICES)
+@for_each("chunks", ["auto", "stored", (100, 60), (37, 23)])
 def test_a_slice_reads_the_chunks_that_it_meets(index, chunks):
     store = stored()
     y = zarrdask.from_zarr(store, chunks=chunks)[index]
@@ -241,8 +242,8 @@ def test_a_slice_reads_the_chunks_that_it_meets(index, chunks):
         assert len(found) == len(set(found))
 
 
-@pytest.mark.parametrize("index", SLICES, ids=str)
-@pytest.mark.parametrize("chunks", ["auto", "stored"], ids=str)
+@for_each("index", SLICES)
+@for_each("chunks", ["auto", "stored"])
 def test_a_slice_of_uneven_chunks_reads_those_that_it_meets(index, chunks):
     ends = np.array([30, 31, 40, 100]), np.array([5, 25, 60])
     store = stored(chunks=((30, 1, 9, 60), (5, 20, 35)))
@@ -254,7 +255,7 @@ def test_a_slice_of_uneven_chunks_reads_those_that_it_meets(index, chunks):
     assert store.keys_read() == sorted({f"c/{i}/{j}" for i, j in met})
 
 
-@pytest.mark.parametrize("index", SLICES, ids=str)
+@for_each("index", SLICES)
 def test_a_slice_of_shards_reads_an_index_and_the_chunks_that_it_meets(index):
     store = stored(shards=(50, 20), codecs=None)
     size = 10 * 5 * 4

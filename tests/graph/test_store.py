@@ -7,6 +7,7 @@ import pytest
 from dask.delayed import Delayed
 
 import zarrdask
+from tests.covering import for_each
 from tests.graph.counting import CountingStore
 from zarrdask.storage.memory import MemoryStore
 
@@ -47,7 +48,7 @@ def test_pairs_of_targets_and_arrays(x):
     np.testing.assert_array_equal(z[...], VALUES)
 
 
-@pytest.mark.parametrize("compute", [True, False])
+@for_each("compute", [True, False])
 def test_what_they_have_in_common_is_computed_once(compute):
     source = CountingStore()
     z = zarrdask.create_array(source, shape=VALUES.shape, dtype="f8", chunks=4)

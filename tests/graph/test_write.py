@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.graph.tasks import write_blocks
 from zarrdask.indexing.selection import whole_region
 from zarrdask.storage.memory import MemoryStore
@@ -44,8 +45,8 @@ class Writes(MemoryStore):
         super().erase(key)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-@pytest.mark.parametrize("blocks", [(10, 7), (20, 12), (13, 11), -1, ((1, 60), (44, 1)), 1000])
+@for_each("layout", LAYOUTS.values())
+@for_each("blocks", [(10, 7), (20, 12), (13, 11), -1, ((1, 60), (44, 1)), 1000])
 def test_what_is_written_is_read_whatever_the_blocks(layout, blocks):
     store = Writes()
     x = da.from_array(VALUES, chunks=blocks)
@@ -178,7 +179,7 @@ def test_receipts_are_small_and_count_units():
     assert found.sum() == 21
 
 
-@pytest.mark.parametrize("region", [np.s_[0:9], np.s_[-9:8], (slice(9, 20),), {"x": slice(0, 9)}])
+@for_each("region", [np.s_[0:9], np.s_[-9:8], (slice(9, 20),), {"x": slice(0, 9)}])
 def test_a_region_beyond_the_array_is_refused(region):
     options = {"shape": 8, "dtype": "i4", "chunks": 4, "dimension_names": ["x"]}
     z = zarrdask.create_array({}, **options)
@@ -194,8 +195,8 @@ def test_a_region_beyond_the_array_is_refused(region):
         zarrdask.rechunk(z, {}, chunks=2, source_region=region)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-@pytest.mark.parametrize("region", [np.s_[3:40, 5:45], np.s_[20:], np.s_[:, 7:14], np.s_[60, 44:]])
+@for_each("layout", LAYOUTS.values())
+@for_each("region", [np.s_[3:40, 5:45], np.s_[20:], np.s_[:, 7:14], np.s_[60, 44:]])
 def test_a_region_is_written_and_the_rest_stays(layout, region):
     store = Writes()
     z = zarrdask.create_array(store, shape=VALUES.shape, dtype="f4", **layout)
@@ -385,7 +386,7 @@ def test_a_source_is_known_by_any_spelling_and_below_what_is_replaced(tmp_path, 
 NAMED = {"shape": (10, 6), "dtype": "f8", "chunks": 4, "dimension_names": ["time", "x"]}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("region", "index"),
     [
         ({"time": slice(2, 7)}, np.s_[2:7]),
@@ -397,7 +398,6 @@ NAMED = {"shape": (10, 6), "dtype": "f8", "chunks": 4, "dimension_names": ["time
         (slice(2, 4), np.s_[2:4]),
         (np.s_[-3:], np.s_[7:10]),
     ],
-    ids=str,
 )
 def test_regions_are_slices_or_names_of_dimensions(region, index):
     z = zarrdask.create_array({}, **NAMED)
@@ -407,7 +407,7 @@ def test_regions_are_slices_or_names_of_dimensions(region, index):
     np.testing.assert_array_equal(z[...], expected)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("region", "message"),
     [
         (
@@ -424,7 +424,6 @@ def test_regions_are_slices_or_names_of_dimensions(region, index):
         ("x", "region: only integers, slices"),
         ({"time": slice(0, 4)}, r"region: the array does not fit .*found \(10, 6\)"),
     ],
-    ids=str,
 )
 def test_other_regions_are_errors_that_say_so(region, message):
     z = zarrdask.create_array({}, **NAMED)
@@ -433,12 +432,11 @@ def test_other_regions_are_errors_that_say_so(region, message):
     assert z.nchunks_stored() == 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     "region",
     ["auto", {"time": "auto"}, {"x": slice(3), "time": "auto"}, ("auto", slice(3))],
-    ids=str,
 )
-@pytest.mark.parametrize(
+@for_each(
     "verb",
     [
         lambda x, z, region: zarrdask.to_zarr(x, z, region=region),
@@ -446,7 +444,6 @@ def test_other_regions_are_errors_that_say_so(region, message):
         lambda x, z, region: zarrdask.to_zarr([(z, x)], region=region),
         lambda x, z, region: zarrdask.plan_write(x, z, region=region),
     ],
-    ids=["to_zarr", "later", "store", "plan_write"],
 )
 def test_no_place_is_found_by_coordinates(region, verb):
     z = zarrdask.create_array({}, **NAMED)
@@ -467,7 +464,7 @@ def test_names_of_dimensions_that_there_are_not():
         zarrdask.to_zarr(da.ones((4, 4)), z, region={"x": slice(4)})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("dtype", "fill", "other"),
     [
         ("f8", np.nan, 0.0),
@@ -478,8 +475,8 @@ def test_names_of_dimensions_that_there_are_not():
         ("M8[s]", np.datetime64("NaT", "s"), np.datetime64(0, "s")),
     ],
 )
-@pytest.mark.parametrize("layout", [{"chunks": 3}, {"chunks": 1, "shards": 3}], ids=str)
-@pytest.mark.parametrize("part", [False, True])
+@for_each("layout", [{"chunks": 3}, {"chunks": 1, "shards": 3}])
+@for_each("part", [False, True])
 def test_only_units_of_the_fill_value_bit_for_bit_are_not_stored(dtype, fill, other, layout, part):
     zarr_format = 2 if dtype == "M8[s]" else 3
     if zarr_format == 2:

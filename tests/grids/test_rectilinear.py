@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import selections
+from tests.covering import for_each
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.grids.base import GRIDS, parse_grid
 from zarrdask.grids.rectilinear import RectilinearGrid, make_grid
@@ -96,7 +97,7 @@ def test_resizing_keeps_chunks_that_are_in_both(case, data):
     assert {again.shape_of(i) == never.shape_of(i) for i in never.indices()} <= {True}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("size", "lengths"),
     [
         # Longer: chunks of the last length, after those that are declared.
@@ -134,7 +135,7 @@ def test_an_axis_that_grows_by_too_many_chunks_is_an_error():
         RectilinearGrid((3,), ((2, 1),)).resize((10**12,))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("size", "lengths", "plain"),
     [
         (12, (4, 4, 4), 4),
@@ -159,7 +160,7 @@ def test_a_grid_is_no_list_of_millions_where_chunks_are_alike():
     assert grid.to_json()["configuration"]["chunk_shapes"] == [1, [1, 2]]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shape", "lengths"),
     [
         ((5,), ((2, 2),)),
@@ -193,7 +194,7 @@ def test_it_is_known_by_its_name():
     assert GRIDS.find("rectilinear") is RectilinearGrid
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shape", "lengths", "chunk_shape"),
     [
         ((10,), ((4, 4, 2),), (4,)),
@@ -208,7 +209,7 @@ def test_chunks_as_dask_has_them_may_be_regular(shape, lengths, chunk_shape):
     assert make_grid(shape, lengths) == RegularGrid(shape, chunk_shape)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("lengths", "kept"),
     [
         ((4, 4, 8), (4, 4, 8)),
@@ -227,7 +228,7 @@ def test_in_a_rectilinear_grid_no_chunk_is_longer_than_it_is_said():
     assert grid.shape_of((1, 2)) == (6, 2)
 
 
-@pytest.mark.parametrize("lengths", [((4, 4),), ((0, 10),), ((),), ((5, 5), (5, 5))])
+@for_each("lengths", [((4, 4),), ((0, 10),), ((),), ((5, 5), (5, 5))])
 def test_chunks_that_do_not_fit_are_an_error(lengths):
     with pytest.raises(MetadataError):
         make_grid((10,), lengths)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import stored, v3
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.grids.base import GRIDS, extents, parse_grid
@@ -15,7 +16,7 @@ from zarrdask.grids.regular import RegularGrid
 axes = st.lists(st.tuples(st.integers(0, 20), st.integers(1, 7)), max_size=3)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shape", "chunk_shape", "counts"),
     [
         ((), (), ()),
@@ -56,7 +57,7 @@ def test_a_resized_grid_has_the_same_chunks(axes, data):
     assert grid.resize(shape) == RegularGrid(shape, grid.chunk_shape)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shape", "chunk_shape"),
     [((4,), (2, 2)), ((4, 4), (2,)), ((), (1,)), ((4,), (0,)), ((4, 4), (2, -1))],
 )
@@ -82,7 +83,7 @@ def test_a_regular_grid_is_what_its_document_says():
     assert parse_grid(document, (5, 7)) == grid
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     [
         "regular",
@@ -98,7 +99,6 @@ def test_a_regular_grid_is_what_its_document_says():
         {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [2], "x": 1}},
         7,
     ],
-    ids=str,
 )
 def test_wrong_configurations_are_an_error(value):
     with pytest.raises(MetadataError):
@@ -112,7 +112,7 @@ def test_an_unknown_grid_is_named():
     assert caught.value.expected == "rectilinear, regular"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("grid", "expected"),
     [
         (RegularGrid((5, 7), (2, 3)), (2, 3)),

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.covering import for_each
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.grids.runs import MAX_LENGTHS, expand, parse_runs, render_runs, trim_last_run
 
@@ -15,7 +16,7 @@ def test_what_is_rendered_is_parsed_to_the_same_lengths(lengths):
     assert expand([parse_runs(render_runs(lengths))]) == (lengths,)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("lengths", "text"),
     [
         ((16, 10), [16, 10]),
@@ -29,7 +30,7 @@ def test_three_equal_lengths_become_a_pair(lengths, text):
     assert render_runs(lengths) == text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     [
         0,

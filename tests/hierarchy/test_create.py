@@ -8,6 +8,7 @@ import dask.array as da
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.errors import NodeExistsError
 from zarrdask.hierarchy.create import check_creation, create_node
 from zarrdask.metadata.create import plan_array
@@ -24,8 +25,8 @@ def array(zarr_format=3):
     return plan_array(ArrayOptions(shape=4, dtype="i4", zarr_format=zarr_format))
 
 
-@pytest.mark.parametrize("zarr_format", FORMATS)
-@pytest.mark.parametrize("path", ["", "a/b"])
+@for_each("zarr_format", FORMATS)
+@for_each("path", ["", "a/b"])
 def test_what_is_prepared_can_be_created(zarr_format, path):
     store, metadata = MemoryStore(), array(zarr_format)
     view = check_creation(store, path, metadata, overwrite=False)
@@ -35,7 +36,7 @@ def test_what_is_prepared_can_be_created(zarr_format, path):
     assert zarrdask.open_array(view, path).zarr_format == zarr_format
 
 
-@pytest.mark.parametrize("zarr_format", FORMATS)
+@for_each("zarr_format", FORMATS)
 def test_what_can_not_be_created_is_not_prepared(zarr_format):
     store, metadata = MemoryStore(), array(zarr_format)
     view = create_node(store, "a", metadata, overwrite=False)

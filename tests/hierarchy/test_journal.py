@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.covering import for_each
 from zarrdask.errors import StoreError
 from zarrdask.hierarchy import journal
 from zarrdask.hierarchy.journal import Journal
@@ -53,7 +54,7 @@ def test_a_record_of_another_version_is_of_another_plan():
     assert found.done(0) == set()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "harm",
     [
         lambda data: data[: len(data) // 2],

@@ -1,12 +1,12 @@
 """Regions: what they have in common."""
 
 import numpy as np
-import pytest
 
+from tests.covering import for_each
 from zarrdask.indexing.regions import overlap
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other", "expected"),
     [
         (np.s_[0:2, 0:5], np.s_[1:3, 4:6], True),

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import selections
+from tests.covering import for_each
 from zarrdask.errors import SelectionError
 from zarrdask.indexing.projection import Points, axis_parts, numpy_index, permute, project
 from zarrdask.indexing.selection import (
@@ -140,7 +141,7 @@ def test_the_size_of_a_pick(pick, size):
     assert pick_size(pick) == size
 
 
-@pytest.mark.parametrize("index", [3, -4, (0, 3), (0, -4), (slice(None), 3), (0, 0, 0)])
+@for_each("index", [3, -4, (0, 3), (0, -4), (slice(None), 3), (0, 0, 0)])
 def test_a_basic_index_out_of_bounds_is_an_index_error(index):
     with pytest.raises(IndexError) as caught:
         basic(index, (3, 3))
@@ -154,7 +155,7 @@ def test_an_index_error_names_index_axis_and_size():
         basic((0, 9), (3, 3))
 
 
-@pytest.mark.parametrize("index", [(..., ...), (0, ..., ...), "x", 1.5, [0, 1], (0, [1]), True])
+@for_each("index", [(..., ...), (0, ..., ...), "x", 1.5, [0, 1], (0, [1]), True])
 def test_what_is_no_basic_index_is_an_index_error(index):
     with pytest.raises(SelectionError):
         basic(index, (3, 3))
@@ -166,7 +167,7 @@ def test_a_slice_that_python_refuses_is_an_index_error(index):
         basic(index, (3, 3))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("index", "answer"),
     [
         (0, True),
@@ -185,7 +186,7 @@ def test_basic_indices_are_told_from_others(index, answer):
     assert is_basic(index) is answer
 
 
-@pytest.mark.parametrize(
+@for_each(
     "index",
     [
         [3],
@@ -207,7 +208,7 @@ def test_an_outer_index_that_does_not_fit_is_an_index_error(index):
         orthogonal(index, (3, 3))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "index",
     [
         ([3], [0]),

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.grids.rectilinear import RectilinearGrid
 from zarrdask.grids.regular import RegularGrid
@@ -15,7 +16,7 @@ def plan(shape, **sizes):
     return plan_grid(shape, 4, Sizes(**sizes))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("chunks", "expected"),
     [
         (((2, 3), (4, 4, 1)), RectilinearGrid((5, 9), ((2, 3), (4, 4, 1)))),
@@ -29,7 +30,6 @@ def plan(shape, **sizes):
         (((2, 2, 1), (4, 4, 1)), RegularGrid((5, 9), (2, 4))),
         (((5,), (9,)), RegularGrid((5, 9), (5, 9))),
     ],
-    ids=str,
 )
 def test_chunks_may_be_lists_of_lengths(chunks, expected):
     assert plan((5, 9), chunks=chunks) == (expected, None)
@@ -41,7 +41,7 @@ def test_an_axis_of_length_zero_may_have_an_empty_list():
     assert plan((0,), chunks=2, shards=((),)) == (RegularGrid((0,), (2,)), (2,))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "chunks",
     [
         ((2, 2), (9,)),
@@ -55,7 +55,6 @@ def test_an_axis_of_length_zero_may_have_an_empty_list():
         (((2,), 3), 9),
         {"x": 2, "y": 3},
     ],
-    ids=str,
 )
 def test_lists_that_do_not_fit_are_an_error(chunks):
     with pytest.raises(MetadataError):
@@ -94,7 +93,7 @@ def test_a_grid_may_be_given_as_a_document_or_itself():
     assert z.metadata.grid == grid
 
 
-@pytest.mark.parametrize(
+@for_each(
     "sizes",
     [
         {"grid": RegularGrid((6,), (2,))},
@@ -104,7 +103,6 @@ def test_a_grid_may_be_given_as_a_document_or_itself():
         {"grid": RegularGrid((5,), (2,)), "chunks": np.array([2])},
         {"grid": RegularGrid((5,), (2,)), "shards": 2},
     ],
-    ids=str,
 )
 def test_what_is_no_grid_of_the_array_is_an_error(sizes):
     with pytest.raises(MetadataError):
@@ -127,8 +125,8 @@ def test_sizes_as_text_are_limits():
     assert plan((1000, 1000), chunks="4 kB", shards="64 kB") == expected
 
 
-@pytest.mark.parametrize("option", ["chunks", "shards"])
-@pytest.mark.parametrize("text", ["lots", "stored", "-1 MB", "inf", "1e400"])
+@for_each("option", ["chunks", "shards"])
+@for_each("text", ["lots", "stored", "-1 MB", "inf", "1e400"])
 def test_text_that_is_no_size(option, text):
     with pytest.raises(MetadataError, match="1 MB") as caught:
         plan((5, 9), **{option: text})

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.covering import for_each
 from zarrdask.dtypes.fill_values import NO_FILL_VALUE
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.metadata.convert import convert, convert_group
@@ -31,8 +32,8 @@ def document(metadata):
 
 
 class TestCodecs:
-    @pytest.mark.parametrize("name", ["blosc", "zstd", "gzip"])
-    @pytest.mark.parametrize("zarr_format", FORMATS)
+    @for_each("name", ["blosc", "zstd", "gzip"])
+    @for_each("zarr_format", FORMATS)
     def test_those_that_all_formats_have_stay_what_they_are(self, name, zarr_format):
         before = new(2, compressors=name, separator="/")
         after = convert(before, zarr_format=zarr_format)
@@ -105,8 +106,8 @@ class TestCodecs:
 
 
 class TestElements:
-    @pytest.mark.parametrize("dtype", ["bfloat16", "int4", "float8_e5m2"])
-    @pytest.mark.parametrize("zarr_format", [2, "v3-draft", "v3-draft-protocol"])
+    @for_each("dtype", ["bfloat16", "int4", "float8_e5m2"])
+    @for_each("zarr_format", [2, "v3-draft", "v3-draft-protocol"])
     def test_types_that_only_v3_has(self, dtype, zarr_format):
         with pytest.raises(UnsupportedError, match="data type"):
             convert(new(dtype=dtype), zarr_format=zarr_format)
@@ -119,12 +120,12 @@ class TestElements:
         with pytest.raises(UnsupportedError, match="json2"):
             convert(new(2, dtype=object, filters=[{"id": "json2"}]), zarr_format=3)
 
-    @pytest.mark.parametrize(
+    @for_each(
         "codec",
         ["vlen-bytes", "json2", "msgpack2", "vlen-utf8", {"id": "vlen-array", "dtype": "u1"}],
     )
-    @pytest.mark.parametrize("zarr_format", [2, "v3-draft-protocol"])
-    @pytest.mark.parametrize("filters", [None, [], ()])
+    @for_each("zarr_format", [2, "v3-draft-protocol"])
+    @for_each("filters", [None, [], ()])
     def test_another_compressor_keeps_the_codec_of_objects(self, codec, zarr_format, filters):
         before = new(2, dtype=object, filters=codec)
         after = convert(before, compressors="gzip", filters=filters, zarr_format=zarr_format)
@@ -306,8 +307,8 @@ class TestUnits:
 
 
 class TestNames:
-    @pytest.mark.parametrize("zarr_format", FORMATS)
-    @pytest.mark.parametrize("source", FORMATS)
+    @for_each("zarr_format", FORMATS)
+    @for_each("source", FORMATS)
     def test_names_of_dimensions_and_attributes_go_with_it(self, source, zarr_format):
         options = {"dimension_names": ("y", "x"), "attributes": {"a": [1, None]}}
         before = new(source, compressors="gzip", **options)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.codecs.array_to_array.transpose import TransposeCodec
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
 from zarrdask.codecs.array_to_bytes.sharding import ShardingCodec
@@ -68,7 +69,7 @@ def test_the_limits_are_settings(setting):
     assert 200 < shard[0] <= 400
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("chunks", "expected"),
     [
         (5, (5, 5)),
@@ -86,24 +87,24 @@ def test_chunks_may_be_given_in_several_ways(chunks, expected):
     assert plan(chunks=chunks).chunk_shape == expected
 
 
-@pytest.mark.parametrize("shape", [5, np.int64(5), (5,), [5], np.array([5])])
+@for_each("shape", [5, np.int64(5), (5,), [5], np.array([5])])
 def test_a_shape_may_be_given_in_several_ways(shape):
     assert plan(shape=shape).shape == (5,)
 
 
-@pytest.mark.parametrize("shape", [-1, (3, -1), (2.5,), (2**63,)])
+@for_each("shape", [-1, (3, -1), (2.5,), (2**63,)])
 def test_what_is_no_shape_is_an_error(shape):
     with pytest.raises(MetadataError, match="shape"):
         plan(shape=shape)
 
 
-@pytest.mark.parametrize("chunks", [0, (5,), (5, 0), (5, 5, 5), (5, 2.5), "big", (5, -2)])
+@for_each("chunks", [0, (5,), (5, 0), (5, 5, 5), (5, 2.5), "big", (5, -2)])
 def test_what_are_no_chunks_is_an_error(chunks):
     with pytest.raises(MetadataError, match="chunks"):
         plan(chunks=chunks)
 
 
-@pytest.mark.parametrize("shards", [(10, 9), (4, 4), (10,), 0, "big", (12, 10)])
+@for_each("shards", [(10, 9), (4, 4), (10,), 0, "big", (12, 10)])
 def test_shards_that_the_chunks_do_not_divide_are_an_error(shards):
     with pytest.raises(MetadataError, match="shards"):
         plan(chunks=5, shards=shards)
@@ -132,7 +133,7 @@ def test_the_defaults_are_zstandard_and_little_endian():
 ZSTD1 = ZstdCodec(1)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("compressors", "expected"),
     [
         ([], ()),
@@ -153,7 +154,6 @@ ZSTD1 = ZstdCodec(1)
         (numcodecs.Blosc(shuffle=-1), (BloscCodec(typesize=4),)),
         ({"id": "blosc", "cname": "lz4"}, (BloscCodec(typesize=4),)),
     ],
-    ids=repr,
 )
 def test_compressors_may_be_given_in_several_ways(compressors, expected):
     result = plan(compressors=compressors).codecs[1:]
@@ -204,7 +204,7 @@ def test_another_order_is_an_error(zarr_format):
         plan(order="K", zarr_format=zarr_format)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "name"),
     [
         ({"compressors": "nosuch"}, "nosuch"),
@@ -223,7 +223,7 @@ def test_what_the_format_lacks_is_refused_and_named(options, name):
         plan(**options)
 
 
-@pytest.mark.parametrize("codecs", [["zstd", "bytes"], ["bytes", "bytes"], [5], [None], [{}]])
+@for_each("codecs", [["zstd", "bytes"], ["bytes", "bytes"], [5], [None], [{}]])
 def test_codecs_in_an_impossible_order_or_none_at_all_are_an_error(codecs):
     with pytest.raises(MetadataError):
         plan(codecs=codecs)
@@ -259,7 +259,7 @@ def test_objects_are_texts_unless_a_filter_says_otherwise():
 # ---- the rest
 
 
-@pytest.mark.parametrize("dtype", ["f4", "<f4", ">f4", np.float32, "float32", np.dtype(">f4")])
+@for_each("dtype", ["f4", "<f4", ">f4", np.float32, "float32", np.dtype(">f4")])
 def test_v3_arrays_are_in_native_order_whatever_was_asked_for(dtype):
     assert plan(dtype=dtype).dtype == np.dtype("f4")
     assert plan(dtype=dtype).dtype.isnative
@@ -269,7 +269,7 @@ def test_v2_arrays_keep_their_byte_order():
     assert plan(dtype=">f4", zarr_format=2).dtype.str == ">f4"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "keys"),
     [
         ({}, ChunkKeys("default", "/")),
@@ -284,7 +284,7 @@ def test_chunk_keys(options, keys):
     assert plan(**options).keys == keys
 
 
-@pytest.mark.parametrize(
+@for_each(
     "options",
     [
         {"separator": "-"},
@@ -296,7 +296,6 @@ def test_chunk_keys(options, keys):
         {"fill_value": "text"},
         {"fill_value": 300, "dtype": "u1"},
     ],
-    ids=repr,
 )
 def test_a_wrong_option_is_an_error(options):
     with pytest.raises(MetadataError):
@@ -310,7 +309,7 @@ def test_the_fill_value_is_zero_unless_it_is_given():
     assert plan(dtype="u8", fill_value=2**64 - 1).fill_value == 2**64 - 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "value"),
     [
         ("dtype", "foo"),
@@ -327,7 +326,7 @@ def test_the_fill_value_is_zero_unless_it_is_given():
         ("fill_value", "a text"),
     ],
 )
-@pytest.mark.parametrize("zarr_format", [2, 3])
+@for_each("zarr_format", [2, 3])
 def test_what_makes_no_sense_is_an_error_of_ours_that_names_it(name, value, zarr_format):
     options = {"shape": 4, "dtype": "i4", "zarr_format": zarr_format, name: value}
     store = {}
@@ -365,8 +364,8 @@ def test_what_users_leave_to_the_data_type_is_filled_in(codecs):
     np.testing.assert_array_equal(zarrdask.open_array(store)[...], values)
 
 
-@pytest.mark.parametrize("zarr_format", [3, "v3-draft"])
-@pytest.mark.parametrize(
+@for_each("zarr_format", [3, "v3-draft"])
+@for_each(
     ("name", "wrong"),
     [
         ("chunk_key_encoding", 7),
@@ -388,7 +387,7 @@ def test_a_field_of_objects_can_not_be_stored_in_v3():
 # ---- without a fill value
 
 
-@pytest.mark.parametrize("dtype", ["i4", "f8", "M8[s]", "S3", "U2", [("a", "i2")], object])
+@for_each("dtype", ["i4", "f8", "M8[s]", "S3", "U2", [("a", "i2")], object])
 def test_v2_arrays_can_be_without_a_fill_value(dtype):
     store = {}
     options = {"dtype": dtype, "fill_value": zarrdask.NO_FILL_VALUE, "zarr_format": 2}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.covering import for_each
 from tests.documents import dump, v2, v3
 from zarrdask.errors import MetadataError
 from zarrdask.metadata import detect
@@ -12,7 +13,7 @@ def test_all_formats_documents_are_asked_for_at_once():
     assert set(detect.NAMES) == {"zarr.json", ".zarray", ".zgroup", ".zattrs"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("documents", "version"),
     [
         ({"zarr.json": dump(v3())}, 3),
@@ -29,7 +30,7 @@ def test_nothing_is_found_where_nothing_is():
     assert detect.parse(dict.fromkeys(detect.NAMES)) is None
 
 
-@pytest.mark.parametrize("number", [1, 4, "3", None])
+@for_each("number", [1, 4, "3", None])
 def test_an_unknown_format_is_an_error_that_lists_the_known(number):
     with pytest.raises(MetadataError, match="2 or 3 or 'v3-draft'") as caught:
         detect.find(number)
@@ -49,7 +50,7 @@ def test_documents_are_utf8_and_may_begin_with_a_mark():
     assert render_json({"a": "た"}, "k").decode().count("た") == 1
 
 
-@pytest.mark.parametrize("value", [None, 4, "44", (4,), [4.0], [-1], [True], [2**63]])
+@for_each("value", [None, 4, "44", (4,), [4.0], [-1], [True], [2**63]])
 def test_what_is_no_list_of_lengths_is_an_error(value):
     with pytest.raises(MetadataError) as caught:
         parse_lengths(value, "shape", 0)

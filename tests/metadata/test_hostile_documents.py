@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import CRC32C, LITTLE, named, sharding, stored, v2, v3
 from zarrdask.codecs.array_to_bytes import bytes as bytes_codec
 from zarrdask.codecs.base import MAX_CODECS, MAX_DIMENSIONS
@@ -103,13 +104,13 @@ DEEP = {
 }
 
 
-@pytest.mark.parametrize("name", DEEP)
+@for_each("name", DEEP)
 def test_documents_that_are_nested_too_deeply_are_an_error_that_names_the_limit(name):
     with pytest.raises(MetadataError, match=r"nested too deeply; expected at most \d+ levels"):
         zarrdask.open(DEEP[name])
 
 
-@pytest.mark.parametrize("name", DEEP)
+@for_each("name", DEEP)
 def test_verify_reports_such_a_node_and_goes_on(name):
     store = {"zarr.json": GROUP}
     store |= {f"bad/{key}": value for key, value in DEEP[name].items()}
@@ -121,7 +122,7 @@ def test_verify_reports_such_a_node_and_goes_on(name):
     assert [array.path for array in report.arrays] == ["later"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "document",
     [
         v3(attributes={"a": nested(MAX_DEPTH - 2)}),
@@ -179,7 +180,7 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("name", LARGE)
+@for_each("name", LARGE)
 def test_elements_of_gigabytes_are_refused_before_any_is_made(name):
     store = one(LARGE[name])
     tracemalloc.start()
@@ -191,8 +192,8 @@ def test_elements_of_gigabytes_are_refused_before_any_is_made(name):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3, "v3-draft"])
-@pytest.mark.parametrize("dtype", [f"V{2**30}", f"S{2**30}", f"U{2**28}"])
+@for_each("zarr_format", [2, 3, "v3-draft"])
+@for_each("dtype", [f"V{2**30}", f"S{2**30}", f"U{2**28}"])
 def test_they_are_not_created_either(dtype, zarr_format):
     with pytest.raises(UnsupportedError, match="too large"):
         zarrdask.create_array({}, shape=1, dtype=dtype, zarr_format=zarr_format)
@@ -220,8 +221,8 @@ def test_elements_of_no_bytes_are_refused(dtype):
         zarrdask.open(one(v2(dtype=dtype, fill_value=None)))
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("dtype", [np.dtype([]), np.dtype("V0"), np.dtype([("a", "u1", (0,))])])
+@for_each("zarr_format", [2, 3])
+@for_each("dtype", [np.dtype([]), np.dtype("V0"), np.dtype([("a", "u1", (0,))])])
 def test_nor_are_they_created_or_rewritten(dtype, zarr_format):
     x = zarrdask.from_zarr(stored(v2())).map_blocks(
         lambda block: np.zeros(block.shape, dtype), dtype=dtype
@@ -240,8 +241,8 @@ def test_nor_are_they_created_or_rewritten(dtype, zarr_format):
 # ---- dimensions
 
 
-@pytest.mark.parametrize("count", [MAX_DIMENSIONS + 1, 10_000])
-@pytest.mark.parametrize("make", [v2, v3])
+@for_each("count", [MAX_DIMENSIONS + 1, 10_000])
+@for_each("make", [v2, v3])
 def test_more_dimensions_than_numpy_has_are_refused_when_opened(make, count):
     with pytest.raises(UnsupportedError, match=f"shape: NumPy.*found {count}; expected at most 64"):
         zarrdask.open(one(make((1,) * count, (1,) * count)))
@@ -282,7 +283,7 @@ MANY = {
 }
 
 
-@pytest.mark.parametrize("name", MANY)
+@for_each("name", MANY)
 def test_lists_of_too_many_codecs_are_refused_before_any_is_made(name):
     with pytest.raises(
         MetadataError, match=rf"too many.*found 1000\d; expected at most {MAX_CODECS}"
@@ -298,7 +299,7 @@ def test_arrays_with_too_many_codecs_can_not_be_created():
 # ---- messages
 
 
-@pytest.mark.parametrize(
+@for_each(
     "document",
     [
         v3(data_type="x" * 10**5),

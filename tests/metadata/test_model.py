@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.covering import for_each
 from zarrdask.codecs.array_to_array.transpose import TransposeCodec
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
 from zarrdask.codecs.array_to_bytes.sharding import ShardingCodec
@@ -31,7 +32,7 @@ KEYS = [
 ]
 
 
-@pytest.mark.parametrize(("keys", "index", "key"), KEYS)
+@for_each(("keys", "index", "key"), KEYS)
 def test_chunk_keys_are_those_of_the_specifications(keys, index, key):
     assert keys.key(index) == key
     assert keys.index(key, len(index)) == index
@@ -47,7 +48,7 @@ def test_a_key_gives_back_its_index(name, separator, index):
     assert keys.index(keys.key(index), len(index)) == index
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("keys", "key", "ndim"),
     [
         (ChunkKeys("default", "/"), "zarr.json", 1),
@@ -102,7 +103,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda c: str(*c))
+@for_each("change", CHANGES)
 def test_metadata_are_equal_if_and_only_if_every_part_is(change):
     assert metadata() == metadata()
     assert metadata(**change) == metadata(**change)
@@ -113,7 +114,7 @@ def test_metadata_whose_fill_value_is_nan_are_equal():
     assert metadata(fill_value=np.float32("nan")) == metadata(fill_value=np.float32("nan"))
 
 
-@pytest.mark.parametrize("change", [{}, *CHANGES], ids=lambda c: str(*c) if c else "none")
+@for_each("change", [{}, *CHANGES])
 def test_metadata_pickle_to_equal_ones(change):
     result = metadata(**change)
     assert pickle.loads(pickle.dumps(result)) == result
@@ -142,7 +143,7 @@ def test_resized_metadata_differ_in_the_shape_only():
     assert replace(result, grid=metadata().grid) == metadata(attributes={"a": 1})
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         {"dimension_names": ("x",)},
@@ -153,7 +154,6 @@ def test_resized_metadata_differ_in_the_shape_only():
         {"codecs": (ShardingCodec((3, 3)),)},
         {"codecs": (TransposeCodec((0,)), BytesCodec())},
     ],
-    ids=lambda c: str(*c),
 )
 def test_parts_that_do_not_fit_together_are_an_error_at_once(change):
     with pytest.raises(MetadataError):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.errors import MetadataError
 
 FORMATS = [2, 3, "v3-draft", "v3-draft-protocol"]
@@ -52,8 +53,8 @@ ONCE = dict.fromkeys(TEXTS, 1)
 VALUES = np.arange(24).reshape(4, 6)
 
 
-@pytest.mark.parametrize("setting", ["write", "refuse"])
-@pytest.mark.parametrize("zarr_format", FORMATS)
+@for_each("setting", ["write", "refuse"])
+@for_each("zarr_format", FORMATS)
 def test_what_documents_had_is_written_back_by_every_change(zarr_format, setting):
     store = foreign(zarr_format)
     assert tokens(store) == ONCE
@@ -73,9 +74,9 @@ def test_what_documents_had_is_written_back_by_every_change(zarr_format, setting
     assert tokens(store) == {"missing": 2, "range": 1, "half": 1}
 
 
-@pytest.mark.parametrize("setting", ["write", "refuse"])
-@pytest.mark.parametrize("after", FORMATS)
-@pytest.mark.parametrize("before", FORMATS)
+@for_each("setting", ["write", "refuse"])
+@for_each("after", FORMATS)
+@for_each("before", FORMATS)
 def test_copies_and_rewrites_keep_them(before, after, setting):
     source, target, rewritten = foreign(before, group=True), {}, {}
     with dask.config.set({"zarrdask.non-finite-attributes": setting}):
@@ -90,9 +91,9 @@ def test_copies_and_rewrites_keep_them(before, after, setting):
         assert tokens(store) == dict.fromkeys(TEXTS, 2)
 
 
-@pytest.mark.parametrize("setting", ["write", "refuse"])
-@pytest.mark.parametrize("after", ["drop", "update"])
-@pytest.mark.parametrize("zarr_format", [2, 3])
+@for_each("setting", ["write", "refuse"])
+@for_each("after", ["drop", "update"])
+@for_each("zarr_format", [2, 3])
 def test_consolidated_metadata_hold_them(zarr_format, after, setting):
     store = foreign(zarr_format, group=True)
     settings = {
@@ -124,7 +125,7 @@ def test_metadata_of_v3_beside_those_of_v2_hold_them():
     check_attributes(root["z"].attrs)
 
 
-@pytest.mark.parametrize("zarr_format", FORMATS)
+@for_each("zarr_format", FORMATS)
 def test_new_ones_are_written_as_zarr_python_and_xarray_write_them(zarr_format):
     store = {}
     attributes = {
@@ -141,7 +142,7 @@ def test_new_ones_are_written_as_zarr_python_and_xarray_write_them(zarr_format):
     assert math.isnan(zarrdask.open_array(store, "z").attrs["deep"]["in"][0])
 
 
-@pytest.mark.parametrize("zarr_format", FORMATS)
+@for_each("zarr_format", FORMATS)
 def test_new_ones_are_refused_where_the_setting_says_so(zarr_format):
     store = foreign(zarr_format)
     before = dict(store)
@@ -190,8 +191,8 @@ def unwritable(zarr_format):
     return store
 
 
-@pytest.mark.parametrize("zarr_format", FORMATS)
-@pytest.mark.parametrize(
+@for_each("zarr_format", FORMATS)
+@for_each(
     "act",
     [
         lambda z: z.resize((1, 2)),
@@ -208,7 +209,7 @@ def test_nothing_is_changed_if_the_documents_cannot_be_written(zarr_format, act)
     assert store == before
 
 
-@pytest.mark.parametrize("zarr_format", FORMATS)
+@for_each("zarr_format", FORMATS)
 def test_nothing_is_replaced_by_what_cannot_be_written(zarr_format):
     source, target = unwritable(zarr_format), foreign(zarr_format)
     before = dict(target)

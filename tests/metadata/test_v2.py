@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from tests.covering import for_each
 from tests.documents import dump, v2, without
 from tests.metadata.test_v3 import JSON
 from zarrdask.codecs.array_to_array.transpose import TransposeCodec
@@ -73,7 +74,7 @@ MANDATORY = [
 ]
 
 
-@pytest.mark.parametrize("member", MANDATORY)
+@for_each("member", MANDATORY)
 def test_a_missing_member_is_an_error_that_names_it(member):
     with pytest.raises(MetadataError, match=repr(member)) as caught:
         parse(without(v2(), member))
@@ -85,8 +86,8 @@ def test_a_group_needs_its_version():
         parse({}, name=".zgroup")
 
 
-@pytest.mark.parametrize("version", [1, 3, "2", 2.5, 2.0, None, True])
-@pytest.mark.parametrize(("document", "name"), [(v2(), ".zarray"), ({}, ".zgroup")])
+@for_each("version", [1, 3, "2", 2.5, 2.0, None, True])
+@for_each(("document", "name"), [(v2(), ".zarray"), ({}, ".zgroup")])
 def test_another_zarr_format_is_an_error_that_shows_it(document, name, version):
     with pytest.raises(MetadataError) as caught:
         parse({**document, "zarr_format": version}, name=name)
@@ -94,8 +95,8 @@ def test_another_zarr_format_is_an_error_that_shows_it(document, name, version):
     assert caught.value.found == version
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"[2]", b"null", b"\xff"])
-@pytest.mark.parametrize("name", [".zarray", ".zgroup", ".zattrs"])
+@for_each("data", [b"", b"{", b"[]", b"[2]", b"null", b"\xff"])
+@for_each("name", [".zarray", ".zgroup", ".zattrs"])
 def test_what_is_no_json_object_is_an_error_that_names_the_document(data, name):
     documents = {".zarray": dump(v2())} if name == ".zattrs" else {}
     with pytest.raises(MetadataError) as caught:
@@ -144,13 +145,13 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("member", "value"), WRONG, ids=repr)
+@for_each(("member", "value"), WRONG)
 def test_a_wrong_member_is_a_metadata_error(member, value):
     with pytest.raises(MetadataError):
         parse({**v2(), member: value})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("member", "value", "name"),
     [
         ("compressor", {"id": "lzw"}, "lzw"),
@@ -199,7 +200,7 @@ def test_unknown_members_are_ignored_and_never_written(document):
     assert set(render(result)[".zarray"]) == set(MANDATORY)
 
 
-@pytest.mark.parametrize("shape", [(), (5,), (5, 6), (2, 3, 4)])
+@for_each("shape", [(), (5,), (5, 6), (2, 3, 4)])
 def test_order_f_turns_the_axes_round(shape):
     codecs = parse(v2(shape, shape, order="F")).codecs
     expected = [TransposeCodec(tuple(reversed(range(len(shape)))))] if len(shape) > 1 else []
@@ -215,7 +216,7 @@ def test_dimension_names_are_an_attribute():
     assert render(result)[".zattrs"] == {NAMES: ["y", "x"], "a": 1}
 
 
-@pytest.mark.parametrize("names", [[], ["y"], ["_scalar_"], ["a", "b", "c"], "xy", [1, 2], None])
+@for_each("names", [[], ["y"], ["_scalar_"], ["a", "b", "c"], "xy", [1, 2], None])
 def test_an_attribute_that_names_other_dimensions_is_no_error(names):
     # netCDF-C writes such.
     assert parse(v2((4, 4), (2, 2)), {NAMES: names}).dimension_names is None
@@ -282,9 +283,9 @@ FILTERS = [
 ]
 
 
-@pytest.mark.parametrize("compressor", COMPRESSORS, ids=lambda c: c and c["id"])
-@pytest.mark.parametrize("filters", FILTERS, ids=lambda f: f and "+".join(c["id"] for c in f))
-@pytest.mark.parametrize("order", "CF")
+@for_each("compressor", COMPRESSORS)
+@for_each("filters", FILTERS)
+@for_each("order", "CF")
 def test_codecs_survive_being_written_and_read(compressor, filters, order):
     document = v2((6, 6), (2, 3), "<i4", 7, compressor=compressor, filters=filters, order=order)
     metadata = parse(document)

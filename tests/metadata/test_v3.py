@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests.codecs.chains import chains
+from tests.covering import for_each
 from tests.documents import CRC32C, LITTLE, dump, sharding, v3, without
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.grids.keys import ChunkKeys
@@ -77,7 +78,7 @@ MANDATORY = [
 ]
 
 
-@pytest.mark.parametrize("member", MANDATORY)
+@for_each("member", MANDATORY)
 def test_a_missing_member_is_an_error_that_names_it(member):
     with pytest.raises(MetadataError, match=repr(member)) as caught:
         parse(without(v3(), member))
@@ -90,8 +91,8 @@ def test_a_group_needs_its_members_too(member):
         parse(without(GROUP, member))
 
 
-@pytest.mark.parametrize("version", ["3", 2, 3.0, 4, None, True, "https://purl.org/zarr/spec/3.0"])
-@pytest.mark.parametrize("document", [v3(), GROUP])
+@for_each("version", ["3", 2, 3.0, 4, None, True, "https://purl.org/zarr/spec/3.0"])
+@for_each("document", [v3(), GROUP])
 def test_another_zarr_format_is_an_error_that_shows_it(document, version):
     with pytest.raises(MetadataError) as caught:
         parse({**document, "zarr_format": version})
@@ -99,13 +100,13 @@ def test_another_zarr_format_is_an_error_that_shows_it(document, version):
     assert caught.value.found == version
 
 
-@pytest.mark.parametrize("kind", ["Array", "", None, 1, ["array"]])
+@for_each("kind", ["Array", "", None, 1, ["array"]])
 def test_another_node_type_is_an_error(kind):
     with pytest.raises(MetadataError, match="node_type"):
         parse(v3(node_type=kind))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "data", [b"", b"{", b"not json", b"\xff\xfe\x00", b"[]", b"[1]", b'"text"', b"3", b"null"]
 )
 def test_what_is_no_json_object_is_an_error_that_names_the_document(data):
@@ -176,7 +177,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("member", "value"), WRONG, ids=repr)
+@for_each(("member", "value"), WRONG)
 def test_a_wrong_member_is_a_metadata_error(member, value):
     with pytest.raises(MetadataError):
         parse(
@@ -204,7 +205,7 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize(("member", "value", "name"), UNKNOWN)
+@for_each(("member", "value", "name"), UNKNOWN)
 def test_what_is_unknown_is_refused_and_named(member, value, name):
     with pytest.raises(UnsupportedError) as caught:
         parse({**v3(), member: value})
@@ -222,8 +223,8 @@ def test_storage_transformers_may_be_an_empty_list():
     assert parse(v3(storage_transformers=[])) == parse(v3())
 
 
-@pytest.mark.parametrize("value", [1, "x", None, [], {}, {"must_understand": True}, {"a": 1}])
-@pytest.mark.parametrize("document", [v3(), GROUP])
+@for_each("value", [1, "x", None, [], {}, {"must_understand": True}, {"a": 1}])
+@for_each("document", [v3(), GROUP])
 def test_an_unknown_member_that_must_be_understood_is_refused_and_named(document, value):
     with pytest.raises(UnsupportedError, match="novelty"):
         parse({**document, "novelty": value})
@@ -250,12 +251,12 @@ SHORT = [
 ]
 
 
-@pytest.mark.parametrize("change", SHORT)
+@for_each("change", SHORT)
 def test_other_spellings_mean_the_same(change):
     assert parse({**v3(), **change}) == parse(v3())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("encoding", "key"),
     [
         ({"name": "default"}, "c/1"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 
 VALUES = np.arange(6, dtype="<f4")
 #: What each byte of an element is, for all elements, before what the next one is.
@@ -91,7 +92,7 @@ class TestUnderstood:
             zarrdask.open_array(dict(STORES[name]), strict=True)
 
 
-@pytest.mark.parametrize("shuffle", ["bits", "3", "", [1], None, 3])
+@for_each("shuffle", ["bits", "3", "", [1], None, 3])
 def test_other_names_are_refused(shuffle):
     with pytest.raises(zarrdask.errors.MetadataError, match="shuffle"):
         zarrdask.open_array(store(b"", compressor=blosc(shuffle)))

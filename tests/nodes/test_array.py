@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import selections
-from tests.covering import covering
+from tests.covering import covering, for_each
 from tests.documents import dump, same, stored, v2, v3
 from zarrdask import Array, create_array, open_array
 from zarrdask.errors import (
@@ -143,8 +143,8 @@ def test_an_array_is_iterated_by_rows():
 # ---- as an ndarray
 
 
-@pytest.mark.parametrize("zarr_format", FORMATS)
-@pytest.mark.parametrize("shape", [(), (5,), (0,), (3, 0), (7, 10), (2, 3, 4)])
+@for_each("zarr_format", FORMATS)
+@for_each("shape", [(), (5,), (0,), (3, 0), (7, 10), (2, 3, 4)])
 def test_numpy_takes_an_array(shape, zarr_format):
     z, values = filled(shape, chunks=3, zarr_format=zarr_format)
     same(np.asarray(z), values)
@@ -320,7 +320,7 @@ FANCY = [
 ]
 
 
-@pytest.mark.parametrize("index", FANCY, ids=str)
+@for_each("index", FANCY)
 def test_lists_and_masks_in_brackets_mean_what_they_mean_in_numpy(index):
     z, values = filled()
     index = index if len(index) > 1 else index[0]
@@ -331,7 +331,7 @@ def test_lists_and_masks_in_brackets_mean_what_they_mean_in_numpy(index):
     same(z[...], values)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "index",
     [
         ([0, 1], slice(None), [0, 1]),
@@ -339,7 +339,6 @@ def test_lists_and_masks_in_brackets_mean_what_they_mean_in_numpy(index):
         ([[0, 1]], slice(None), 0),
         (None, [0]),
     ],
-    ids=str,
 )
 def test_mixtures_that_mean_something_else_in_numpy_are_refused_with_advice(index):
     z, _ = filled((3, 3, 3), (2, 2, 2))
@@ -347,7 +346,7 @@ def test_mixtures_that_mean_something_else_in_numpy_are_refused_with_advice(inde
         z[index]
 
 
-@pytest.mark.parametrize("index", [1.5, "1", (0, 1.5), [0.5], (0, 0, 0), (..., ...), [True, False]])
+@for_each("index", [1.5, "1", (0, 1.5), [0.5], (0, 0, 0), (..., ...), [True, False]])
 def test_what_numpy_refuses_is_an_index_error(index):
     z, values = filled()
     if index != "1":
@@ -359,16 +358,14 @@ def test_what_numpy_refuses_is_an_index_error(index):
             z[index] = 1
 
 
-@pytest.mark.parametrize(
-    "index", [slice(None, None, 2), slice(None, None, -1), slice(2, 0, -1), None, [0]]
-)
+@for_each("index", [slice(None, None, 2), slice(None, None, -1), slice(2, 0, -1), None, [0]])
 def test_blocks_are_selected_by_integers_and_plain_slices_only(index):
     z, _ = filled()
     with pytest.raises(SelectionError):
         z.blocks[index]
 
 
-@pytest.mark.parametrize("value", [np.zeros(3), np.zeros((7, 9)), np.zeros((2, 7, 10)), [1, 2]])
+@for_each("value", [np.zeros(3), np.zeros((7, 9)), np.zeros((2, 7, 10)), [1, 2]])
 def test_a_value_of_another_shape_is_an_error_and_writes_nothing(value):
     z, values = filled()
     for act in (
@@ -415,8 +412,8 @@ def test_values_of_another_byte_order_are_values():
 # ---- which chunks are stored
 
 
-@pytest.mark.parametrize("options", [{}, {"shards": (6, 8)}, {"zarr_format": 2}])
-@pytest.mark.parametrize("fill", [0, 7])
+@for_each("options", [{}, {"shards": (6, 8)}, {"zarr_format": 2}])
+@for_each("fill", [0, 7])
 def test_chunks_of_the_fill_value_are_not_stored_and_erased(options, fill):
     z = create_array({}, shape=(7, 10), dtype="i4", chunks=(3, 4), fill_value=fill, **options)
     z[...] = fill
@@ -431,7 +428,7 @@ def test_chunks_of_the_fill_value_are_not_stored_and_erased(options, fill):
     assert (z[...] == fill).all()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("dtype", "fill"),
     [
         ("f4", math.nan),
@@ -537,7 +534,7 @@ def counting(z):
     return Array(store, "", z.metadata, "r+"), store
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("index", "expected"),
     [
         ((0, 0), ["c/0/0"]),
@@ -620,8 +617,8 @@ def resized(values, shape, fill):
     return out
 
 
-@pytest.mark.parametrize("options", LAYOUTS, ids=str)
-@pytest.mark.parametrize(
+@for_each("options", LAYOUTS)
+@for_each(
     "shapes",
     [
         [(9, 12)],
@@ -631,7 +628,6 @@ def resized(values, shape, fill):
         [(6, 8), (7, 10)],
         [(100, 1), (1, 100), (7, 10)],
     ],
-    ids=str,
 )
 def test_what_was_outside_does_not_come_back(options, shapes):
     z, values = filled(fill_value=-1, **options)
@@ -671,7 +667,7 @@ def test_a_1d_array_takes_a_number():
     same(z[...], values[:3])
 
 
-@pytest.mark.parametrize("shape", [3, (3,), (3, 3, 3), (3, -1), (3, 2.5), ("3", 3), (True, 3)])
+@for_each("shape", [3, (3,), (3, 3, 3), (3, -1), (3, 2.5), ("3", 3), (True, 3)])
 def test_what_is_no_shape_for_the_array_is_an_error_and_changes_nothing(shape):
     z, values = filled()
     with pytest.raises(MetadataError):
@@ -698,7 +694,7 @@ def test_appending_to_an_empty_array():
     assert z[...].tolist() == [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
 
 
-@pytest.mark.parametrize("values", [np.zeros(10), np.zeros((1, 9)), np.zeros((1, 1, 10)), 5])
+@for_each("values", [np.zeros(10), np.zeros((1, 9)), np.zeros((1, 1, 10)), 5])
 def test_appending_what_does_not_fit_is_an_error_and_changes_nothing(values):
     z, expected = filled()
     with pytest.raises(IndexError):
@@ -751,10 +747,8 @@ def test_a_v2_array_without_elements_may_have_chunks_without_elements():
     assert (z.nchunks, z.nchunks_stored()) == (0, 0)
 
 
-@pytest.mark.parametrize("zarr_format", FORMATS)
-@pytest.mark.parametrize(
-    "dtype", ["b1", "i1", "u1", "i2", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16", "V5"]
-)
+@for_each("zarr_format", FORMATS)
+@for_each("dtype", ["b1", "i1", "u1", "i2", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16", "V5"])
 def test_elements_of_every_core_type_survive(dtype, zarr_format):
     values = np.frombuffer(np.random.default_rng(3).bytes(24 * 16), "u1")
     values = (values % 2 if dtype == "b1" else values).view(dtype if dtype != "V5" else "u1")[:24]
@@ -764,7 +758,7 @@ def test_elements_of_every_core_type_survive(dtype, zarr_format):
     assert open_array(z.store)[...].tobytes() == values.tobytes()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("dtype", "values"),
     [
         ("S5", [b"", b"a", b"abcde", b"x"]),
@@ -777,7 +771,7 @@ def test_elements_of_every_core_type_survive(dtype, zarr_format):
         (object, ["", "a", "äöü" * 50, "日"]),
     ],
 )
-@pytest.mark.parametrize("order", "CF")
+@for_each("order", "CF")
 def test_elements_of_v2s_other_types_survive(dtype, values, order):
     expected = np.array(values, dtype).reshape(2, 2)
     z = create_array({}, shape=(3, 2), dtype=dtype, chunks=2, order=order, zarr_format=2)
@@ -921,7 +915,7 @@ def test_what_is_created_is_written_in_its_format(zarr_format):
     assert set(store) == expected[zarr_format]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("document", "error"),
     [
         ({**v3(), "codecs": [{"name": "gzip"}, {"name": "bytes"}]}, MetadataError),
@@ -969,14 +963,14 @@ def test_an_array_of_no_axes_by_points():
     assert z.vindex[()].tolist() == 5
 
 
-@pytest.mark.parametrize("index", ["x", 1.5, (True, 0), {}, "a"])
+@for_each("index", ["x", 1.5, (True, 0), {}, "a"])
 def test_what_is_no_index_is_an_error_and_reads_nothing(index):
     z = create_array({}, shape=(4, 4), dtype="i4")
     with pytest.raises(SelectionError):
         z[index]
 
 
-@pytest.mark.parametrize("value", [None, 1j, "text", [1, [2]]])
+@for_each("value", [None, 1j, "text", [1, [2]]])
 def test_what_is_no_value_is_an_error(value):
     z, values = filled()
     with pytest.raises(SelectionError):

@@ -8,6 +8,7 @@ import pytest
 
 import zarrdask
 from tests.counting import CountingStore
+from tests.covering import for_each
 from tests.documents import dump, v2, v3
 from zarrdask import Array, Group, create_group, open_group
 from zarrdask.errors import (
@@ -348,7 +349,7 @@ def test_mode_w_minus_creates_or_fails(full):
     assert open_group(full.store, "new", mode="w-").path == "new"
 
 
-@pytest.mark.parametrize("mode", ["x", "rw", "", None])
+@for_each("mode", ["x", "rw", "", None])
 def test_an_unknown_mode_is_an_error(mode):
     with pytest.raises(MetadataError, match="mode"):
         open_group({}, mode=mode)
@@ -493,8 +494,8 @@ class Unlisted(Store):
         self.values.pop(key, None)
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3, "v3-draft", "v3-draft-protocol"])
-@pytest.mark.parametrize(
+@for_each("zarr_format", [2, 3, "v3-draft", "v3-draft-protocol"])
+@for_each(
     "act",
     [
         lambda group: group.__delitem__("a"),

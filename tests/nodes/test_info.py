@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.nodes.info import Info
 
 LAYOUTS = {
@@ -38,9 +39,7 @@ def create(**options):
     return zarrdask.create_array({}, **{"shape": (6, 4), "dtype": "f4", "chunks": (3, 2)} | options)
 
 
-@pytest.mark.parametrize(
-    ("options", "order", "filters", "compressors"), LAYOUTS.values(), ids=LAYOUTS
-)
+@for_each(("options", "order", "filters", "compressors"), LAYOUTS.values())
 def test_codecs_as_create_array_takes_them(options, order, filters, compressors):
     z = create(**options)
     assert z.order == order

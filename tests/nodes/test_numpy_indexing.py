@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 import zarrdask
 from tests import selections
+from tests.covering import for_each
 from zarrdask.errors import SelectionError
 
 LISTS = [[], [1], [1, 2], [[3], "x"], {"a": [None]}, None, True, 2.5, "text"]
@@ -243,8 +244,8 @@ def test_what_numpy_refuses_is_refused(case, data):
 # ---- 0-d, by hand
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize(("dtype", "element"), [("string", "abc"), ("bytes", b"a\0c")])
+@for_each("zarr_format", [2, 3])
+@for_each(("dtype", "element"), [("string", "abc"), ("bytes", b"a\0c")])
 def test_a_text_without_axes_takes_its_own_value_and_arrays(dtype, element, zarr_format):
     z = zarrdask.create_array({}, shape=(), dtype=dtype, zarr_format=zarr_format)
     wrapped = np.array(element, object)
@@ -272,7 +273,7 @@ def test_arrays_without_axes_are_elements(zarr_format):
     assert z[...].tolist() == ["x", "y", "z"]
 
 
-@pytest.mark.parametrize("index", [True, np.True_, np.array(True), (..., True), (None, True)])
+@for_each("index", [True, np.True_, np.array(True), (..., True), (None, True)])
 def test_a_mask_without_axes_adds_one(index):
     for shape in ((), (2,), (2, 3)):
         z = zarrdask.create_array({}, shape=shape, dtype="i4")
@@ -283,7 +284,7 @@ def test_a_mask_without_axes_adds_one(index):
         assert (z[...] == 7).all()
 
 
-@pytest.mark.parametrize("index", [False, np.False_, np.array(False), (..., False)])
+@for_each("index", [False, np.False_, np.array(False), (..., False)])
 def test_a_false_mask_without_axes_takes_and_writes_nothing(index):
     for shape in ((), (2,), (2, 3)):
         z = zarrdask.create_array({}, shape=shape, dtype="i4")
@@ -295,7 +296,7 @@ def test_a_false_mask_without_axes_takes_and_writes_nothing(index):
             z[index] = np.zeros((5, 5, 5, 5))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     [
         [[1, 2], [3, 4]],
@@ -310,7 +311,6 @@ def test_a_false_mask_without_axes_takes_and_writes_nothing(index):
         np.array([["a", "b"]], object),
         np.array([1, 2], object),
     ],
-    ids=repr,
 )
 def test_lists_are_elements_below_the_last_axis_as_in_numpy(value):
     options = {"dtype": object, "filters": "json2", "zarr_format": 2}

@@ -6,6 +6,7 @@ import pytest
 
 import zarrdask
 from tests.counting import CountingStore
+from tests.covering import for_each
 from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, StoreError
 from zarrdask.storage.memory import MemoryStore
 
@@ -73,9 +74,9 @@ class TestOneFormat:
         assert zarrdask.open_array(store, zarr_format=3)[...].tolist() == [7, 7, 7]
         assert zarrdask.from_zarr(store, zarr_format=3).sum().compute(scheduler="sync") == 21
 
-    @pytest.mark.parametrize("wanted", FORMATS)
-    @pytest.mark.parametrize("stored", FORMATS)
-    @pytest.mark.parametrize("verb", [zarrdask.open, zarrdask.open_group])
+    @for_each("wanted", FORMATS)
+    @for_each("stored", FORMATS)
+    @for_each("verb", [zarrdask.open, zarrdask.open_group])
     def test_a_node_of_another_format_is_not_there(self, wanted, stored, verb):
         values = {}
         zarrdask.create_group(values, zarr_format=stored)
@@ -126,8 +127,8 @@ class TestOneFormat:
 
 
 class TestModes:
-    @pytest.mark.parametrize("mode", ["w", "w-", "a", "x"])
-    @pytest.mark.parametrize("verb", [zarrdask.open, zarrdask.open_array])
+    @for_each("mode", ["w", "w-", "a", "x"])
+    @for_each("verb", [zarrdask.open, zarrdask.open_array])
     def test_one_that_creates_is_told_what_creates(self, verb, mode):
         with pytest.raises(MetadataError, match="create_array") as caught:
             verb({}, mode=mode)

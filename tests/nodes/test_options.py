@@ -6,6 +6,7 @@ import dask.array as da
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 
 
 def verbs():
@@ -30,7 +31,7 @@ def verbs():
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("verb", "number"), [(name, at) for name, calls in verbs().items() for at in range(len(calls))]
 )
 def test_an_unknown_option_is_told_at_the_call(verb, number):
@@ -60,7 +61,7 @@ def test_a_new_array_suggests_the_right_name(name):
     assert list(group) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "call",
     [
         lambda **options: zarrdask.open({}, **options),

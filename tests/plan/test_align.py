@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.covering import for_each
 from zarrdask.plan.align import auto_block, blocks_of, even, join, offset_blocks, shorten, snap
 
 
@@ -128,7 +129,7 @@ def test_an_array_below_the_limit_is_one_block(axes, size):
     assert all(b >= n for b, n in zip(block, shape, strict=True))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shape", "unit", "inner", "block"),
     [
         # 1 MiB chunks: sixteen of them, stacked along the leading axes.

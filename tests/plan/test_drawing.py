@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from tests.covering import for_each
 from tests.plan.test_write import plan, plans
 from zarrdask.errors import SelectionError
 from zarrdask.plan.drawing import choose, shown, strip
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("chunks", "units", "axes"),
     [
         (((8,),), (4,), (0,)),
@@ -34,7 +35,7 @@ def test_axes_can_be_chosen():
     assert choose(axes, [-2]).axes == (1,)
 
 
-@pytest.mark.parametrize("wanted", [(), (0, 1, 2), (3,), (-4, 0), (1, 1), (2, -1)])
+@for_each("wanted", [(), (0, 1, 2), (3,), (-4, 0), (1, 1), (2, -1)])
 def test_axes_that_are_not_there_are_refused(wanted):
     with pytest.raises(SelectionError, match="one or two of 3 axes"):
         plan(((8,),) * 3, (4,) * 3).svg(wanted)

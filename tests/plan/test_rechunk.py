@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.covering import for_each
 from zarrdask.errors import MetadataError
 from zarrdask.plan.rechunk import schemes
 from zarrdask.plan.regions import edges_within
@@ -295,7 +296,7 @@ CLASSIC = {
 }
 
 
-@pytest.mark.parametrize("case", CLASSIC.values(), ids=CLASSIC)
+@for_each("case", CLASSIC.values())
 def test_two_passes_are_enough_of_classic_cases(case):
     shape, itemsize, source, target, memory = case
     best = schemes(Grids(shape, itemsize, source, target), Costs(memory, 2))[0]

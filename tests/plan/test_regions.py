@@ -4,10 +4,10 @@ import pickle
 from itertools import pairwise, product
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.covering import for_each
 from zarrdask.plan.regions import Cutting, choice, choices, edges_within, pieces_between
 
 
@@ -149,10 +149,8 @@ class TestChoices:
         assert counts[-1] == min(len(units) - 1, 1)
         assert found[0].longest == max(np.diff(units), default=0)
 
-    @pytest.mark.parametrize("limit", [4, 10, 60])
-    @pytest.mark.parametrize(
-        ("axis", "size"), [(1, 10**5), (70, 10**7), (np.arange(0, 10**5 + 1, 10), 10**5)]
-    )
+    @for_each("limit", [4, 10, 60])
+    @for_each(("axis", "size"), [(1, 10**5), (70, 10**7), (np.arange(0, 10**5 + 1, 10), 10**5)])
     def test_long_axes_have_no_more_choices_than_may_be(self, axis, size, limit):
         found = choices(axis, size, edges_within(1000, size), limit)
         assert 3 <= len(found) <= limit

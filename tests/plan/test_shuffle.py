@@ -3,10 +3,10 @@
 from math import ceil, prod
 
 import numpy as np
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.covering import for_each
 from tests.plan.test_rechunk import elements, is_made_of, jobs, met, pieces, regions
 from zarrdask.plan.rechunk import schemes
 from zarrdask.plan.report import PlanReport
@@ -98,7 +98,7 @@ def test_it_prints_and_draws_itself(job):
 GRIDS = Grids((256, 1024, 1024), 4, (1, 1024, 1024), (256, 64, 64))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("memory", "processes", "exchanges", "name"),
     [
         (256 * MIB, 8, True, NAME),

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.covering import for_each
 from zarrdask.errors import SelectionError
 from zarrdask.plan.write import plan_writes
 
@@ -208,7 +209,7 @@ def test_units_say_why():
     assert many.sources == (range(9),)
 
 
-@pytest.mark.parametrize("index", [(0, 0), (3, 1), (-1, 1), (1,), (1, 1, 1), 1])
+@for_each("index", [(0, 0), (3, 1), (-1, 1), (1,), (1, 1, 1), 1])
 def test_a_unit_that_nothing_is_written_to_has_no_owner(index):
     found = plan(((4, 4), (4,)), (4, 4), shape=(12, 12), start=(0, 4))
     with pytest.raises(SelectionError, match="nothing is written"):

@@ -3,10 +3,10 @@
 import dask
 import dask.array as da
 import numpy as np
-import pytest
 from dask.callbacks import Callback
 
 import zarrdask
+from tests.covering import for_each
 
 
 def graph_of(x, target):
@@ -30,7 +30,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("blocks", "chunks"), CASES)
+@for_each(("blocks", "chunks"), CASES)
 def test_there_are_no_more_tasks_than_the_plan_says(blocks, chunks):
     x = da.zeros(tuple(map(sum, blocks)), chunks=blocks)
     z = zarrdask.create_array({}, shape=x.shape, chunks=chunks, dtype="f8")
@@ -60,7 +60,7 @@ def test_no_block_is_larger_than_planned_also_where_it_takes_several_steps():
     assert largest.nbytes <= plan.block_bytes < x.nbytes / 30
 
 
-@pytest.mark.parametrize(("blocks", "chunks"), CASES)
+@for_each(("blocks", "chunks"), CASES)
 def test_units_are_stored_as_planned(blocks, chunks):
     shape = tuple(map(sum, blocks))
     values = np.arange(1, np.prod(shape) + 1).reshape(shape)

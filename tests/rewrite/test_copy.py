@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zarrdask
-from tests.test_samples import ARRAYS, SAMPLES, expected, ids
+from tests.covering import for_each
+from tests.test_samples import ARRAYS, SAMPLES, expected
 from zarrdask.errors import (
     CodecError,
     MetadataError,
@@ -441,7 +442,7 @@ class TestReport:
 
 
 class TestSamples:
-    @pytest.mark.parametrize(("folder", "name"), ARRAYS, ids=ids)
+    @for_each(("folder", "name"), ARRAYS)
     def test_every_sample_in_every_format(self, folder, name):
         for zarr_format in FORMATS:
             z, store = zarrdask.open_array(SAMPLES / folder, name), {}

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.chunks.inventory import stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import CodecError, StoreError
@@ -85,7 +86,7 @@ class TestUnits:
         assert move(source, target).units == 20
         np.testing.assert_array_equal(read(target), VALUES)
 
-    @pytest.mark.parametrize(
+    @for_each(
         "changes",
         [
             {"compressors": "zstd"},
@@ -95,7 +96,6 @@ class TestUnits:
             {"dtype": ">i4"},
             {"fill_value": 3},
         ],
-        ids=str,
     )
     def test_other_bytes_or_another_fill_value_are_not_moved(self, changes):
         source = make(MemoryStore(), zarr_format=2)
@@ -124,7 +124,7 @@ class TestUnits:
 
 
 class TestInner:
-    @pytest.mark.parametrize("shards", [(4, 6), (10, 12), (2, 3), (8, 3)])
+    @for_each("shards", [(4, 6), (10, 12), (2, 3), (8, 3)])
     def test_out_of_shards(self, shards):
         source = make(MemoryStore(), shards=shards)
         target = beside(source, MemoryStore(), shards=False)

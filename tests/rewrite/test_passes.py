@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.errors import CodecError, StoreError
 from zarrdask.indexing.regions import moved, slabs, tiles, within
 from zarrdask.indexing.selection import region_shape
@@ -116,8 +117,8 @@ def test_a_region_as_seen_from_elsewhere():
 # One pass
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("slab", [1, 50, 10**6])
+@for_each("threads", [1, 3])
+@for_each("slab", [1, 50, 10**6])
 def test_a_pass_from_chunks_to_chunks(threads, slab):
     target = empty()
     regions = cutting((8, 12), (6, 10))
@@ -224,8 +225,8 @@ def test_pieces_lie_one_after_another_in_c_order(drawn):
         np.testing.assert_array_equal(np.frombuffer(data, "u2"), np.concatenate(pieces))
 
 
-@pytest.mark.parametrize("harm", [lambda _: None, lambda data: data[:-1], lambda _: b""])
-@pytest.mark.parametrize("threads", [1, 2])
+@for_each("harm", [lambda _: None, lambda data: data[:-1], lambda _: b""])
+@for_each("threads", [1, 2])
 def test_an_object_that_is_gone_or_cut_off_is_named(harm, threads):
     owners, readers = cutting((6, 12), (10, 10)), cutting((12, 12), (5, 10))
     between = packed(owners, readers)
@@ -262,8 +263,8 @@ def test_far_away_one_part_is_asked_for_at_a_time():
 # Moving
 
 
-@pytest.mark.parametrize("threads", [1, 4])
-@pytest.mark.parametrize(
+@for_each("threads", [1, 4])
+@for_each(
     ("before", "after", "way"),
     [
         ({}, {}, "units"),

@@ -12,6 +12,7 @@ import pytest
 from distributed import Client
 
 import zarrdask
+from tests.covering import for_each
 from tests.graph.cases import explained, same
 from tests.rewrite.rewrites import rewrite, smallest
 from zarrdask.execution import executor
@@ -115,7 +116,7 @@ def check(case, source, plan, scheduler):
     assert not [key for key in keys(plan.target.store) if "rewrite" in key], case
 
 
-@pytest.mark.parametrize("seeds", [range(n, n + 6) for n in range(0, 24, 6)], ids=str)
+@for_each("seeds", [range(n, n + 6) for n in range(0, 24, 6)])
 def test_any_array_becomes_any_other_by_each_way(seeds):
     for seed in seeds:
         case = rewrite(seed)
@@ -175,7 +176,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(("before", "after"), CHANGES)
+@for_each(("before", "after"), CHANGES)
 def test_layouts_become_others(before, after):
     source, after = stored(**LAYOUTS[before]), LAYOUTS[after]
     wanted = {key: value for key, value in after.items() if key != "order"}
@@ -189,7 +190,7 @@ def test_layouts_become_others(before, after):
         assert (array.chunks, array.shards) == (expected.chunks, expected.shards)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "values",
     [
         np.array(5, "f8"),
@@ -202,9 +203,8 @@ def test_layouts_become_others(before, after):
         np.array(["a", "bc", "", "é"] * 6).reshape(4, 6),
         np.array([b"a", b"bc", b"", b"d"] * 6).reshape(4, 6),
     ],
-    ids=lambda v: f"{v.dtype}{v.shape}",
 )
-@pytest.mark.parametrize("formats", [(2, 2), (2, 3), (3, 2), (3, 3)], ids=str)
+@for_each("formats", [(2, 2), (2, 3), (3, 2), (3, 3)])
 def test_data_types(values, formats):
     source = stored(values=values, chunks=1 if values.ndim else (), zarr_format=formats[0])
     options = {"chunks": (2,) * values.ndim, "zarr_format": formats[1], "scheduler": "sync"}
@@ -292,8 +292,8 @@ def data_of(counts):
     return {key: n for key, n in counts.items() if "rewrite" not in str(key)}
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("case", ["regular", "rectilinear"])
+@for_each("way", WAYS)
+@for_each("case", ["regular", "rectilinear"])
 def test_reads_and_writes_are_as_many_as_predicted(way, case):
     store, target = Counted(), Counted()
     source = stored(store, chunks={"regular": (3, 30), "rectilinear": ((1, 9, 14), (30,))}[case])
@@ -359,7 +359,7 @@ def test_pieces_are_read_in_parts_no_larger_than_a_thread_may_hold():
 # Encoded bytes
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "after"),
     [
         ({"chunks": (4, 5)}, {"chunks": (4, 5), "shards": (12, 10)}),
@@ -370,10 +370,9 @@ def test_pieces_are_read_in_parts_no_larger_than_a_thread_may_hold():
         ({"chunks": (5, 7)}, {"zarr_format": 2}),
         ({"chunks": (5, 7)}, {"zarr_format": "v3-draft"}),
     ],
-    ids=str,
 )
-@pytest.mark.parametrize("far", [False, True])
-@pytest.mark.parametrize("threads", [1, 8])
+@for_each("far", [False, True])
+@for_each("threads", [1, 8])
 def test_encoded_bytes_are_moved_where_they_are_the_same(before, after, far, threads):
     store = FaultyStore(MemoryStore(), Faults()) if far else MemoryStore()
     source = stored(store, **{"compressors": "gzip"} | before)
@@ -395,8 +394,8 @@ def each_way(make):
         yield quietly(replace(make(), schemes=(way,)))
 
 
-@pytest.mark.parametrize("region", [np.s_[3:17, 4:29], np.s_[6:12], np.s_[5:5], np.s_[:, 29:]])
-@pytest.mark.parametrize("layout", ["regular", "sharded", "rectilinear", "rectilinear shards"])
+@for_each("region", [np.s_[3:17, 4:29], np.s_[6:12], np.s_[5:5], np.s_[:, 29:]])
+@for_each("layout", ["regular", "sharded", "rectilinear", "rectilinear shards"])
 def test_a_part_of_the_source(region, layout):
     source = stored(**LAYOUTS[layout])
     options = {"chunks": (7, 2), "source_region": region, "scheduler": "sync", "shards": False}
@@ -424,8 +423,8 @@ GROWING = {
 }
 
 
-@pytest.mark.parametrize("layout", GROWING.values(), ids=GROWING)
-@pytest.mark.parametrize("old", [(17, 30), (24, 17), (15, 30), (0, 30)], ids=str)
+@for_each("layout", GROWING.values())
+@for_each("old", [(17, 30), (24, 17), (15, 30), (0, 30)])
 def test_what_is_new_is_appended(layout, old):
     axis = 0 if old[1] == 30 else 1
 
@@ -491,7 +490,7 @@ def test_an_append_beside_another_one_is_refused():
     same(zarrdask.open_array(target)[...], VALUES)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "match"),
     [
         ({"append": 2}, "append"),
@@ -656,8 +655,8 @@ def test_a_target_beside_the_source(tmp_path):
     assert sorted(zarrdask.open_group(tmp_path)) == ["a", "ab", "abc"]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("zarr_format", [2, 3, "v3-draft", "v3-draft-protocol"])
+@for_each("way", WAYS)
+@for_each("zarr_format", [2, 3, "v3-draft", "v3-draft-protocol"])
 def test_in_the_end_there_are_the_keys_of_a_plain_write(way, zarr_format):
     options = {"chunks": (24, 2), "compressors": "gzip", "zarr_format": zarr_format}
     plain, target = MemoryStore(), MemoryStore()
@@ -691,8 +690,8 @@ BLOCKS = {
 }
 
 
-@pytest.mark.parametrize("blocks", BLOCKS.values(), ids=BLOCKS)
-@pytest.mark.parametrize("scheduler", ["sync", "threads"])
+@for_each("blocks", BLOCKS.values())
+@for_each("scheduler", ["sync", "threads"])
 def test_a_dask_array_is_stored_with_other_chunks(blocks, scheduler):
     x = da.from_array(VALUES, chunks=blocks)
     target = MemoryStore()
@@ -752,8 +751,8 @@ def broken(way, works, **options):
     return source, target
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("works", [0, 1, 3, 7, 12])
+@for_each("way", WAYS)
+@for_each("works", [0, 1, 3, 7, 12])
 def test_what_failed_goes_on_with_the_same_call(way, works):
     source, target = broken(way, works)
     with pytest.raises(zarrdask.errors.NodeNotFoundError):
@@ -967,7 +966,7 @@ def test_progress_is_told_where_one_wants_it(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("max_mem", ["many", None, "3 apples", [1]])
+@for_each("max_mem", ["many", None, "3 apples", [1]])
 def test_memory_that_is_no_size_is_refused(max_mem):
     with pytest.raises(zarrdask.errors.MetadataError, match="max_mem"):
         zarrdask.rechunk(stored(), {}, max_mem=max_mem)

@@ -19,6 +19,7 @@ from benchmarks.rechunkers import (
     rechunker,
     spaced,
 )
+from tests.covering import for_each
 
 PAGE = Path(__file__).parents[2] / "docs" / "rechunking.md"
 
@@ -28,7 +29,7 @@ def test_the_page_shows_the_tables_as_they_are_printed(printed):
     assert printed() in PAGE.read_text(), "python -m benchmarks.rechunk_cases prints it"
 
 
-@pytest.mark.parametrize("case", CASES + CLUSTERS, ids=lambda case: case.title)
+@for_each("case", CASES + CLUSTERS)
 def test_no_plan_of_ours_needs_more_than_it_may(case):
     plan = ours(case)
     assert plan.peak <= case.memory

@@ -2,10 +2,10 @@
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.covering import for_each
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import coalesce, cut
 
@@ -52,7 +52,7 @@ def test_ranges_within_the_gap_are_joined(ranges, gap):
         assert following - (start + length) > gap
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("start", "length", "expected"),
     [(0, 3, b"012"), (7, None, b"789"), (-3, None, b"789"), (-3, 2, b"78"), (-99, 2, b"01")],
 )

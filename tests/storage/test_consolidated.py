@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from tests.covering import covering
+from tests.covering import covering, for_each
 from tests.documents import dump, v2, v3
 from zarrdask import config
 from zarrdask.errors import (
@@ -288,7 +288,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("zarr_format", "metadata", "key"), WRONG)
+@for_each(("zarr_format", "metadata", "key"), WRONG)
 def test_what_is_wrong_is_an_error_that_names_it_and_says_how_to_do_without(
     zarr_format, metadata, key
 ):
@@ -409,7 +409,7 @@ def test_a_store_that_cannot_be_listed_can_be_discovered():
         list(zarrdask.open_group(store, consolidated=False))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         lambda store: store.set("other", b"1"),
@@ -418,7 +418,6 @@ def test_a_store_that_cannot_be_listed_can_be_discovered():
         lambda store: store.erase_values(["other"]),
         lambda store: store.set_partial_values([("other", 0, b"1")]),
     ],
-    ids=["set", "erase", "erase_prefix", "erase_values", "set_partial_values"],
 )
 def test_after_a_change_through_it_nothing_is_held(change):
     store = view()
@@ -525,7 +524,7 @@ def test_what_cannot_be_opened_here_is_told_of():
         root["x"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("store", "key"),
     [
         ({"zarr.json": GROUP, "old/.zarray": dump(v2())}, "old"),

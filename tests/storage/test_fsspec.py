@@ -6,6 +6,7 @@ import zipfile
 import fsspec
 import pytest
 
+from tests.covering import for_each
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.fsspec import FsspecStore
@@ -64,7 +65,7 @@ class Broken(fsspec.AbstractFileSystem):
     cat_file = pipe_file = rm_file = ls = _open
 
 
-@pytest.mark.parametrize(
+@for_each(
     "act",
     [
         lambda store: store.get("k"),
@@ -75,7 +76,6 @@ class Broken(fsspec.AbstractFileSystem):
         lambda store: store.erase("k"),
         lambda store: store.list_dir("k/"),
     ],
-    ids=["get", "get_range", "get_many", "get_ranges", "set", "erase", "list_dir"],
 )
 def test_a_failing_file_system_is_a_store_error_with_its_words(act):
     with pytest.raises(StoreError, match="the line was cut") as caught:

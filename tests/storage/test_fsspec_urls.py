@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.storage.resolve import resolve
 
 VALUES = np.arange(13 * 20, dtype="f4").reshape(13, 20)
@@ -698,7 +699,7 @@ class TestUnknown:
         with pytest.raises(zarrdask.errors.StoreError, match="no bucket 'b'"):
             zarrdask.create_array(place, shape=2, dtype="u1", **options)
 
-    @pytest.mark.parametrize("url", [None, 7, b"memory://x", ["memory://x"]])
+    @for_each("url", [None, 7, b"memory://x", ["memory://x"]])
     def test_place(self, url):
         with pytest.raises(zarrdask.errors.StoreError, match=type(url).__name__):
             zarrdask.open(url)

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import pytest
 
+from tests.covering import for_each
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.memory import MappingStore, MemoryStore
@@ -82,7 +83,7 @@ def test_a_memory_store_says_that_other_processes_cannot_see_it():
     assert not MemoryStore().shared
 
 
-@pytest.mark.parametrize(
+@for_each(
     "use",
     [
         lambda store: store.get("k"),
@@ -92,7 +93,6 @@ def test_a_memory_store_says_that_other_processes_cannot_see_it():
         lambda store: list(store.get_many(["k"], Scratch())),
         lambda store: store.get_range("k", 0, 1),
     ],
-    ids=["get", "set", "erase", "list_prefix", "get_many", "get_range"],
 )
 def test_a_store_of_another_process_says_why_it_has_no_values(use):
     # As in a worker: the process that pickled it is not this one.

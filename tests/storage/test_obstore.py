@@ -14,6 +14,7 @@ import pytest
 from obstore import store as objects
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.errors import MetadataError, ReadOnlyError, StoreError, UnsupportedError
 from zarrdask.storage import obstore as ours
 from zarrdask.storage.base import Scratch
@@ -272,7 +273,7 @@ def test_nothing_is_written_by_http(server):
 
 
 class TestWhatItIs:
-    @pytest.mark.parametrize(
+    @for_each(
         ("store", "url"),
         [
             (objects.S3Store("b", prefix="p", skip_signature=True), "s3://b/p/x"),
@@ -281,7 +282,6 @@ class TestWhatItIs:
             (objects.HTTPStore("https://host/a%20b"), "https://host/a%20b/x"),
             (objects.LocalStore("/"), "file:///x"),
         ],
-        ids=lambda each: each if isinstance(each, str) else "",
     )
     def test_it_has_a_url_and_pickles(self, store, url):
         store = ObstoreStore(store, "/x/")

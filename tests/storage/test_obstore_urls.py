@@ -6,6 +6,7 @@ from datetime import timedelta
 import dask
 import pytest
 
+from tests.covering import for_each
 from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.storage.fsspec import FsspecStore
@@ -22,7 +23,7 @@ def chosen():
 AZURE = {"account_name": "name"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "options", "canonical"),
     [
         ("s3://bucket/a/b c", None, "s3://bucket/a/b c"),
@@ -71,13 +72,13 @@ S3 = {
 }
 
 
-@pytest.mark.parametrize(("options", "expected"), S3.values(), ids=S3)
+@for_each(("options", "expected"), S3.values())
 def test_options_of_s3(options, expected):
     settings = dict(resolve("s3://bucket/a", options).inner.config)
     assert settings == {"bucket": "bucket", **expected}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "options", "expected"),
     [
         ("gs://b", {"anon": True}, {"skip_signature": "true"}),
@@ -102,7 +103,7 @@ def test_headers_are_sent_with_each_request_of_http():
         assert client["default_headers"] == {"x": b"y"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "options", "name"),
     [
         ("s3://b", {"anonn": True}, "anonn"),

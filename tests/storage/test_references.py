@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.storage.latency import LatencyStore
 from zarrdask.errors import MetadataError, StoreError, UnsupportedError
 from zarrdask.storage import references as module
@@ -107,7 +108,7 @@ def test_an_object_that_is_missing_or_too_short_is_no_fill_value(tmp_path, trust
             [*ReferenceStore(refs).get_many([key], Scratch())]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("refs", "error"),
     [
         ({"a": ["s3://b/x", -1, 2]}, MetadataError),

@@ -8,6 +8,7 @@ import fsspec
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.errors import StoreError
 from zarrdask.storage.fsspec import FsspecStore
 from zarrdask.storage.local import LocalStore
@@ -82,7 +83,7 @@ def test_a_path_of_universal_pathlib(tmp_path, protocol):
     assert path.fs.cat_file(f"{path.path}/k") == b"1"
 
 
-@pytest.mark.parametrize("place", [None, 5, b"bytes", ["list"], object()])
+@for_each("place", [None, 5, b"bytes", ["list"], object()])
 def test_anything_else_is_an_error_that_says_what_would_do(place):
     with pytest.raises(StoreError, match="a URL, a path, a mutable mapping or a store"):
         resolve(place)

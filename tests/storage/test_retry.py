@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.errors import StoreError
 from zarrdask.storage import retry
 from zarrdask.storage.base import Scratch, Store
@@ -84,12 +85,12 @@ LASTING = [
 ]
 
 
-@pytest.mark.parametrize("error", TRANSIENT, ids=repr)
+@for_each("error", TRANSIENT)
 def test_what_may_pass(error):
     assert is_transient(error)
 
 
-@pytest.mark.parametrize("error", LASTING, ids=repr)
+@for_each("error", LASTING)
 def test_what_lasts(error):
     assert not is_transient(error)
 

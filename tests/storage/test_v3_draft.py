@@ -4,6 +4,7 @@ import pickle
 
 import pytest
 
+from tests.covering import for_each
 from zarrdask.errors import UnsupportedError
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.local import LocalStore
@@ -35,7 +36,7 @@ def got(store, keys):
 
 
 class TestKeys:
-    @pytest.mark.parametrize(
+    @for_each(
         ("zarr_format", "real"),
         [
             (
@@ -65,7 +66,7 @@ class TestKeys:
             ),
         ],
     )
-    @pytest.mark.parametrize("base", ["", "inner/store/"])
+    @for_each("base", ["", "inner/store/"])
     def test_each_has_its_place(self, zarr_format, real, base):
         values = {}
         store = DraftStore(MemoryStore(values), base, zarr_format)
@@ -89,8 +90,8 @@ class TestKeys:
 
 
 class TestScalars:
-    @pytest.mark.parametrize(("zarr_format", "root"), [(DRAFT, ""), (PROTOCOL, "root/")])
-    @pytest.mark.parametrize("name", ["c", "c0"])
+    @for_each(("zarr_format", "root"), [(DRAFT, ""), (PROTOCOL, "root/")])
+    @for_each("name", ["c", "c0"])
     def test_either_name_is_read(self, zarr_format, root, name):
         store = view({f"data/{root}s/{name}": b"1234"}, zarr_format)
         assert store.get("s/c") == b"1234"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.verification.compare import block_shape, blocks, differing
@@ -25,8 +26,8 @@ VALUES = np.arange(1, 36, dtype="f4").reshape(5, 7)
 
 
 class TestElements:
-    @pytest.mark.parametrize("zarr_format", FORMATS)
-    @pytest.mark.parametrize("chunks", [(1, 7), (5, 1), (2, 5)])
+    @for_each("zarr_format", FORMATS)
+    @for_each("chunks", [(1, 7), (5, 1), (2, 5)])
     def test_the_same_in_any_format_and_chunks(self, zarr_format, chunks):
         a, b = make(VALUES), make(VALUES, chunks=chunks, zarr_format=zarr_format)
         found = zarrdask.verify(a, b)
@@ -61,9 +62,7 @@ class TestElements:
             "nan (float64 0x7ff8000000000001)",
         )
 
-    @pytest.mark.parametrize(
-        "dtype", ["?", "u1", "f2", "c8", "c16", "S3", "U2", "M8[s]", "i2,f8", "V3"]
-    )
+    @for_each("dtype", ["?", "u1", "f2", "c8", "c16", "S3", "U2", "M8[s]", "i2,f8", "V3"])
     def test_data_types(self, dtype):
         options = {"zarr_format": 2}
         values = np.frombuffer(bytes(range(1, 1 + 4 * np.dtype(dtype).itemsize)), "u1")
@@ -243,7 +242,7 @@ class TestReport:
 
 
 class TestBlocks:
-    @pytest.mark.parametrize("seed", range(20))
+    @for_each("seed", range(20))
     def test_they_cover_all_once_and_are_bounded(self, seed):
         rng = np.random.default_rng(seed)
         shape = tuple(int(n) for n in rng.integers(1, 40, rng.integers(1, 4)))

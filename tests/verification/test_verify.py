@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import CRC32C, LITTLE, dump, v3
 from tests.drafts import hierarchy, older
 from tests.test_samples import READABLE, SAMPLES
@@ -170,8 +171,8 @@ class TestHealthy:
 
 
 class TestDamage:
-    @pytest.mark.parametrize("zarr_format", FORMATS)
-    @pytest.mark.parametrize("codec", ["gzip", "zlib", "zstd", "blosc", "bz2", ()])
+    @for_each("zarr_format", FORMATS)
+    @for_each("codec", ["gzip", "zlib", "zstd", "blosc", "bz2", ()])
     def test_a_truncated_unit_is_named(self, zarr_format, codec):
         if codec in ("zlib", "bz2") and zarr_format != 2:
             codec = "gzip"  # only v2 has these
@@ -192,7 +193,7 @@ class TestDamage:
         store["g/a/c/2"] = b""
         assert kinds(zarrdask.verify(store)) == ["truncated"]
 
-    @pytest.mark.parametrize("zarr_format", FORMATS)
+    @for_each("zarr_format", FORMATS)
     def test_a_flipped_byte_is_found(self, zarr_format):
         store = {}
         z = make(store, zarr_format)
@@ -230,7 +231,7 @@ class TestDamage:
         assert told(report) == [("unreadable", "g/a", "g/a/c/2")]
         assert report.arrays[0].stored == 9
 
-    @pytest.mark.parametrize("zarr_format", FORMATS)
+    @for_each("zarr_format", FORMATS)
     def test_keys_that_belong_to_nothing(self, zarr_format):
         store = {}
         z = make(store, zarr_format)
@@ -495,14 +496,14 @@ class TestStores:
         zarrdask.consolidate_metadata(inner)
         assert [p.key for p in zarrdask.verify(store).problems] == ["g/a/c/2"]
 
-    @pytest.mark.parametrize("folder", [*READABLE])
+    @for_each("folder", [*READABLE])
     def test_samples_are_clean(self, folder):
         for name in READABLE[folder]:
             report = zarrdask.verify(SAMPLES / folder, component=name)
             assert report.ok, report
             assert not {"extra", "overlap", "partial"} & set(kinds(report)), report
 
-    @pytest.mark.parametrize(
+    @for_each(
         "folder", ["gdal362_v3draft.zarr", "zarr218_v3draft", "xarray/v2", "xarray/v3", "zarr342"]
     )
     def test_sample_hierarchies_are_clean(self, folder):
@@ -549,7 +550,7 @@ class TestRepair:
         assert zarrdask.verify(a).repair(tmp_path / "b").ok
         np.testing.assert_array_equal(zarrdask.open_array(a, "g/a")[...], values)
 
-    @pytest.mark.parametrize("seed", range(25))
+    @for_each("seed", range(25))
     def test_whatever_is_damaged_is_found_and_mended(self, seed):
         rng = np.random.default_rng(seed)
         zarr_format = (3, 2)[seed % 2]

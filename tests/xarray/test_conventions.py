@@ -8,6 +8,7 @@ import xarray as xr
 from xarray.backends.zarr import FillValueCoder
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.errors import MetadataError
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, conventions
 from zarrdask.xarray.conventions import (
@@ -20,7 +21,7 @@ from zarrdask.xarray.conventions import (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "dtype"),
     [
         (1.5, "f4"),

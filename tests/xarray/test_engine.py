@@ -15,6 +15,7 @@ import xarray as xr
 from xarray.backends.zarr import ZarrBackendEntrypoint
 
 import zarrdask
+from tests.covering import for_each
 from tests.xarray.samples import DAYS, FORMATS, temperature, write_sample
 from zarrdask.errors import MetadataError, NodeNotFoundError, NodeTypeError, UnsupportedError
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, ZarrdaskManager
@@ -141,8 +142,8 @@ def test_strict_refuses_what_breaks_a_rule(tmp_path):
         xr.open_dataset(tmp_path, **ENGINE, strict=True)
 
 
-@pytest.mark.parametrize("mask", [True, False])
-@pytest.mark.parametrize("zarr_format", [2, 3])
+@for_each("mask", [True, False])
+@for_each("zarr_format", [2, 3])
 def test_fill_values_mask_as_asked(zarr_format, mask):
     store = {}
     group = zarrdask.create_group(store, zarr_format=zarr_format)
@@ -154,7 +155,7 @@ def test_fill_values_mask_as_asked(zarr_format, mask):
     assert bool(default.a.isnull().all()) is (zarr_format == 2)
 
 
-@pytest.mark.parametrize("kind", ["mapping", "store", "group", "group below"])
+@for_each("kind", ["mapping", "store", "group", "group below"])
 def test_mappings_stores_and_groups_are_opened(kind):
     values = {}
     group = write_sample(values, path="a")
@@ -221,7 +222,7 @@ def test_datasets_pickle(place, consolidated):
     xr.testing.assert_identical(again.load(), ds.load())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "can"),
     [
         ("a.zarr", True),

@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 import zarrdask
+from tests.covering import for_each
 from tests.xarray.counting import RoundsStore
 from tests.xarray.samples import temperature, write_sample
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_zarr, prefetch
@@ -26,8 +27,8 @@ def written(zarr_format=3, *, consolidated, paths=(None,), coordinates=0):
     return values
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("coordinates", [0, 30])
+@for_each("zarr_format", [2, 3])
+@for_each("coordinates", [0, 30])
 def test_a_consolidated_group_opens_in_two_rounds(zarr_format, coordinates):
     store = RoundsStore(written(zarr_format, consolidated=True, coordinates=coordinates))
     ds = xr.open_dataset(store, **ENGINE, consolidated=True)

@@ -11,6 +11,7 @@ from xarray.core.indexing import (
     OuterIndexer,
 )
 
+from tests.covering import for_each
 from tests.xarray.samples import temperature, write_sample
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, private
 from zarrdask.xarray.lazy import LazyArray
@@ -28,7 +29,7 @@ def open_sample(store, **options):
     return xr.open_dataset(store, engine=ZarrdaskBackendEntrypoint, **options)
 
 
-@pytest.mark.parametrize("role", sorted(private.CLASSES))
+@for_each("role", sorted(private.CLASSES))
 def test_each_class_is_where_we_look_for_it(role):
     assert private.CLASSES[role] is not None
 

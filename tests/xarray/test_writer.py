@@ -15,6 +15,7 @@ from dask.delayed import Delayed
 
 import zarrdask
 from tests.counting import CountingStore as ReadCounter
+from tests.covering import for_each
 from tests.xarray.counting import RoundsStore
 from tests.xarray.writes import days, together
 from zarrdask.storage.local import LocalStore
@@ -281,8 +282,8 @@ def test_commit_last_shows_the_dataset_when_it_is_complete(tmp_path):
 # Append
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3, "v3-draft-protocol"])
-@pytest.mark.parametrize("chunks", [None, 1, 4])
+@for_each("zarr_format", [2, 3, "v3-draft-protocol"])
+@for_each("chunks", [None, 1, 4])
 def test_append(zarr_format, chunks):
     store = {}
     to_zarr(days(3, chunks=2), store, zarr_format=zarr_format)
@@ -406,7 +407,7 @@ def test_regions_are_found_by_coordinates():
     to_zarr(days(1, 5)[["t"]].drop_vars("y"), store, region={"time": "auto", "y": slice(0, 5)})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "error", "message"),
     [
         ({"time": "auto"}, KeyError, "Not all values of coordinate 'time'"),
@@ -473,7 +474,7 @@ def test_the_accessor_writes_datasets():
 # What cannot be written
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("dataset", "options", "error", "message"),
     [
         (days(1), {"encoding": {"t": {"foo": 1}}}, ValueError, "unexpected encoding parameters"),

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.contracts.codec import check_json, check_value
+from tests.covering import for_each
 from tests.documents import same
 from zarrdask.codecs.array_to_array.bitround import BitroundCodec, NumcodecsBitroundCodec
 from zarrdask.codecs.base import ChunkSpec
@@ -32,8 +33,8 @@ def test_floats_are_rounded_as_numcodecs_does(dtype, keepbits, seed):
     assert (NumcodecsBitroundCodec(keepbits).encode(found) == found).all()
 
 
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ml_dtypes.bfloat16])
-@pytest.mark.parametrize("keepbits", [1, 2, 100])
+@for_each("dtype", ["f2", "f4", "f8", ml_dtypes.bfloat16])
+@for_each("keepbits", [1, 2, 100])
 def test_what_is_not_finite_stays_bit_for_bit(dtype, keepbits):
     size = np.dtype(dtype).itemsize
     most = np.array([2 ** (8 * size - 1) - 1, 2 ** (8 * size) - 1], f"u{size}").view(dtype)
@@ -49,7 +50,7 @@ def exact(value, keepbits):
     return (kept + (drop > 0 and (rest > half or (rest == half and kept % 2 == 1)))) * 2**drop
 
 
-@pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8"])
+@for_each("dtype", ["u1", "u2", "u4", "u8"])
 @given(st.data())
 def test_unsigned_integers(dtype, data):
     most = np.iinfo(dtype).max
@@ -64,7 +65,7 @@ def test_unsigned_integers(dtype, data):
         assert found == value >> drop << drop
 
 
-@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "m8[s]", "M8[s]"])
+@for_each("dtype", ["i1", "i2", "i4", "i8", "m8[s]", "M8[s]"])
 def test_signed_integers_are_rounded_by_their_bits(dtype):
     width = np.dtype(dtype).itemsize
     top = 2 ** (8 * width - 1)
@@ -74,7 +75,7 @@ def test_signed_integers_are_rounded_by_their_bits(dtype):
     assert found.tolist() == expected
 
 
-@pytest.mark.parametrize("dtype", ["f4", "c8", "i4", "c16", ml_dtypes.bfloat16])
+@for_each("dtype", ["f4", "c8", "i4", "c16", ml_dtypes.bfloat16])
 def test_decoding_changes_nothing(dtype):
     codec = BitroundCodec(2)
     chunk = np.array([[1, 2], [4, 3]], dtype)
@@ -96,7 +97,7 @@ def test_the_fill_value_is_rounded_too():
     assert BitroundCodec(3).resolve(spec).fill_value == 12
 
 
-@pytest.mark.parametrize("dtype", ["?", "S2", "V2", ml_dtypes.float8_e5m2, ml_dtypes.int4, "O"])
+@for_each("dtype", ["?", "S2", "V2", ml_dtypes.float8_e5m2, ml_dtypes.int4, "O"])
 def test_other_elements_are_an_error_at_open(dtype):
     with pytest.raises(MetadataError, match="bitround"):
         BitroundCodec(3).resolve(ChunkSpec((2,), np.dtype(dtype), 0))
@@ -114,8 +115,8 @@ def test_numcodecs_keeps_no_more_than_there_is():
         NumcodecsBitroundCodec(11).resolve(ChunkSpec((2,), np.dtype("f2"), 0))
 
 
-@pytest.mark.parametrize("name", ["bitround", "numcodecs.bitround"])
-@pytest.mark.parametrize("members", [{}, {"keepbits": -1}, {"keepbits": 1.0}, {"keepbits": None}])
+@for_each("name", ["bitround", "numcodecs.bitround"])
+@for_each("members", [{}, {"keepbits": -1}, {"keepbits": 1.0}, {"keepbits": None}])
 def test_a_wrong_configuration_is_an_error(name, members):
     with pytest.raises(MetadataError, match="keepbits"):
         parse_codec({"name": name, "configuration": members})

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.codecs.exact import FLOATS, INTEGERS, OutOfRange, cast_one
+from tests.covering import for_each
 from zarrdask.codecs.array_to_array.cast import ROUNDINGS, bit_length, cast
 from zarrdask.dtypes.ml import kind_of, limits, name_of
 from zarrdask.errors import CodecError
@@ -71,8 +72,8 @@ def test_each_number_becomes_what_exact_arithmetic_says(data, source, target):
     check_one(data.draw(numbers(source)), target, rounding, out_of_range)
 
 
-@pytest.mark.parametrize("dtype", ["f4", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn])
-@pytest.mark.parametrize("rounding", ROUNDINGS)
+@for_each("dtype", ["f4", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn])
+@for_each("rounding", ROUNDINGS)
 def test_integers_of_64_bits_do_not_go_through_a_narrower_type(rounding, dtype):
     for value in (2**63 - 1, 2**53 + 1, 2**24 + 1, 2**62 + 2**38 + 1, 2**62 + 2**55 + 1):
         check_one(np.int64(value), np.dtype(dtype), rounding, "clamp")

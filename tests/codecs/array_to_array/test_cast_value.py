@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.contracts.codec import check_array_array, check_json, check_value
+from tests.covering import for_each
 from tests.documents import same
 from zarrdask.codecs.array_to_array.cast_value import CastValueCodec
 from zarrdask.codecs.base import ChunkSpec
@@ -21,7 +22,7 @@ def codec(data_type, **members):
 NAN_AS_ZERO = {"encode": [["NaN", 0]], "decode": [[0, "NaN"]]}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data_type", "chunk"),
     [
         ("uint8", np.array([[0.0, 255.0], [7.0, 1.0]])),
@@ -113,7 +114,7 @@ def test_the_fill_value_is_cast_too():
     assert math.isnan(codec("float32").resolve(spec).fill_value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data_type", "fill", "members"),
     [
         ("uint8", 1.5, {}),
@@ -135,7 +136,7 @@ def test_a_fill_value_that_does_not_come_back_is_an_error(data_type, fill, membe
 # ---- configurations
 
 
-@pytest.mark.parametrize(
+@for_each(
     "members",
     [
         {"rounding": "up"},
@@ -163,20 +164,20 @@ def test_a_data_type_is_needed_and_has_to_be_known():
         codec("int128")
 
 
-@pytest.mark.parametrize("dtype", ["?", "c8", "M8[s]", "V2", "S2", "O"])
+@for_each("dtype", ["?", "c8", "M8[s]", "V2", "S2", "O"])
 def test_only_real_numbers_can_be_cast(dtype):
     fill = np.zeros((), dtype)[()]
     with pytest.raises(MetadataError, match="cast_value"):
         codec("int64").resolve(ChunkSpec((2,), np.dtype(dtype), fill))
 
 
-@pytest.mark.parametrize("data_type", ["bool", "complex64", "r8", "string"])
+@for_each("data_type", ["bool", "complex64", "r8", "string"])
 def test_only_to_real_numbers(data_type):
     with pytest.raises(MetadataError, match="cast_value"):
         codec(data_type).resolve(ChunkSpec((2,), np.dtype("i4"), 0))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data_type", "members"),
     [
         ("float32", {"out_of_range": "wrap"}),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.contracts.codec import check_array_array, check_json
+from tests.covering import for_each
 from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.registry import parse_codec
 from zarrdask.errors import MetadataError
@@ -13,7 +14,7 @@ def codec(shape):
     return parse_codec({"name": "reshape", "configuration": {"shape": shape}})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shape", "before", "after"),
     [
         ([6], (2, 3), (6,)),
@@ -37,7 +38,7 @@ def test_elements_keep_their_order(shape, before, after):
     assert np.array_equal(found.reshape(-1), chunk.reshape(-1))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shape", "before"),
     [
         ([5], (2, 3)),
@@ -56,7 +57,7 @@ def test_what_does_not_fit_the_chunk_is_an_error_at_open(shape, before):
         codec(shape).resolve(ChunkSpec(before, np.dtype("u1"), 0))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "shape",
     [
         "F",

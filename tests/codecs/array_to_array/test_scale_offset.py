@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.contracts.codec import check_array_array, check_json, check_value
+from tests.covering import for_each
 from tests.documents import same
 from zarrdask.codecs.array_to_array.scale_offset import ScaleOffsetCodec
 from zarrdask.codecs.base import ChunkSpec
@@ -20,7 +21,7 @@ from zarrdask.errors import CodecError, MetadataError
 INTEGERS = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ml_dtypes.int4, ml_dtypes.uint4]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("members", "chunk"),
     [
         ({"offset": 5, "scale": 0.5}, np.array([[5.0, 6.0], [7.5, -1.0]], "f4")),
@@ -64,7 +65,7 @@ def settings_and_values(low, high):
     return st.tuples(number, number.filter(bool), st.lists(number, min_size=1, max_size=4))
 
 
-@pytest.mark.parametrize("dtype", INTEGERS)
+@for_each("dtype", INTEGERS)
 @given(st.data())
 def test_integers_are_exact_or_an_error(dtype, data):
     dtype = np.dtype(dtype)
@@ -98,7 +99,7 @@ def test_integers_are_exact_or_an_error(dtype, data):
             codec.decode(chunk, spec)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("members", "dtype", "value"),
     [
         ({"offset": -3e38}, "f4", 3e38),
@@ -127,7 +128,7 @@ def test_the_fill_value_is_transformed():
         ScaleOffsetCodec(1).resolve(spec)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("members", "dtype"),
     [
         ({"scale": 0}, "i4"),
@@ -150,9 +151,7 @@ def test_what_does_not_fit_the_data_type_is_an_error_at_open(members, dtype):
         ScaleOffsetCodec(**members).resolve(ChunkSpec((2,), np.dtype(dtype), fill))
 
 
-@pytest.mark.parametrize(
-    "members", [{"offset": True}, {"scale": [1, 2]}, {"scale": {}}, {"factor": 2}]
-)
+@for_each("members", [{"offset": True}, {"scale": [1, 2]}, {"scale": {}}, {"factor": 2}])
 def test_a_wrong_configuration_is_an_error(members):
     with pytest.raises(MetadataError, match="scale_offset"):
         parse_codec({"name": "scale_offset", "configuration": members})

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from tests.contracts.codec import check_array_array, check_json
+from tests.covering import for_each
 from zarrdask.codecs.array_to_array.transpose import TransposeCodec
 from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.registry import parse_codec
 from zarrdask.errors import MetadataError
 
 
-@pytest.mark.parametrize("order", [(), (0,), *permutations(range(2)), *permutations(range(3))])
+@for_each("order", [(), (0,), *permutations(range(2)), *permutations(range(3))])
 def test_chunks_survive(order):
     shape = (2, 3, 4)[: len(order)]
     codec = TransposeCodec(order)
@@ -28,7 +29,7 @@ def test_axis_i_of_the_result_is_axis_order_i_of_the_chunk():
     assert codec.encode(chunk)[3, 1, 2] == chunk[1, 2, 3]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "order", [[0, 0], [1], [1, 2], [-1, 0], ["1", "0"], [0.0, 1], [True, False], "C", None, 1]
 )
 def test_what_is_no_permutation_is_an_error(order):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.contracts.codec import check_array_bytes, check_json, check_value
+from tests.covering import for_each
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec, has_byte_order
 from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.registry import parse_codec
@@ -25,14 +26,14 @@ def test_it_is_a_value_and_has_json(endian):
     check_json(BytesCodec(endian), parse_codec)
 
 
-@pytest.mark.parametrize("dtype", ["b1", "i1", "u2", ">u2", "i8", "f2", "f4", "f8", "c8", "c16"])
+@for_each("dtype", ["b1", "i1", "u2", ">u2", "i8", "f2", "f4", "f8", "c8", "c16"])
 def test_chunks_survive(dtype):
     for endian, shape in product(["little", "big"], [(), (1,), (3, 4), (0, 2), (2, 3, 2)]):
         chunk = (np.arange(np.prod(shape, dtype=int)).reshape(shape) % 2).astype(dtype)
         check_array_bytes(BytesCodec(endian), chunk)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("endian", "dtype", "values", "expected"),
     [
         ("little", "u2", [1, 0x0203], "01000302"),
@@ -70,13 +71,13 @@ def test_a_value_of_another_size_is_an_error_that_tells_both():
         assert "12 bytes" in caught.value.expected
 
 
-@pytest.mark.parametrize("dtype", ["i2", "f8", "c8", "M8[s]", "i1,i2"])
+@for_each("dtype", ["i2", "f8", "c8", "M8[s]", "i1,i2"])
 def test_elements_of_several_bytes_need_a_byte_order(dtype):
     with pytest.raises(MetadataError, match="byte order"):
         bind(None, (3,), dtype)
 
 
-@pytest.mark.parametrize("dtype", ["u1", "i1", "b1", "V7"])
+@for_each("dtype", ["u1", "i1", "b1", "V7"])
 def test_elements_of_single_bytes_need_none_but_may_have_one(dtype):
     assert bind(None, (3,), dtype).encoded_size == bind("big", (3,), dtype).encoded_size
 
@@ -92,7 +93,7 @@ def test_objects_are_refused():
         bind("little", (3,), object)
 
 
-@pytest.mark.parametrize("endian", ["native", "Little", 1, "own"])
+@for_each("endian", ["native", "Little", 1, "own"])
 def test_an_unknown_byte_order_is_an_error(endian):
     with pytest.raises(MetadataError, match=r"bytes\.endian"):
         parse_codec({"name": "bytes", "configuration": {"endian": endian}})
@@ -102,7 +103,7 @@ def test_an_unknown_byte_order_is_an_error(endian):
 # The registered data types
 
 
-@pytest.mark.parametrize("name", [*BITS, *PAIRS])
+@for_each("name", [*BITS, *PAIRS])
 def test_chunks_of_narrow_numbers_survive(name):
     for endian, shape in product(["little", "big"], [(), (3, 4), (0, 2)]):
         dtype = parse_data_type(name).dtype
@@ -119,7 +120,7 @@ def test_chunks_of_narrow_numbers_survive(name):
         assert bytes(bound.encode(np.array(chunk, order="F"))) == encoded
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("endian", "name", "values", "expected"),
     [
         ("little", "bfloat16", [1.0, -2.0], "803f00c0"),
@@ -144,7 +145,7 @@ def test_narrow_numbers_are_written_with_their_sign_extended(endian, name, value
     assert bound.decode(bytes.fromhex(expected)).astype("f8").tolist() == values
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "stored", "values"),
     [
         ("int4", "f8080f77", [-8, -8, -1, 7]),
@@ -181,7 +182,7 @@ def test_a_struct_has_the_order_and_the_padding_of_its_fields():
         assert found.tobytes() == chunk.tobytes()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("dtype", "expected"),
     [
         ("M8[s]", True),
@@ -197,7 +198,7 @@ def test_whether_there_is_a_byte_order(dtype, expected):
     assert has_byte_order(np.dtype(dtype)) is expected
 
 
-@pytest.mark.parametrize("name", [*BITS, *PAIRS])
+@for_each("name", [*BITS, *PAIRS])
 def test_whether_narrow_numbers_have_a_byte_order(name):
     dtype = parse_data_type(name).dtype
     assert has_byte_order(dtype) is name.endswith("float16")

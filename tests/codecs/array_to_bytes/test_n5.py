@@ -8,6 +8,7 @@ import pytest
 
 import zarrdask
 from tests.contracts.codec import check_array_bytes, check_json
+from tests.covering import for_each
 from tests.documents import BIG, LITTLE, same, stored, v3
 from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.registry import parse_codec
@@ -34,8 +35,8 @@ def block(shape, payload, mode=0):
     return struct.pack(f">HH{len(shape)}I", mode, len(shape), *shape) + payload
 
 
-@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u4", "i8", "f4", "f8"])
-@pytest.mark.parametrize("codecs", [[], [GZIP], [{"name": "zstd", "configuration": {"level": 0}}]])
+@for_each("dtype", ["i1", "u1", "i2", "u4", "i8", "f4", "f8"])
+@for_each("codecs", [[], [GZIP], [{"name": "zstd", "configuration": {"level": 0}}]])
 def test_chunks_survive(dtype, codecs):
     codec = parse_codec(n5(reverse(3), BIG, *codecs))
     check_array_bytes(codec, np.arange(24, dtype=dtype).reshape(2, 3, 4))
@@ -75,7 +76,7 @@ def test_bytes_have_no_order():
         )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "message"),
     [
         (b"", "short"),
@@ -95,7 +96,7 @@ def test_what_is_no_such_block_is_an_error(data, message):
         bind().decode(data + padding)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "codecs",
     [
         [reverse(2)],
@@ -114,7 +115,7 @@ def test_other_codecs_within_are_an_error_at_open(codecs):
         bind(*codecs)
 
 
-@pytest.mark.parametrize("dtype", ["?", "f2", "c8", "M8[s]", "V2", "U1"])
+@for_each("dtype", ["?", "f2", "c8", "M8[s]", "V2", "U1"])
 def test_elements_that_n5_has_not_are_an_error_at_open(dtype):
     codec = parse_codec(n5(reverse(2), BIG))
     with pytest.raises(MetadataError, match="n5_default"):

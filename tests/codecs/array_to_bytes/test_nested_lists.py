@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from tests.documents import dump, v2
 from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.numcodecs.adapter import ObjectCodec
@@ -28,7 +29,7 @@ def objects(elements, shape):
 # ---- what zarr-python 2.18.7 with numcodecs 0.15.2 wrote
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "shape", "data", "elements"),
     [
         ("json2", (), b'["s0","|O",[]]', ["s0"]),
@@ -88,7 +89,7 @@ def test_flat_lists_of_one_dimension_are_read(shape):
 # ---- what is written
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shape", "elements", "document"),
     [
         ((), ["s0"], ["s0", "|O", [1]]),
@@ -99,7 +100,7 @@ def test_flat_lists_of_one_dimension_are_read(shape):
         ((1, 2, 2), ["a", "b", "c", "d"], [[["a", "b"], ["c", "d"]], "|O", [1, 2, 2]]),
     ],
 )
-@pytest.mark.parametrize("name", ["json2", "msgpack2"])
+@for_each("name", ["json2", "msgpack2"])
 def test_lists_are_nested_as_numcodecs_nests_them(name, shape, elements, document):
     codec = bound(name, shape)
     data = bytes(codec.encode(objects(elements, shape)))
@@ -139,7 +140,7 @@ def test_the_settings_of_the_codec_are_followed():
 # ---- what is damaged
 
 
-@pytest.mark.parametrize(
+@for_each(
     "document",
     [
         {},
@@ -157,7 +158,7 @@ def test_the_settings_of_the_codec_are_followed():
         ["a", "b", "c", "d", "|O", [2, 2, 2]],
     ],
 )
-@pytest.mark.parametrize("name", ["json2", "msgpack2"])
+@for_each("name", ["json2", "msgpack2"])
 def test_other_documents_are_codec_errors(name, document):
     render = (lambda d: json.dumps(d).encode()) if name == "json2" else msgpack.packb
     with pytest.raises(CodecError, match=name):

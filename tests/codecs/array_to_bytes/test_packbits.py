@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.contracts.codec import check_array_bytes, check_json
+from tests.covering import for_each
 from tests.documents import same
 from zarrdask.codecs.array_to_bytes.packbits import PackbitsCodec
 from zarrdask.codecs.base import ChunkSpec
@@ -43,7 +44,7 @@ def pack(chunk, **members):
     return bytes(bound.encode(chunk)), bound
 
 
-@pytest.mark.parametrize("name", NAMES, ids=str)
+@for_each("name", NAMES)
 def test_all_bits_of_all_types_survive(name):
     for padding in ["none", "first_byte", "last_byte"]:
         chunk = bits_of(name, 15).reshape(3, 5)
@@ -55,8 +56,8 @@ def test_all_bits_of_all_types_survive(name):
         assert bytes(bound.encode(swapped)) == bytes(bound.encode(np.asfortranarray(chunk))) == data
 
 
-@pytest.mark.parametrize("padding", ["none", "first_byte", "last_byte"])
-@pytest.mark.parametrize("shape", [(), (1,), (8,), (3, 3)])
+@for_each("padding", ["none", "first_byte", "last_byte"])
+@for_each("shape", [(), (1,), (8,), (3, 3)])
 def test_chunks_survive(shape, padding):
     codec = PackbitsCodec(padding, 0, 3)
     check_array_bytes(codec, np.arange(np.prod(shape, dtype=int), dtype="u2").reshape(shape) % 16)
@@ -90,7 +91,7 @@ def test_the_lowest_bit_comes_first():
     assert pack(flags[:3], padding_encoding="last_byte")[0] == b"\x02\x05"
 
 
-@pytest.mark.parametrize("data", [b"", b"\x02", b"\x05\x02\x00", b"\x04\x02"])
+@for_each("data", [b"", b"\x02", b"\x05\x02\x00", b"\x04\x02"])
 def test_another_size_or_padding_is_an_error(data):
     _, bound = pack(np.array([True, False, True]), padding_encoding="first_byte")
     with pytest.raises(CodecError, match="packbits"):
@@ -102,7 +103,7 @@ def test_padding_may_have_any_bits():
     same(bound.decode(b"\xfd"), np.array([True, False, True]))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("dtype", "first", "last"),
     [("u1", 3, 2), ("u1", 0, 8), ("?", 0, 1), ("i4", 32, None), (ml_dtypes.int4, 0, 4)],
 )
@@ -111,13 +112,13 @@ def test_bits_that_are_not_there_are_an_error_at_open(dtype, first, last):
         PackbitsCodec("none", first, last).bind(ChunkSpec((2,), np.dtype(dtype), 0))
 
 
-@pytest.mark.parametrize("dtype", ["S2", "U1", "V2", "O", [("re", "f4"), ("im", "f4")]])
+@for_each("dtype", ["S2", "U1", "V2", "O", [("re", "f4"), ("im", "f4")]])
 def test_other_elements_are_an_error_at_open(dtype):
     with pytest.raises(MetadataError, match="packbits"):
         PackbitsCodec().bind(ChunkSpec((2,), np.dtype(dtype), 0))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "members",
     [
         {"padding_encoding": "middle"},

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.contracts.codec import check_array_bytes, check_json
+from tests.covering import for_each
 from zarrdask.codecs.array_to_bytes.pcodec import PcodecCodec
 from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.registry import parse_codec
@@ -19,14 +20,14 @@ def bind(codec, chunk=CHUNK):
     return codec.bind(ChunkSpec(chunk.shape, chunk.dtype, 0))
 
 
-@pytest.mark.parametrize("dtype", ["i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", ">i4"])
-@pytest.mark.parametrize("shape", [(), (7,), (20, 30)])
+@for_each("dtype", ["i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", ">i4"])
+@for_each("shape", [(), (7,), (20, 30)])
 def test_numbers_survive(dtype, shape):
     values = np.random.default_rng(0).integers(0, 1000, shape)
     check_array_bytes(PcodecCodec(), np.asarray(values).astype(dtype))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "members",
     [
         {},
@@ -51,7 +52,7 @@ def test_it_reads_what_numcodecs_writes_and_the_other_way():
     assert np.array_equal(found.reshape(CHUNK.shape), CHUNK)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "data",
     [
         b"",
@@ -68,13 +69,13 @@ def test_damage_and_other_numbers_are_errors(data):
         bind(PcodecCodec()).decode(data)
 
 
-@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "c8", "M8[s]", "O"])
+@for_each("dtype", ["?", "i1", "u1", "c8", "M8[s]", "O"])
 def test_what_it_can_not_take_is_an_error_at_open(dtype):
     with pytest.raises(MetadataError, match="pcodec"):
         PcodecCodec().bind(ChunkSpec((2,), np.dtype(dtype), 0))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "members",
     [
         {"level": 13},

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.contracts.codec import check_array_bytes, check_json, check_value
+from tests.covering import for_each
 from tests.documents import BIG, CRC32C, LITTLE, crc32c, shard_index, sharding
 from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.byte_source import HeldValue
@@ -37,9 +38,9 @@ def test_it_is_a_value_and_has_json():
     check_json(codec, parse_codec)
 
 
-@pytest.mark.parametrize("location", ["end", "start"])
-@pytest.mark.parametrize("codecs", [[LITTLE], [BIG, GZIP], [TRANSPOSE, LITTLE, CRC32C]])
-@pytest.mark.parametrize("index_codecs", [[LITTLE, CRC32C], [BIG], [LITTLE, CRC32C, CRC32C]])
+@for_each("location", ["end", "start"])
+@for_each("codecs", [[LITTLE], [BIG, GZIP], [TRANSPOSE, LITTLE, CRC32C]])
+@for_each("index_codecs", [[LITTLE, CRC32C], [BIG], [LITTLE, CRC32C, CRC32C]])
 def test_shards_survive(location, codecs, index_codecs):
     codec = parse_codec(sharding((2, 2), codecs, index_codecs, index_location=location))
     check_array_bytes(codec, VALUES)
@@ -218,11 +219,11 @@ def test_a_flipped_bit_in_the_index_is_a_checksum_error(location):
         shard.decode(bytes(data))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "entry",
     [(100, 8), (93, 8), (24, 80), (0, 10**6), (2**40, 8), (0, 2**50), (2**62, 2**62), (2**63, 8)],
 )
-@pytest.mark.parametrize("entries", ["first", "last"])
+@for_each("entries", ["first", "last"])
 def test_an_index_that_points_outside_is_an_error_that_names_the_chunk(entry, entries):
     inside = [(0, 8), (8, 8), (16, 8)]
     index = shard_index(entry, *inside) if entries == "first" else shard_index(*inside, entry)
@@ -268,7 +269,7 @@ def test_a_nested_shard_that_claims_to_be_huge_takes_no_memory():
 # ---- configurations
 
 
-@pytest.mark.parametrize(
+@for_each(
     "configuration",
     [
         {"chunk_shape": (3, 2)},
@@ -292,7 +293,7 @@ def test_shards_that_cannot_work_are_an_error_when_bound(configuration):
         bind(**configuration)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "configuration",
     [
         {"chunk_shape": (0, 2)},

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.contracts.codec import check_array_bytes, check_json
+from tests.covering import for_each
 from zarrdask.codecs.array_to_bytes.vlen import VlenBytesCodec, VlenUtf8Codec
 from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.registry import parse_codec
@@ -51,7 +52,7 @@ def test_it_is_the_count_then_length_and_bytes_of_each(codec, values, items):
     assert bind(codec).decode(data).tolist() == list(values)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("codec", "value"),
     [
         (VlenUtf8Codec(), b"bytes"),
@@ -69,8 +70,8 @@ def test_an_element_of_another_type_is_an_error(codec, value):
         bind(codec).encode(objects(codec.item(), value))
 
 
-@pytest.mark.parametrize("codec", [VlenUtf8Codec(), VlenBytesCodec()])
-@pytest.mark.parametrize(
+@for_each("codec", [VlenUtf8Codec(), VlenBytesCodec()])
+@for_each(
     "data",
     [
         b"",
@@ -92,7 +93,7 @@ def test_what_is_no_utf8_is_an_error():
         bind(VlenUtf8Codec(), (1,)).decode(struct.pack("<II", 1, 1) + b"\xff")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("codec", "dtype", "fill_value"),
     [
         (VlenUtf8Codec(), OBJECT, b""),

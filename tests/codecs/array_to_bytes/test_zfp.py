@@ -11,6 +11,7 @@ import pytest
 
 import zarrdask
 from tests.contracts.codec import check_array_bytes, check_json, check_value
+from tests.covering import for_each
 from tests.documents import same
 from zarrdask.codecs.array_to_bytes.zfp import ZfpCodec, ZfpyCodec
 from zarrdask.codecs.base import ChunkSpec
@@ -35,20 +36,20 @@ def bind(codec, chunk):
     return codec.bind(ChunkSpec(chunk.shape, chunk.dtype, chunk.dtype.type(0)))
 
 
-@pytest.mark.parametrize("dtype", [*WIDE, *NARROW, "u4", "u8"], ids=str)
+@for_each("dtype", [*WIDE, *NARROW, "u4", "u8"])
 def test_reversible_chunks_survive(dtype):
     for shape in [(), (5,), (6, 7), (2, 3, 4), (2, 3, 4, 5)]:
         values = np.random.default_rng(1).integers(0, 4, shape)
         check_array_bytes(zfp("reversible"), np.asarray(values).astype("i1").astype(dtype))
 
 
-@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2"])
+@for_each("dtype", ["i1", "u1", "i2", "u2"])
 def test_all_narrow_integers_survive(dtype):
     limits = np.iinfo(dtype)
     check_array_bytes(zfp("reversible"), np.arange(limits.min, limits.max + 1).astype(dtype))
 
 
-@pytest.mark.parametrize("dtype", WIDE)
+@for_each("dtype", WIDE)
 def test_zfpy_with_a_header_survives(dtype):
     check_array_bytes(ZfpyCodec(), np.arange(24).reshape(2, 3, 4).astype(dtype))
     check_array_bytes(ZfpyCodec(), np.array(7, dtype))
@@ -62,7 +63,7 @@ MODES = [
 ]
 
 
-@pytest.mark.parametrize(("codec", "same_as", "error"), MODES)
+@for_each(("codec", "same_as", "error"), MODES)
 def test_modes(codec, same_as, error):
     check_value(codec)
     check_json(codec, parse_codec)
@@ -107,7 +108,7 @@ def test_parameters_that_zfpy_can_only_decode_with():
     same(bind(codec, WAVE).decode(bytes(100)), np.zeros_like(WAVE))
 
 
-@pytest.mark.parametrize("data", [b"", b"\0", b"\xff" * 4, b"\xff" * 4000])
+@for_each("data", [b"", b"\0", b"\xff" * 4, b"\xff" * 4000])
 def test_rubbish_is_read_within_bounds_or_an_error(data):
     for codec in (zfp("reversible"), zfp("fixed_rate", rate=2), expert(1, 13, 19, -2)):
         try:
@@ -116,7 +117,7 @@ def test_rubbish_is_read_within_bounds_or_an_error(data):
             assert len(data) < 8
 
 
-@pytest.mark.parametrize(
+@for_each(
     "data",
     [
         b"",
@@ -142,8 +143,8 @@ def test_unsigned_integers_that_zfp_would_cut_off_are_an_error(dtype):
         bound.encode(chunk + 1)
 
 
-@pytest.mark.parametrize("codec", [ZfpCodec(), ZfpyCodec()])
-@pytest.mark.parametrize(
+@for_each("codec", [ZfpCodec(), ZfpyCodec()])
+@for_each(
     ("shape", "dtype"), [((1,) * 5, "f4"), ((2,), "?"), ((2,), "c8"), ((2,), "M8[s]"), ((2,), "O")]
 )
 def test_what_zfp_can_not_take_is_an_error_at_open(codec, shape, dtype):
@@ -157,7 +158,7 @@ def test_zfpy_has_four_types(dtype):
         ZfpyCodec().bind(ChunkSpec((2,), np.dtype(dtype), 0))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "members",
     [
         {},
@@ -208,7 +209,7 @@ def test_importing_the_module_does_not_import_the_package(monkeypatch):
     assert "zfpy" not in imported
 
 
-@pytest.mark.parametrize("rate", [0, 0.5, 1e6, 1e308, float("inf")])
+@for_each("rate", [0, 0.5, 1e6, 1e308, float("inf")])
 def test_a_rate_with_which_the_library_would_write_outside_its_memory_is_an_error(rate):
     spec = ChunkSpec((4, 4), np.dtype("f4"), np.float32(0))
     zfpy = {"name": "numcodecs.zfpy", "configuration": {"mode": 2, "rate": rate}}
@@ -230,15 +231,15 @@ def test_zfp_of_v2_checks_rates_and_the_shape_in_the_header():
         codec.decode(bytes(data), WAVE.nbytes)
 
 
-@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64", "float32", "float64"])
+@for_each("dtype", ["int32", "uint32", "int64", "uint64", "float32", "float64"])
 def test_elements_that_the_registered_codec_lists_are_written_without_a_word(dtype):
     options = {"shape": 4, "chunks": 4, "dtype": dtype, "codecs": zfp("reversible")}
     with dask.config.set({"zarrdask.strict": True}):
         zarrdask.create_array({}, **options)[...] = [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "float16"])
-@pytest.mark.parametrize("shards", [None, 8])
+@for_each("dtype", ["int8", "uint16", "float16"])
+@for_each("shards", [None, 8])
 def test_narrower_elements_are_written_with_a_warning(dtype, shards):
     options = {"shape": 8, "chunks": 4, "shards": shards, "dtype": dtype}
     store = {}

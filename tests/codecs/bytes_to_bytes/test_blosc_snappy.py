@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numcodecs import blosc
 
-from tests.covering import covering
+from tests.covering import covering, for_each
 from zarrdask.codecs.bytes_to_bytes.blosc_snappy import decode_frame, snappy
 from zarrdask.errors import CodecError
 
@@ -31,12 +31,12 @@ STREAMS = {
 }
 
 
-@pytest.mark.parametrize(("data", "expected"), STREAMS.values(), ids=STREAMS)
+@for_each(("data", "expected"), STREAMS.values())
 def test_literals_and_copies(data, expected):
     assert bytes(snappy(memoryview(data), len(expected))) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "size"),
     [
         (b"", 0),

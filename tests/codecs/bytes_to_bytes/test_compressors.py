@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.contracts.codec import check_bounded, check_bytes_bytes, check_damage, check_json
+from tests.covering import for_each
 from tests.documents import blosc_frame, zstd_bomb, zstd_frame
 from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
 from zarrdask.codecs.bytes_to_bytes.crc32c import Crc32cCodec
@@ -35,22 +36,22 @@ V3 = [
 ALL = [*V3, ZlibCodec(), ZlibCodec(-1), ZlibCodec(9)]
 
 
-@pytest.mark.parametrize("codec", ALL, ids=repr)
+@for_each("codec", ALL)
 def test_values_survive(codec):
     check_bytes_bytes(codec)
 
 
-@pytest.mark.parametrize("codec", V3, ids=repr)
+@for_each("codec", V3)
 def test_metadata_survive(codec):
     check_json(codec, parse_codec)
 
 
-@pytest.mark.parametrize("codec", [c for c in ALL if not isinstance(c, Crc32cCodec)], ids=repr)
+@for_each("codec", [c for c in ALL if not isinstance(c, Crc32cCodec)])
 def test_what_decodes_to_more_than_it_may_is_an_error(codec):
     check_bounded(codec)
 
 
-@pytest.mark.parametrize("codec", [c for c in ALL if not isinstance(c, Crc32cCodec)], ids=repr)
+@for_each("codec", [c for c in ALL if not isinstance(c, Crc32cCodec)])
 def test_damaged_values_are_codec_errors(codec):
     check_damage(codec)
 
@@ -102,8 +103,8 @@ def test_zstd_frames_written_by_hand(sized):
     assert bytes(ZstdCodec().decode(frame, 5, np.zeros(5, np.uint8))) == b"hello"
 
 
-@pytest.mark.parametrize("sized", [True, False])
-@pytest.mark.parametrize("room", [False, True])
+@for_each("sized", [True, False])
+@for_each("room", [False, True])
 def test_zstd_frames_that_hold_less_are_no_more_than_they_hold(sized, room):
     # With a place to decode to as without: what is not written to must not pass for data.
     out = np.full(8, 7, np.uint8) if room else None
@@ -176,7 +177,7 @@ def test_elements_larger_than_blosc_knows_survive():
     assert bytes(codec.decode(codec.encode(bytes(4000)), 4000)) == bytes(4000)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "checksum"),
     # RFC 3720, B.4, and the usual check value.
     [
@@ -193,7 +194,7 @@ def test_crc32c_is_that_of_the_rfc(data, checksum):
     assert bytes(Crc32cCodec().decode(encoded, len(data))) == data
 
 
-@pytest.mark.parametrize("bit", range(0, 104, 7))
+@for_each("bit", range(0, 104, 7))
 def test_crc32c_sees_any_flipped_bit(bit):
     data = bytearray(Crc32cCodec().encode(b"123456789"))
     data[bit // 8] ^= 1 << bit % 8
@@ -203,7 +204,7 @@ def test_crc32c_sees_any_flipped_bit(bit):
     assert caught.value.expected.startswith("0x")
 
 
-@pytest.mark.parametrize("data", [b"", b"abc", b"abcd", b"\xff" * 64])
+@for_each("data", [b"", b"abc", b"abcd", b"\xff" * 64])
 def test_crc32c_sees_what_is_too_short_or_rubbish(data):
     with pytest.raises(ChecksumError):
         Crc32cCodec().decode(data, 100)
@@ -252,7 +253,7 @@ def test_a_bomb_is_an_error_and_takes_no_memory(bomb, room):
 # ---- configurations
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "configuration"),
     [
         ("gzip", {"level": 10}),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.contracts.codec import check_bytes_bytes, check_json
+from tests.covering import for_each
 from tests.documents import CRC32C, LITTLE, crc32c
 from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
@@ -27,8 +28,8 @@ def conditional(*codecs, **members):
     )
 
 
-@pytest.mark.parametrize("codecs", [[ZLIB], [SHUFFLE, ZLIB, CRC32C], [ZLIB, GZIP], []])
-@pytest.mark.parametrize("members", [{}, {"header_bits": 24}])
+@for_each("codecs", [[ZLIB], [SHUFFLE, ZLIB, CRC32C], [ZLIB, GZIP], []])
+@for_each("members", [{}, {"header_bits": 24}])
 def test_values_survive(codecs, members):
     check_bytes_bytes(conditional(*codecs, **members))
     check_json(conditional(*codecs, **members), parse_codec)
@@ -52,7 +53,7 @@ def test_the_header_is_little_endian_and_as_long_as_it_is_said_to_be():
     assert bytes(conditional(header_bits=8).encode(b"ab")) == b"\0ab"
 
 
-@pytest.mark.parametrize("mask", range(4))
+@for_each("mask", range(4))
 def test_any_choice_that_another_writer_made_is_read(mask):
     data = bytes(range(100))
     stored = zlib.compress(data, 1) if mask & 1 else data
@@ -60,7 +61,7 @@ def test_any_choice_that_another_writer_made_is_read(mask):
     assert bytes(conditional(ZLIB, CRC32C).decode(bytes([mask]) + stored, 100)) == data
 
 
-@pytest.mark.parametrize("data", [b"", b"\4abc", b"\x80", b"\xff\xff"])
+@for_each("data", [b"", b"\4abc", b"\x80", b"\xff\xff"])
 def test_what_is_no_header_is_an_error(data):
     with pytest.raises(CodecError, match="header"):
         conditional(ZLIB, CRC32C).decode(data, 100)
@@ -97,7 +98,7 @@ def test_codecs_within_get_what_the_data_type_tells():
     assert completed.codecs == (BloscCodec(typesize=8),)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "members",
     [
         {},

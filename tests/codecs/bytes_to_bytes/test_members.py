@@ -6,6 +6,7 @@ import lzma
 
 import pytest
 
+from tests.covering import for_each
 from zarrdask.codecs import streams
 from zarrdask.codecs.bytes_to_bytes import gzip as module
 from zarrdask.codecs.bytes_to_bytes import zstd as zstandard
@@ -38,7 +39,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@for_each("name", CASES)
 def test_members_are_decoded_one_after_another(name):
     codec, compress = CASES[name]
     data = b"".join(map(compress, WORDS))
@@ -47,8 +48,8 @@ def test_members_are_decoded_one_after_another(name):
     assert codec.decode(data, 10 * len(WHOLE)) == WHOLE
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("at", range(1, len(WORDS)))
+@for_each("name", CASES)
+@for_each("at", range(1, len(WORDS)))
 def test_a_member_that_is_cut_off_is_an_error(name, at):
     codec, compress = CASES[name]
     data = b"".join(map(compress, WORDS[:at])) + compress(WORDS[at])[:-1]
@@ -56,7 +57,7 @@ def test_a_member_that_is_cut_off_is_an_error(name, at):
         codec.decode(data, len(WHOLE))
 
 
-@pytest.mark.parametrize("name", CASES)
+@for_each("name", CASES)
 def test_members_that_hold_too_much_together_are_an_error(name):
     codec, compress = CASES[name]
     data = b"".join(map(compress, WORDS))

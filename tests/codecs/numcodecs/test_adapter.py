@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.contracts.codec import check_array_bytes, check_bytes_bytes, check_value
+from tests.covering import for_each
 from tests.documents import same
 from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.numcodecs.adapter import BufferCodec, ObjectCodec, make
@@ -32,19 +33,19 @@ COMPRESSORS = [
 ]
 
 
-@pytest.mark.parametrize("config", COMPRESSORS, ids=lambda c: c["id"])
+@for_each("config", COMPRESSORS)
 def test_values_survive(config):
     check_bytes_bytes(buffer(**config))
 
 
-@pytest.mark.parametrize("config", COMPRESSORS, ids=lambda c: c["id"])
+@for_each("config", COMPRESSORS)
 def test_v3_metadata_have_no_such_codec(config):
     with pytest.raises(UnsupportedError) as caught:
         buffer(**config).to_json()
     assert caught.value.found == config["id"]
 
 
-@pytest.mark.parametrize("name", ["crc32", "crc32c", "adler32", "fletcher32", "jenkins_lookup3"])
+@for_each("name", ["crc32", "crc32c", "adler32", "fletcher32", "jenkins_lookup3"])
 def test_a_checksum_that_does_not_match_is_an_error(name):
     codec = buffer(id=name)
     data = bytearray(codec.encode(b"12345678"))
@@ -53,7 +54,7 @@ def test_a_checksum_that_does_not_match_is_an_error(name):
         codec.decode(bytes(data), 8)
 
 
-@pytest.mark.parametrize("name", ["bz2", "lz4", "lzma", "zlib"])
+@for_each("name", ["bz2", "lz4", "lzma", "zlib"])
 def test_damaged_values_are_codec_errors(name):
     codec = buffer(id=name)
     data = bytes(codec.encode(bytes(range(200))))
@@ -62,7 +63,7 @@ def test_damaged_values_are_codec_errors(name):
             codec.decode(damaged, 200)
 
 
-@pytest.mark.parametrize("name", ["bz2", "lz4", "lzma", "zlib"])
+@for_each("name", ["bz2", "lz4", "lzma", "zlib"])
 def test_what_decodes_to_more_than_it_may_is_an_error(name):
     codec = buffer(id=name)
     with pytest.raises(CodecError):
@@ -76,7 +77,7 @@ def chunk(values, dtype):
     return np.array(values, dtype)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("config", "dtype", "values", "expected"),
     [
         # The first element, then differences.
@@ -115,7 +116,6 @@ def chunk(values, dtype):
         # Size, little-endian, then an LZ4 block of literals: token 3 << 4.
         ({"id": "lz4"}, "|u1", [1, 2, 3], "0300000030010203"),
     ],
-    ids=lambda v: v["id"] if isinstance(v, dict) else None,
 )
 def test_bytes_are_those_of_the_conventions(config, dtype, values, expected):
     codec = buffer(dtype, **config)
@@ -160,7 +160,7 @@ def rows(*values):
 TEXTS = objects("", "a", "äöü", "日本" * 40)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "config",
     [
         {"id": "vlen-utf8"},
@@ -168,7 +168,6 @@ TEXTS = objects("", "a", "äöü", "日本" * 40)
         {"id": "msgpack2"},
         {"id": "categorize", "labels": TEXTS.tolist(), "dtype": "|O", "astype": "|u1"},
     ],
-    ids=lambda c: c["id"],
 )
 def test_texts_survive(config):
     check_array_bytes(ObjectCodec(json.dumps(config)), TEXTS.reshape(2, 2), "")
@@ -179,9 +178,7 @@ def test_bytes_survive():
     check_array_bytes(codec, objects(b"", b"\0\xff", b"abc"), b"")
 
 
-@pytest.mark.parametrize(
-    "values", [([1, 2], [], [3]), ([1, 2], [3, 4], [5, 6]), ([1], [2], [3]), ([], [], [])]
-)
+@for_each("values", [([1, 2], [], [3]), ([1, 2], [3, 4], [5, 6]), ([1], [2], [3]), ([], [], [])])
 def test_arrays_of_any_lengths_survive(values):
     codec = ObjectCodec('{"id": "vlen-array", "dtype": "<i4"}')
     check_value(codec)
@@ -211,8 +208,8 @@ def test_vlen_utf8_is_count_then_length_and_text():
     assert bound.decode(data).tolist() == ["é", "b"]
 
 
-@pytest.mark.parametrize("data", [b"", b"\1", struct.pack("<II", 2, 900) + b"abc", b"\xff" * 20])
-@pytest.mark.parametrize("name", ["vlen-utf8", "vlen-bytes", "json2", "msgpack2"])
+@for_each("data", [b"", b"\1", struct.pack("<II", 2, 900) + b"abc", b"\xff" * 20])
+@for_each("name", ["vlen-utf8", "vlen-bytes", "json2", "msgpack2"])
 def test_damaged_objects_are_codec_errors(name, data):
     bound = ObjectCodec(json.dumps({"id": name})).bind(ChunkSpec((2,), np.dtype(object), ""))
     with pytest.raises(CodecError):

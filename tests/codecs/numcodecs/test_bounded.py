@@ -6,6 +6,7 @@ import tracemalloc
 
 import pytest
 
+from tests.covering import for_each
 from zarrdask.codecs.numcodecs.adapter import BufferCodec
 from zarrdask.errors import CodecError
 
@@ -30,8 +31,8 @@ def test_a_value_that_is_too_long_is_not_decompressed(name):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("name", CODECS)
-@pytest.mark.parametrize("size", [1, 999, 1000])
+@for_each("name", CODECS)
+@for_each("size", [1, 999, 1000])
 def test_up_to_the_limit(name, size):
     codec, _ = CODECS[name]
     assert bytes(codec.decode(codec.encode(BOMB[:size]), 1000)) == BOMB[:size]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.contracts.codec import check_bounded, check_bytes_bytes, check_json
+from tests.covering import for_each
 from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
 from zarrdask.codecs.numcodecs.adapter import BufferCodec
@@ -44,14 +45,14 @@ def make(name, **members):
     return parse_codec({"name": f"numcodecs.{name}", "configuration": members})
 
 
-@pytest.mark.parametrize(("name", "given", "written"), CONFIGURATIONS)
+@for_each(("name", "given", "written"), CONFIGURATIONS)
 def test_configurations_come_back(name, given, written):
     codec = make(name, **given)
     assert codec.to_json().get("configuration", {}) == written
     check_json(codec, parse_codec)
 
 
-@pytest.mark.parametrize("name", [*CHECKSUMS, *COMPRESSORS])
+@for_each("name", [*CHECKSUMS, *COMPRESSORS])
 def test_values_survive(name):
     check_bytes_bytes(make(name))
 
@@ -65,12 +66,12 @@ def test_shuffled_values_survive():
         codec.encode(b"\1\2\3")
 
 
-@pytest.mark.parametrize("name", COMPRESSORS)
+@for_each("name", COMPRESSORS)
 def test_what_decodes_to_more_than_it_may_is_an_error(name):
     check_bounded(make(name))
 
 
-@pytest.mark.parametrize("name", [*CHECKSUMS, *COMPRESSORS])
+@for_each("name", [*CHECKSUMS, *COMPRESSORS])
 def test_they_are_what_numcodecs_writes(name):
     codec, theirs = make(name), numcodecs.get_codec({"id": name})
     data = bytes(range(200))
@@ -78,7 +79,7 @@ def test_they_are_what_numcodecs_writes(name):
     assert bytes(theirs.decode(bytes(codec.encode(data)))) == data
 
 
-@pytest.mark.parametrize("name", CHECKSUMS)
+@for_each("name", CHECKSUMS)
 def test_a_checksum_that_does_not_match_is_an_error_and_its_size_is_known(name):
     codec = make(name)
     data = bytearray(codec.encode(b"12345678"))
@@ -109,7 +110,7 @@ def test_blosc_can_leave_the_shuffle_to_the_data_type():
     assert bytes(make("blosc", shuffle=-1).encode(bytes(64)))
 
 
-@pytest.mark.parametrize("name", [*CHECKSUMS, *COMPRESSORS, "shuffle"])
+@for_each("name", [*CHECKSUMS, *COMPRESSORS, "shuffle"])
 def test_v2_has_them_under_their_id(name):
     codec = make(name)
     assert render_codec(codec)["id"] == name
@@ -121,7 +122,7 @@ def test_without_configuration_a_codec_has_the_default_one():
     assert isinstance(codec, BufferCodec)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "members"),
     [
         ("adler32", {"location": "middle"}),
@@ -156,7 +157,7 @@ def test_levels_of_zstd_beyond_the_limits_are_the_limits(level, limit):
     check_bytes_bytes(codec)
 
 
-@pytest.mark.parametrize("name", ["pickle", "json2", "categorize", "vlen-array", "base64"])
+@for_each("name", ["pickle", "json2", "categorize", "vlen-array", "base64"])
 def test_others_are_not_known(name):
     with pytest.raises(UnsupportedError, match=name):
         make(name)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from tests.contracts.codec import check_array_array, check_json
+from tests.covering import for_each
 from tests.documents import same
 from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.registry import parse_codec
@@ -38,7 +39,7 @@ SURVIVING = [
 ]
 
 
-@pytest.mark.parametrize(("name", "members", "chunk", "stored"), SURVIVING)
+@for_each(("name", "members", "chunk", "stored"), SURVIVING)
 def test_chunks_survive_and_the_type_that_comes_out_is_told(name, members, chunk, stored):
     codec = make(name, **members)
     check_array_array(codec, chunk)
@@ -46,7 +47,7 @@ def test_chunks_survive_and_the_type_that_comes_out_is_told(name, members, chunk
     assert codec.resolve(spec_of(chunk)).dtype == np.dtype(stored)
 
 
-@pytest.mark.parametrize(("name", "members", "chunk", "stored"), SURVIVING)
+@for_each(("name", "members", "chunk", "stored"), SURVIVING)
 def test_they_are_what_numcodecs_writes_of_the_chunk_in_c_order(name, members, chunk, stored):
     config = {"id": name, **members}
     for member in {"delta": ["dtype"], "quantize": ["dtype"], "fixedscaleoffset": ["dtype"]}.get(
@@ -60,7 +61,7 @@ def test_they_are_what_numcodecs_writes_of_the_chunk_in_c_order(name, members, c
     assert found.reshape(-1).tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize(("name", "members", "chunk", "stored"), SURVIVING)
+@for_each(("name", "members", "chunk", "stored"), SURVIVING)
 def test_stored_elements_may_have_any_byte_order(name, members, chunk, stored):
     codec = make(name, **members)
     encoded = codec.encode(chunk)
@@ -77,7 +78,7 @@ def test_packbits_is_one_row():
         codec.decode(np.array([3, 0xB0, 0xC0], "u1"), spec_of(flags))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "members", "fill_value", "expected"),
     [
         ("delta", {"dtype": "<f8", "astype": "<f4"}, 7.0, np.float32(7)),
@@ -92,7 +93,7 @@ def test_the_fill_value_is_encoded(name, members, fill_value, expected):
     assert (found, found.dtype) == (expected, expected.dtype)
 
 
-@pytest.mark.parametrize("name", ["delta", "fixedscaleoffset", "quantize", "astype"])
+@for_each("name", ["delta", "fixedscaleoffset", "quantize", "astype"])
 def test_a_data_type_that_was_left_open_is_written_as_the_chunks(name):
     more = {
         "fixedscaleoffset": {"offset": 0, "scale": 1},
@@ -113,7 +114,7 @@ def test_packbits_has_no_configuration():
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "members", "dtype"),
     [
         ("delta", {"dtype": "<i2"}, "i4"),
@@ -133,7 +134,7 @@ def test_elements_that_they_are_not_for_are_an_error_at_open(name, members, dtyp
         make(name, **members).resolve(ChunkSpec((2,), np.dtype(dtype), np.zeros((), dtype)[()]))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "members"),
     [
         ("delta", {"dtype": "O"}),

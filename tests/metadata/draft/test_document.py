@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from tests.covering import covering
+from tests.covering import covering, for_each
 from tests.documents import dump, v2, v3
 from tests.drafts import (
     ENTRY,
@@ -393,8 +393,8 @@ class Recording(MemoryStore):
         return super().get_many(self.asked[-1], scratch)
 
 
-@pytest.mark.parametrize("document", [{"zarr.json": dump(v3())}, {".zarray": dump(v2())}])
-@pytest.mark.parametrize("path", ["", "g/a"])
+@for_each("document", [{"zarr.json": dump(v3())}, {".zarray": dump(v2())}])
+@for_each("path", ["", "g/a"])
 def test_nodes_of_other_formats_are_asked_for_once(document, path):
     prefix = f"{path}/" if path else ""
     store = Recording({prefix + key: value for key, value in document.items()})
