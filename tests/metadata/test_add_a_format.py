@@ -18,7 +18,8 @@ from zarrdask.codecs.registry import parse_codecs
 from zarrdask.dtypes.registry import parse_data_type
 from zarrdask.grids.keys import ChunkKeys
 from zarrdask.grids.regular import RegularGrid
-from zarrdask.metadata.json import parse_json, parse_lengths, render_json
+from zarrdask.grids.base import parse_lengths
+from zarrdask.metadata.json import parse_json, render_json
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 
 VERSION = "toy"

@@ -5,8 +5,9 @@ import pytest
 from tests.covering import for_each
 from tests.documents import dump, v2, v3
 from zarrdask.errors import MetadataError
+from zarrdask.grids.base import parse_lengths
 from zarrdask.metadata import detect
-from zarrdask.metadata.json import parse_json, parse_lengths, render_json
+from zarrdask.metadata.json import parse_json, render_json
 
 
 def test_all_formats_documents_are_asked_for_at_once():

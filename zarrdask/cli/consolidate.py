@@ -9,6 +9,7 @@ from zarrdask.cli.nodes import open_node, suggestions, walk
 from zarrdask.cli.output import print_json
 from zarrdask.display.words import counted
 from zarrdask.hierarchy.path import node_location
+from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.consolidate import consolidate_metadata
 
@@ -39,7 +40,7 @@ def command(
         group = open_node(url, component, storage_options)
         if isinstance(group, Array):
             raise click.ClickException(f"{url}: expected a group but found an array")
-        if group.zarr_format not in (2, 3):
+        if group.zarr_format not in CONSOLIDATED_FORMATS:
             raise click.ClickException(
                 f"{url}: the format {group.zarr_format} has no consolidated metadata"
             )

@@ -99,6 +99,26 @@ def parse_grid(value: Any, shape: Shape) -> ChunkGrid:
     return GRIDS.find(definition.name).from_configuration(definition.configuration, shape)
 
 
+def parse_lengths(value: Any, key: str, minimum: int) -> Shape:
+    """Return a shape or chunk shape from its JSON.
+
+    Raises
+    ------
+    MetadataError
+        If it is not a list of integers of at least `minimum`.
+    """
+    if not isinstance(value, list) or any(
+        type(n) is not int or not minimum <= n < 2**63 for n in value
+    ):
+        raise MetadataError(
+            "this is not a shape",
+            key=key,
+            found=value,
+            expected=f"a list of integers from {minimum}",
+        )
+    return tuple(value)
+
+
 def check_axes(entries: Sequence[Any], shape: Shape, key: str) -> None:
     """Check that a sequence has one entry for each axis.
 

@@ -7,8 +7,7 @@ from math import prod
 from typing import Any, ClassVar
 
 from zarrdask.errors import MetadataError
-from zarrdask.grids.base import Axis, Index, Shape, check_axes
-from zarrdask.grids.runs import is_length
+from zarrdask.grids.base import Axis, Index, Shape, check_axes, parse_lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +42,14 @@ class RegularGrid:
 
     @classmethod
     def from_configuration(cls, configuration: Mapping[str, Any], shape: Shape) -> "RegularGrid":
-        lengths = configuration.get("chunk_shape")
-        if set(configuration) != {"chunk_shape"} or not isinstance(lengths, list):
+        if set(configuration) != {"chunk_shape"}:
             raise MetadataError(
                 "this is not the configuration of a regular grid",
                 key="chunk_grid",
                 found=dict(configuration),
                 expected='{"chunk_shape": [...]}',
             )
-        if not all(map(is_length, lengths)):
-            raise MetadataError(
-                "this is not a chunk shape",
-                key="chunk_shape",
-                found=lengths,
-                expected="a list of positive integers",
-            )
-        return cls(shape, tuple(lengths))
+        return cls(shape, parse_lengths(configuration["chunk_shape"], "chunk_shape", 1))
 
     def to_json(self) -> dict[str, Any]:
         return {"name": "regular", "configuration": {"chunk_shape": list(self.chunk_shape)}}

@@ -9,11 +9,10 @@ import numpy as np
 from zarrdask import config
 from zarrdask.codecs.base import check_dimensions
 from zarrdask.errors import MetadataError
-from zarrdask.grids.base import ChunkGrid, Shape, parse_grid
+from zarrdask.grids.base import ChunkGrid, Shape, parse_grid, parse_lengths
 from zarrdask.grids.rectilinear import make_grid
 from zarrdask.grids.regular import RegularGrid
 from zarrdask.grids.runs import Lengths
-from zarrdask.metadata.json import parse_lengths
 
 #: "auto", a size such as "1 MB", one length for all axes, one length for each axis, or a list of
 #: the lengths of all chunks for each axis.

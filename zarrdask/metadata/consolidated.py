@@ -22,6 +22,8 @@ from zarrdask.metadata.json import (
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.storage.consolidated import ConsolidatedMetadata
 
+#: The formats that have consolidated metadata.
+CONSOLIDATED_FORMATS: tuple[ZarrFormat, ...] = (v2.VERSION, v3.VERSION)
 #: The name of the document in v2.
 KEY = ".zmetadata"
 #: The member of a group's document in v3.

@@ -274,26 +274,6 @@ def required(document: Mapping[str, Any], names: tuple[str, ...], key: str) -> N
             )
 
 
-def parse_lengths(value: Any, key: str, minimum: int) -> tuple[int, ...]:
-    """Return a shape or chunk shape from its JSON.
-
-    Raises
-    ------
-    MetadataError
-        If it is not a list of integers of at least `minimum`.
-    """
-    if not isinstance(value, list) or any(
-        type(n) is not int or not minimum <= n < 2**63 for n in value
-    ):
-        raise MetadataError(
-            "this is not a shape",
-            key=key,
-            found=value,
-            expected=f"a list of integers from {minimum}",
-        )
-    return tuple(value)
-
-
 def parse_attributes(value: Any) -> dict[str, Any]:
     """Return the user's attributes from their JSON.
 

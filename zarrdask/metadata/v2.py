@@ -10,13 +10,13 @@ from zarrdask.dtypes.fill_values import parse_v2, render_v2
 from zarrdask.dtypes.registry import of_dtype
 from zarrdask.dtypes.v2 import parse_dtype, render_dtype
 from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.grids.base import parse_lengths
 from zarrdask.grids.keys import ChunkKeys
 from zarrdask.grids.regular import RegularGrid
 from zarrdask.metadata import v2_rules
 from zarrdask.metadata.json import (
     Documents,
     parse_json,
-    parse_lengths,
     render_attributes,
     render_json,
     required,

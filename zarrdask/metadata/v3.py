@@ -12,14 +12,13 @@ from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.registry import parse_data_type
 from zarrdask.dtypes.struct import Structured
 from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.grids.base import parse_grid
+from zarrdask.grids.base import parse_grid, parse_lengths
 from zarrdask.grids.keys import parse_keys
 from zarrdask.metadata.extensions import parse_extensions, parse_transformers
 from zarrdask.metadata.json import (
     Documents,
     parse_attributes,
     parse_json,
-    parse_lengths,
     render_attributes,
     render_json,
     required,

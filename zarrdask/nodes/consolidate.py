@@ -6,6 +6,7 @@ from zarrdask.errors import NodeTypeError, UnsupportedError
 from zarrdask.hierarchy.create import write_consolidated
 from zarrdask.hierarchy.find import find_node
 from zarrdask.hierarchy.path import locate_node, node_location
+from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.options import suggests_arguments
@@ -61,7 +62,7 @@ def consolidate_metadata(
             found="array",
             expected="group",
         )
-    if metadata.zarr_format not in (2, 3):
+    if metadata.zarr_format not in CONSOLIDATED_FORMATS:
         raise UnsupportedError(
             "this format has no consolidated metadata; open the group without them",
             key=location,

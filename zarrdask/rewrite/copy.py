@@ -11,6 +11,7 @@ from zarrdask.hierarchy.change import erase_node, remove_keys
 from zarrdask.hierarchy.create import check_creation, create_node, write_consolidated
 from zarrdask.hierarchy.find import find_node
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
+from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.convert import Changes
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.nodes.group import Group
@@ -245,7 +246,7 @@ class _Copy:
         """Write consolidated metadata if the source has them; return notes on what went wrong."""
         if not self.origin.consolidated or isinstance(metadata, ArrayMetadata):
             return []
-        if metadata.zarr_format not in (2, 3) or not store.listable:
+        if metadata.zarr_format not in CONSOLIDATED_FORMATS or not store.listable:
             return ["no consolidated metadata: the format has none, or the store can't be listed"]
         try:
             write_consolidated(store, self.path, metadata.zarr_format)

@@ -18,6 +18,7 @@ from zarrdask.hierarchy.journal import Journal, beside, is_begun, journal_of
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.hierarchy.resize import rewrite_lock
 from zarrdask.indexing.selection import whole_region
+from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.convert import convert_group
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.nodes.array import Array
@@ -194,5 +195,5 @@ def plan_group(group: Group, store: Store, path: str, options: RechunkOptions) -
             target = new_target(store, new_path, node.after, overwrite=False)
         plans[node.path] = plan_target(array, whole_region(array.shape), target, options)
     found = find_node(group.store, group.path, consolidated="own")[0]
-    consolidated = isinstance(found, ConsolidatedStore) and root.zarr_format in (2, 3)
+    consolidated = isinstance(found, ConsolidatedStore) and root.zarr_format in CONSOLIDATED_FORMATS
     return GroupPlan(groups, plans, store, path, options.overwrite, consolidated)

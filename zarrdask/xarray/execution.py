@@ -36,8 +36,6 @@ Targets = Sequence[tuple[VariableWrite, WriteTarget]]
 
 #: Variables of at most this size are written at the same time, each by one thread.
 _SMALL_BYTES = 2**20
-#: The formats that have consolidated metadata.
-_CONSOLIDATED = (2, 3)
 
 
 class UnseenRegion(ExistingRegion):
@@ -78,7 +76,7 @@ class Completion:
         self.path = write.path
         self.metadata = write.metadata
         self.before = write.before
-        has_form = write.metadata.zarr_format in _CONSOLIDATED
+        has_form = write.metadata.zarr_format in consolidated.CONSOLIDATED_FORMATS
         self.consolidate = consolidate if has_form else None
         self.nodes = nodes
         self.appends = [replace(variable, data=None) for variable in write.appends]
@@ -129,7 +127,7 @@ def consolidate(
     nodes : sequence of str
         The paths of nodes that are probably below the root.
     """
-    if zarr_format not in _CONSOLIDATED:
+    if zarr_format not in consolidated.CONSOLIDATED_FORMATS:
         return
     try:
         # Of two writers the later one must see what the earlier one wrote.

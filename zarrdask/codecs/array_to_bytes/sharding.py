@@ -26,7 +26,7 @@ from zarrdask.codecs.shard_index import MISSING, ShardIndex
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import CodecError, MetadataError, TruncatedError, ZarrdaskError
-from zarrdask.grids.base import Shape
+from zarrdask.grids.base import Shape, parse_lengths
 from zarrdask.grids.regular import RegularGrid
 from zarrdask.indexing.projection import Points, Request, permute, project
 from zarrdask.indexing.selection import whole_region
@@ -70,18 +70,11 @@ class ShardingCodec:
             )
             defaults |= {"codecs": [], "index_codecs": None}
         members = parse_configuration(configuration, cls.name, defaults)
-        shape = members["chunk_shape"]
-        if not isinstance(shape, list) or any(type(n) is not int or n < 1 for n in shape):
-            raise MetadataError(
-                "this is not the shape of a chunk",
-                key="sharding_indexed.chunk_shape",
-                found=shape,
-                expected="a list of positive integers",
-            )
+        shape = parse_lengths(members["chunk_shape"], "sharding_indexed.chunk_shape", 1)
         codecs = parse_codecs(members["codecs"], len(shape))
         index_codecs = members["index_codecs"]
         return cls(
-            tuple(shape),
+            shape,
             with_serializer(codecs, "S-27") if old else codecs,
             None if old else parse_codecs(index_codecs, len(shape) + 1),
             one_of(members["index_location"], "sharding_indexed.index_location", ("end", "start")),

@@ -12,7 +12,7 @@ from zarrdask.codecs.base import Codec, Json
 from zarrdask.compliance import is_strict, report_deviation
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.extension import is_uri
-from zarrdask.grids.base import GRIDS, ChunkGrid, Shape
+from zarrdask.grids.base import GRIDS, ChunkGrid, Shape, parse_lengths
 from zarrdask.grids.keys import DraftKeys
 from zarrdask.grids.regular import RegularGrid
 from zarrdask.metadata.draft.codecs import (
@@ -39,7 +39,6 @@ from zarrdask.metadata.json import (
     Documents,
     parse_attributes,
     parse_json,
-    parse_lengths,
     render_attributes,
     render_json,
     required,
