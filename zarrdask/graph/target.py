@@ -51,13 +51,7 @@ class WriteOptions(NamedTuple):
     commit: Literal["first", "last"] = "first"
 
     def check(self) -> None:
-        """Check the options that have a few possible values.
-
-        Raises
-        ------
-        MetadataError
-            If one has another value.
-        """
+        """Check the options that have a few possible values."""
         check_mode(self.mode, ("a", "r+", "w", "w-"))
         if self.commit not in ("first", "last"):
             raise MetadataError(
@@ -78,19 +72,13 @@ class WriteTarget(ABC):
     """An array, or a region of one, that a Dask array is written to.
 
     Nothing is written before `begin` is called. Instances pickle, as `commit` may run in a task.
-
-    Attributes
-    ----------
-    array : Array
-        The array as it is after the write.
-    region : tuple of slice
-        The region of the array that is written.
-    chunks : StoredChunks
-        The stored chunks that tasks write to.
     """
 
+    #: The array as it is after the write.
     array: Array
+    #: The region of the array that is written.
     region: Region
+    #: The stored chunks that tasks write to.
     chunks: StoredChunks
 
     #: What becomes of the elements that stored units hold beyond the end of the array: they are
@@ -130,20 +118,13 @@ class WriteTarget(ABC):
 
 @dataclass(frozen=True)
 class NewArray(WriteTarget):
-    """A new array whose metadata are written before its chunks.
+    """A new array whose metadata are written before its chunks."""
 
-    Attributes
-    ----------
-    store : Store
-        The store that the node is created in.
-    overwrite : bool
-        Whether an existing node is erased first.
-    existed : bool
-        Whether there was a node when the write was requested.
-    """
-
+    #: The store that the node is created in.
     store: Store
+    #: Whether an existing node is erased first.
     overwrite: bool
+    #: Whether there was a node when the write was requested.
     existed: bool
 
     has_commit: ClassVar[bool] = False
@@ -173,20 +154,13 @@ class NewArray(WriteTarget):
 
 @dataclass(frozen=True)
 class LateArray(WriteTarget):
-    """A new array whose metadata are written after its chunks.
+    """A new array whose metadata are written after its chunks."""
 
-    Attributes
-    ----------
-    store : Store
-        The store that the node is created in.
-    erases : bool
-        Whether an existing node may have to be erased first.
-    existed : bool
-        Whether there was a node when the write was requested.
-    """
-
+    #: The store that the node is created in.
     store: Store
+    #: Whether an existing node may have to be erased first.
     erases: bool
+    #: Whether there was a node when the write was requested.
     existed: bool
 
     def begin(self) -> None:
@@ -216,14 +190,9 @@ class LateArray(WriteTarget):
 
 @dataclass(frozen=True)
 class ReplacedArray(WriteTarget):
-    """A new array that is written beside an existing node, and replaces it when complete.
+    """A new array that is written beside an existing node, and replaces it when complete."""
 
-    Attributes
-    ----------
-    stage : Stage
-        The hidden directory that the tasks write to.
-    """
-
+    #: The hidden directory that the tasks write to.
     stage: Stage
 
     @classmethod
@@ -281,21 +250,7 @@ def find_target(
 ) -> WriteTarget:
     """Return the target of an array: a new array, or an existing one. Nothing is written.
 
-    Parameters
-    ----------
-    x, url, component, storage_options
-        As in `zarrdask.to_zarr`.
-    how : WriteOptions
-        How to write.
-    options : dict
-        The options of a new array.
-    inputs : Inputs
-        What all arrays read that the call stores, `x` among them.
-
-    Raises
-    ------
-    ZarrdaskError
-        If the array can't be written there.
+    `options` are those of a new array, and `inputs` what all arrays read that the call stores.
     """
     how.check()
     store, path = locate_node(url, component, storage_options)

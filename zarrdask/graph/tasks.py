@@ -32,29 +32,11 @@ def write_blocks(
     empty: bool | None = None,
     is_blank: bool = False,
 ) -> BlockWrites:
-    """Return the tasks that write a Dask array.
+    """Return the tasks that write a Dask array to a region of a stored array, one for each block.
 
-    Parameters
-    ----------
-    x : dask.array.Array
-        The array to be written.
-    stored : StoredChunks
-        The stored array.
-    place : tuple of slice
-        The region of the stored array, of the shape of `x`.
-    beyond : {"keep", "fill"}, default "keep"
-        Whether elements that units hold beyond the end of the array are kept, or become the fill
-        value.
-    empty : bool, optional
-        Whether units that hold only the fill value are stored; by default as configured.
-    is_blank : bool, default False
-        Whether nothing is stored in the region when the tasks run, so that only one of equal blocks
-        has to be computed to know that none of them is stored.
-
-    Returns
-    -------
-    BlockWrites
-        The tasks, one for each block.
+    `empty` and `beyond` are as in `zarrdask.chunks.write.write_region`. If nothing is stored in the
+    region when the tasks run (`is_blank`), only one of equal blocks has to be computed to know that
+    none of them is stored.
     """
     plan = plan_writes(
         x.chunks,
@@ -122,13 +104,7 @@ Action = Callable[[], object]
 
 
 class Finish:
-    """The last task of one or more writes: it waits for all blocks, then commits each write.
-
-    Parameters
-    ----------
-    commits : sequence of callable
-        The actions that finish the writes, in this order; None for a write that has none.
-    """
+    """The last task of one or more writes: it waits for all blocks, then commits each write."""
 
     # Not a tuple or a dataclass: Dask would search those for tasks.
 
@@ -142,15 +118,7 @@ class Finish:
 
 
 def gather(receipts: Sequence[da.Array], commits: Sequence[Action | None]) -> Delayed:
-    """Return one Delayed that stores all blocks of all writes, then commits each write.
-
-    Parameters
-    ----------
-    receipts : sequence of dask.array.Array
-        The receipts of each write, as `write_blocks` returns them.
-    commits : sequence of callable
-        The actions that finish the writes; None for a write that has none.
-    """
+    """Return one Delayed that stores all blocks of all writes, then commits each write."""
     # Array expressions are optimised at computation.
     blocks = receipts if EXPRESSIONS else _delayed(receipts)
     finish = delayed(Finish(commits), pure=False, traverse=False)
@@ -175,15 +143,7 @@ def _delayed(arrays: Sequence[da.Array]) -> list[Delayed]:
 def read_blocks(writes: BlockWrites, target: Target, commit: Action | None) -> da.Array:
     """Return a stored array as a Dask array that reads each block after it was written.
 
-    Parameters
-    ----------
-    writes : BlockWrites
-        The tasks that write the blocks.
-    target : Target
-        The array that the blocks are read from.
-    commit : callable, optional
-        The action that finishes the write. If there is one, all blocks are written before any
-        block is read.
+    If there is a commit, all blocks are written before any block is read.
     """
     receipts, blocks = writes.receipts, writes.blocks
     metadata = target.handle.chunks.metadata

@@ -24,15 +24,7 @@ from zarrdask.runtime.progress import Show
 
 
 class WriteJob(NamedTuple):
-    """A write that has begun: its target is ready, and its tasks exist.
-
-    Attributes
-    ----------
-    target : WriteTarget
-        The array or region that is written.
-    tasks : BlockWrites
-        The tasks that write the blocks.
-    """
+    """A write that has begun: its target is ready, and its tasks exist."""
 
     target: WriteTarget
     tasks: BlockWrites
@@ -62,13 +54,7 @@ class WriteJob(NamedTuple):
 
 
 def as_dask_array(x: Any) -> da.Array:
-    """Return an array-like as a Dask array with known chunk sizes.
-
-    Raises
-    ------
-    MetadataError
-        If the chunk sizes are unknown.
-    """
+    """Return an array-like as a Dask array with known chunk sizes."""
     x = da.asanyarray(x)
     known_blocks(x.shape, x.chunks)  # Raises the error if any is unknown.
     return x
@@ -79,19 +65,8 @@ def begin(
 ) -> list[WriteJob]:
     """Prepare the targets of writes, and create the tasks that write to them.
 
-    Parameters
-    ----------
-    writes : sequence of (dask.array.Array, WriteTarget)
-    empty : sequence of (bool or None), optional
-        For each write, whether chunks that hold only the fill value are stored; as configured by
-        default.
-
-    Raises
-    ------
-    MetadataError
-        If two arrays would be created at the same place; nothing is written then.
-    SelectionError
-        If two regions of an array overlap; nothing is written then.
+    For each write, `empty` is whether chunks that hold only the fill value are stored; as
+    configured by default. If two writes overlap, an error is raised before anything is written.
     """
     _check_distinct([target for _, target in writes])
     begun: list[WriteTarget] = []
@@ -123,13 +98,7 @@ def batches(targets: Iterable[WriteTarget]) -> Iterator[None]:
 
 
 def check_deferrable(arrays: Iterable[Array]) -> None:
-    """Check that the stores of arrays allow writes that are computed later.
-
-    Raises
-    ------
-    UnsupportedError
-        If a store would be rewritten as a whole for each value.
-    """
+    """Check that the stores of arrays allow writes that are computed later."""
     for array in arrays:
         if not array.store.deferrable:
             raise UnsupportedError(
@@ -141,6 +110,8 @@ def check_deferrable(arrays: Iterable[Array]) -> None:
 
 
 def _check_distinct(targets: Sequence[WriteTarget]) -> None:
+    if len(targets) == 1:
+        return
     counts = Counter(target.written.place for target in targets)
     for target in targets:
         if target.is_new and counts[target.written.place] > 1:
@@ -152,17 +123,7 @@ def _check_distinct(targets: Sequence[WriteTarget]) -> None:
 
 
 def compute(jobs: Sequence[WriteJob], *, show: Show = False, **options: Any) -> None:
-    """Write all blocks of all jobs, then commit each job.
-
-    Parameters
-    ----------
-    jobs : sequence of WriteJob
-        The writes.
-    show : bool, file or callable, default False
-        Whether and how to show a progress bar.
-    **options
-        Options of `dask.compute`, such as the scheduler.
-    """
+    """Write all blocks of all jobs, then commit each job."""
     if not jobs:
         return
     uncommitted = list(jobs)

@@ -21,19 +21,6 @@ def even(size: int, length: int) -> tuple[int, ...]:
 def auto_block(shape: Shape, unit: Shape, inner: Shape, itemsize: int, limit: int) -> Shape:
     """Return the default shape of the blocks that tasks read.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        The shape of the array.
-    unit : tuple of int
-        The shape of its stored units.
-    inner : tuple of int
-        The shape of the smallest parts that can be read separately, such as chunks in shards.
-    itemsize : int
-        The size of an element in bytes.
-    limit : int
-        The size of a block in bytes, up to which units are joined.
-
     Notes
     -----
     Whole units are joined, along the leading axes first: units that are stacked along the leading
@@ -45,11 +32,9 @@ def auto_block(shape: Shape, unit: Shape, inner: Shape, itemsize: int, limit: in
     >>> auto_block((256, 1024, 1024), (64, 64, 64), (64, 64, 64), 4, 2**24)
     (256, 256, 64)
     """
-    whole = tuple(min(n, size) if size else n for n, size in zip(unit, shape, strict=True))
-    if prod(whole) * itemsize > 4 * limit and inner != unit:
+    if _clipped_size(unit, shape) * itemsize > 4 * limit:
         unit = inner
-        whole = tuple(min(n, size) if size else n for n, size in zip(unit, shape, strict=True))
-    room = limit // max(prod(whole) * itemsize, 1)
+    room = limit // max(_clipped_size(unit, shape) * itemsize, 1)
     counts = []
     for size, length in zip(shape, unit, strict=True):
         most = max(-(-size // length), 1) if length else 1
@@ -62,20 +47,13 @@ def auto_block(shape: Shape, unit: Shape, inner: Shape, itemsize: int, limit: in
     )
 
 
+def _clipped_size(unit: Shape, shape: Shape) -> int:
+    """Return the number of elements of a unit, without those outside the array."""
+    return prod(min(n, size) if size else n for n, size in zip(unit, shape, strict=True))
+
+
 def join(axes: Sequence[Axis], block: Shape) -> tuple[Axis, ...]:
     """Join units to blocks along each axis: as many as fit into a length, at least one.
-
-    Parameters
-    ----------
-    axes : sequence of (int or ndarray of int)
-        The length of the units along each axis, or the boundaries between them.
-    block : tuple of int
-        The greatest length of a block along each axis, as returned by `auto_block`.
-
-    Returns
-    -------
-    tuple of (int or ndarray of int)
-        The length of the blocks along each axis, or the boundaries between them.
 
     Examples
     --------
@@ -128,20 +106,7 @@ def snap(blocks: tuple[int, ...], start: int, axis: Axis) -> tuple[int, ...]:
     to the first. This moves the fewest elements, only between neighbours, and no block extends
     beyond the units that it overlapped before.
 
-    Parameters
-    ----------
-    blocks : tuple of int
-        The lengths of the blocks along an axis.
-    start : int
-        The position of the first block in the stored axis.
-    axis : int or ndarray of int
-        The length of the units, or the boundaries between them.
-
-    Returns
-    -------
-    tuple of int
-        The new lengths, with the same sum. The argument itself, if all boundaries of blocks are
-        boundaries of units.
+    Blocks whose boundaries all are boundaries of units are returned as they are.
 
     Examples
     --------
@@ -220,17 +185,6 @@ def shorten(
     blocks: Chunks, start: Sequence[int], axes: Sequence[Axis], max_elements: int
 ) -> Chunks:
     """Cut blocks between stored units, the leading axis first, until they have few elements.
-
-    Parameters
-    ----------
-    blocks : tuple of tuple of int
-        The lengths of the blocks along each axis, as returned by `snap`.
-    start : sequence of int
-        The position of the first block along each axis.
-    axes : sequence of (int or ndarray of int)
-        The length of the units along each axis, or the boundaries between them.
-    max_elements : int
-        The largest number of elements in a block. A block of one unit may have more.
 
     Examples
     --------

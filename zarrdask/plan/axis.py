@@ -12,57 +12,37 @@ from zarrdask.plan.align import bounds_of, edges_of
 
 @dataclass(frozen=True)
 class Pieces:
-    """The pieces along an axis that source blocks are split into and planned blocks joined from.
+    """The pieces along an axis that source blocks are split into and planned blocks joined from."""
 
-    Attributes
-    ----------
-    count : int
-        The number of pieces.
-    entire : int
-        The number of pieces that are an entire source block.
-    blocks : int
-        The number of planned blocks, without empty ones.
-    single : int
-        The number of planned blocks that are a single piece.
-    kept : int
-        The total length of the longest piece of each planned block, which need not move.
-    joined : int
-        The length of the longest planned block that is joined from several pieces.
-    """
-
+    #: The number of pieces.
     count: int = 0
+    #: The number of pieces that are an entire source block.
     entire: int = 0
+    #: The number of planned blocks, without empty ones.
     blocks: int = 0
+    #: The number of planned blocks that are a single piece.
     single: int = 0
+    #: The total length of the longest piece of each planned block, which need not move.
     kept: int = 0
+    #: The length of the longest planned block that is joined from several pieces.
     joined: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class AxisPlan:
-    """Blocks and units along one axis.
+    """Blocks and units along one axis."""
 
-    Attributes
-    ----------
-    source : tuple of int
-        The lengths of the source blocks.
-    blocks : tuple of int
-        The lengths of the planned blocks, which are written by one task each.
-    units : int or ndarray of int
-        The length of the stored units, or the boundaries between them.
-    size : int
-        The length of the stored axis.
-    start : int
-        The position of the first block in the stored axis.
-    keeps : bool
-        Whether elements that the last unit holds beyond the end of the axis are kept.
-    """
-
+    #: The lengths of the source blocks.
     source: tuple[int, ...]
+    #: The lengths of the planned blocks, which are written by one task each.
     blocks: tuple[int, ...]
+    #: The length of the stored units, or the boundaries between them.
     units: Axis
+    #: The length of the stored axis.
     size: int
+    #: The position of the first block in the stored axis.
     start: int
+    #: Whether elements that the last unit holds beyond the end of the axis are kept.
     keeps: bool = False
 
     @cached_property

@@ -81,17 +81,7 @@ def idle(tasks: np.ndarray, at_once: int) -> np.ndarray:
 
 
 def cost_of(stage: Stage, costs: Costs, tasks: int | None = None) -> float:
-    """Return the cost of a pass: the moved bytes, and all else as bytes moved in the same time.
-
-    Parameters
-    ----------
-    stage : Stage
-        The pass.
-    costs : Costs
-        The costs of requests and the number of workers.
-    tasks : int, optional
-        The number of tasks after which all workers wait for each other; by default, all tasks.
-    """
+    """Return the cost of a pass: the moved bytes, and all else as bytes moved in the same time."""
     moved = stage.bytes_read + stage.bytes_written + stage.requests * costs.request
     moved += stage.tasks * TASK
     rounds = float(idle(np.array(tasks or stage.tasks, float), costs.tasks))

@@ -24,17 +24,11 @@ Description = tuple[Index, Kind, str, str]
 
 
 class Projection(NamedTuple):
-    """The part of an array with any number of axes that is drawn.
+    """The part of an array with any number of axes that is drawn."""
 
-    Attributes
-    ----------
-    axes : tuple of int
-        No axis, one or two: the last is drawn horizontally, the one before it vertically.
-    position : tuple of int
-        The unit along each axis that is not drawn.
-    """
-
+    #: No axis, one or two: the last is drawn horizontally, the one before it vertically.
     axes: tuple[int, ...]
+    #: The unit along each axis that is not drawn.
     position: Index
 
 
@@ -44,24 +38,7 @@ def draw(
     source_name: str,
     drawn_axes: Sequence[int] | None = None,
 ) -> Picture:
-    """Return a picture of the units of a plan, without a title.
-
-    Parameters
-    ----------
-    axes : sequence of AxisPlan
-        The axes of the plan.
-    names : sequence of str
-        The names of the axes.
-    source_name : str
-        The name of a source block, for texts.
-    drawn_axes : sequence of int, optional
-        One or two axes to draw; by default, the two along which the most happens.
-
-    Raises
-    ------
-    SelectionError
-        If `drawn_axes` are not one or two of the axes.
-    """
+    """Return a picture of the units of a plan, without a title."""
 
     def describe(index: Index) -> Description:
         unit = unit_at(axes, names, source_name, index)
@@ -104,13 +81,7 @@ def _notes(projection: Projection, axes: Sequence[AxisPlan], names: Sequence[str
 
 
 def choose(axes: Sequence[AxisPlan], drawn_axes: Sequence[int] | None) -> Projection:
-    """Return what to draw: the two axes along which the most happens, and a typical unit of others.
-
-    Raises
-    ------
-    SelectionError
-        If `drawn_axes` are not one or two of the axes.
-    """
+    """Return what to draw: two axes along which the most happens, and a typical unit of others."""
     count = len(axes)
     position = tuple(map(_typical_unit, axes))
     if drawn_axes is None:

@@ -43,13 +43,6 @@ _MIDDLE_LENGTHS = 9
 def schemes(grids: Grids, costs: Costs) -> list[Scheme]:
     """Return the strategies to rewrite an array within the available memory, the cheapest first.
 
-    Parameters
-    ----------
-    grids : Grids
-        The source and the target.
-    costs : Costs
-        The available resources, and the costs of requests.
-
     Raises
     ------
     MetadataError
@@ -185,15 +178,7 @@ def _one_pass(grids: Grids, costs: Costs, per_thread: int) -> Scheme:
 
 
 def _share(costs: Costs, per_thread: int) -> tuple[int, int]:
-    """Return the number of threads that read and write, and the bytes that remain for a region.
-
-    Parameters
-    ----------
-    costs : Costs
-        The available resources.
-    per_thread : int
-        The bytes that each thread holds.
-    """
+    """Return the number of threads that read and write, and the bytes that remain for a region."""
     affordable = costs.room // (2 * per_thread) if per_thread else costs.share
     threads = max(1, min(costs.share, affordable))
     return threads, costs.room - threads * per_thread

@@ -31,14 +31,9 @@ def edges_within(axis: Axis, size: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Cutting:
-    """An array that is cut into regions along each axis.
+    """An array that is cut into regions along each axis."""
 
-    Attributes
-    ----------
-    edges : tuple of ndarray of int64
-        The boundaries along each axis, from 0 to its length.
-    """
-
+    #: The boundaries along each axis, from 0 to its length.
     edges: tuple[np.ndarray, ...]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -102,24 +97,16 @@ def _cutting(packed: Sequence[tuple[int, int] | np.ndarray]) -> Cutting:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Regions along one axis that a plan may choose.
+    """Regions along one axis that a plan may choose."""
 
-    Attributes
-    ----------
-    edges : ndarray of int64
-        The boundaries of the regions.
-    longest : int
-        The greatest length of a region.
-    covered : int
-        The total length of the pieces of the other grid that each region overlaps. A piece that
-        several regions overlap counts for each of them.
-    overlapped : int
-        The number of these pieces.
-    """
-
+    #: The boundaries of the regions.
     edges: np.ndarray
+    #: The greatest length of a region.
     longest: int
+    #: The total length of the pieces of the other grid that each region overlaps. A piece that
+    #: several regions overlap counts for each of them.
     covered: int
+    #: The number of these pieces.
     overlapped: int
 
     @property
@@ -146,19 +133,7 @@ def choice(edges: np.ndarray, pieces: np.ndarray) -> Choice:
 
 
 def choices(units: Axis, size: int, pieces: np.ndarray, limit: int) -> list[Choice]:
-    """Return ways to join the units of an axis to regions.
-
-    Parameters
-    ----------
-    units : int or ndarray of int
-        The length of the units, or the boundaries between them.
-    size : int
-        The length of the axis.
-    pieces : ndarray of int64
-        The boundaries of the pieces that are read, from 0 to `size`.
-    limit : int
-        The largest number of choices. Those of single units and of a single region are among them.
-    """
+    """Return ways to join the units of an axis to regions."""
     edges = edges_within(units, size)
     count = len(edges) - 1
     if count <= 1:
@@ -208,15 +183,6 @@ def _thin(lengths: Sequence[int], limit: int) -> Iterable[int]:
 
 def joined_to(length: int, units: Axis, edges: np.ndarray) -> np.ndarray:
     """Join units to regions, and return the boundaries of the regions.
-
-    Parameters
-    ----------
-    length : int
-        The greatest length of a region, unless a unit is longer.
-    units : int or ndarray of int
-        The length of the units, or the boundaries between them.
-    edges : ndarray of int64
-        The boundaries between the units, clipped to the axis.
 
     Examples
     --------

@@ -37,17 +37,7 @@ _STEP = 1.2
 
 @dataclass(frozen=True, eq=False)
 class _Split:
-    """Regions along an axis, within boxes.
-
-    Attributes
-    ----------
-    units : int or ndarray of int
-        The length of the units that are joined to regions, or the boundaries between them.
-    boxes : ndarray of int64
-        The boundaries of the boxes.
-    length : int
-        The length of the regions, except for larger units and at the ends of boxes.
-    """
+    """Regions along an axis, within boxes."""
 
     units: Axis
     boxes: np.ndarray
@@ -85,15 +75,7 @@ def _longest(edges: np.ndarray) -> int:
 
 
 def exchanges(grids: Grids, costs: Costs) -> Iterator[Scheme]:
-    """Yield the strategy of workers that exchange what they read, if it is possible.
-
-    Parameters
-    ----------
-    grids : Grids
-        The source and the target; the array is not empty.
-    costs : Costs
-        The available resources; a process runs one task at a time.
-    """
+    """Yield the strategy of workers that exchange what they read, if it is possible."""
     candidates, threads = list(_boxes(grids, costs)), costs.threads
     while threads:
         schemes = (_within(boxes, grids, costs, threads) for boxes in candidates)

@@ -19,39 +19,26 @@ HANDED_NEAR, HANDED_FAR = 1.5, 0.5
 
 
 class Costs(NamedTuple):
-    """The resources of a rewrite, and the costs of its parts.
+    """The resources of a rewrite, and the costs of its parts."""
 
-    Attributes
-    ----------
-    memory : int
-        The bytes that a process may hold.
-    threads : int
-        The number of threads of a process.
-    processes : int
-        The number of processes.
-    request : int
-        The overhead of a request, in bytes that could be moved meanwhile.
-    packs : bool
-        Whether values can be packed between passes: they have a fixed size.
-    at_once : int
-        The number of tasks that a process runs at a time.
-    copies : int
-        The number of copies of a value in memory while it is read or written: two, if the store
-        needs a copy of its own or returns several values at once.
-    exchanges : bool
-        Whether processes can exchange values.
-    network : float
-        The cost of a byte that processes exchange, relative to a byte of a store.
-    """
-
+    #: The bytes that a process may hold.
     memory: int
+    #: The number of threads of a process.
     threads: int = 1
+    #: The number of processes.
     processes: int = 1
+    #: The overhead of a request, in bytes that could be moved meanwhile.
     request: int = NEAR
+    #: Whether values can be packed between passes: they have a fixed size.
     packs: bool = True
+    #: The number of tasks that a process runs at a time.
     at_once: int = 1
+    #: The number of copies of a value in memory while it is read or written: two, if the store
+    #: needs a copy of its own or returns several values at once.
     copies: int = 1
+    #: Whether processes can exchange values.
     exchanges: bool = False
+    #: The cost of a byte that processes exchange, relative to a byte of a store.
     network: float = HANDED_NEAR
 
     @property
@@ -77,43 +64,29 @@ class Costs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One pass over the array: a task for each region.
+    """One pass over the array: a task for each region."""
 
-    Attributes
-    ----------
-    regions : Cutting
-        The regions that the tasks own.
-    reads : {"source", "packed", "held", "blocks"}
-        What the tasks read: stored chunks, packed pieces, pieces in the memory of other workers, or
-        blocks of a Dask array.
-    writes : {"packed", "held", "target"}
-        What the tasks write: packed pieces, pieces in memory, or units of the target.
-    requests : int
-        The number of reads and writes of all tasks.
-    bytes_read, bytes_written : int
-        The decoded bytes that all tasks read and write.
-    peak : int
-        The largest number of bytes that a task holds at a time.
-    threads : int
-        The number of threads of a task that read or write.
-    slab : int
-        The bytes that a thread reads at a time, if no piece is larger.
-    at_once : int
-        The number of tasks that a process runs at a time.
-    moves : {"units", "inner"}, optional
-        Set if encoded bytes are moved: those of whole units, or of the chunks in shards.
-    """
-
+    #: The regions that the tasks own.
     regions: Cutting
+    #: What the tasks read: stored chunks, packed pieces, pieces in the memory of other workers,
+    #: or blocks of a Dask array.
     reads: Literal["source", "packed", "held", "blocks"]
+    #: What the tasks write: packed pieces, pieces in memory, or units of the target.
     writes: Literal["packed", "held", "target"]
+    #: The number of reads and writes of all tasks.
     requests: int
+    #: The decoded bytes that all tasks read and write.
     bytes_read: int
     bytes_written: int
+    #: The largest number of bytes that a task holds at a time.
     peak: int
+    #: The number of threads of a task that read or write.
     threads: int
+    #: The bytes that a thread reads at a time, if no piece is larger.
     slab: int
+    #: The number of tasks that a process runs at a time.
     at_once: int = 1
+    #: Set if encoded bytes are moved: those of whole units, or of the chunks in shards.
     moves: Literal["units", "inner"] | None = None
 
     @property
@@ -123,17 +96,7 @@ class Stage:
 
 
 class Exchanged(NamedTuple):
-    """The values that workers exchange.
-
-    Attributes
-    ----------
-    boxes : Cutting
-        The parts of the array within which they exchange values, one after another.
-    nbytes : int
-        The number of exchanged bytes.
-    pieces : int
-        The number of exchanged pieces.
-    """
+    """The bytes and the pieces that workers exchange, within one box of the array after another."""
 
     boxes: Cutting
     nbytes: int
@@ -142,24 +105,16 @@ class Exchanged(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Scheme:
-    """A strategy to rewrite an array.
+    """A strategy to rewrite an array."""
 
-    Attributes
-    ----------
-    name : str
-        "bytes as they are", "blocks as they are", "one pass", "in the cluster", "two passes" or
-        "three passes".
-    stages : tuple of Stage
-        The passes.
-    cost : float
-        The moved bytes, and all else as bytes that could be moved in the same time.
-    exchange : Exchanged, optional
-        The values that workers exchange, if they do.
-    """
-
+    #: "bytes as they are", "blocks as they are", "one pass", "in the cluster", "two passes" or
+    #: "three passes".
     name: str
+    #: The passes.
     stages: tuple[Stage, ...]
+    #: The moved bytes, and all else as bytes that could be moved in the same time.
     cost: float
+    #: The values that workers exchange, if they do.
     exchange: Exchanged | None = None
 
     @property
@@ -191,32 +146,22 @@ class Scheme:
 
 @dataclass(frozen=True, eq=False)
 class Grids:
-    """The chunk grids of the source and the target of a rewrite.
+    """The chunk grids of the source and the target of a rewrite."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        The shape of the array.
-    itemsize : int
-        The size of an element in memory, in bytes.
-    source : tuple of (int or ndarray of int)
-        The smallest pieces that can be read: their length along each axis, or the boundaries
-        between them.
-    target : tuple of (int or ndarray of int)
-        The units that have one writer each: their length along each axis, or the boundaries.
-    moves : {"units", "inner"}, optional
-        Set if source and target have the same encoded bytes: those of units, or of the chunks in
-        shards.
-    shards : tuple of (int or ndarray of int), optional
-        The shards of the source, if encoded chunks are moved out of them to a target without
-        shards.
-    """
-
+    #: The shape of the array.
     shape: Shape
+    #: The size of an element in memory, in bytes.
     itemsize: int
+    #: The smallest pieces that can be read: their length along each axis, or the boundaries
+    #: between them.
     source: tuple[Axis, ...]
+    #: The units that have one writer each: their length along each axis, or the boundaries.
     target: tuple[Axis, ...]
+    #: Set if source and target have the same encoded bytes: those of units, or of the chunks in
+    #: shards.
     moves: Literal["units", "inner"] | None = None
+    #: The shards of the source, if encoded chunks are moved out of them to a target without
+    #: shards.
     shards: tuple[Axis, ...] | None = None
 
     @property

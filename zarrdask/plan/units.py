@@ -77,24 +77,7 @@ def count_kinds(axes: Sequence[AxisPlan]) -> KindCounts:
 
 
 def unit_at(axes: Sequence[AxisPlan], names: Sequence[str], source_name: str, index: Index) -> Unit:
-    """Return a stored unit by its index in the grid of the stored array.
-
-    Parameters
-    ----------
-    axes : sequence of AxisPlan
-        The axes of the plan.
-    names : sequence of str
-        The names of the axes, for the text.
-    source_name : str
-        The name of a source block, for the text.
-    index : tuple of int
-        The index of the unit.
-
-    Raises
-    ------
-    SelectionError
-        If the plan writes nothing to this unit.
-    """
+    """Return a stored unit by its index in the grid of the stored array."""
     if len(index) != len(axes) or not all(
         number in axis.written for number, axis in zip(index, axes, strict=True)
     ):

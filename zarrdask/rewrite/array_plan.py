@@ -27,7 +27,6 @@ from zarrdask.metadata import detect
 from zarrdask.metadata.losses import cast_loss
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes.array import Array
-from zarrdask.nodes.open import open_array
 from zarrdask.plan.report import PlanReport
 from zarrdask.rewrite.cluster import check_workers
 from zarrdask.rewrite.endpoints import Destination
@@ -37,6 +36,7 @@ from zarrdask.rewrite.run import AnyPass, build_passes, pass_bytes, run_passes
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.progress import progress as progress_bar
 from zarrdask.storage.base import Store
+from zarrdask.storage.consolidated import plain
 
 #: A store, and a prefix of keys in it: "" or ends with "/".
 KeyPrefix = tuple[Store, str]
@@ -203,8 +203,7 @@ class RechunkPlan(PlanReport):
             # Delete the journal first: finding both the journal and the array means that another
             # process has created the array.
             clear_prefix(beside(target.view, target.prefix))
-            self._commit()
-        return open_array(target.store, target.path, mode="r+", consolidated=False)
+            return self._commit()
 
     def check_workers(self, on: Workers) -> None:
         """Check that the cluster has the workers that the plan needs, before anything is done."""
@@ -298,13 +297,14 @@ class RechunkPlan(PlanReport):
         target = StoredRegion(self.target.chunks, self.target.start, empty=empty, beyond="fill")
         return build_passes(self.scheme, source, target, self.temp, self.costs.processes)
 
-    def _commit(self) -> None:
+    def _commit(self) -> Array:
         """Write the document of the new array, or the new shape of the array that grows."""
         store, path, metadata = self.target.store, self.target.path, self.target.metadata
         if self.grows:
-            grow(store, path, metadata.zarr_format, self._old_shape, metadata.shape)
+            metadata = grow(store, path, metadata.zarr_format, self._old_shape, metadata.shape)
         else:
-            create_node(store, path, metadata, overwrite=False)
+            store = create_node(store, path, metadata, overwrite=False)
+        return Array(plain(store), path, metadata, "r+")
 
 
 def _element_metadata(metadata: Metadata) -> Any:

@@ -44,23 +44,14 @@ def locate_target(
 
 @dataclass(frozen=True)
 class Destination:
-    """The node that is written: a new one, or an array that grows.
-
-    Attributes
-    ----------
-    store : Store
-    view : Store
-        The store, as the hierarchy of the node sees it.
-    path : str
-    metadata : ArrayMetadata
-    start : tuple of int
-        The position of the first new element: not the origin if the array grows.
-    """
+    """The node that is written: a new one, or an array that grows."""
 
     store: Store
+    #: The store, as the hierarchy of the node sees it.
     view: Store
     path: str
     metadata: ArrayMetadata
+    #: The position of the first new element: not the origin if the array grows.
     start: Shape
 
     @classmethod

@@ -33,33 +33,22 @@ RequestPiece = Callable[[int, int], Callable[[], np.ndarray]]
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """A pass over an array, box by box, in which workers send each other pieces.
+    """A pass over an array, box by box, in which workers send each other pieces."""
 
-    Attributes
-    ----------
-    regions : Cutting
-        The boxes. They are rewritten one after another.
-    reads, units : Cutting
-        The regions that are read, and those that are written: each lies in one box.
-    source, target : StoredRegion
-    dtype : numpy.dtype
-        The data type of the values between source and target.
-    threads : int
-        How many threads of a worker read or write at a time.
-    slab : int
-        The bytes that each thread reads at a time, unless a single piece is larger.
-    processes : int
-        How many workers there are.
-    """
-
+    #: The boxes. They are rewritten one after another.
     regions: Cutting
+    #: The regions that are read, and those that are written: each lies in one box.
     reads: Cutting
     units: Cutting
     source: StoredRegion
     target: StoredRegion
+    #: The data type of the values between source and target.
     dtype: np.dtype[Any]
+    #: How many threads of a worker read or write at a time.
     threads: int
+    #: The bytes that each thread reads at a time, unless a single piece is larger.
     slab: int
+    #: How many workers there are.
     processes: int
 
     def readers(self, box: int) -> list[int]:

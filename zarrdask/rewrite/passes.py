@@ -288,29 +288,19 @@ def _missing_piece(key: str, data: Any, byte_range: Range) -> StoreError:
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """One pass over an array. Called with the number of a region, it rewrites that region.
+    """One pass over an array. Called with the number of a region, it rewrites that region."""
 
-    Attributes
-    ----------
-    regions : Cutting
-        The regions, one for each task.
-    source, target : StoredRegion or PackedRegions
-    dtype : numpy.dtype
-        The data type of the values between source and target.
-    threads : int
-        How many threads of a task read or write at a time.
-    slab : int
-        The bytes that each thread reads at a time, unless a single piece is larger.
-    at_once : int
-        How many tasks a process runs at a time.
-    """
-
+    #: The regions, one for each task.
     regions: Cutting
     source: RegionReader
     target: StoredRegion | PackedRegions
+    #: The data type of the values between source and target.
     dtype: np.dtype[Any]
+    #: How many threads of a task read or write at a time.
     threads: int
+    #: The bytes that each thread reads at a time, unless a single piece is larger.
     slab: int
+    #: How many tasks a process runs at a time.
     at_once: int = 1
 
     @property

@@ -64,26 +64,17 @@ class Fault:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of checking one unit.
+    """The result of checking one unit."""
 
-    Attributes
-    ----------
-    size : int or None
-        The bytes that were read; None if the unit is not stored.
-    chunks : int
-        The number of chunks that are stored in the unit: one, unless it is a shard.
-    empty : bool
-        Whether the unit holds only the fill value.
-    faults : tuple of Fault
-        The problems of the unit.
-    failure : StoreError, optional
-        The transient error of the store because of which the unit could not be checked.
-    """
-
+    #: The bytes that were read; None if the unit is not stored.
     size: int | None
+    #: The number of chunks that are stored in the unit: one, unless it is a shard.
     chunks: int = 1
+    #: Whether the unit holds only the fill value.
     empty: bool = False
+    #: The problems of the unit.
     faults: tuple[Fault, ...] = ()
+    #: The transient error of the store because of which the unit could not be checked.
     failure: StoreError | None = None
 
     @property

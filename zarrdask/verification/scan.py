@@ -42,29 +42,19 @@ _MAX_NAMES = 3
 
 @dataclass
 class Scan:
-    """The nodes, the stored units and the problems at and below a path.
+    """The nodes, the stored units and the problems at and below a path."""
 
-    Attributes
-    ----------
-    store : Store
-        The store, as the hierarchy sees it.
-    path : str
-        The path of the node that is scanned.
-    nodes : dict of str to ArrayMetadata, GroupMetadata or None
-        The metadata of all nodes by path; None if they are not valid.
-    units : dict of str to ndarray or None
-        The indices of the stored units of each array, a row each; None if the store can't be
-        listed.
-    problems : list of Problem
-    own_files : dict of str to str
-        For each directory that this package keeps beside nodes while it writes them: one key.
-    """
-
+    #: The store, as the hierarchy sees it.
     store: Store
+    #: The path of the node that is scanned.
     path: str
+    #: The metadata of all nodes by path; None if they are not valid.
     nodes: dict[str, Metadata | None] = field(default_factory=dict)
+    #: The indices of the stored units of each array, a row each; None if the store can't be
+    #: listed.
     units: dict[str, np.ndarray | None] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    #: For each directory that this package keeps beside nodes while it writes them: one key.
     own_files: dict[str, str] = field(default_factory=dict)
 
     @property

@@ -151,29 +151,19 @@ def verify(
 
 
 class VerifyTask(NamedTuple):
-    """Some units of an array that one task checks.
+    """Some units of an array that one task checks."""
 
-    Attributes
-    ----------
-    handle : Handle
-        The array.
-    path : str
-        The path of the array.
-    units : int
-        The number of units.
-    start : int
-        The number of the first unit, if the units follow each other in C order.
-    indices : ndarray or None
-        The indices of the units, a row each; None if the units follow each other.
-    every : bool
-        As in `verify`.
-    """
-
+    #: The array.
     handle: Handle
+    #: The path of the array.
     path: str
+    #: The number of units.
     units: int
+    #: The number of the first unit, if the units follow each other in C order.
     start: int
+    #: The indices of the units, a row each; None if the units follow each other.
     indices: np.ndarray | None
+    #: As in `verify`.
     every: bool
 
 
