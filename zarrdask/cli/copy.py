@@ -40,20 +40,10 @@ def command(
     source: str,
     target: str | None,
     *,
-    zarr_format: int | str | None,
-    include: tuple[str, ...],
-    exclude: tuple[str, ...],
     skip_unsupported: bool,
-    overwrite: bool,
     in_place: bool,
-    dry_run: bool,
     as_json: bool,
-    progress: bool,
-    scheduler: str | None,
-    storage_options: dict[str, Any] | None,
-    source_options: dict[str, Any] | None,
-    target_options: dict[str, Any] | None,
-    **changes: Any,
+    **arguments: Any,
 ) -> None:
     """Copy the array or hierarchy at SOURCE to TARGET, optionally into another format.
 
@@ -68,23 +58,13 @@ def command(
         else "arrays that were not complete can't be seen at TARGET; run the same command with "
         "--overwrite to begin again"
     )
-    origin = source, None, source_options or storage_options
-    with suggestions(origin), options.interruptible(resume):
+    arguments = options.passed(arguments)
+    with suggestions((source, None, options.of_source(arguments))), options.interruptible(resume):
         report = copy(
             source,
             target,
-            storage_options=storage_options,
-            source_options=source_options,
-            target_options=target_options,
-            zarr_format=zarr_format,
-            overwrite=overwrite,
             in_place=in_place,
-            include=include or None,
-            exclude=exclude or None,
             on_unsupported="skip" if skip_unsupported else "raise",
-            dry_run=dry_run,
-            scheduler=scheduler,
-            progress=progress,
-            **options.parse_changes(changes),
+            **arguments,
         )
     print_report(report, as_json=as_json)

@@ -32,11 +32,10 @@ def command(
     *,
     values_only: bool,
     as_json: bool,
-    progress: bool,
-    scheduler: str | None,
     storage_options: dict[str, Any] | None,
     source_options: dict[str, Any] | None,
     target_options: dict[str, Any] | None,
+    **arguments: Any,
 ) -> int:
     """Compare two arrays or hierarchies, whatever their formats, chunks and codecs.
 
@@ -53,8 +52,7 @@ def command(
             component=component,
             source_options=of_first,
             target_options=of_second,
-            scheduler=scheduler,
-            progress=progress,
+            **arguments,
         )
     if values_only:
         comparison = comparison.without_metadata()

@@ -227,16 +227,21 @@ def changes(function: F) -> F:
     return function
 
 
-def parse_changes(values: dict[str, Any]) -> dict[str, Any]:
-    """Return those options of `changes` that the user passed, as arguments of the package."""
-    passed = {name: value for name, value in values.items() if value not in (None, ())}
-    if "compressors" in passed:
-        names = [name for name in passed["compressors"] if name != "none"]
-        passed["compressors"] = [parse_value(name) for name in names]
-    if "fill_value" in passed:
-        fill_value = parse_value(passed["fill_value"])
-        passed["fill_value"] = NO_FILL_VALUE if fill_value is None else fill_value
-    return passed
+def of_source(arguments: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the options of fsspec for the source, of `options_of_each`."""
+    return arguments.get("source_options") or arguments.get("storage_options")
+
+
+def passed(values: dict[str, Any]) -> dict[str, Any]:
+    """Return those options that the user passed, as arguments of the package."""
+    arguments = {name: value for name, value in values.items() if value not in (None, ())}
+    if "compressors" in arguments:
+        names = [name for name in arguments["compressors"] if name != "none"]
+        arguments["compressors"] = [parse_value(name) for name in names]
+    if "fill_value" in arguments:
+        fill_value = parse_value(arguments["fill_value"])
+        arguments["fill_value"] = NO_FILL_VALUE if fill_value is None else fill_value
+    return arguments
 
 
 def examples(*lines: str) -> str:

@@ -39,18 +39,11 @@ def command(
     source: str,
     target: str,
     *,
-    max_mem: str,
-    temp: str | None,
-    overwrite: bool,
     restart: bool,
     dry_run: bool,
     as_json: bool,
     progress: bool,
-    scheduler: str | None,
-    storage_options: dict[str, Any] | None,
-    source_options: dict[str, Any] | None,
-    target_options: dict[str, Any] | None,
-    **changes: Any,
+    **arguments: Any,
 ) -> None:
     """Rewrite the array at SOURCE to TARGET with other chunks, shards, codecs, type or format.
 
@@ -58,21 +51,11 @@ def command(
     Properties that are not given stay as in SOURCE. The same command resumes a run that was
     interrupted.
     """
-    with suggestions((source, None, source_options or storage_options)):
-        plan = rechunk(
-            source,
-            target,
-            storage_options=storage_options,
-            source_options=source_options,
-            target_options=target_options,
-            max_mem=max_mem,
-            temp=temp,
-            overwrite=overwrite,
-            scheduler=scheduler,
-            **options.parse_changes(changes),
-        )
+    arguments = options.passed(arguments)
+    with suggestions((source, None, options.of_source(arguments))):
+        plan = rechunk(source, target, **arguments)
     print_report(plan, as_json=as_json)
     if dry_run:
         return
     with options.interruptible("run the same command again to resume"):
-        plan.execute(scheduler, progress=progress, restart=restart)
+        plan.execute(arguments.get("scheduler"), progress=progress, restart=restart)

@@ -34,29 +34,27 @@ def command(
     missing: bool,
     dry_run: bool,
     as_json: bool,
-    progress: bool,
-    scheduler: str | None,
     storage_options: dict[str, Any] | None,
     source_options: dict[str, Any] | None,
     target_options: dict[str, Any] | None,
+    **arguments: Any,
 ) -> int:
     """Replace chunks at URL that can't be read by those at INTACT, and check them again.
 
     INTACT may have other chunks, codecs or another format. With --dry-run, only the check is done.
     Exits with 1 if something is damaged in the end.
     """
-    how: dict[str, Any] = {"scheduler": scheduler, "progress": progress}
     of_url, of_intact = options_of_each(
         storage_options, (url, source_options), (intact, target_options)
     )
     # Open the intact one first: if it does not exist, the check would be for nothing.
     other = open_node(intact, None, of_intact)
     with suggestions((url, component, of_url)):
-        report = verify(url, component=component, source_options=of_url, **how)
+        report = verify(url, component=component, source_options=of_url, **arguments)
     if not dry_run and (missing or not report.ok):
         if not as_json:
             click.echo(f"{report}\n")
         with options.interruptible("run the same command again to finish the repair"):
-            report = report.repair(other, missing=missing, **how)
+            report = report.repair(other, missing=missing, **arguments)
     print_report(report, as_json=as_json)
     return int(not report.ok)

@@ -7,7 +7,6 @@ import click
 from zarrdask.cli import diff, options
 from zarrdask.cli.nodes import suggestions
 from zarrdask.cli.output import print_report
-from zarrdask.storage.resolve import options_of_each
 from zarrdask.verification.verify import verify
 
 
@@ -33,6 +32,7 @@ from zarrdask.verification.verify import verify
 @click.pass_context
 def command(
     context: click.Context,
+    /,
     url: str,
     other: str | None,
     component: str | None,
@@ -41,11 +41,7 @@ def command(
     every: bool,
     values_only: bool,
     as_json: bool,
-    progress: bool,
-    scheduler: str | None,
-    storage_options: dict[str, Any] | None,
-    source_options: dict[str, Any] | None,
-    target_options: dict[str, Any] | None,
+    **arguments: Any,
 ) -> int:
     """Check that everything stored at URL can be read; or, with OTHER, compare the two.
 
@@ -59,25 +55,12 @@ def command(
         raise click.UsageError("--strict and --every can't be used with OTHER")
     if values_only and not other:
         raise click.UsageError("--values-only needs OTHER")
-    how: dict[str, Any] = {"scheduler": scheduler, "progress": progress}
+    arguments["component"] = component
     if other:
-        code: int = context.invoke(
-            diff.command,
-            first=url,
-            second=other,
-            component=component,
-            values_only=values_only,
-            as_json=as_json,
-            storage_options=storage_options,
-            source_options=source_options,
-            target_options=target_options,
-            **how,
-        )
+        names = {"first": url, "second": other, "values_only": values_only, "as_json": as_json}
+        code: int = context.invoke(diff.command, **names, **arguments)
         return code
-    of_url, _ = options_of_each(storage_options, (url, source_options), (None, target_options))
-    with suggestions((url, component, of_url)):
-        report = verify(
-            url, component=component, source_options=of_url, strict=strict, every=every, **how
-        )
+    with suggestions((url, component, options.of_source(arguments))):
+        report = verify(url, strict=strict, every=every, **arguments)
     print_report(report, as_json=as_json)
     return int(not report.ok)

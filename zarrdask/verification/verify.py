@@ -1,7 +1,7 @@
 """``verify``: check that everything stored can be read, or that two nodes hold the same."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -25,34 +25,30 @@ from zarrdask.verification.scan import Scan, scan_hierarchy
 _TASK_BYTES, _TASK_UNITS = 2**26, 512
 
 
+class _Arguments(TypedDict, total=False):
+    """The keyword arguments of `verify` with and without another node, for type checkers."""
+
+    component: str | None
+    storage_options: dict[str, Any] | None
+    source_options: dict[str, Any] | None
+    target_options: dict[str, Any] | None
+    scheduler: Any
+    progress: Show
+
+
 @overload
 def verify(
     url: Any,
     other: None = None,
     *,
-    component: str | None = ...,
-    storage_options: dict[str, Any] | None = ...,
-    source_options: dict[str, Any] | None = ...,
-    target_options: dict[str, Any] | None = ...,
     strict: bool = ...,
     every: bool = ...,
-    scheduler: Any = ...,
-    progress: Show = ...,
+    **arguments: Unpack[_Arguments],
 ) -> VerifyReport: ...
 
 
 @overload
-def verify(
-    url: Any,
-    other: Any,
-    *,
-    component: str | None = ...,
-    storage_options: dict[str, Any] | None = ...,
-    source_options: dict[str, Any] | None = ...,
-    target_options: dict[str, Any] | None = ...,
-    scheduler: Any = ...,
-    progress: Show = ...,
-) -> Comparison: ...
+def verify(url: Any, other: Any, **arguments: Unpack[_Arguments]) -> Comparison: ...
 
 
 @suggests_arguments
