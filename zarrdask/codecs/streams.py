@@ -37,33 +37,36 @@ def decompress_streams(
     TruncatedError
         If the last stream is not complete.
     """
-    view = memoryview(data).cast("B")
-    decoded: bytes | bytearray = b""
-    is_first, at, step, end = True, 0, len(view), None
-    while True:
-        stream = start()
+    stream = start()
+    # One byte more than is permitted, to detect a value that is too long.
+    first = stream.decompress(data, limit + 1)
+    if len(first) > limit:
+        raise too_long(len(first), limit)
+    if not stream.eof:
+        raise _truncated(first)
+    rest = stream.unused_data
+    if not rest or then == "anything":
+        return first  # type: ignore[no-any-return]
+    view = memoryview(rest.rstrip(b"\0") if then == "padding" else rest)
+    # Nearly all values are one stream. A decompressor copies the bytes that follow its stream, so
+    # that the decompressors of others get few at a time. Otherwise the time would be quadratic in
+    # the number of streams. So it would be if each copied what is decoded.
+    decoded, at = bytearray(first), 0
+    while at < len(view):
+        stream, step = start(), _FIRST_STEP
         while not stream.eof and at < len(view):
-            # One byte more than is permitted, to detect a value that is too long.
             decoded += stream.decompress(view[at : at + step], limit + 1 - len(decoded))
             if len(decoded) > limit:
                 raise too_long(len(decoded), limit)
             at, step = at + step, 2 * step
         if not stream.eof:
-            raise TruncatedError("the value ends early", found=f"{len(decoded)} bytes")
+            raise _truncated(decoded)
         at = min(at, len(view)) - len(stream.unused_data)
-        if then == "anything" or at == len(view):
-            return decoded
-        if end is None:
-            rest = bytes(view[at:])
-            end = at + len(rest.rstrip(b"\0") if then == "padding" else rest)
-        if at >= end:
-            return decoded
-        # Nearly all values are one stream. A decompressor copies the bytes that follow its stream,
-        # so that the decompressors of others get few at a time. Otherwise the time would be
-        # quadratic in the number of streams. So it would be if each copied what is decoded.
-        if is_first:
-            decoded, is_first = bytearray(decoded), False
-        step = _FIRST_STEP
+    return decoded
+
+
+def _truncated(decoded: Buffer) -> TruncatedError:
+    return TruncatedError("the value ends early", found=f"{len(decoded)} bytes")
 
 
 def too_long(size: int, limit: int) -> CodecError:

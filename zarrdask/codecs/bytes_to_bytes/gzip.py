@@ -2,6 +2,7 @@
 
 import zlib
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar, Literal, Self
 
@@ -56,9 +57,8 @@ class GzipCodec:
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         try:
-            return decompress_streams(
-                lambda: _inflate.decompressobj(self.wbits), data, limit, self.then
-            )
+            start = partial(_inflate.decompressobj, self.wbits)
+            return decompress_streams(start, data, limit, self.then)
         except CodecError as error:
             raise error.within(f"codec {self.name}") from None
         except _FAILURES as error:

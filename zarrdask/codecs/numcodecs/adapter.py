@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -100,7 +100,7 @@ class BufferCodec:
     #: A filter may enlarge elements, at most from one byte to a complex number of sixteen bytes.
     growth: ClassVar[int] = 16
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The id of the codec in numcodecs."""
         return str(json.loads(self.config)["id"])
@@ -156,7 +156,7 @@ class ObjectCodec:
 
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The id of the codec in numcodecs."""
         return str(json.loads(self.config)["id"])

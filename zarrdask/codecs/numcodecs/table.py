@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import prod
 from typing import Any, ClassVar, Self
 
@@ -186,9 +187,9 @@ class NumcodecsFilter:
         fill = self.encode(np.array([spec.fill_value], dtype)).reshape(-1)[0]
         if self._packs:
             fill = np.uint8(0)
-        return ChunkSpec(self._shape(spec.shape), self._stored(dtype), fill)
+        return ChunkSpec(self._shape(spec.shape), self.stored(dtype), fill)
 
-    def _stored(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    def stored(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         """Return the data type of the output."""
         if self._packs:
             return np.dtype("u1")
@@ -203,21 +204,12 @@ class NumcodecsFilter:
         """Whether the output is one row of bytes, each with the bits of eight elements."""
         return self.name == "numcodecs.packbits"
 
-    def _codec(self, dtype: np.dtype[Any]) -> Any:
-        """Return the codec of numcodecs."""
-        config = {"id": self.name.removeprefix(_PREFIX), **json.loads(self.config)}
-        if self.entry.before in self.entry.members:
-            config[self.entry.before] = dtype.str
-        if self.entry.after in self.entry.members:
-            config[self.entry.after] = self._stored(dtype).str
-        return make(config)
-
     def encode(self, chunk: np.ndarray) -> np.ndarray:
         chunk = native(chunk)
-        return self._run("encode", self._codec(chunk.dtype), chunk, self._shape(chunk.shape))
+        return self._run("encode", _codec(self, chunk.dtype), chunk, self._shape(chunk.shape))
 
     def decode(self, chunk: np.ndarray, spec: ChunkSpec) -> np.ndarray:
-        codec = self._codec(spec.dtype.newbyteorder("="))
+        codec = _codec(self, spec.dtype.newbyteorder("="))
         return self._run("decode", codec, native(chunk), spec.shape)
 
     def _run(self, verb: str, codec: Any, chunk: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -228,6 +220,18 @@ class NumcodecsFilter:
             raise CodecError(
                 f"the chunk can't be {verb}d: {error}", key=f"codec {self.name}"
             ) from error
+
+
+@lru_cache(maxsize=256)
+def _codec(codec: NumcodecsFilter, dtype: np.dtype[Any]) -> Any:
+    """Return the codec of numcodecs for elements of a data type, in native byte order."""
+    entry = codec.entry
+    config = {"id": codec.name.removeprefix(_PREFIX), **json.loads(codec.config)}
+    if entry.before in entry.members:
+        config[entry.before] = dtype.str
+    if entry.after in entry.members:
+        config[entry.after] = codec.stored(dtype).str
+    return make(config)
 
 
 # --------------------------------------------------------------------------------------------
