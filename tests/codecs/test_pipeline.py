@@ -16,7 +16,7 @@ from tests.documents import CRC32C, LITTLE, same, sharding
 from zarrdask.codecs.array_to_bytes.sharding import shard_of
 from zarrdask.codecs.base import ChunkSpec, Kind
 from zarrdask.codecs.byte_source import HeldValue
-from zarrdask.codecs.pipeline import Pipeline, inverse
+from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.registry import parse_codecs
 from zarrdask.errors import ChecksumError, CodecError, MetadataError
 from zarrdask.indexing.projection import numpy_index
@@ -191,12 +191,6 @@ def test_incompressible_data_survive_several_compressors():
     chunk = np.frombuffer(np.random.default_rng(1).bytes(2**16), "i2").reshape(128, 256)
     pipe = pipeline([LITTLE, *COMPRESSORS, *COMPRESSORS], (128, 256))
     same(pipe.decode(pipe.encode(chunk)), chunk)
-
-
-@given(st.permutations(range(4)))
-def test_the_inverse_of_a_permutation_undoes_it(axes):
-    array = np.empty((2, 3, 4, 5))
-    assert array.transpose(axes).transpose(inverse(tuple(axes))).shape == array.shape
 
 
 def test_bytes_of_either_order_are_decoded_to_the_same():

@@ -13,7 +13,6 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import fill_chunk
 from zarrdask.codecs.array_to_bytes.sharding import Shard
 from zarrdask.codecs.byte_source import HeldValue
-from zarrdask.codecs.pipeline import inverse
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.grids.base import ChunkGrid, Index, Shape, extent_at
 from zarrdask.indexing.projection import project
@@ -268,5 +267,5 @@ def _shard_indices(
             except ZarrdaskError as error:
                 raise error.within(key) from error.__cause__
             if index is not None:
-                axes, sizes = pipeline.axes, index.stored_bytes
-                yield unit, sizes if axes is None else sizes.transpose(inverse(axes))
+                back, sizes = pipeline.back, index.stored_bytes
+                yield unit, sizes if back is None else sizes.transpose(back)

@@ -5,12 +5,14 @@ A *unit* is a stored object: a chunk, or a shard of an array that has shards.
 
 import threading
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import groupby, islice
 from time import perf_counter
 from typing import cast
 
 import numpy as np
 
+from zarrdask.chunks.parts import in_parts
 from zarrdask.chunks.shards import ShardRequest, fetch_shards
 from zarrdask.chunks.stored import StoredChunks, StoredValue
 from zarrdask.codecs.array_to_bytes.sharding import Shard, read_shard
@@ -23,7 +25,6 @@ from zarrdask.indexing.selection import pick_size
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime import buffers
 from zarrdask.runtime.progress import Show
-from zarrdask.runtime.threads import Watched, in_parts, in_shown_parts
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.system import after_fork
 
@@ -49,7 +50,7 @@ def read_region(
     *,
     threads: int | None = 1,
     out: np.ndarray | None = None,
-    show: Show = False,
+    show: Show | None = False,
 ) -> np.ndarray:
     """Return the requested elements of an array.
 
@@ -67,7 +68,7 @@ def read_region(
         An array for the result, with the data type of the array and the shape of the request. By
         default a new one.
     show : bool, file or callable, default False
-        Whether and how to show a progress bar.
+        Whether and how to show a progress bar. None shows one if the read is large.
 
     Returns
     -------
@@ -87,15 +88,8 @@ def read_region(
     if not metadata.grid.is_regular:
         cuts = cuts.ordered(metadata.grid.shape_of)
     values = buffers.empty(request_shape(request), metadata.dtype) if out is None else out
-    per_thread = 4 if chunks.units.seekable else 1
-
-    def read(part: Projection) -> None:
-        _read(chunks, part, values)
-
-    if show is False:
-        in_parts(read, cuts, threads, per_thread=per_thread)
-    else:
-        in_shown_parts(read, cuts, threads, Watched("read", show, values.nbytes))
+    read, nbytes = partial(_read, chunks, out=values), values.nbytes
+    in_parts(read, chunks, cuts, threads=threads, label="read", show=show, nbytes=nbytes)
     return values
 
 
@@ -106,7 +100,7 @@ def request_shape(request: Request) -> Shape:
     return tuple(map(pick_size, request))
 
 
-def _read(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> None:
+def _read(chunks: StoredChunks, cuts: Projection, *, out: np.ndarray) -> None:
     """Read some of the requested units in this thread."""
     metadata, store = chunks.metadata, chunks.units
     size, count = metadata.pipeline.spec.nbytes, len(cuts.indices)

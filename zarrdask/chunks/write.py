@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from zarrdask.chunks.parts import in_parts
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.array_to_bytes.sharding import Shard, shard_of
 from zarrdask.codecs.decode import put_fill
@@ -23,7 +24,6 @@ from zarrdask.indexing.projection import Points, Projection, Request, numpy_inde
 from zarrdask.runtime import buffers
 from zarrdask.runtime.locks import ChunkLocks, Lock
 from zarrdask.runtime.progress import Show
-from zarrdask.runtime.threads import Watched, in_parts, in_shown_parts
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.in_flight import Requests
 
@@ -47,7 +47,7 @@ def write_region(
     beyond: Beyond = "keep",
     threads: int | None = 1,
     among: Lock | None = None,
-    show: Show = False,
+    show: Show | None = False,
 ) -> int:
     """Write values to the requested elements of an array.
 
@@ -71,7 +71,7 @@ def write_region(
         A lock to take for a unit that is covered in part, which excludes writers on other
         machines. Writers on this machine are always excluded.
     show : bool, file or callable, default False
-        Whether and how to show a progress bar.
+        Whether and how to show a progress bar. None shows one if the write is large.
 
     Returns
     -------
@@ -91,10 +91,10 @@ def write_region(
     def write(part: Projection) -> int:
         return _write(chunks, part, values, locks, empty=empty, beyond=beyond)
 
-    if show is not False:
-        return sum(in_shown_parts(write, cuts, threads, Watched("write", show, values.nbytes)))
-    per_thread = 4 if chunks.units.seekable else 1
-    return sum(in_parts(write, cuts, threads, per_thread=per_thread))
+    nbytes = values.nbytes
+    return sum(
+        in_parts(write, chunks, cuts, threads=threads, label="write", show=show, nbytes=nbytes)
+    )
 
 
 def _write(

@@ -1,12 +1,12 @@
 """Decode chunks directly into their places in a block: the inner loop of every read."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from zarrdask.codecs.base import Buffer
-from zarrdask.codecs.pipeline import Pipeline, inverse
+from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ZarrdaskError
 from zarrdask.indexing.projection import Points, Request, numpy_index, permute
 from zarrdask.indexing.selection import pick_size
@@ -49,32 +49,38 @@ def scatter(
     CodecError
         If a value can't be decoded. The error begins with the name of the chunk.
     """
-    name = None
-    decode = None
-    fill = pipeline.spec.fill_value
+    name, memory, in_place = None, _memory(pipeline), None
     try:
         for item in zip(names, insides, outsides, values, strict=True):
             name, inside, outside, data = item
+            if in_place is None and inside is None:
+                in_place = fits(pipeline, out, outside)
             if data is None:
-                put_fill(out, outside, fill)
-            elif inside is not None:
-                part = decode_part(pipeline, data, inside)
-                if part is None:
-                    decode = decode or chunk_decoder(pipeline)
-                    part = decode(data)[numpy_index(inside)]
-                out[outside] = part
-            elif decode is not None:
-                out[outside] = decode(data)
-            elif fits(pipeline, out, outside):
+                put_fill(out, outside, pipeline.spec.fill_value)
+            elif in_place and inside is None:
                 decode_into(pipeline, data, out[outside])
             else:
-                decode = chunk_decoder(pipeline)
-                out[outside] = decode(data)
+                part = None if inside is None else decode_part(pipeline, data, inside)
+                if part is None:
+                    part = pipeline.decode(data, memory)
+                    part = part if inside is None else part[numpy_index(inside)]
+                out[outside] = part
             name = None
     except ZarrdaskError as error:
         if name is None:
             raise  # the store could not return the next value: its error names the key
         raise error.within(f"{kind}{name}") from error.__cause__
+
+
+def _memory(pipeline: Pipeline) -> np.ndarray | None:
+    """Return memory to decode one chunk after another into, or None if codecs should allocate it.
+
+    A chunk is then still in the cache of the CPU when it is copied to its place.
+    """
+    size = pipeline.spec.nbytes
+    if pipeline.raw is None or not pipeline.compressors or size <= _SMALL_CHUNK_BYTES:
+        return None
+    return buffers.of_thread(size)
 
 
 def fits(pipeline: Pipeline, out: np.ndarray, outside: Any) -> bool:
@@ -119,38 +125,7 @@ def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray
     offset, strides = first * size - start, [step * size for step in steps]
     # Not by as_strided, which does not support all dtypes.
     part: np.ndarray = np.ndarray(counts, pipeline.raw, decoded, offset, strides)
-    return part if pipeline.axes is None else part.transpose(inverse(pipeline.axes))
-
-
-def chunk_decoder(pipeline: Pipeline) -> Callable[[Buffer], np.ndarray]:
-    """Return a function that decodes chunks; each is valid until the next one is decoded.
-
-    All chunks are decoded into the same memory, so that a chunk is still in the cache of the CPU
-    when it is copied to its place.
-    """
-    raw, spec = pipeline.raw, pipeline.spec
-    if raw is None or not pipeline.compressors:
-        return pipeline.decode
-    axes = pipeline.axes or tuple(range(len(spec.shape)))
-    shape = tuple(spec.shape[i] for i in axes)
-    back = inverse(axes) if pipeline.axes else None
-    inflate, finish, size = pipeline.inflate, pipeline.finish, spec.nbytes
-    target = None
-    if size > _SMALL_CHUNK_BYTES:
-        chunk = buffers.chunk(shape, raw)
-        target = chunk.reshape(-1).view(np.uint8)
-        chunk = chunk.transpose(inverse(axes))
-
-    def decode(data: Buffer) -> np.ndarray:
-        decoded: Any = inflate(data, target)
-        if decoded is target:
-            return chunk
-        if len(decoded) != size:
-            return finish(decoded)  # raises the right error
-        small = np.frombuffer(decoded, raw).reshape(shape)
-        return small if back is None else small.transpose(back)
-
-    return decode
+    return part if pipeline.back is None else part.transpose(pipeline.back)
 
 
 def put_fill(out: np.ndarray, outside: Any, fill: Any) -> None:

@@ -48,8 +48,9 @@ class Pipeline:
 
     Attributes
     ----------
-    axes : tuple of int or None
-        Leading transpositions, folded into one permutation: they cost a view, not a copy.
+    axes, back : tuple of int or None
+        Leading transpositions, folded into one permutation, and its inverse: they cost a view, not
+        a copy.
     stages : tuple of Stage
         The other array -> array codecs.
     serializer : Serializer
@@ -73,6 +74,7 @@ class Pipeline:
 
     __slots__ = (
         "axes",
+        "back",
         "codecs",
         "compressors",
         "encoded_size",
@@ -99,6 +101,7 @@ class Pipeline:
         self.spec = spec
         axes, stages, last = _fold(before, spec)
         self.axes = axes
+        self.back = None if axes is None else tuple(map(axes.index, range(len(axes))))
         self.stages = stages
         self.serializer = serializer.bind(last)
         self.raw = None if stages else self.serializer.raw
@@ -149,25 +152,24 @@ class Pipeline:
             data = codec.decode(data, limit)
         return first.decode(data, size, out)
 
-    def decode(self, data: Buffer) -> np.ndarray:
-        """Return the chunk for a stored value, which may be a read-only view of the value."""
-        return self.finish(self.inflate(data))
+    def decode(self, data: Buffer, memory: np.ndarray | None = None) -> np.ndarray:
+        """Return the chunk for a stored value: it may be a view of the value, or of `memory`.
+
+        Parameters
+        ----------
+        data : bytes-like
+            The stored value.
+        memory : ndarray of uint8, optional
+            As `out` of `inflate`.
+        """
+        return self.finish(self.inflate(data, memory))
 
     def finish(self, data: Buffer) -> np.ndarray:
         """Return the chunk for the result of `inflate`."""
         chunk = self.serializer.decode(data)
         for stage in reversed(self.stages):
             chunk = stage.codec.decode(chunk, stage.spec)
-        return chunk if self.axes is None else chunk.transpose(inverse(self.axes))
-
-
-def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the inverse of a permutation.
-
-    >>> inverse((2, 0, 1))
-    (1, 2, 0)
-    """
-    return tuple(axes.index(i) for i in range(len(axes)))
+        return chunk if self.back is None else chunk.transpose(self.back)
 
 
 def split(

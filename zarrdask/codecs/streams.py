@@ -47,12 +47,12 @@ def decompress_streams(
     rest = stream.unused_data
     if not rest or then == "anything":
         return first  # type: ignore[no-any-return]
-    view = memoryview(rest.rstrip(b"\0") if then == "padding" else rest)
+    view, end = memoryview(rest), len(rest.rstrip(b"\0") if then == "padding" else rest)
     # Nearly all values are one stream. A decompressor copies the bytes that follow its stream, so
     # that the decompressors of others get few at a time. Otherwise the time would be quadratic in
     # the number of streams. So it would be if each copied what is decoded.
     decoded, at = bytearray(first), 0
-    while at < len(view):
+    while at < end:
         stream, step = start(), _FIRST_STEP
         while not stream.eof and at < len(view):
             decoded += stream.decompress(view[at : at + step], limit + 1 - len(decoded))

@@ -5,7 +5,6 @@ Axes are projected one by one, so that the work grows with the number of chunks 
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -15,8 +14,7 @@ from zarrdask.grids.base import Axis
 from zarrdask.indexing.selection import Pick
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """The part of one chunk that a pick selects along one axis.
 
     Attributes
@@ -174,22 +172,17 @@ def axis_parts(pick: Pick, axis: Axis) -> list[Part]:
     """
     if not isinstance(pick, slice):
         return _position_parts(pick, axis)
-    return _slice_parts(pick, axis) if isinstance(axis, int) else _edge_parts(pick, axis)
-
-
-def _slice_parts(pick: slice, chunk: int) -> list[Part]:
-    """Split a slice at the boundaries of chunks of one length."""
+    if not isinstance(axis, int):
+        return _edge_parts(pick, axis)
     start, stop, step = pick.start, pick.stop, pick.step
-    if start >= stop:
-        return []
     result = []
     position, done = start, 0
     while position < stop:
-        number = position // chunk
-        begin = number * chunk
-        end = min(begin + chunk, stop)
+        number = position // axis
+        begin = number * axis
+        end = min(begin + axis, stop)
         count = -(-(end - position) // step)
-        whole = step == 1 and position == begin and end == begin + chunk
+        whole = step == 1 and position == begin and end == begin + axis
         inside = slice(position - begin, end - begin, step)
         result.append(Part(number, inside, slice(done, done + count, 1), whole))
         done += count

@@ -25,16 +25,18 @@ class Selection:
     picks : tuple
         For each axis a slice (0 <= start <= stop <= size, step > 0), or an array of positions,
         in any order.
-    shape : tuple of int
-        The shape of the picked elements, before `finish` is applied.
     finish : tuple
         The basic index that turns the picked elements into NumPy's result: it drops axes that
         an integer indexed, reverses those with a negative step, and adds new axes.
     """
 
     picks: tuple[Pick, ...]
-    shape: tuple[int, ...]
     finish: tuple[Any, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the picked elements, before `finish` is applied."""
+        return tuple(map(pick_size, self.picks))
 
     @property
     def slices(self) -> Region:
@@ -44,7 +46,7 @@ class Selection:
     @property
     def plain(self) -> bool:
         """Whether `finish` changes nothing."""
-        return _is_plain(self.finish)
+        return self.finish == (slice(None),) * len(self.finish)
 
     @property
     def kept(self) -> tuple[int, ...]:
@@ -55,11 +57,7 @@ class Selection:
     def turn(self) -> tuple[Any, ...] | None:
         """What is left to do of `finish` without the axes that it drops, or None if nothing."""
         turn = tuple(f for f in self.finish if f != 0)
-        return None if _is_plain(turn) else turn
-
-
-def _is_plain(index: tuple[Any, ...]) -> bool:
-    return index == (slice(None),) * len(index)
+        return None if turn == (slice(None),) * len(turn) else turn
 
 
 def pick_size(pick: Pick) -> int:
@@ -222,7 +220,7 @@ def basic(index: Any, shape: tuple[int, ...]) -> Selection:
                 found=entry,
                 expected="one of those, or oindex / vindex for lists and masks",
             )
-    return Selection(tuple(picks), tuple(map(pick_size, picks)), tuple(finish))
+    return Selection(tuple(picks), tuple(finish))
 
 
 def is_basic(index: Any) -> bool:
@@ -302,7 +300,7 @@ def orthogonal(index: Any, shape: tuple[int, ...]) -> Selection:
             pick = positions(entry, axis, size)
         picks.append(pick)
         finish.append(finisher)
-    return Selection(tuple(picks), tuple(map(pick_size, picks)), tuple(finish))
+    return Selection(tuple(picks), tuple(finish))
 
 
 def positions(entry: Any, axis: int, size: int) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 from zarrdask import config
 from zarrdask.chunks import write
 from zarrdask.chunks.inventory import count_stored, stored_map, stored_sizes, trim
-from zarrdask.chunks.read import read_region, request_shape
+from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.base import Codec
 from zarrdask.display.words import brief_lengths
@@ -41,8 +41,6 @@ from zarrdask.nodes.attributes import Attributes
 from zarrdask.nodes.base import Node
 from zarrdask.nodes.indexers import BlockIndex, OuterIndex, PointIndex, broadcast
 from zarrdask.nodes.info import Info, array_info, codec_options
-from zarrdask.runtime import buffers
-from zarrdask.runtime.progress import eager_show
 from zarrdask.storage.base import Store
 
 
@@ -299,9 +297,7 @@ class Array(Node):
 
     def read(self, request: Request, threads: int | None = None) -> np.ndarray:
         """Return the requested elements; see `zarrdask.chunks.read.read_region`."""
-        out = buffers.empty(request_shape(request), self.dtype)
-        show = eager_show(out.nbytes)
-        return read_region(self.stored, request, threads=threads, out=out, show=show)
+        return read_region(self.stored, request, threads=threads, show=None)
 
     def _fancy(self, index: Any) -> OuterIndex | PointIndex:
         """Return the selector that does what an index with lists or masks means in NumPy."""
@@ -374,9 +370,8 @@ class Array(Node):
         self.check_writable()
         empty = config.get("write-empty-chunks")
         with self.store.batch():
-            show = eager_show(values.nbytes)
             write.write_region(
-                self.stored, request, values, empty=empty, threads=threads, show=show
+                self.stored, request, values, empty=empty, threads=threads, show=None
             )
 
     def resize(self, shape: Any, *, outside: Literal["erase", "keep"] = "erase") -> None:

@@ -5,6 +5,7 @@ long as decoding into it. So memory of blocks that are no longer used is kept fo
 to a limit.
 """
 
+import threading
 from collections import deque
 from math import prod
 from typing import Any
@@ -17,6 +18,11 @@ from zarrdask.errors import CodecError
 #: Bytes. The allocator of the system itself reuses smaller pieces of memory.
 _MIN_KEPT_BYTES = 2**22
 _free: deque[np.ndarray] = deque()
+
+#: The largest memory, in bytes, that a thread keeps for one chunk after another.
+_MAX_THREAD_BYTES = 2**25
+#: In each thread, the attribute `memory`.
+_THREAD = threading.local()
 
 
 class Lease:
@@ -57,6 +63,19 @@ def chunk(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         raise CodecError(
             "the chunk does not fit into memory", found=f"{shape} of {dtype}"
         ) from error
+
+
+def of_thread(size: int) -> np.ndarray:
+    """Return memory of this thread: bytes that are valid until it asks again.
+
+    As it is used again and again, it is still in the cache of the CPU.
+    """
+    if size > _MAX_THREAD_BYTES:
+        return np.empty(size, np.uint8)
+    memory: np.ndarray | None = getattr(_THREAD, "memory", None)
+    if memory is None or len(memory) < size:
+        memory = _THREAD.memory = np.empty(size, np.uint8)
+    return memory[:size]
 
 
 def _take(size: int) -> np.ndarray | None:

@@ -1,7 +1,6 @@
 """``bytes``: the elements one after another, in C order and a given byte order (C-47)."""
 
 import sys
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -22,6 +21,7 @@ from zarrdask.codecs.base import (
 )
 from zarrdask.dtypes.ml import BITS, kind_of, name_of
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
+from zarrdask.runtime import buffers
 
 #: "own" leaves each field of a structured type in its own byte order, which only v2 supports.
 Endian = Literal["little", "big", "own"]
@@ -30,9 +30,6 @@ NATIVE = cast(Endian, sys.byteorder)
 
 #: NumPy's letters for the kinds of types that are numbers or times and nothing else.
 _NUMBERS = "biufcmM"
-
-#: The largest buffer, in bytes, that a thread keeps for the next chunk.
-_MAX_KEPT_BYTES = 2**25
 
 
 @dataclass(frozen=True)
@@ -121,7 +118,7 @@ class Elements:
         """Return the bytes of a chunk: a view of it, or of memory that the next call overwrites."""
         raw = cast(np.dtype[Any], self.raw)
         if not chunk.flags.c_contiguous or chunk.dtype != raw:
-            stored = _memory(chunk.size * raw.itemsize).view(raw).reshape(chunk.shape)
+            stored = buffers.of_thread(chunk.size * raw.itemsize).view(raw).reshape(chunk.shape)
             stored[...] = chunk
             chunk = stored
         return chunk.reshape(-1).view(np.uint8).data
@@ -214,19 +211,6 @@ class Padded:
         for place in self.padding:
             rows[:, place.at] &= np.uint8((1 << place.bits) - 1)
         return rows
-
-
-_LOCAL = threading.local()
-
-
-def _memory(size: int) -> np.ndarray:
-    """Return memory of this thread, which is reused as it is still in the cache of the CPU."""
-    if size > _MAX_KEPT_BYTES:
-        return np.empty(size, np.uint8)
-    memory: np.ndarray | None = getattr(_LOCAL, "memory", None)
-    if memory is None or len(memory) < size:
-        memory = _LOCAL.memory = np.empty(size, np.uint8)
-    return memory[:size]
 
 
 def has_byte_order(dtype: np.dtype[Any]) -> bool:
