@@ -1,7 +1,6 @@
 """The index of a shard: the range of bytes of each chunk in it (conformance S-5, S-6, S-8)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import prod
 
 import numpy as np
 
@@ -108,16 +107,16 @@ class ShardIndex:
         CodecError
             If a range is impossible.
         """
-        entries = self.entries.reshape(-1, 2)[self._flat(indices)]
-        is_missing = (entries == MISSING).all(axis=1)
-        stored = np.nonzero(~is_missing)[0]
-        stored = stored[np.argsort(entries[stored, 0], kind="stable")]
-        positions = stored.tolist()
-        ranges = [
-            _checked((start, length), indices[position])
-            for position, (start, length) in zip(positions, entries[stored].tolist(), strict=True)
-        ]
-        return np.nonzero(is_missing)[0].tolist(), positions, ranges
+        missing: list[int] = []
+        found: list[tuple[Range, int]] = []
+        for position, index in enumerate(indices):
+            each = self.range_of(index)
+            if each is None:
+                missing.append(position)
+            else:
+                found.append((each, position))
+        found.sort()
+        return missing, [position for _, position in found], [each for each, _ in found]
 
     def unchecked(self) -> Iterator[tuple[Index, Range]]:
         """Yield the index and the range, which may be impossible, of each stored chunk."""
@@ -126,12 +125,6 @@ class ShardIndex:
         for index, each in zip(np.ndindex(*self.counts), ranges, strict=True):
             if each != missing:
                 yield index, each
-
-    def _flat(self, indices: Sequence[Index]) -> np.ndarray:
-        counts = self.counts
-        table = np.array(indices, dtype=np.intp).reshape(len(indices), len(counts))
-        strides = [prod(counts[axis + 1 :]) for axis in range(len(counts))]
-        return table @ np.array(strides, dtype=np.intp)
 
 
 def is_possible(each: Range) -> bool:

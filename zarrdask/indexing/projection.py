@@ -5,7 +5,7 @@ Axes are projected one by one, so that the work grows with the number of chunks 
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from itertools import product
+from itertools import product, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,19 +83,21 @@ def project(request: Request, axes: Sequence[Axis]) -> Projection:
     """Return the projection of a request on the chunks along each axis."""
     if isinstance(request, Points):
         return _project_points(request, axes)
-    axes_parts = [axis_parts(pick, axis) for pick, axis in zip(request, axes, strict=True)]
-    indices = list(product(*([p.chunk for p in axis] for axis in axes_parts)))
-    wholes = map(all, product(*([p.whole for p in axis] for axis in axes_parts)))
-    insides = product(*([p.inside for p in axis] for axis in axes_parts))
-    outsides: Iterable[Any] = product(*([p.outside for p in axis] for axis in axes_parts))
+    if not request:
+        return Projection([()], [None], [...])  # a 0-d array with the index () is a scalar
+    parts = [axis_parts(pick, axis) for pick, axis in zip(request, axes, strict=True)]
+    if not all(parts):
+        return Projection([], [], [])
+    # For each attribute of `Part` the values of each axis, of which all combinations are chunks.
+    columns = [zip(*axis, strict=True) for axis in parts]
+    indices, insides, outsides, wholes = starmap(product, zip(*columns, strict=True))
+    places: Iterable[Any] = outsides
     if not all(isinstance(pick, slice) for pick in request):
-        outsides = map(numpy_index, outsides)
-    elif not axes_parts:
-        outsides = [...]  # indexing a 0-d array with () gives a scalar, not a view
+        places = map(numpy_index, outsides)
     return Projection(
-        indices,
-        [None if whole else inside for whole, inside in zip(wholes, insides, strict=True)],
-        list(outsides),
+        list(indices),
+        [None if all(whole) else inside for whole, inside in zip(wholes, insides, strict=True)],
+        list(places),
     )
 
 

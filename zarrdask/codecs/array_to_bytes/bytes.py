@@ -132,9 +132,7 @@ class Elements:
                 found=f"{size} bytes",
                 expected=f"{self.encoded_size} bytes for {self.spec.shape} of {self.spec.dtype}",
             )
-        if not size:
-            return np.empty(self.spec.shape, self.raw)
-        return np.frombuffer(data, self.raw).reshape(self.spec.shape)
+        return np.ndarray(self.spec.shape, self.raw, data)
 
 
 @dataclass(frozen=True)
