@@ -198,7 +198,7 @@ class ReplacedArray(WriteTarget):
     @classmethod
     def of(cls, array: Array) -> "ReplacedArray":
         """Return the target for an array that `_can_stage`."""
-        stage = Stage(plain(array.store), array.path)  # type: ignore[arg-type]
+        stage = Stage(array.stored.store, array.path)  # type: ignore[arg-type]
         chunks = StoredChunks(stage.inner, "", array.metadata)
         return cls(array, whole_region(array.shape), chunks, stage)
 
@@ -306,7 +306,7 @@ def _new_array(
 
 
 def _can_stage(array: Array) -> bool:
-    return not array.metadata.transformers and can_stage(plain(array.store), array.path)
+    return not array.metadata.transformers and can_stage(array.stored.store, array.path)
 
 
 def _existing_region(array: Array, region: Region, inputs: Inputs) -> WriteTarget:

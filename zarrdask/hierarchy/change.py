@@ -8,7 +8,6 @@ from zarrdask.metadata import detect
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import plain
 from zarrdask.storage.v3_draft import DraftStore
 
 
@@ -37,7 +36,7 @@ def write_node(
 
 def write_member(store: Store, path: str, metadata: Metadata, *, before: Metadata) -> None:
     """Write a node's documents as `write_node`, but leave consolidated metadata to the caller."""
-    _put(plain(store), path, _changed_documents(metadata, before))
+    _put(store, path, _changed_documents(metadata, before))
 
 
 def _changed_documents(metadata: Metadata, before: Metadata | None) -> Documents:

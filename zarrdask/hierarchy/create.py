@@ -111,7 +111,7 @@ def prefetched(store: Store, path: str, *, listed: bool = False) -> Store:
 
 
 def _create_draft(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Store:
-    if isinstance(metadata, ArrayMetadata) and is_begun(plain(store), key_prefix(path)):
+    if isinstance(metadata, ArrayMetadata) and is_begun(store, key_prefix(path)):
         view = check_creation(store, path, metadata, overwrite=overwrite)
         erase_leftovers(StoredChunks(view, key_prefix(path), metadata))
     return draft.create(plain(store), path, metadata, overwrite=overwrite)

@@ -278,10 +278,10 @@ def node_exists(store: Store, path: str, search: Search = ANY) -> bool:
 
 
 def has_document(store: Store, path: str) -> bool:
-    """Whether the node at a path has a document: groups that are only implied have none."""
+    """Whether the node at a path has a document now: groups that are only implied have none."""
     if isinstance(store, DraftStore):
         return store.has_document(key_prefix(path))
-    return node_exists(store, path)
+    return node_exists(plain(store), path)
 
 
 def is_implicit_group(store: Store, path: str) -> bool:

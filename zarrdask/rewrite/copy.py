@@ -154,13 +154,13 @@ def copy(
     store, path = locate_target(target, component, of_target)
     if zarr_format is None and isinstance(target, Group):
         zarr_format = target.zarr_format
-    check_apart(origin[:2], (plain(store), path), replaces=overwrite)
+    check_apart(origin[:2], (store, path), replaces=overwrite)
     convert_node = converter(zarr_format=zarr_format, **changes)
     nodes, skipped = plan_nodes(*origin[:3], convert_node, select=select, skip=skip)
     job = _Copy(origin, plain(store), path, nodes, skipped, overwrite)
     job.check()
     with workers(scheduler) as on:
-        check_reached(on, plain(origin.store), job.store)
+        check_reached(on, origin.store, job.store)
         if dry_run:
             return job.report([planned_array(node) for node in nodes if node.is_array])
         with store.batch():

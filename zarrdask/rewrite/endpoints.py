@@ -77,7 +77,7 @@ class Destination:
     @property
     def exists(self) -> bool:
         """Whether there is a node already."""
-        return has_document(plain(self.view), self.path)
+        return has_document(self.view, self.path)
 
 
 def check_apart(source: tuple[Store, str], target: tuple[Store, str], *, replaces: bool) -> None:

@@ -30,7 +30,7 @@ from zarrdask.rewrite.node_plan import plan_nodes
 from zarrdask.rewrite.planning import RechunkOptions, new_target, plan_target
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import ConsolidatedStore, plain
+from zarrdask.storage.consolidated import ConsolidatedStore
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,7 +143,7 @@ class GroupPlan(Report):
         clear_prefix(beside(self.store, key_prefix(self.path)))
         for below, metadata in self.groups.items():
             path = join_path(self.path, below)
-            if self.overwrite or not has_document(plain(self.store), path):
+            if self.overwrite or not has_document(self.store, path):
                 create_node(self.store, path, metadata, overwrite=self.overwrite)
 
     def __str__(self) -> str:

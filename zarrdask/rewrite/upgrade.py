@@ -31,7 +31,7 @@ def upgrade(
     nodes, skipped = plan_nodes(store, path, metadata, _upgraded, select=select, skip=skip)
     if not dry_run:
         _write(store, path, nodes, remove_v2=remove_v2)
-    place = node_location(plain(store), path)
+    place = node_location(store, path)
     arrays = [node for node in nodes if node.is_array]
     notes = [note for node in nodes if not node.is_array for note in node.notes]
     return CopyReport(

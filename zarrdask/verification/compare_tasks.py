@@ -13,7 +13,6 @@ from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.progress import progress as show_progress
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import plain
 from zarrdask.verification.compare import (
     ArrayComparison,
     Comparison,
@@ -44,7 +43,7 @@ def compare(
     a: tuple[Store, str], b: tuple[Store, str], *, scheduler: Any, progress: Show
 ) -> Comparison:
     """Compare two nodes, and everything below them; see `zarrdask.verify`."""
-    scan_a, scan_b = (find_nodes(plain(store), path) for store, path in (a, b))
+    scan_a, scan_b = (find_nodes(store, path) for store, path in (a, b))
     nodes_a, nodes_b = scan_a.below(), scan_b.below()
     unequal = list(_only_in_one(nodes_a, nodes_b))
     tasks, arrays = list[ComparedRegion](), dict[str, ArrayComparison]()

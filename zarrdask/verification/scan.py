@@ -111,6 +111,7 @@ def find_nodes(store: Store, path: str) -> Scan:
 
 def _root(store: Store, path: str) -> tuple[Store, Metadata | None, list[Problem]]:
     """Return the node that is scanned, and the store as its hierarchy sees it."""
+    store = plain(store)
     with collect_deviations() as notes:
         try:
             view, metadata = find_node(store, path)
@@ -119,7 +120,7 @@ def _root(store: Store, path: str) -> tuple[Store, Metadata | None, list[Problem
         except ZarrdaskError as error:
             if _document_kind(error) is None or isinstance(error, StoreError):
                 raise
-            return plain(store), None, [_document_problem(path, error)]
+            return store, None, [_document_problem(path, error)]
     return view, metadata, [Problem("note", path, path, text) for text in notes]
 
 

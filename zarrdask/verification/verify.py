@@ -13,7 +13,6 @@ from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.progress import progress as show_progress
-from zarrdask.storage.consolidated import plain
 from zarrdask.storage.resolve import options_of_each
 from zarrdask.verification.check import Tally, check_units
 from zarrdask.verification.compare import Comparison
@@ -130,7 +129,7 @@ def verify(
     if other is not None:
         second = locate_node(other, None, of_other)
         return compare((store, path), second, scheduler=scheduler, progress=progress)
-    scan = scan_hierarchy(plain(store), path)
+    scan = scan_hierarchy(store, path)
     tasks = _plan(scan, every=every)
     total = sum(task.units for task in tasks)
     nbytes = sum(task.units * task.handle.chunks.metadata.pipeline.spec.nbytes for task in tasks)

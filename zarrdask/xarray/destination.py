@@ -21,7 +21,6 @@ from zarrdask.metadata import detect
 from zarrdask.metadata.model import GroupMetadata
 from zarrdask.runtime.locks import location_of
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import plain
 from zarrdask.xarray.datastore import OpenOptions, read_group
 from zarrdask.xarray.encoding import NewArrays
 from zarrdask.xarray.existing import StoredDataset
@@ -181,7 +180,7 @@ class Destination:
             replaces = self.options.mode == "w"
             view = check_creation(self.seen, self.path, group, overwrite=replaces)
             return self.store if view is self.seen else view
-        views = [plain(array.store) for array in stored.arrays.values()]
+        views = [array.stored.store for array in stored.arrays.values()]
         return views[0] if views else self.store
 
     def stage(self) -> Stage | None:
