@@ -21,7 +21,7 @@ from zarrdask.storage.v3_draft import ARRAY, DRAFT, GROUP, IMPLICIT, PROTOCOL, D
 _NAME = re.compile(r"(?!\.+$)[A-Za-z0-9._-]+")
 
 
-def is_draft(zarr_format: ZarrFormat) -> bool:
+def is_draft(zarr_format: ZarrFormat | None) -> bool:
     """Whether a format is a dialect of the draft."""
     return zarr_format in (DRAFT, PROTOCOL)
 

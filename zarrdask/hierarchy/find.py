@@ -143,7 +143,7 @@ def find_node(
     else:
         documents = read_documents(store, [path], search.rounds(store))[0]
     metadata, hierarchy = None, None
-    may_be_draft = not (search.only and search.zarr_format in (2, 3))
+    may_be_draft = not search.only or draft.is_draft(search.zarr_format)
     entry_point = documents.get(KEY)
     if may_be_draft and entry_point and is_entry(entry_point):
         hierarchy = draft.enter(plain(store), path, entry_point)

@@ -13,6 +13,7 @@ from zarrdask.execution.locks import shape_lock
 from zarrdask.graph.dependencies import reads
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.create import check_creation, prefetched
+from zarrdask.hierarchy.draft import is_draft
 from zarrdask.hierarchy.find import node_exists
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.hierarchy.replace import Stage, can_stage
@@ -61,8 +62,9 @@ class Destination:
     @cached_property
     def seen(self) -> Store:
         """The store with all that is looked at before a new group is written, read at once."""
-        is_draft = self.options.zarr_format not in (None, 2, 3)
-        return self.store if is_draft else prefetched(self.store, self.path, listed=True)
+        if is_draft(self.options.zarr_format):
+            return self.store
+        return prefetched(self.store, self.path, listed=True)
 
     @contextmanager
     def alone(self, dataset: xarray.Dataset) -> Iterator[None]:
@@ -192,8 +194,7 @@ class Destination:
         options = self.options
         if not options.compute and options.commit == "first":
             return None
-        is_draft = options.zarr_format not in (None, 2, 3)
-        if is_draft or not can_stage(self.store, self.path):
+        if is_draft(options.zarr_format) or not can_stage(self.store, self.path):
             return None
         return Stage(self.store, self.path)  # type: ignore[arg-type]
 
