@@ -398,6 +398,27 @@ def test_a_rewritten_array_has_another_name(tmp_path):
     assert len(names) == 3
 
 
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_resized_array_has_another_name_by_any_handle(zarr_format):
+    store = {}
+    zarrdask.create_array(store, shape=4, dtype="i4", chunks=2, zarr_format=zarr_format)
+    z = zarrdask.open_array(store, mode="r+")
+    before = zarrdask.from_zarr(z).name
+    assert zarrdask.from_zarr(store).name == before
+    z.resize(6)
+    after = zarrdask.from_zarr(z).name
+    assert zarrdask.from_zarr(store).name == after != before
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_an_array_in_consolidated_metadata_has_the_same_name(zarr_format):
+    store = {}
+    group = zarrdask.create_group(store, zarr_format=zarr_format)
+    group.create_array("a", shape=4, dtype="i4", chunks=2, attributes={"units": "°C \ud800"})
+    seen = zarrdask.consolidate_metadata(group)
+    assert zarrdask.from_zarr(seen["a"]).name == zarrdask.from_zarr(store, "a").name
+
+
 def test_arrays_at_other_places_have_other_names(tmp_path):
     for place in ("a", "b"):
         zarrdask.create_array(tmp_path, place, shape=4, dtype="i4")

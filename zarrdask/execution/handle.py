@@ -20,7 +20,6 @@ from zarrdask.indexing.projection import project
 from zarrdask.indexing.regions import moved
 from zarrdask.indexing.selection import Region, Selection, basic, pick_size, region_shape
 from zarrdask.metadata import detect
-from zarrdask.metadata.json import Documents
 from zarrdask.runtime.cancellation import write_named
 
 #: The largest size of metadata that each task may hold, in bytes.
@@ -46,10 +45,11 @@ class Handle:
         serialize.prepare(chunks.metadata.dtype)
 
     @cached_property
-    def documents(self) -> Documents:
+    def documents(self) -> dict[str, bytes]:
         """The documents of the array: as they were read, if they were."""
         metadata = self.chunks.metadata
-        return detect.render(metadata) if metadata.documents is None else metadata.documents
+        documents = detect.render(metadata) if metadata.documents is None else metadata.documents
+        return {name: data for name, data in documents.items() if data is not None}
 
     @cached_property
     def packed(self) -> bytes:
@@ -65,7 +65,7 @@ class Handle:
     @property
     def is_small(self) -> bool:
         """Whether each task may hold the metadata. Thousands of chunk lengths make them large."""
-        size = sum(len(data or b"") for data in self.documents.values())
+        size = sum(map(len, self.documents.values()))
         return size <= _MAX_INLINE_BYTES or len(self.packed) <= _MAX_INLINE_BYTES
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -135,8 +135,9 @@ def find_node(
     MetadataError, UnsupportedError
         If the documents of the node are invalid; the error names the path.
     """
+    base = plain(store)
     if consolidated == "never":
-        store = plain(store)
+        store = base
     required, above = consolidated == "required", consolidated in ("nearest", "required")
     if required or ((above or consolidated == "own") and not isinstance(store, DraftStore)):
         store, documents = _read_consolidated(store, path, search, above=above, required=required)
@@ -146,11 +147,11 @@ def find_node(
     may_be_draft = not search.only or draft.is_draft(search.zarr_format)
     entry_point = documents.get(KEY)
     if may_be_draft and entry_point and is_entry(entry_point):
-        hierarchy = draft.enter(plain(store), path, entry_point)
+        hierarchy = draft.enter(base, path, entry_point)
     else:
         metadata = node_of(store, path, documents, search)
         if metadata is None and may_be_draft:
-            hierarchy = draft.root_above(plain(store), ancestors(path))
+            hierarchy = draft.root_above(base, ancestors(path))
     if hierarchy is not None:
         store, metadata = hierarchy, read_node(hierarchy, path, search)
     if metadata is None:

@@ -88,7 +88,9 @@ class ConsolidatedStore(WrappedStore):
         document = consolidated.documents.get(below, {}).get(name)
         if document is None:
             return True, None
-        return True, json.dumps(document, ensure_ascii=True).encode()
+        # As this package writes documents: arrays have one name in graphs, however they were found.
+        text = json.dumps(document, indent=2, ensure_ascii=False)
+        return True, text.encode(errors="backslashreplace")
 
     # ---- properties, which are those of the inner store
 
