@@ -136,7 +136,13 @@ def test_quickstart(tmp_path):
         [sys.executable, ROOT / "examples" / "quickstart.py", "--mib", "4"],
         check=False,
         cwd=tmp_path,
-        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(paths)},
+        env={
+            **os.environ,
+            "TMPDIR": str(tmp_path),
+            "PYTHONPATH": os.pathsep.join(paths),
+            # Its workers share what they import.
+            "DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD": "forkserver",
+        },
         capture_output=True,
         text=True,
         timeout=100,

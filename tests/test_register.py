@@ -40,7 +40,7 @@ if __name__ == "__main__":
         ],
     )
     x = da.from_array(uuid, chunks=6)
-    with dask.config.set(scheduler="processes", num_workers=2):
+    with dask.config.set(scheduler="processes", num_workers=1):
         zarrdask.to_zarr(x, "x.zarr", **options)
         found = zarrdask.from_zarr("x.zarr", chunks="stored")
         print(found.chunks, bool((found.compute() == uuid).all()))

@@ -182,9 +182,9 @@ def test_an_interrupted_rechunk_is_resumed(source, tmp_path):
         "from zarrdask.cli import main; main()"
     )
     root = zarrdask.open_group(source, mode="r+")
-    values = np.arange(400 * 400, dtype="f8").reshape(400, 400)
-    root.create_array("big", shape=values.shape, dtype="f8", chunks=(1, 400))[...] = values
-    options = ["--chunks", "400,1", "--max-mem", "400kB", "--scheduler", "sync", "--no-progress"]
+    values = np.arange(200 * 200, dtype="f8").reshape(200, 200)
+    root.create_array("big", shape=values.shape, dtype="f8", chunks=(1, 200))[...] = values
+    options = ["--chunks", "200,1", "--max-mem", "100kB", "--scheduler", "sync", "--no-progress"]
     arguments = "rechunk", source / "big", tmp_path / "out", *options
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STOP_AFTER", "3")
@@ -196,7 +196,7 @@ def test_an_interrupted_rechunk_is_resumed(source, tmp_path):
     assert resumed.code == 0, resumed.err
     # What was done since the record was stored last is done again, and no more.
     plan = zarrdask.rechunk(
-        source / "big", tmp_path / "x", chunks=(400, 1), max_mem="400kB", scheduler="sync"
+        source / "big", tmp_path / "x", chunks=(200, 1), max_mem="100kB", scheduler="sync"
     )
     assert stopped.out.count("\ntask ") == 3
     assert resumed.out.count("\ntask ") == plan.tasks - 3

@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import cache
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.covering import for_each
@@ -79,6 +79,7 @@ def check(configuration, name, data_type):
 
 
 @for_each("name", NAMES)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.data())
 def test_any_configuration(name, data):
     configuration, data_type = data.draw(configurations(name))

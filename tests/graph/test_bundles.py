@@ -6,7 +6,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,11 +31,8 @@ def three_bundles():
 
 
 @pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+def client(cluster):
+    with Client(cluster, set_as_default=False) as client:
         yield client
 
 

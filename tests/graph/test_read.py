@@ -535,7 +535,7 @@ def test_fsspecs_memory_is_not_seen_by_other_processes_and_says_so():
         zarrdask.from_zarr(url).sum().compute(scheduler="processes")
 
 
-@pytest.mark.parametrize("context", ["spawn", "fork"])
+@pytest.mark.parametrize("context", ["forkserver", "fork"])
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_what_is_in_memory_is_not_written_by_other_processes(context):
     z = zarrdask.create_array({}, shape=4, dtype="i4", chunks=2)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zarrdask
-from tests.covering import for_each
+from tests.covering import covering, for_each
 from tests.test_samples import ARRAYS, SAMPLES, expected
 from zarrdask.errors import (
     CodecError,
@@ -198,8 +198,7 @@ class TestArrays:
 
 
 class TestHierarchies:
-    @pytest.mark.parametrize("target", FORMATS)
-    @pytest.mark.parametrize("source", FORMATS)
+    @covering(strength=1, source=FORMATS, target=FORMATS[::-1])
     def test_from_each_format_to_each(self, tmp_path, source, target):
         hierarchy(tmp_path / "a", source)
         report = zarrdask.copy(tmp_path / "a", tmp_path / "b", zarr_format=target)
@@ -300,8 +299,7 @@ class TestHierarchies:
 
 
 class TestPlaces:
-    @pytest.mark.parametrize("before", FORMATS)
-    @pytest.mark.parametrize("after", FORMATS)
+    @covering(strength=1, before=FORMATS, after=FORMATS[::-1])
     def test_what_is_there_is_replaced_on_request_only(self, tmp_path, before, after):
         z = make(tmp_path / "z")
         hierarchy(tmp_path / "root", before)

@@ -286,17 +286,3 @@ def test_the_manager_and_the_engine_are_light_to_import():
     added = engine - manager
     assert {name for name in added if name.startswith("zarrdask")} == {"zarrdask.xarray.engine"}
     assert not {name.split(".")[0] for name in engine} & {"dask", "distributed", "fsspec", "zarr"}
-
-
-def test_it_needs_no_zarr_python(tmp_path):
-    write_sample(tmp_path)
-    code = (
-        "sys.modules['zarr'] = None\n"
-        "import xarray\n"
-        "from zarrdask.xarray import ZarrdaskBackendEntrypoint as engine\n"
-        f"ds = xarray.open_dataset({str(tmp_path)!r}, engine=engine)\n"
-        f"tree = xarray.open_datatree({str(tmp_path)!r}, engine=engine)\n"
-        "assert float(ds.t[0, 0, 1]) == -19.5\n"
-        "assert tree.t.shape == ds.t.shape"
-    )
-    assert "zarrdask.nodes.array" in modules_after(code)[-1]
