@@ -10,9 +10,9 @@ from toolz import partition_all
 
 from zarrdask.chunks.shards import MAX_ROUND_SHARDS
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.chunks.write import fill_chunk
 from zarrdask.codecs.array_to_bytes.sharding import Shard
 from zarrdask.codecs.byte_source import HeldValue
+from zarrdask.codecs.decode import fill_chunk
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.grids.base import ChunkGrid, Index, Shape, extent_at
 from zarrdask.indexing.projection import project
@@ -176,7 +176,7 @@ def _clear_outside(chunks: StoredChunks, locks: ChunkLocks, index: Index, shape:
         data = chunks.units.get(key)
         if data is None:
             return
-        unit = fill_chunk(pipeline)
+        unit = fill_chunk(pipeline.spec)
         try:
             unit[inside] = pipeline.decode(data)[inside]
             encoded = pipeline.encode(unit)

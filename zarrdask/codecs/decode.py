@@ -1,11 +1,11 @@
-"""Decode chunks directly into their places in a block: the inner loop of every read."""
+"""Decode chunks: directly into their places in a block, or to change a part of one."""
 
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from zarrdask.codecs.base import Buffer
+from zarrdask.codecs.base import Buffer, ChunkSpec
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ZarrdaskError
 from zarrdask.indexing.projection import Points, Request, numpy_index, permute
@@ -126,6 +126,36 @@ def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray
     # Not by as_strided, which does not support all dtypes.
     part: np.ndarray = np.ndarray(counts, pipeline.raw, decoded, offset, strides)
     return part if pipeline.back is None else part.transpose(pipeline.back)
+
+
+def merge(
+    pipeline: Pipeline, data: Buffer | None, inside: Request, values: np.ndarray
+) -> np.ndarray:
+    """Return a stored chunk in which the elements of a request are replaced.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        The pipeline of the chunk.
+    data : bytes-like or None
+        The stored chunk. None stands for a missing chunk, which reads as the fill value.
+    inside : Request
+        The elements to replace.
+    values : ndarray
+        Their new values.
+    """
+    chunk = fill_chunk(pipeline.spec) if data is None else pipeline.decode(data)
+    if not chunk.flags.writeable or chunk.dtype != pipeline.spec.dtype:
+        chunk = np.array(chunk, pipeline.spec.dtype)
+    chunk[numpy_index(inside)] = values
+    return chunk
+
+
+def fill_chunk(spec: ChunkSpec) -> np.ndarray:
+    """Return a new chunk, or shard, in which every element is the fill value."""
+    chunk = buffers.chunk(spec.shape, spec.dtype)
+    put_fill(chunk, ..., spec.fill_value)
+    return chunk
 
 
 def put_fill(out: np.ndarray, outside: Any, fill: Any) -> None:

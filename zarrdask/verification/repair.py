@@ -9,7 +9,7 @@ import numpy as np
 from zarrdask.chunks.inventory import stored_units
 from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.chunks.write import fill_chunk
+from zarrdask.codecs.decode import fill_chunk
 from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, NodeTypeError, ZarrdaskError
 from zarrdask.execution.executor import check_reached, run, workers
@@ -191,7 +191,7 @@ def _encoded(chunks: StoredChunks, other: StoredChunks, index: Index) -> Buffer:
     """Read the elements of a unit from another array, and encode them."""
     pipeline = chunks.metadata.pipeline_at(index)
     region = extent_at(chunks.metadata.grid, index)
-    unit = fill_chunk(pipeline)
+    unit = fill_chunk(pipeline.spec)
     inside: Any = (*(slice(0, part.stop - part.start) for part in region), ...)
     unit[inside] = read_region(other, region)
     return pipeline.encode(unit)

@@ -19,7 +19,7 @@ from zarrdask.codecs.base import (
 )
 from zarrdask.codecs.byte_source import HeldValue, PartOfValue, Value, exact
 from zarrdask.codecs.bytes_to_bytes.crc32c import Crc32cCodec
-from zarrdask.codecs.decode import put_fill, scatter
+from zarrdask.codecs.decode import merge, put_fill, scatter
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.registry import parse_codecs, with_serializer
 from zarrdask.codecs.shard_index import MISSING, ShardIndex
@@ -317,21 +317,12 @@ class Shard:
         for place, inside, outside in zip(*cuts, strict=True):
             part = values[outside]
             if inside is not None:
-                part = self._merge(encoded.get(place), inside, part)
+                part = merge(self.chunks, encoded.get(place), inside, part)
             if only_fill(part, self.spec.fill_value):
                 encoded.pop(place, None)
             else:
                 encoded[place] = bytes(self.chunks.encode(part))
         return self.assemble(encoded) if encoded else None
-
-    def _merge(self, data: Buffer | None, inside: Request, part: np.ndarray) -> np.ndarray:
-        if data is None:
-            chunk = buffers.chunk(self.codec.chunk_shape, self.spec.dtype)
-            put_fill(chunk, ..., self.spec.fill_value)
-        else:
-            chunk = np.array(self.chunks.decode(data), self.spec.dtype)
-        chunk[inside] = part
-        return chunk
 
 
 def _index_pipelines(codec: ShardingCodec, entries: ChunkSpec) -> tuple[Pipeline, Pipeline | None]:
