@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from math import prod
 from typing import Any, ClassVar, Protocol, Self, cast
 
@@ -54,7 +55,7 @@ class ChunkSpec:
     dtype: np.dtype[Any]
     fill_value: Any
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """The decoded size, in bytes."""
         return prod(self.shape) * self.dtype.itemsize

@@ -53,18 +53,20 @@ def scatter(
     try:
         for item in zip(names, insides, outsides, values, strict=True):
             name, inside, outside, data = item
-            if in_place is None and inside is None:
-                in_place = fits(pipeline, out, outside)
             if data is None:
                 put_fill(out, outside, pipeline.spec.fill_value)
-            elif in_place and inside is None:
-                decode_into(pipeline, data, out[outside])
-            else:
-                part = None if inside is None else decode_part(pipeline, data, inside)
+            elif inside is not None:
+                part = decode_part(pipeline, data, inside) if pipeline.partial else None
                 if part is None:
-                    part = pipeline.decode(data, memory)
-                    part = part if inside is None else part[numpy_index(inside)]
+                    part = pipeline.decode(data, memory)[numpy_index(inside)]
                 out[outside] = part
+            else:
+                if in_place is None:
+                    in_place = fits(pipeline, out, outside)
+                place = out[outside].reshape(-1).view(np.uint8) if in_place else memory
+                chunk = pipeline.decode(data, place)
+                if not (in_place and np.may_share_memory(chunk, out)):
+                    out[outside] = chunk
             name = None
     except ZarrdaskError as error:
         if name is None:
@@ -89,14 +91,6 @@ def fits(pipeline: Pipeline, out: np.ndarray, outside: Any) -> bool:
     if pipeline.axes is not None or pipeline.raw is None or pipeline.raw != out.dtype:
         return False
     return bool(out[outside].flags.c_contiguous)
-
-
-def decode_into(pipeline: Pipeline, data: Buffer, place: np.ndarray) -> None:
-    """Decode a whole chunk into a contiguous place."""
-    target = place.reshape(-1).view(np.uint8)
-    decoded: Any = pipeline.inflate(data, target)
-    if decoded is not target:
-        place[...] = pipeline.finish(decoded)
 
 
 def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray | None:

@@ -134,38 +134,22 @@ class Pipeline:
             data = codec.encode(data)
         return data
 
-    def inflate(self, data: Buffer, out: Any = None) -> Buffer:
-        """Undo the bytes -> bytes codecs.
-
-        Parameters
-        ----------
-        data : bytes-like
-            The stored value.
-        out : ndarray of uint8, optional
-            An array of the decoded size. If the codec that is undone last can decode into it, this
-            array is returned.
-        """
-        if not self.compressors:
-            return data
-        (first, size), *later = self.compressors
-        for codec, limit in reversed(later):
-            data = codec.decode(data, limit)
-        return first.decode(data, size, out)
-
     def decode(self, data: Buffer, memory: np.ndarray | None = None) -> np.ndarray:
-        """Return the chunk for a stored value: it may be a view of the value, or of `memory`.
+        """Return the chunk for a stored value, which may be a read-only view of the value.
 
         Parameters
         ----------
         data : bytes-like
             The stored value.
         memory : ndarray of uint8, optional
-            As `out` of `inflate`.
+            Memory of the size that the bytes -> bytes codecs decode to. If the codec that is undone
+            last can decode into it, the chunk may be a view of it.
         """
-        return self.finish(self.inflate(data, memory))
-
-    def finish(self, data: Buffer) -> np.ndarray:
-        """Return the chunk for the result of `inflate`."""
+        if self.compressors:
+            (first, size), *later = self.compressors
+            for codec, limit in reversed(later):
+                data = codec.decode(data, limit)
+            data = first.decode(data, size, memory)
         chunk = self.serializer.decode(data)
         for stage in reversed(self.stages):
             chunk = stage.codec.decode(chunk, stage.spec)
