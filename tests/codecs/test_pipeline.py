@@ -93,7 +93,7 @@ def test_transposes_are_folded_into_one_view(shape, dtype, data):
         expected = expected.transpose(order)
     pipe = pipeline([*codecs, LITTLE], shape, dtype)
     assert bytes(pipe.encode(chunk)) == np.ascontiguousarray(expected).tobytes()
-    assert not pipe.stages
+    assert not pipe.filters
 
 
 def test_a_transposed_chunk_is_stored_column_by_column():

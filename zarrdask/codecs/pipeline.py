@@ -1,7 +1,6 @@
 """The codecs of an array, bound to its chunks: checked when it is opened, applied per chunk."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
@@ -28,14 +27,6 @@ Partial = Callable[[Buffer, int, int, int], tuple[int, Buffer]]
 _ORDER = (Kind.ARRAY_ARRAY, Kind.ARRAY_BYTES, Kind.BYTES_BYTES)
 
 
-@dataclass(frozen=True)
-class Stage:
-    """An array -> array codec and the properties of its input."""
-
-    codec: ArrayArray
-    spec: ChunkSpec
-
-
 class Pipeline:
     """Encodes and decodes the chunks of one array.
 
@@ -51,8 +42,8 @@ class Pipeline:
     axes, back : tuple of int or None
         Leading transpositions, folded into one permutation, and its inverse: they cost a view, not
         a copy.
-    stages : tuple of Stage
-        The other array -> array codecs.
+    filters : tuple of (ArrayArray, ChunkSpec)
+        The other array -> array codecs, each with the properties of its input.
     serializer : Serializer
         The array -> bytes codec.
     raw : numpy.dtype or None
@@ -78,12 +69,12 @@ class Pipeline:
         "codecs",
         "compressors",
         "encoded_size",
+        "filters",
         "most",
         "partial",
         "raw",
         "serializer",
         "spec",
-        "stages",
         "strides",
     )
 
@@ -99,12 +90,12 @@ class Pipeline:
             )
         self.codecs = tuple(codecs)
         self.spec = spec
-        axes, stages, last = _fold(before, spec)
+        axes, filters, last = _fold(before, spec)
         self.axes = axes
         self.back = None if axes is None else tuple(map(axes.index, range(len(axes))))
-        self.stages = stages
+        self.filters = filters
         self.serializer = serializer.bind(last)
-        self.raw = None if stages else self.serializer.raw
+        self.raw = None if filters else self.serializer.raw
         size = self.serializer.encoded_size
         limit = min(self.serializer.most, MOST)
         compressors = []
@@ -127,8 +118,8 @@ class Pipeline:
         """Return the encoded bytes of a chunk, which may be a view of the chunk."""
         if self.axes is not None:
             chunk = chunk.transpose(self.axes)
-        for stage in self.stages:
-            chunk = stage.codec.encode(chunk)
+        for array_codec, _ in self.filters:
+            chunk = array_codec.encode(chunk)
         data = self.serializer.encode(chunk)
         for codec, _ in self.compressors:
             data = codec.encode(data)
@@ -151,8 +142,8 @@ class Pipeline:
                 data = codec.decode(data, limit)
             data = first.decode(data, size, memory)
         chunk = self.serializer.decode(data)
-        for stage in reversed(self.stages):
-            chunk = stage.codec.decode(chunk, stage.spec)
+        for array_codec, spec in reversed(self.filters):
+            chunk = array_codec.decode(chunk, spec)
         return chunk if self.back is None else chunk.transpose(self.back)
 
 
@@ -186,17 +177,17 @@ def split(
 
 def _fold(
     codecs: list[ArrayArray], spec: ChunkSpec
-) -> tuple[tuple[int, ...] | None, tuple[Stage, ...], ChunkSpec]:
+) -> tuple[tuple[int, ...] | None, tuple[tuple[ArrayArray, ChunkSpec], ...], ChunkSpec]:
     """Return the leading transpositions as one permutation, the other codecs, and their output."""
     axes = tuple(range(len(spec.shape)))
-    stages: list[Stage] = []
+    filters: list[tuple[ArrayArray, ChunkSpec]] = []
     for codec in codecs:
         following = codec.resolve(spec)
         check_dimensions(len(following.shape), f"the output of the codec {codec.name}")
-        if isinstance(codec, TransposeCodec) and not stages:
+        if isinstance(codec, TransposeCodec) and not filters:
             axes = tuple(axes[i] for i in codec.order)
         else:
-            stages.append(Stage(codec, spec))
+            filters.append((codec, spec))
         spec = following
     folded = None if axes == tuple(range(len(axes))) else axes
-    return folded, tuple(stages), spec
+    return folded, tuple(filters), spec

@@ -342,7 +342,7 @@ def _index_pipelines(codec: ShardingCodec, entries: ChunkSpec) -> tuple[Pipeline
 
 def shard_of(pipeline: Pipeline) -> Shard | None:
     """Return the sharding codec of a pipeline if its values can be read in parts, else None."""
-    if pipeline.compressors or pipeline.stages or not isinstance(pipeline.serializer, Shard):
+    if pipeline.compressors or pipeline.filters or not isinstance(pipeline.serializer, Shard):
         return None
     return pipeline.serializer
 
