@@ -195,3 +195,14 @@ def test_calls_that_give_less_than_asked_for_are_repeated(store, monkeypatch):
     few = 2**16
     [found] = store.get_many(["k"], Scratch())
     assert bytes(found) == b"0123456789" * 10_000
+
+
+def test_all_parts_are_of_one_value_though_it_is_replaced_meanwhile(store):
+    store.set("k", b"old" * 100)
+    with store.reading("k", Scratch()) as value:
+        assert bytes(value.part(0, 3)) == b"old"
+        store.set("k", b"new" * 100)
+        assert [*map(bytes, value.parts([(3, 3), (6, 3)]))] == [b"old", b"old"]
+    with store.reading("absent", Scratch()) as value:
+        assert value.part(0, 3) is None
+        assert [*value.parts([(0, 3)])] == [None]

@@ -4,7 +4,8 @@ A *unit* is a stored object: a chunk, or a shard of an array that has shards.
 """
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import groupby, islice
 from time import perf_counter
@@ -14,18 +15,17 @@ import numpy as np
 
 from zarrdask.chunks.parts import in_parts
 from zarrdask.chunks.shards import ShardRequest, fetch_shards
-from zarrdask.chunks.stored import StoredChunks, StoredValue
+from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.array_to_bytes.sharding import Shard, read_shard
-from zarrdask.codecs.byte_source import Value
 from zarrdask.codecs.decode import put_fill, scatter
 from zarrdask.errors import ZarrdaskError
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.projection import Points, Projection, Request, project
 from zarrdask.indexing.selection import pick_size
-from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime import buffers
 from zarrdask.runtime.progress import Show
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Scratch
+from zarrdask.storage.byte_ranges import Value
 from zarrdask.storage.system import after_fork
 
 #: Lets one thread at a time read small units; see `_read_in_turns`.
@@ -139,8 +139,7 @@ def _read_units(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> None
     names = [chunks.prefix + name for name in metadata.keys.names(cuts.indices)]
     scratch = _scratch()
     if metadata.shard is not None:
-        shards = _open_shards(store, metadata, names, cuts, scratch)
-        _read_shards(metadata, names, cuts, shards, out=out)
+        _read_shards(chunks, names, cuts, scratch, out=out)
         return
     encoded = store.get_many(names, scratch)
     if metadata.grid.is_regular:
@@ -156,34 +155,29 @@ def _read_units(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> None
 
 
 def _read_shards(
-    metadata: ArrayMetadata,
-    names: list[str],
-    cuts: Projection,
-    values: Iterable[Value | None],
-    *,
-    out: np.ndarray,
+    chunks: StoredChunks, names: list[str], cuts: Projection, scratch: Scratch, *, out: np.ndarray
 ) -> None:
-    for name, value, (index, inside, outside) in zip(
-        names, values, zip(*cuts, strict=True), strict=True
-    ):
-        if value is None:
-            put_fill(out, outside, metadata.fill)
-            continue
-        pipeline = metadata.pipeline_at(index)
-        try:
-            read_shard(pipeline, cast(Shard, pipeline.serializer), value, inside, out, outside)
-        except ZarrdaskError as error:
-            raise error.within(name) from error.__cause__
-
-
-def _open_shards(
-    store: Store, metadata: ArrayMetadata, names: list[str], cuts: Projection, scratch: Scratch
-) -> Iterator[Value | None]:
-    """Return each shard, to be read in parts; remote ones with the needed parts in memory."""
+    """Read shards in parts; remote ones with the needed parts in memory."""
+    metadata, store = chunks.metadata, chunks.units
+    shards: Iterable[AbstractContextManager[Value | None]]
     if store.seekable:
-        return (StoredValue(store, name, scratch) for name in names)
-    pipelines = map(metadata.pipeline_at, cuts.indices)
-    return fetch_shards(store, map(ShardRequest, names, pipelines, cuts.insides), scratch)
+        shards = (store.reading(name, scratch) for name in names)
+    else:
+        pipelines = map(metadata.pipeline_at, cuts.indices)
+        requests = map(ShardRequest, names, pipelines, cuts.insides)
+        shards = map(nullcontext, fetch_shards(store, requests, scratch))
+    for name, shard, (index, inside, outside) in zip(
+        names, shards, zip(*cuts, strict=True), strict=True
+    ):
+        with shard as value:
+            if value is None:
+                put_fill(out, outside, metadata.fill)
+                continue
+            pipeline = metadata.pipeline_at(index)
+            try:
+                read_shard(pipeline, cast(Shard, pipeline.serializer), value, inside, out, outside)
+            except ZarrdaskError as error:
+                raise error.within(name) from error.__cause__
 
 
 #: The buffer of each thread for encoded bytes.

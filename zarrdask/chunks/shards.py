@@ -10,14 +10,13 @@ from typing import NamedTuple, cast
 
 from toolz import partition_all
 
-from zarrdask.chunks.stored import StoredValue
 from zarrdask.codecs.array_to_bytes.sharding import Shard, needed_ranges, shard_of
-from zarrdask.codecs.byte_source import HeldValue, Value
+from zarrdask.codecs.byte_source import HeldValue
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ZarrdaskError
 from zarrdask.indexing.projection import Request
-from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.base import Scratch, Store, StoredValue
+from zarrdask.storage.byte_ranges import Buffer, Range, Value
 
 #: Encoded bytes that one round of requests may bring into memory.
 MAX_ROUND_BYTES = 2**28

@@ -3,15 +3,13 @@
 A *unit* is what is stored as one object: a chunk, or a shard of an array that has shards.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from zarrdask.grids.base import Index
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime.locks import location_of
-from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 
 
@@ -61,26 +59,3 @@ class StoredChunks:
     def lock_name(self, index: Index) -> str:
         """Return the name of the lock of a unit."""
         return self.place + self.metadata.keys.key(index)
-
-
-@dataclass(frozen=True)
-class StoredValue:
-    """A stored object that is read in parts.
-
-    Attributes
-    ----------
-    store : Store
-    key : str
-    scratch : Scratch
-        A buffer for the bytes of the parts.
-    """
-
-    store: Store
-    key: str
-    scratch: Scratch
-
-    def part(self, start: int, length: int) -> Buffer | None:
-        return self.store.get_range(self.key, start, None if start < 0 else length)
-
-    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
-        return self.store.get_ranges(self.key, ranges, self.scratch)

@@ -2,21 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from zarrdask.codecs.base import Buffer
 from zarrdask.errors import TruncatedError
-from zarrdask.storage.byte_ranges import Range
-
-
-class Value(Protocol):
-    """A stored value that can be read in parts."""
-
-    def part(self, start: int, length: int) -> Buffer | None:
-        """Return part of the value, or None if it is missing; a negative start is from the end."""
-
-    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
-        """Yield parts (start, length), in the order of their starts; each until the next one."""
+from zarrdask.storage.byte_ranges import Range, Value
 
 
 @dataclass(frozen=True)

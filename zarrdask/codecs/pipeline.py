@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from zarrdask.chunks.cast import as_stored
 from zarrdask.chunks.read import read_region
-from zarrdask.chunks.stored import StoredChunks, StoredValue
+from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import write_region
 from zarrdask.codecs.array_to_bytes.sharding import Shard, ShardingCodec, shard_of
 from zarrdask.codecs.base import Buffer, ChunkSpec, Codec
-from zarrdask.codecs.byte_source import HeldValue, Value, exact
+from zarrdask.codecs.byte_source import HeldValue, exact
 from zarrdask.codecs.translate import marks
 from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import ZarrdaskError
@@ -28,7 +28,8 @@ from zarrdask.indexing.selection import Region
 from zarrdask.metadata.convert import convert_fill
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime.threads import on_each
-from zarrdask.storage.base import Scratch
+from zarrdask.storage.base import Scratch, StoredValue
+from zarrdask.storage.byte_ranges import Value
 from zarrdask.storage.copy import copy_values, local_value
 from zarrdask.storage.system import pwrite
 

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import unquote
 
@@ -13,6 +14,7 @@ from zarrdask.storage.byte_ranges import (
     KeyRange,
     KeyValue,
     Range,
+    Value,
     by_key,
     coalesce,
     cut,
@@ -189,6 +191,14 @@ class Store(ABC):
         for start, length in ranges:
             yield None if value is None else cut(value, start, length)
 
+    def reading(self, key: str, scratch: Scratch) -> AbstractContextManager[Value]:
+        """Return a context in which parts of a value are read one after another.
+
+        By default, each part is read by itself. A store that can keep the value open reads all
+        parts of the same value, also if another writer replaces it meanwhile.
+        """
+        return nullcontext(StoredValue(self, key, scratch))
+
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         """Return parts of values, in the order of the requests (conformance B-80).
 
@@ -362,6 +372,31 @@ class Store(ABC):
     def list(self) -> Iterator[str]:
         """Yield every key."""
         return self.list_prefix("")
+
+
+@dataclass(frozen=True)
+class StoredValue:
+    """A stored value that is read in parts.
+
+    Attributes
+    ----------
+    store : Store
+    key : str
+    scratch : Scratch
+        A buffer for the bytes of the parts.
+    """
+
+    store: Store
+    key: str
+    scratch: Scratch
+
+    def part(self, start: int, length: int) -> Buffer | None:
+        """Return part of the value, or None if it is missing; a negative start is from the end."""
+        return self.store.get_range(self.key, start, None if start < 0 else length)
+
+    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
+        """Yield parts (start, length), in the order of their starts; each until the next one."""
+        return self.store.get_ranges(self.key, ranges, self.scratch)
 
 
 def not_supported(url: str, action: str) -> UnsupportedError:

@@ -1,8 +1,9 @@
 """Ranges of bytes in stored values: joining neighbouring ranges, and cutting values."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import Protocol
 
 from zarrdask.errors import SelectionError
 from zarrdask.storage.keys import check_key
@@ -15,6 +16,16 @@ Range = tuple[int, int]
 KeyRange = tuple[str, tuple[int, int | None]]
 #: (key, start, bytes): a part of a value to write.
 KeyValue = tuple[str, int, Buffer]
+
+
+class Value(Protocol):
+    """A stored value that can be read in parts."""
+
+    def part(self, start: int, length: int) -> Buffer | None:
+        """Return part of the value, or None if it is missing; a negative start is from the end."""
+
+    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
+        """Yield parts (start, length), in the order of their starts; each until the next one."""
 
 
 def by_key(keys: Sequence[str]) -> dict[str, list[int]]:

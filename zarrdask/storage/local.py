@@ -175,26 +175,18 @@ class LocalStore(Store):
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         with self.opened(key) as (fd, size):
-            if fd < 0:
-                return None
-            begin = max(size + start, 0) if start < 0 else start
-            left = max(size - begin, 0)
-            view = memoryview(bytearray(left if length is None else min(length, left)))
-            return view[: fill(fd, view, begin)]
+            return _part(fd, size, start, length)
 
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
-        with self.opened(key) as (fd, end):
-            if fd < 0:
-                yield from (None for _ in ranges)
-                return
-            for (start, length), members in coalesce(ranges, _JOIN_GAP, _JOIN_LIMIT):
-                available = max(min(length, end - start), 0)
-                view = scratch.reserve(available)
-                count = fill(fd, view[:available], start)
-                for offset, size in members:
-                    yield view[offset : min(offset + size, count)]
+        with self.reading(key, scratch) as file:
+            yield from file.parts(ranges)
+
+    @contextmanager
+    def reading(self, key: str, scratch: Scratch) -> "Iterator[OpenFile]":
+        with self.opened(key) as (fd, size):
+            yield OpenFile(fd, size, scratch)
 
     @property
     def conditional(self) -> bool:  # type: ignore[override]
@@ -430,6 +422,48 @@ class LocalStore(Store):
             return ""
         # Each write makes a new inode, which differs even if the clock did not advance.
         return f"{status.st_mtime_ns:x}-{status.st_ino:x}"
+
+
+@dataclass(frozen=True)
+class OpenFile:
+    """A file that is read in parts.
+
+    Attributes
+    ----------
+    fd : int
+        The descriptor; negative if the file is missing.
+    size : int
+        The size of the file in bytes.
+    scratch : Scratch
+        A buffer for the bytes of the parts.
+    """
+
+    fd: int
+    size: int
+    scratch: Scratch
+
+    def part(self, start: int, length: int) -> Buffer | None:
+        return _part(self.fd, self.size, start, length)
+
+    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
+        if self.fd < 0:
+            yield from (None for _ in ranges)
+            return
+        for (start, length), members in coalesce(ranges, _JOIN_GAP, _JOIN_LIMIT):
+            available = max(min(length, self.size - start), 0)
+            view = self.scratch.reserve(available)
+            count = fill(self.fd, view[:available], start)
+            for offset, size in members:
+                yield view[offset : min(offset + size, count)]
+
+
+def _part(fd: int, size: int, start: int, length: int | None) -> Buffer | None:
+    if fd < 0:
+        return None
+    begin = max(size + start, 0) if start < 0 else start
+    left = max(size - begin, 0)
+    view = memoryview(bytearray(left if length is None else min(length, left)))
+    return view[: fill(fd, view, begin)]
 
 
 def _link(partial: str, path: str) -> None:

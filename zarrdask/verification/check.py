@@ -7,16 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import starmap
 
-from zarrdask.chunks.stored import StoredChunks, StoredValue
+from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.array_to_bytes.sharding import Shard, shard_of
 from zarrdask.codecs.base import Buffer
-from zarrdask.codecs.byte_source import PartOfValue, Value
+from zarrdask.codecs.byte_source import PartOfValue
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.shard_index import ShardIndex, is_possible
 from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import CodecError, StoreError, TruncatedError, ZarrdaskError
 from zarrdask.grids.base import Index
 from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.byte_ranges import Value
 from zarrdask.storage.retry import is_transient
 from zarrdask.storage.v3_draft import real_key
 
@@ -157,7 +158,8 @@ def _verdict(chunks: StoredChunks, index: Index) -> Verdict:
     shard = shard_of(pipeline)
     try:
         if shard is not None:
-            return _check_shard(shard, StoredValue(chunks.units, key, Scratch()))
+            with chunks.units.reading(key, Scratch()) as value:
+                return _check_shard(shard, value)
         data = chunks.units.get(key)
     except StoreError as error:
         return _unreadable(error)

@@ -17,7 +17,7 @@ from zarrdask.codecs.base import (
     one_of,
     parse_configuration,
 )
-from zarrdask.codecs.byte_source import HeldValue, PartOfValue, Value, exact
+from zarrdask.codecs.byte_source import HeldValue, PartOfValue, exact
 from zarrdask.codecs.bytes_to_bytes.crc32c import Crc32cCodec
 from zarrdask.codecs.decode import merge, put_fill, scatter
 from zarrdask.codecs.pipeline import Pipeline
@@ -31,7 +31,7 @@ from zarrdask.grids.regular import RegularGrid
 from zarrdask.indexing.projection import Points, Request, permute, project
 from zarrdask.indexing.selection import whole_region
 from zarrdask.runtime import buffers
-from zarrdask.storage.byte_ranges import Range
+from zarrdask.storage.byte_ranges import Range, Value
 
 
 @dataclass(frozen=True)
