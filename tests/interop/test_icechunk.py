@@ -9,7 +9,7 @@ import xarray as xr
 
 import zarrdask
 from tests.xarray.writes import days
-from zarrdask.errors import ReadOnlyError, StoreError, UnsupportedError
+from zarrdask.errors import ReadOnlyError, StoreError
 from zarrdask.xarray import open_zarr, to_zarr
 
 
@@ -84,10 +84,32 @@ def test_other_processes_do_not_write(session, repository, cluster_address):
         to_zarr(ds, repository.writable_session("main").fork().store, group="new")
 
 
-def test_an_append_is_refused_and_changes_nothing(session):
-    with pytest.raises(UnsupportedError, match="resize"):
-        to_zarr(days(2, 4), session.store, append_dim="time")
+@pytest.mark.parametrize("chunks", [None, 1])
+def test_an_append(session, repository, chunks):
+    to_zarr(days(3, 4, chunks=chunks), session.store, append_dim="time")
+    session.commit("seven days")
+    stored = repository.readonly_session("main").store
+    xr.testing.assert_identical(open_zarr(stored).compute(), days(7))
+    session = repository.writable_session("main")
+    zarrdask.append(da.ones(2, chunks=1), session.store, "n")
+    assert zarrdask.open_array(session.store, "n").shape == (9,)
+
+
+def test_an_append_that_fails_changes_nothing(session):
+    def fail(block, block_id):
+        if block_id[0]:
+            raise RuntimeError("no such values")
+        return block
+
+    bad = days(6, 4, chunks=1)
+    bad["t"] = bad.t.copy(data=bad.t.data.map_blocks(fail, dtype="f8", meta=np.empty((0, 0, 0))))
+    with pytest.raises(RuntimeError, match="no such values"):
+        to_zarr(bad, session.store, append_dim="time")
     xr.testing.assert_identical(open_zarr(session.store).compute(), days(4))
+    x = da.ones(6, chunks=1).map_blocks(fail, dtype="f8", meta=np.empty(0))
+    with pytest.raises(RuntimeError, match="no such values"):
+        zarrdask.append(x, session.store, "n")
+    assert zarrdask.open_array(session.store, "n").shape == (4,)
 
 
 def test_two_sessions_of_one_snapshot_are_different_sources(repository):

@@ -15,7 +15,8 @@ import zarrdask
 from tests.graph.counting import CountingStore
 from tests.xarray.samples import temperature, write_sample
 from zarrdask.nodes.array import Array
-from zarrdask.xarray import open_zarr
+from zarrdask.storage.memory import MemoryStore
+from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_zarr
 from zarrdask.xarray.lazy import LazyArray
 
 SHAPE = (5, 6, 7)
@@ -131,6 +132,23 @@ def test_one_thread_reads_in_a_thread_of_others(threads_used):
     thread.start()
     thread.join()
     assert threads_used == [1]
+
+
+def test_load_async_has_many_variables_in_flight():
+    class Meeting(MemoryStore):
+        seekable = False
+
+        def get_many(self, keys, scratch):
+            keys = list(keys)
+            if any("/c/" in key for key in keys):
+                barrier.wait()
+            return super().get_many(keys, scratch)
+
+    barrier = threading.Barrier(20, timeout=20)
+    store = Meeting({})
+    xr.Dataset({f"v{n}": ("x", [n]) for n in range(20)}).zarrdask.to_zarr(store)
+    ds = xr.open_dataset(store, engine=ZarrdaskBackendEntrypoint)
+    assert sum(asyncio.run(ds.load_async()).values()).item() == 190
 
 
 def test_load_async_reads_all_variables(tmp_path, threads_used):

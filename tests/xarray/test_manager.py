@@ -212,3 +212,24 @@ def test_trees_and_groups_take_the_manager_too(tmp_path):
     assert tree["a/b"].t.chunks == ((4, 4, 4), (3, 3), (8,))
     groups = xr.open_groups(tmp_path, engine=ZarrdaskBackendEntrypoint, **options)
     assert tasks(groups["/a/b"].t.data) == 6
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_missing_blocks_are_constants(zarr_format, setting):
+    store = CountingStore()
+    ds = xr.Dataset({"t": (("y", "x"), np.full((40, 4), np.nan))}).chunk(y=1)
+    encoding = {"dtype": "i2", "_FillValue": -1, "scale_factor": 0.5, "chunks": (1, 4)}
+    if zarr_format == 3:
+        encoding["fill_value"] = -1
+    ds.zarrdask.to_zarr(store, encoding={"t": encoding}, zarr_format=zarr_format)
+    zarrdask.open_array(store, "t", mode="r+")[3] = 7
+    setting({"zarrdask.block-size": 1})
+    found = open_zarr(store, skip_missing=True)
+    assert type(found.t.data) is da.Array
+    assert found.t.data.npartitions == 40
+    assert tasks((found.t + 1).data) <= 40 + 10  # the missing blocks are one block
+    store.keys_read()
+    values = (found.t + 1).compute()
+    assert len(store.keys_read()) == 1
+    np.testing.assert_array_equal(values[3], np.full(4, 4.5))
+    assert int(values.isnull().sum()) == 39 * 4

@@ -38,10 +38,13 @@ def test_the_reads_of_a_dataset_are_planned(tmp_path):
     assert zarrdask.plan_read(ds.t, slice(2)).requests == 4
 
 
-def test_a_dataset_is_not_written_without_its_dimensions(tmp_path):
+@pytest.mark.parametrize(
+    "choose", [lambda ds: ds, lambda ds: ds.t, lambda ds: {"a": ds.t}, lambda ds: [("a", ds.t)]]
+)
+def test_objects_of_xarray_are_not_written_without_their_dimensions(choose, tmp_path):
     ds = xr.Dataset({"t": (("y", "x"), np.ones((4, 6)))})
     with pytest.raises(UnsupportedError, match=r"zarrdask\.xarray\.to_zarr"):
-        zarrdask.to_zarr(ds, tmp_path / "a")
+        zarrdask.to_zarr(choose(ds), tmp_path / "a")
     assert not (tmp_path / "a").exists()
 
 

@@ -123,6 +123,11 @@ class AppendedRegion(WriteTarget):
 
     is_new: ClassVar[bool] = False
 
+    def begin(self) -> None:
+        """Write the new shape first where the store needs it."""
+        if self.array.store.bounded:
+            self.commit()
+
     def commit(self) -> None:
         """Write the new shape, unless that was done already."""
         array = self.array
@@ -148,7 +153,8 @@ def _append(
     shape = chunks.metadata.shape
     target = AppendedRegion(Array(store, path, grown.metadata, "r+"), region, grown, shape)
     # The lock does not exclude other machines: no block is written if one of them appended.
-    check = partial(_check_unchanged, store, path, zarr_format, shape)
+    expected = grown.metadata.shape if store.bounded else shape
+    check = partial(_check_unchanged, store, path, zarr_format, expected)
     with batches([target]):
         writes = begin([(x.map_blocks(check, dtype=x.dtype, meta=x._meta), target)])
         compute(writes, **compute_options)

@@ -319,14 +319,16 @@ def roll_back_append(store: Store, path: str, grown: StoredChunks, shape: Shape)
         return "the state of the array is unknown, as it can't be read"
     if not isinstance(metadata, ArrayMetadata):
         return "the array is gone"
-    if metadata.shape == grown.metadata.shape:
+    if metadata.shape == grown.metadata.shape and not store.bounded:
         return "the array has its new shape; check whether it has the appended values"
-    if metadata.shape != shape:
+    if metadata.shape not in (shape, grown.metadata.shape):
         return "another writer changed the shape; the appended values may be in the array"
     try:
         # The record of the unfinished append no longer applies: a repeated append starts anew.
         erase_journal(grown.store, grown.prefix)
         trim(grown, shape)
+        if store.bounded:
+            grow_member(store, path, metadata.zarr_format, grown.metadata.shape, shape)
     except ZarrdaskError:
         return "the array is as it was, but values remain stored beyond its end"
     return "the array is as it was"

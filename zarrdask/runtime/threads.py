@@ -34,12 +34,17 @@ def on_each(work: Callable[[Any], T], items: Iterable[Any], threads: int | None)
     """
     if threads == 1:
         return [work(item) for item in items]
-    # A thread of a pool that waited for work in the same pool could wait forever.
-    pool = _pool(thread_count(threads), getattr(_THREAD, "level", 0))
+    pool = thread_pool(threads)
     futures = [pool.submit(work, item) for item in items]
     # Wait for all of them, even if one fails: no work may go on after this function returns.
     wait(futures)
     return [future.result() for future in futures]
+
+
+def thread_pool(threads: int | None) -> ThreadPoolExecutor:
+    """Return a pool with a number of threads, by default that of the setting."""
+    # A thread of a pool that waited for work in the same pool could wait forever.
+    return _pool(thread_count(threads), getattr(_THREAD, "level", 0))
 
 
 def thread_count(threads: int | None) -> int:

@@ -74,6 +74,9 @@ class Store(ABC):
     repeats: ClassVar[bool] = False
     #: Whether exactly one of several simultaneous calls of `create` for a key succeeds.
     conditional: ClassVar[bool] = False
+    #: Whether chunks can be stored only within the shape of their array, so that an append writes
+    #: the shape first. Only in stores whose changes nobody sees before they are complete.
+    bounded: ClassVar[bool] = False
 
     # ---- properties
 

@@ -25,6 +25,8 @@ class IcechunkStore(ZarrPythonStore):
         The store.
     """
 
+    bounded = True
+
     def __init__(self, inner: Any) -> None:
         super().__init__(inner)
         self._name = uuid4().hex
@@ -61,9 +63,15 @@ class IcechunkStore(ZarrPythonStore):
             _check_refused(error)
             raise UnsupportedError(
                 "icechunk stores nothing but documents of Zarr v3 and chunks within the shape of "
-                "their array; to append, resize the arrays first, then write a region",
+                "their array",
                 key=f"{self.url}/{key}",
             ) from error
+
+    def erase(self, key: str) -> None:
+        try:
+            super().erase(key)
+        except _errors() as error:
+            _check_refused(error)
 
     async def _get(self, key: str, byte_range: Any = None) -> bytes | None:
         try:

@@ -63,6 +63,11 @@ class WrappedStore(Store):
         return self.inner.conditional and not self._sets_otherwise
 
     @property
+    def bounded(self) -> bool:  # type: ignore[override]
+        """Whether chunks can be stored only within the shape of their array."""
+        return self.inner.bounded
+
+    @property
     def swappable(self) -> bool:  # type: ignore[override]
         """Whether a value can be replaced on the condition that nobody has changed it."""
         this = type(self)

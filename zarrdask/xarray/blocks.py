@@ -14,11 +14,11 @@ from dask.base import tokenize
 from dask.utils import parse_bytes
 
 from zarrdask import config
-from zarrdask.graph.read import region_blocks, region_source
+from zarrdask.graph.read import from_zarr, region_blocks, region_source
 from zarrdask.grids.base import Axis
 from zarrdask.plan.align import Chunks, auto_block, blocks_of, edges_of, join
 from zarrdask.xarray.conventions import StoredLength, StoredLengths
-from zarrdask.xarray.decoded import DecodedSource
+from zarrdask.xarray.decoded import DecodedSource, decode
 from zarrdask.xarray.lazy import LazyArray
 from zarrdask.xarray.private import DecodedRegion
 
@@ -110,8 +110,13 @@ def stored_array(region: DecodedRegion, chunks: Any) -> Any:
     if not isinstance(region.array, LazyArray):
         return None
     array = region.array.stored
-    source = region_source(array, region.region)
     blocks = region_blocks(array, region.region, chunks)
+    expressions = _active_dask_array()
+    if region.array.skip_missing and not expressions and not da.ARRAY_EXPR_ENABLED:
+        x = from_zarr(array, chunks=blocks, region=region.region, skip_missing=True)
+        meta = np.empty((0,) * x.ndim, region.dtype)
+        return da.map_blocks(decode, x, region.functions, dtype=region.dtype, meta=meta)
+    source = region_source(array, region.region)
     decoded = DecodedSource(source, region.functions, region.dtype)
     options: dict[str, Any] = {
         "chunks": blocks,
@@ -120,7 +125,6 @@ def stored_array(region: DecodedRegion, chunks: Any) -> Any:
     }
     if da.ARRAY_EXPR_ENABLED:
         return da.from_array(decoded, **options)  # it names arrays itself
-    expressions = _active_dask_array()
     if expressions is not None:
         return expressions.from_array(decoded, fancy=False, **options)
     # A plain Dask array, not one that knows its source: xarray does not mix array classes.

@@ -199,6 +199,8 @@ class ZarrdaskDataStore(AbstractDataStore):
         Whether arrays' fill values mask elements. By default they do in v2 and the drafts of v3.
     phony_dims : bool
         Whether dimensions without names are given some.
+    skip_missing : bool
+        Whether blocks of Dask arrays that have no stored chunk are constants.
     source : str, optional
         What ``encoding["source"]`` says, if xarray does not know it.
     """
@@ -210,12 +212,14 @@ class ZarrdaskDataStore(AbstractDataStore):
         *,
         mask: bool | None = None,
         phony_dims: bool = False,
+        skip_missing: bool = False,
         source: str | None = None,
     ) -> None:
         self.group = group
         self.values = values
         self.mask = mask
         self.phony_dims = phony_dims
+        self.skip_missing = skip_missing
         self.source = source
 
     def get_variables(self) -> dict[str, Variable]:
@@ -243,7 +247,7 @@ class ZarrdaskDataStore(AbstractDataStore):
             attributes = conventions.variable_attributes(metadata, mask=mask)
         except ZarrdaskError as error:
             raise error.within(node_location(array.store, array.path)) from error.__cause__
-        lazy = LazyArray(array, self.values.get(name))
+        lazy = LazyArray(array, self.values.get(name), skip_missing=self.skip_missing)
         if len(dims) < array.ndim:  # a scalar of NCZarr
             data = LazilyIndexedArray(lazy, BasicIndexer((0,)))
             return Variable(dims, data, attributes)

@@ -15,6 +15,13 @@ from zarrdask.indexing.selection import basic
 Functions = tuple[Callable[[np.ndarray], np.ndarray], ...]
 
 
+def decode(values: np.ndarray, functions: Functions) -> np.ndarray:
+    """Apply elementwise functions, one after another."""
+    for function in functions:
+        values = function(values)
+    return values
+
+
 class DecodedSource:
     """A region of a stored array after elementwise functions.
 
@@ -47,9 +54,7 @@ class DecodedSource:
 
     def __getitem__(self, index: Any) -> Any:
         selection = basic(index, self.shape)
-        values = self.source[selection.slices]
-        for function in self.functions:
-            values = function(values)
+        values = decode(self.source[selection.slices], self.functions)
         return values if selection.plain else values[selection.finish]
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:

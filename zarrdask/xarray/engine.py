@@ -28,6 +28,9 @@ class ZarrdaskBackendEntrypoint(BackendEntrypoint):
     phony_dims : bool
         Whether arrays without dimension names are opened: their dimensions are named
         ``phony_dim_0``, ``phony_dim_1``, ...
+    skip_missing : bool
+        Whether blocks that have no stored chunk are constants, as in `zarrdask.from_zarr`; with
+        ``chunked_array_type="zarrdask"``. The chunks of each variable are listed for that.
     """
 
     description = "Open Zarr groups (v2, v3, drafts of v3) with zarrdask"
@@ -69,6 +72,7 @@ class ZarrdaskBackendEntrypoint(BackendEntrypoint):
         cache_members: bool = True,
         strict: bool | None = None,
         phony_dims: bool = False,
+        skip_missing: bool = False,
     ) -> "Dataset":
         """Open one group as a dataset; see `xarray.open_dataset`.
 
@@ -94,6 +98,7 @@ class ZarrdaskBackendEntrypoint(BackendEntrypoint):
             "use_zarr_fill_value_as_mask": use_zarr_fill_value_as_mask,
             "strict": strict,
             "phony_dims": phony_dims,
+            "skip_missing": skip_missing,
         }
         return _open(filename_or_obj, options, tree=False)["/"]
 
@@ -162,6 +167,7 @@ def _open(url: Any, options: Mapping[str, Any], *, tree: bool) -> "dict[str, Dat
             values[path],
             mask=options["use_zarr_fill_value_as_mask"],
             phony_dims=options["phony_dims"],
+            skip_missing=options["skip_missing"],
             # Of paths and URLs xarray notes the source itself.
             source=None if isinstance(url, str | os.PathLike) else group.location,
         )

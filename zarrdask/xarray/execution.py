@@ -85,8 +85,7 @@ class Completion:
     def __call__(self) -> None:
         """Make all of it part of the dataset."""
         create_members(self.store, self.path, self.new, has_chunks=True, keep=self.consolidate)
-        if self.appends:
-            self._grow()
+        self.grow()
         changed = self.metadata if self.before not in (None, self.metadata) else None
         if changed is not None and self.consolidate != self.path:
             write_node(self.store, self.path, changed, before=self.before)
@@ -94,7 +93,10 @@ class Completion:
             root, zarr_format = self.consolidate, self.metadata.zarr_format
             consolidate(self.store, self.path, root, zarr_format, changed, self.nodes)
 
-    def _grow(self) -> None:
+    def grow(self) -> None:
+        """Write the new shapes, those of index coordinates last."""
+        if not self.appends:
+            return
         zarr_format = self.metadata.zarr_format
         with changing(self.store, self.path, whole=False, keep=self.consolidate) as real:
             for is_index in (False, True):

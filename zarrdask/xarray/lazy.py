@@ -10,9 +10,11 @@ import numpy as np
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
+from zarrdask import config
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array
+from zarrdask.runtime.threads import thread_pool
 from zarrdask.xarray.private import vlen_dtype
 
 #: Points are read one by one if the smallest block that holds them has this many times as many
@@ -31,15 +33,20 @@ class LazyArray(BackendArray):
         The array.
     values : ndarray, optional
         All of its values, if they are known already. They stay in this process.
+    skip_missing : bool
+        Whether blocks of Dask arrays that have no stored chunk are constants.
     """
 
-    __slots__ = ("_array", "_values", "dtype", "shape")
+    __slots__ = ("_array", "_values", "dtype", "shape", "skip_missing")
 
-    def __init__(self, stored: Array, values: np.ndarray | None = None) -> None:
+    def __init__(
+        self, stored: Array, values: np.ndarray | None = None, *, skip_missing: bool = False
+    ) -> None:
         # Not `array`: libraries that find this name evaluate it. dask-array looks for `_array`,
         # with `chunks` and `shards`, to align its blocks.
         self._array = stored
         self._values = values
+        self.skip_missing = skip_missing
         self.shape = stored.shape
         self.dtype = _dtype_of(stored.metadata)
 
@@ -52,8 +59,10 @@ class LazyArray(BackendArray):
         return self._read(key, _threads())
 
     async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
-        """Read in a thread, so that several variables of a dataset are read at the same time."""
-        return await asyncio.to_thread(self._read, key, None)
+        """Read in a thread, so that many variables of a dataset are read at the same time."""
+        # asyncio's own pool has few threads: variables of one chunk would wait for each other.
+        pool = thread_pool(config.get("requests"))
+        return await asyncio.get_running_loop().run_in_executor(pool, self._read, key, None)
 
     def _read(self, key: indexing.ExplicitIndexer, threads: int | None) -> Any:
         if self._values is not None:
@@ -72,12 +81,13 @@ class LazyArray(BackendArray):
         # Imported here: reading does not need Dask.
         from zarrdask.execution.handle import Handle
 
-        return _from_handle, (Handle(self._array.stored),)
+        return _from_handle, (Handle(self._array.stored), self.skip_missing)
 
 
-def _from_handle(handle: Any) -> LazyArray:
+def _from_handle(handle: Any, skip_missing: Any) -> LazyArray:
     chunks: StoredChunks = handle.chunks
-    return LazyArray(Array(chunks.store, chunks.prefix.rstrip("/"), chunks.metadata))
+    array = Array(chunks.store, chunks.prefix.rstrip("/"), chunks.metadata)
+    return LazyArray(array, skip_missing=skip_missing)
 
 
 class _Reader(Array):

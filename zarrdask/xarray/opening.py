@@ -42,6 +42,7 @@ def open_zarr(
     *,
     strict: bool | None = None,
     phony_dims: bool = False,
+    skip_missing: bool = False,
 ) -> "Dataset":
     """Open a Zarr group as a dataset of Dask arrays. A drop-in for `xarray.open_zarr`.
 
@@ -64,6 +65,9 @@ def open_zarr(
     phony_dims : bool
         Whether arrays without dimension names are opened: their dimensions are named
         ``phony_dim_0``, ``phony_dim_1``, ...
+    skip_missing : bool
+        Whether blocks that have no stored chunk are constants, as in `zarrdask.from_zarr`. The
+        chunks of each variable are listed for that.
 
     Other Parameters
     ----------------
@@ -116,6 +120,7 @@ def open_zarr(
         use_zarr_fill_value_as_mask=use_zarr_fill_value_as_mask,
         strict=strict,
         phony_dims=phony_dims,
+        skip_missing=skip_missing,
     )
 
 

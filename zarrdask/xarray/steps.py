@@ -95,8 +95,10 @@ def _write(
                 clear_members(store, group.path, arrays)
             else:
                 create_members(store, group.path, arrays, keep=root)
-        jobs = execution.write_in_memory(targets)
         completions = _completions(writes, creates=last, root=root)
+        if writes[0].store.bounded:
+            completions[-1].grow()
+        jobs = execution.write_in_memory(targets)
         if not options.compute:
             if not last:
                 _call(completions)
