@@ -76,35 +76,37 @@ def parse(documents: Documents) -> Metadata | None:
 
 
 def _parse_group(document: Json) -> GroupMetadata:
-    optional = _parse_members(document, _GROUP_OPTIONAL)
-    extra = _extra(document, (*_GROUP, *_GROUP_OPTIONAL), ("consolidated_metadata",))
     # It describes other nodes, and may be outdated when the group is written again.
-    extra.pop("consolidated_metadata", None)
-    return GroupMetadata(VERSION, **optional, extra=extra)
+    consolidated = document.pop("consolidated_metadata", None)
+    if consolidated is not None:
+        _check_ignorable("consolidated_metadata", consolidated)
+    return GroupMetadata(VERSION, **_parse_optional(document, _GROUP, _GROUP_OPTIONAL))
 
 
-def _parse_members(document: Json, members: Mapping[str, _Member]) -> dict[str, Any]:
-    """Return the arguments of the metadata that optional members of a document become."""
-    return {
-        argument: parse(document[name])
-        for name, (argument, parse) in members.items()
-        if name in document
-    }
+def _parse_optional(
+    document: Json, required_names: tuple[str, ...], optional: Mapping[str, _Member]
+) -> dict[str, Any]:
+    """Return the arguments of the metadata for all members that are not required."""
+    arguments: dict[str, Any] = {"extra": {}}
+    for name, value in document.items():
+        if name in optional:
+            argument, parse = optional[name]
+            arguments[argument] = parse(value)
+        elif name not in required_names:
+            _check_ignorable(name, value)
+            arguments["extra"][name] = value
+    return arguments
 
 
-def _extra(document: Json, known_members: tuple[str, ...], nullable: tuple[str, ...] = ()) -> Json:
-    """Return the unknown members; each must have ``must_understand: false`` (C-11, C-17)."""
-    extra = {name: value for name, value in document.items() if name not in known_members}
-    for name, value in extra.items():
-        ignorable = isinstance(value, dict) and value.get("must_understand") is False
-        if not ignorable and not (value is None and name in nullable):
-            raise UnsupportedError(
-                "an unknown member that must be understood",
-                key=name,
-                found=value,
-                expected='an object with "must_understand": false',
-            )
-    return extra
+def _check_ignorable(name: str, value: Any) -> None:
+    """Check that an unknown member has ``must_understand: false`` (C-11, C-17)."""
+    if not isinstance(value, dict) or value.get("must_understand") is not False:
+        raise UnsupportedError(
+            "an unknown member that must be understood",
+            key=name,
+            found=value,
+            expected='an object with "must_understand": false',
+        )
 
 
 def _parse_array(document: Json) -> ArrayMetadata:
@@ -126,8 +128,7 @@ def _parse_array(document: Json) -> ArrayMetadata:
         keys=parse_keys(document["chunk_key_encoding"]),
         fill_value=data_type.parse_fill(document["fill_value"]),
         codecs=_parse_codecs(document["codecs"], data_type, len(shape)),
-        extra=_extra(document, (*_ARRAY, *_ARRAY_OPTIONAL)),
-        **_parse_members(document, _ARRAY_OPTIONAL),
+        **_parse_optional(document, _ARRAY, _ARRAY_OPTIONAL),
     )
 
 
