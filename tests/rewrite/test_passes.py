@@ -279,7 +279,7 @@ def test_encoded_bytes_are_moved(before, after, way, threads):
     regions = (
         cutting((6, 12), (8, 10)) if after.get("shards") != (12, 4) else cutting((12, 12), (4, 10))
     )
-    do = TransferPass(regions, source.chunks, target.stored, way, threads)
+    do = TransferPass(regions, source, StoredRegion(target.stored, (0, 0)), way, threads)
     count = sum(done(do))
     assert count == len([*target.store.list_prefix("c/")])
     np.testing.assert_array_equal(target[...], VALUES)

@@ -25,6 +25,7 @@ from zarrdask.codecs.decode import put_fill
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import Source
 from zarrdask.grids.base import Axis, Index, Shape
+from zarrdask.indexing.projection import chunk_number
 from zarrdask.indexing.selection import Region
 from zarrdask.plan.align import Chunks, edges_of
 
@@ -128,21 +129,14 @@ def blocks_with_data(
         edges = pick.start + edges_of(lengths) * pick.step
         # The units of the first element of each block, and after its last one. A block without
         # elements overlaps none.
-        end = _unit_of(edges[1:] - pick.step, axis) + 1
-        spans.append((np.minimum(_unit_of(edges[:-1], axis), end), end))
+        end = chunk_number(edges[1:] - pick.step, axis) + 1
+        spans.append((np.minimum(chunk_number(edges[:-1], axis), end), end))
     counts = is_stored[tuple(slice(first.min(), end.max()) for first, end in spans)]
     for number, (first, end) in enumerate(spans):
         before = np.insert(np.cumsum(counts, axis=number), 0, 0, axis=number)
         low = first.min()
         counts = before.take(end - low, axis=number) - before.take(first - low, axis=number)
     return counts > 0
-
-
-def _unit_of(positions: np.ndarray, axis: Axis) -> np.ndarray:
-    if isinstance(axis, int):
-        return positions // max(axis, 1)
-    numbers: np.ndarray = axis.searchsorted(positions, "right") - 1
-    return numbers
 
 
 def read_layer(name: str, source: Source, chunks: Chunks, is_stored: np.ndarray) -> Blockwise:

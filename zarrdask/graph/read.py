@@ -18,6 +18,7 @@ from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import Handle, Source, compose_axis
 from zarrdask.grids.base import Axis, Shape
 from zarrdask.hierarchy.find import version_stamp
+from zarrdask.indexing.projection import chunk_number
 from zarrdask.indexing.selection import (
     Region,
     basic,
@@ -344,7 +345,7 @@ class StoredArray(da.Array):  # type: ignore[misc]
 def _count(pick: slice, axis: Axis) -> int:
     """Return the number of units that a slice overlaps, or an upper bound if it has a step."""
     ends = np.array([pick.start, pick.stop - 1])
-    first, last = ends // axis if isinstance(axis, int) else axis.searchsorted(ends, "right")
+    first, last = chunk_number(ends, axis)
     return min(int(last - first) + 1, pick_size(pick))
 
 

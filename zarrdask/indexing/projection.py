@@ -103,7 +103,7 @@ def project(request: Request, axes: Sequence[Axis]) -> Projection:
 
 def _project_points(points: Points, axes: Sequence[Axis]) -> Projection:
     coordinates = points.coordinates
-    numbers = np.stack([_numbers(c, axis) for c, axis in zip(coordinates, axes, strict=True)])
+    numbers = np.stack([chunk_number(c, axis) for c, axis in zip(coordinates, axes, strict=True)])
     order = np.lexsort(numbers[::-1])
     ordered = numbers[:, order]
     edges = np.nonzero((np.diff(ordered, axis=1) != 0).any(axis=0))[0] + 1
@@ -121,11 +121,11 @@ def _project_points(points: Points, axes: Sequence[Axis]) -> Projection:
     return Projection(indices, insides, list(groups))
 
 
-def _numbers(positions: np.ndarray, axis: Axis) -> np.ndarray:
-    """Return the numbers of the chunks that hold positions along an axis."""
+def chunk_number(position: Any, axis: Axis) -> Any:
+    """Return the number of the chunk that holds a position along an axis; or those of several."""
     if isinstance(axis, int):
-        return positions // axis
-    return np.searchsorted(axis, positions, "right") - 1
+        return position // max(axis, 1)
+    return axis.searchsorted(position, "right") - 1
 
 
 def chunk_start(number: int, axis: Axis) -> int:
@@ -214,7 +214,7 @@ def _edge_parts(pick: slice, edges: np.ndarray) -> list[Part]:
 
 
 def _position_parts(pick: np.ndarray, axis: Axis) -> list[Part]:
-    numbers = _numbers(pick, axis)
+    numbers = chunk_number(pick, axis)
     order = np.argsort(numbers, kind="stable")
     result = []
     edges = np.nonzero(np.diff(numbers[order]))[0] + 1

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from zarrdask.grids.base import Axis, Shape
-from zarrdask.indexing.projection import axis_parts
+from zarrdask.indexing.projection import axis_parts, chunk_number, chunk_start
 from zarrdask.indexing.selection import pick_size
 
 Chunks = tuple[tuple[int, ...], ...]
@@ -207,9 +207,9 @@ def _cut(blocks: tuple[int, ...], start: int, axis: Axis, max_length: int) -> tu
     for length in blocks:
         end = start + length
         while end - start > max_length:
-            cut = _unit_begin(start + max_length, axis)
+            cut = chunk_start(chunk_number(start + max_length, axis), axis)
             if cut <= start:
-                cut = min(_unit_end(start, axis), end)
+                cut = min(chunk_start(chunk_number(start, axis) + 1, axis), end)
             if cut == end:
                 break
             lengths.append(cut - start)
@@ -217,17 +217,3 @@ def _cut(blocks: tuple[int, ...], start: int, axis: Axis, max_length: int) -> tu
         lengths.append(end - start)
         start = end
     return tuple(lengths)
-
-
-def _unit_begin(position: int, axis: Axis) -> int:
-    """Return the begin of the unit that contains a position."""
-    if isinstance(axis, int):
-        return position // axis * axis
-    return int(axis[int(np.searchsorted(axis, position, "right")) - 1])
-
-
-def _unit_end(position: int, axis: Axis) -> int:
-    """Return the end of the unit that contains a position."""
-    if isinstance(axis, int):
-        return position // axis * axis + axis
-    return int(axis[np.searchsorted(axis, position, "right")])

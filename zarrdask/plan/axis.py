@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from zarrdask.grids.base import Axis
-from zarrdask.indexing.projection import chunk_start
+from zarrdask.indexing.projection import chunk_number, chunk_start
 from zarrdask.plan.align import bounds_of, edges_of
 
 
@@ -79,9 +79,7 @@ class AxisPlan:
 
     def number(self, position: int) -> int:
         """Return the number of the unit that contains an element."""
-        if isinstance(self.units, int):
-            return position // self.units
-        return int(np.searchsorted(self.units, position, "right")) - 1
+        return int(chunk_number(position, self.units))
 
     @property
     def last(self) -> int:

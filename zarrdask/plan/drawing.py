@@ -86,7 +86,11 @@ def choose(axes: Sequence[AxisPlan], drawn_axes: Sequence[int] | None) -> Projec
     position = tuple(map(_typical_unit, axes))
     if drawn_axes is None:
         # Of axes that are equal in this the last ones, as in pictures of images.
-        order = sorted(range(count), key=lambda i: (*_interest(axes[i]), i), reverse=True)
+        order = sorted(
+            range(count),
+            key=lambda i: (bool(axes[i].merged or axes[i].partial), len(axes[i].written) > 1, i),
+            reverse=True,
+        )
         return Projection(tuple(sorted(order[:2])), position)
     chosen = tuple(i % count for i in drawn_axes if -count <= i < count)
     if (
@@ -101,10 +105,6 @@ def choose(axes: Sequence[AxisPlan], drawn_axes: Sequence[int] | None) -> Projec
             expected=f"one or two of {count} axes",
         )
     return Projection(chosen, position)
-
-
-def _interest(axis: AxisPlan) -> tuple[bool, bool]:
-    return bool(axis.merged or axis.partial), len(axis.written) > 1
 
 
 def _typical_unit(axis: AxisPlan) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice, product
 from math import prod
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -15,32 +15,19 @@ from zarrdask.display.report import Report
 from zarrdask.display.svg import html, svg
 from zarrdask.display.words import byte_size, counted
 from zarrdask.errors import SelectionError
-from zarrdask.grids.base import Axis, Index, Shape
+from zarrdask.grids.base import Axis, Index
+from zarrdask.indexing.projection import chunk_number
+from zarrdask.indexing.regions import cut_axis
 from zarrdask.indexing.selection import Region
 from zarrdask.plan.axis import AxisPlan
 from zarrdask.plan.drawing import Description, draw_units
 from zarrdask.plan.units import Kind, describe_lengths
+from zarrdask.plan.write import Target
 
 #: The largest number of chunks in the box around all regions, each of which needs two bytes.
 _MAX_CHUNKS = 2**27
 #: The largest number of chunks that a text lists.
 _MAX_LISTED = 4
-
-
-class Stored(Protocol):
-    """The properties of a stored array that a plan depends on."""
-
-    @property
-    def shape(self) -> Shape:
-        """The shape in elements."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of the elements."""
-
-    @property
-    def dimension_names(self) -> tuple[str | None, ...] | None:
-        """The name of each axis, if there are names."""
 
 
 class _Met(NamedTuple):
@@ -74,7 +61,7 @@ class ArrayReads(Report):
     ----------
     location : str
         The location of the array.
-    stored : Stored
+    stored : Target
         The stored array.
     chunk_axes, unit_axes : tuple
         The chunks, and the stored objects, along each axis; the same if there are no shards.
@@ -90,7 +77,7 @@ class ArrayReads(Report):
     )
 
     location: str
-    stored: Stored
+    stored: Target
     chunk_axes: tuple[Axis, ...]
     unit_axes: tuple[Axis, ...]
     regions: tuple[Region, ...]
@@ -121,7 +108,7 @@ class ArrayReads(Report):
             # A shard that is needed as a whole is one request.
             begins, ends = _starts(unit_axis, units), _starts(unit_axis, units + 1)
             needed = units[(begins >= start) & (ends <= stop)]
-            whole = int(np.isin(_numbers(unit_axis, first), needed).sum())
+            whole = int(np.isin(chunk_number(first, unit_axis), needed).sum())
         return _Met(chunks, last - first, picked, units, whole)
 
     def _axes_at(self, number: int) -> tuple[Axis, Axis]:
@@ -131,10 +118,10 @@ class ArrayReads(Report):
         """Return the numbers of the chunks that a slice meets along an axis."""
         if pick.start >= pick.stop:
             return np.zeros(0, np.intp)
-        first, last = _numbers(axis, np.array([pick.start, pick.stop - 1])).tolist()
+        first, last = chunk_number(np.array([pick.start, pick.stop - 1]), axis).tolist()
         shortest = axis if isinstance(axis, int) else int(np.diff(axis).min())
         if pick.step > shortest:
-            return np.unique(_numbers(axis, np.arange(pick.start, pick.stop, pick.step)))
+            return np.unique(chunk_number(np.arange(pick.start, pick.stop, pick.step), axis))
         self._check_size(last - first + 1)
         return np.arange(first, last + 1)
 
@@ -245,7 +232,7 @@ class ArrayReads(Report):
             return 0
         for number, (low, high) in enumerate(self.box):
             axis, unit_axis = self._axes_at(number)
-            units = _numbers(unit_axis, _starts(axis, np.arange(low, high + 1)))
+            units = chunk_number(_starts(axis, np.arange(low, high + 1)), unit_axis)
             firsts = np.flatnonzero(np.diff(units, prepend=-1))
             is_read = np.logical_or.reduceat(is_read, firsts, number)
         return int(np.count_nonzero(is_read))
@@ -302,11 +289,8 @@ class ArrayReads(Report):
 
     @property
     def _is_sharded(self) -> bool:
-        return any(a is not b and not np.array_equal(a, b) for a, b in self._both_axes)
-
-    @property
-    def _both_axes(self) -> Iterator[tuple[Axis, Axis]]:
-        return zip(self.chunk_axes, self.unit_axes, strict=True)
+        axes = zip(self.chunk_axes, self.unit_axes, strict=True)
+        return any(a is not b and not np.array_equal(a, b) for a, b in axes)
 
     # ---- text and drawings
 
@@ -394,7 +378,7 @@ class ArrayReads(Report):
         edges = sorted(
             {0} if not picks else {at for start, stop, _ in picks for at in (start, stop)}
         )
-        inside = _inner_edges(units, edges[0], edges[-1])
+        inside = cut_axis(units, slice(edges[0], edges[-1]))[1:-1]
         shards = np.diff([edges[0], *inside, edges[-1]]) if self._is_sharded else np.diff(edges)
         blocks = tuple(np.diff(edges).tolist()) or (0,)
         return AxisPlan(
@@ -502,18 +486,3 @@ def _bounds(pick: slice) -> tuple[int, int, int]:
 
 def _starts(axis: Axis, numbers: np.ndarray) -> np.ndarray:
     return numbers * axis if isinstance(axis, int) else axis[numbers]
-
-
-def _numbers(axis: Axis, positions: np.ndarray) -> np.ndarray:
-    if isinstance(axis, int):
-        return positions // max(axis, 1)
-    return np.searchsorted(axis, positions, "right") - 1
-
-
-def _inner_edges(axis: Axis, low: int, high: int) -> list[int]:
-    """Return the boundaries between units within an interval."""
-    if isinstance(axis, int):
-        first = low // max(axis, 1) * axis + axis
-        return list(range(first, high, axis)) if axis else []
-    inside: list[int] = axis[(axis > low) & (axis < high)].tolist()
-    return inside

@@ -251,13 +251,10 @@ def _stages(grids: Grids, costs: Costs, cuttings: Sequence[Cutting]) -> Iterator
             per_thread = to_read(grids, costs)
             parts = count(grids.source, grids.shape)
         else:
-            piece = prod(
-                _longest_piece(a, b) for a, b in zip(before.edges, regions.edges, strict=True)
-            )
+            edges = list(zip(before.edges, regions.edges, strict=True))
+            piece = prod(int(np.diff(np.union1d(a, b)).max(initial=0)) for a, b in edges)
             per_thread = costs.copies * min(piece * grids.itemsize, costs.slab)
-            parts = prod(
-                pieces_between(a, b) for a, b in zip(before.edges, regions.edges, strict=True)
-            )
+            parts = prod(pieces_between(a, b) for a, b in edges)
         written = regions.size
         if number == last:
             per_thread = max(per_thread, to_write(grids))
@@ -276,10 +273,6 @@ def _stages(grids: Grids, costs: Costs, cuttings: Sequence[Cutting]) -> Iterator
             costs.slab,
             costs.at_once,
         )
-
-
-def _longest_piece(one: np.ndarray, other: np.ndarray) -> int:
-    return int(np.diff(np.union1d(one, other)).max(initial=0))
 
 
 def _scheme(name: str, stages: tuple[Stage, ...], costs: Costs) -> Scheme:

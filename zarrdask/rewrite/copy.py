@@ -212,14 +212,9 @@ class _Copy:
 
     def report(self, arrays: Iterable[CopiedArray], notes: Iterable[str] = ()) -> CopyReport:
         """Return the report of the copy, from those of its arrays."""
-        return CopyReport(
-            node_location(self.origin.store, self.origin.path),
-            node_location(self.store, self.path),
-            tuple(arrays),
-            sum(not node.is_array for node in self.nodes),
-            tuple(self.skipped),
-            (*_group_notes(self.nodes), *notes),
-        )
+        places = (self.origin.store, self.origin.path), (self.store, self.path)
+        source, target = (node_location(*place) for place in places)
+        return CopyReport.of_nodes(source, target, self.nodes, self.skipped, arrays, notes)
 
     def _remove_target(self) -> None:
         store = self.store
@@ -253,9 +248,3 @@ class _Copy:
         except MetadataError as error:
             return [f"consolidated metadata could not be written: {error}"]
         return []
-
-
-def _group_notes(nodes: Iterable[NodeCopy]) -> list[str]:
-    """Return what could not be kept of groups, each note with the path."""
-    groups = (node for node in nodes if not node.is_array)
-    return [f"{group.path or '/'}: {note}" for group in groups for note in group.notes]

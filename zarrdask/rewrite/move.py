@@ -24,6 +24,7 @@ from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import ZarrdaskError
 from zarrdask.grids.base import ChunkGrid, Index
 from zarrdask.grids.regular import RegularGrid
+from zarrdask.indexing.projection import chunk_number
 from zarrdask.indexing.selection import Region
 from zarrdask.metadata.convert import convert_fill
 from zarrdask.metadata.model import ArrayMetadata
@@ -149,12 +150,7 @@ class InnerGrid:
     def unit_of(self, chunk: Index) -> Index:
         """Return the unit that holds a chunk."""
         starts = [i * n for i, n in zip(chunk, self._lengths, strict=True)]
-        return tuple(
-            start // edges
-            if isinstance(edges, int)
-            else int(np.searchsorted(edges, start, side="right")) - 1
-            for edges, start in zip(self.metadata.grid.axes, starts, strict=True)
-        )
+        return tuple(map(int, map(chunk_number, starts, self.metadata.grid.axes)))
 
     def place(self, unit: Index, chunk: Index) -> Index:
         """Return the position of a chunk in the index of its shard."""

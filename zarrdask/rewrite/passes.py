@@ -21,6 +21,7 @@ from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import Beyond, write_region
 from zarrdask.errors import StoreError
+from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.projection import axis_parts
 from zarrdask.indexing.regions import moved, slabs, tiles, view, within
@@ -155,6 +156,9 @@ class StoredRegion:
     empty: bool = False
     beyond: Beyond = "keep"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _stored_region, (Handle(self.chunks), self.start, self.empty, self.beyond)
+
     def read(self, region: Region, buffer: RegionBuffer, context: TaskContext) -> None:
         """Read a region into a buffer."""
 
@@ -192,6 +196,10 @@ class StoredRegion:
 
         axes = self.chunks.metadata.grid.axes
         return sum(context.each(write_unit, tiles(region, axes, self.start, 1)))
+
+
+def _stored_region(handle: Handle, *options: Any) -> StoredRegion:
+    return StoredRegion(handle.chunks, *options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,8 +351,8 @@ class TransferPass:
     """
 
     regions: Cutting
-    source: StoredChunks
-    target: StoredChunks
+    source: StoredRegion
+    target: StoredRegion
     transfer: Literal["units", "inner"]
     threads: int
     at_once: ClassVar[int] = 1
@@ -352,21 +360,21 @@ class TransferPass:
     @property
     def itemsize(self) -> int:
         """The size of an element in bytes."""
-        return self.target.metadata.dtype.itemsize
+        return self.target.chunks.metadata.dtype.itemsize
 
     def __call__(self, number: int, count: CountBytes = count_nothing) -> int:
         """Copy the units of a region as `Pass.__call__`."""
         move = move_units if self.transfer == "units" else move_inner
-        region = self.regions.region(number)
-        unpacks_shards = self.transfer == "inner" and self.target.metadata.shard is None
-        owner = self.source if unpacks_shards else self.target
+        region, source, target = self.regions.region(number), self.source.chunks, self.target.chunks
+        unpacks_shards = self.transfer == "inner" and target.metadata.shard is None
+        owner = source if unpacks_shards else target
         axes = zip(owner.metadata.grid.axes, region, strict=True)
         indices = list(product(*([p.chunk for p in axis_parts(pick, axis)] for axis, pick in axes)))
         nbytes = 2 * prod(region_shape(region)) * self.itemsize
         size = max(1, min(_MAX_UNITS_PER_REPORT, -(-len(indices) // self.threads)))
 
         def move_batch(start: int) -> int:
-            units = move(self.source, self.target, indices[start : start + size]).units
+            units = move(source, target, indices[start : start + size]).units
             stop = min(start + size, len(indices))
             count(nbytes * stop // len(indices) - nbytes * start // len(indices))
             return units

@@ -1,10 +1,12 @@
 """The report of a copy: how each array was copied, and what could not be kept."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from zarrdask.display.report import Report
 from zarrdask.display.words import byte_size, counted
+from zarrdask.rewrite.node_plan import NodeCopy, Skipped
 
 #: How the values of an array are copied.
 CopyMethod = Literal["moved", "moved within shards", "recoded", "metadata only"]
@@ -72,6 +74,21 @@ class CopyReport(Report):
     skipped: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     derived: ClassVar[tuple[str, ...]] = ("units", "bytes_written")
+
+    @classmethod
+    def of_nodes(
+        cls,
+        source: str,
+        target: str,
+        nodes: Iterable[NodeCopy],
+        skipped: Skipped,
+        arrays: Iterable[CopiedArray],
+        notes: Iterable[str] = (),
+    ) -> "CopyReport":
+        """Return the report of a copy of nodes, from those of their arrays."""
+        groups = [node for node in nodes if not node.is_array]
+        lost = [f"{group.path or '/'}: {note}" for group in groups for note in group.notes]
+        return cls(source, target, tuple(arrays), len(groups), tuple(skipped), (*lost, *notes))
 
     @property
     def units(self) -> int:

@@ -2,17 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, partial
-from io import BytesIO
 from itertools import pairwise
 from math import prod
 from typing import Any
 
 import cloudpickle
 
-from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.counter import Counter, Reporter, Tasks, reports
 from zarrdask.execution.executor import Workers, run
-from zarrdask.execution.handle import Handle
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.indexing.selection import region_shape
 from zarrdask.plan.strategies import Scheme
@@ -41,25 +38,10 @@ class SharedPass:
 
     @cached_property
     def _pickled(self) -> bytes:
-        file = BytesIO()
-        _Pickler(file, 5).dump(self.work)
-        return file.getvalue()
+        return cloudpickle.dumps(self.work, 5)  # type: ignore[no-any-return]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (self._pickled,)
-
-
-class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """Pickles stored arrays as handles, which leave out what tasks don't need."""
-
-    def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, StoredChunks):
-            return _chunks_of, (Handle(obj),)
-        return super().reducer_override(obj)
-
-
-def _chunks_of(handle: Handle) -> StoredChunks:
-    return handle.chunks
 
 
 @lru_cache(maxsize=4)
@@ -77,9 +59,7 @@ def build_passes(
     """Return the passes that a strategy consists of."""
     stages, first, dtype = scheme.stages, scheme.stages[0], source.chunks.metadata.dtype
     if first.moves:
-        return [
-            TransferPass(first.regions, source.chunks, target.chunks, first.moves, first.threads)
-        ]
+        return [TransferPass(first.regions, source, target, first.moves, first.threads)]
     if scheme.exchange is not None:
         boxes, read, written = scheme.cuttings
         return [

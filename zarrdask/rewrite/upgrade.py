@@ -32,16 +32,12 @@ def upgrade(
     if not dry_run:
         _write(store, path, nodes, remove_v2=remove_v2)
     place = node_location(store, path)
-    arrays = [node for node in nodes if node.is_array]
-    notes = [note for node in nodes if not node.is_array for note in node.notes]
-    return CopyReport(
-        place,
-        place,
-        tuple(CopiedArray(node.path, "metadata only", 0, notes=node.notes) for node in arrays),
-        len(nodes) - len(arrays),
-        tuple(skipped),
-        tuple(notes),
-    )
+    arrays = [
+        CopiedArray(node.path, "metadata only", 0, notes=node.notes)
+        for node in nodes
+        if node.is_array
+    ]
+    return CopyReport.of_nodes(place, place, nodes, skipped, arrays)
 
 
 def _write(store: Store, path: str, nodes: list[NodeCopy], *, remove_v2: bool) -> None:
@@ -54,7 +50,8 @@ def _write(store: Store, path: str, nodes: list[NodeCopy], *, remove_v2: bool) -
             write_consolidated(base, path, 3)
         if remove_v2:
             for node in nodes:
-                _remove_v2(base, join_path(path, node.path))
+                prefix = key_prefix(join_path(path, node.path))
+                base.erase_values([prefix + name for name in (*v2.NAMES, consolidated.KEY)])
 
 
 def _upgraded(_: str, before: Metadata) -> Metadata:
@@ -79,7 +76,3 @@ def _upgraded(_: str, before: Metadata) -> Metadata:
             found=[codec.name for codec in before.codecs],
         )
     return after
-
-
-def _remove_v2(store: Store, path: str) -> None:
-    store.erase_values([key_prefix(path) + n for n in (*v2.NAMES, consolidated.KEY)])

@@ -112,37 +112,25 @@ def check_units(chunks: StoredChunks, indices: Sequence[Index], *, every: bool =
     A bad unit is read a second time, as a writer may have been replacing it. If the store fails to
     return a unit, even after retries, the unit is unreadable, and the check goes on.
     """
-    total, problems, failures = Tally(), list[Problem](), 0
+    path, total, problems, failures = chunks.prefix.rstrip("/"), Tally(), list[Problem](), 0
     for index, first in zip(indices, _verdicts(chunks, indices), strict=True):
         # The store has already retried requests that failed with transient errors.
         verdict = _verdict(chunks, index) if first.is_bad and first.failure is None else first
         failures = 0 if verdict.failure is None else failures + 1
         if verdict.failure is not None and failures == _MAX_TRANSIENT_FAILURES:
             raise verdict.failure
-        total += _tally(verdict)
-        faults = [*verdict.faults, *(_remarks(verdict) if every else ())]
-        problems += [make_problem(chunks, index, fault) for fault in faults]
+        is_missing, faults = verdict.size is None and not verdict.faults, [*verdict.faults]
+        if is_missing:
+            total += Tally(missing=1)
+        else:
+            total += Tally(1, 0, int(verdict.empty), verdict.chunks, verdict.size or 0)
+        if every and is_missing:
+            faults.append(Fault("missing", "not stored: it reads as the fill value"))
+        elif every and verdict.empty:
+            faults.append(Fault("fill-only", "it holds only the fill value"))
+        key = real_key(chunks.store, chunks.key(index))
+        problems += [Problem(f.kind, path, key, f.message, tuple(index)) for f in faults]
     return total + Tally(problems=tuple(problems))
-
-
-def _tally(verdict: Verdict) -> Tally:
-    if verdict.size is None and not verdict.faults:
-        return Tally(missing=1)
-    return Tally(1, 0, int(verdict.empty), verdict.chunks, verdict.size or 0)
-
-
-def _remarks(verdict: Verdict) -> Iterator[Fault]:
-    """Yield remarks on a unit that is not damaged."""
-    if verdict.size is None and not verdict.faults:
-        yield Fault("missing", "not stored: it reads as the fill value")
-    elif verdict.empty:
-        yield Fault("fill-only", "it holds only the fill value")
-
-
-def make_problem(chunks: StoredChunks, index: Index, fault: Fault) -> Problem:
-    """Return a fault with the place where it is."""
-    path, key = chunks.prefix.rstrip("/"), real_key(chunks.store, chunks.key(index))
-    return Problem(fault.kind, path, key, fault.message, tuple(index))
 
 
 def check_unit(chunks: StoredChunks, index: Index) -> Verdict:

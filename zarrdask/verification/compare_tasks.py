@@ -1,6 +1,5 @@
 """Compare two arrays or hierarchies, in parallel."""
 
-from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any, NamedTuple
 
@@ -9,7 +8,7 @@ from zarrdask.execution.executor import check_reached, run, workers
 from zarrdask.execution.handle import Handle
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.indexing.selection import Region
-from zarrdask.metadata.model import ArrayMetadata, Metadata
+from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.progress import progress as show_progress
 from zarrdask.storage.base import Store
@@ -22,9 +21,6 @@ from zarrdask.verification.compare import (
     differences,
 )
 from zarrdask.verification.scan import Scan, find_nodes
-
-#: Nodes by path; None if the metadata are not valid.
-Nodes = Mapping[str, Metadata | None]
 
 #: The bytes that a task holds of each array.
 _TASK_BYTES = 2**25
@@ -45,7 +41,10 @@ def compare(
     """Compare two nodes, and everything below them; see `zarrdask.verify`."""
     scan_a, scan_b = (find_nodes(store, path) for store, path in (a, b))
     nodes_a, nodes_b = scan_a.below(), scan_b.below()
-    unequal = list(_only_in_one(nodes_a, nodes_b))
+    unequal = [
+        Difference(path, "node", *("present", "missing")[:: 1 if path in nodes_a else -1])
+        for path in sorted(nodes_a.keys() ^ nodes_b.keys())
+    ]
     tasks, arrays = list[ComparedRegion](), dict[str, ArrayComparison]()
     for path in sorted(nodes_a.keys() & nodes_b.keys()):
         one, other = nodes_a[path], nodes_b[path]
@@ -68,12 +67,6 @@ def compare(
     for result in results:
         arrays[result.path] += result
     return Comparison(node_location(*a), node_location(*b), tuple(arrays.values()), tuple(unequal))
-
-
-def _only_in_one(nodes_a: Nodes, nodes_b: Nodes) -> Iterator[Difference]:
-    for path in sorted(nodes_a.keys() ^ nodes_b.keys()):
-        a, b = ("present", "missing") if path in nodes_a else ("missing", "present")
-        yield Difference(path, "node", a, b)
 
 
 def _handle(scan: Scan, below: str, metadata: ArrayMetadata) -> Handle:

@@ -243,7 +243,9 @@ def _assign_keys(scan: Scan) -> None:
             continue
         rest = key[len(key_prefix(owner)) :]
         chunks = arrays.get(owner)
-        index = None if chunks is None else _index(chunks, rest)
+        index = None
+        if chunks is not None:
+            index = chunks.metadata.keys.index(rest, len(chunks.metadata.shape))
         if is_directory and (chunks is None or index is None):
             continue
         if chunks is not None and index is not None:
@@ -308,10 +310,6 @@ def _owner(scan: Scan, folder: str) -> str | None:
 def _is_draft_document(store: Store, rest: str) -> bool:
     # Hierarchies of the draft keep documents apart from chunks: see `_find_keys_outside_draft`.
     return isinstance(store, DraftStore) and rest.rpartition("/")[2] in (ARRAY, GROUP)
-
-
-def _index(chunks: StoredChunks, rest: str) -> tuple[int, ...] | None:
-    return chunks.metadata.keys.index(rest, len(chunks.metadata.shape))
 
 
 def _is_inside(chunks: StoredChunks, index: tuple[int, ...]) -> bool:

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
 
-from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.executor import check_reached, run, workers
 from zarrdask.execution.handle import Handle
 from zarrdask.hierarchy.path import locate_node, node_location
@@ -168,15 +167,12 @@ def _plan(scan: Scan, *, every: bool) -> list[VerifyTask]:
     for path, chunks in scan.arrays():
         rows = None if every else scan.units[path]
         count = chunks.metadata.grid.size if rows is None else len(rows)
-        step, handle = _units_per_task(chunks), Handle(chunks)
+        nbytes, handle = chunks.metadata.pipeline.spec.nbytes, Handle(chunks)
+        step = max(1, min(_TASK_UNITS, _TASK_BYTES // max(nbytes, 1)))
         for start in range(0, count, step):
             part = None if rows is None else rows[start : start + step]
             tasks.append(VerifyTask(handle, path, min(step, count - start), start, part, every))
     return tasks
-
-
-def _units_per_task(chunks: StoredChunks) -> int:
-    return max(1, min(_TASK_UNITS, _TASK_BYTES // max(chunks.metadata.pipeline.spec.nbytes, 1)))
 
 
 def verify_chunks(task: VerifyTask) -> Tally:
@@ -193,32 +189,22 @@ def _report(
     scan: Scan, tasks: Sequence[VerifyTask], tallies: Sequence[Tally], *, strict: bool
 ) -> VerifyReport:
     """Return the report, in the order of the nodes."""
-    totals: dict[str, Tally] = {}
+    tally_of: dict[str, Tally] = {path: Tally() for path, _ in scan.arrays()}
     for task, tally in zip(tasks, tallies, strict=True):
-        totals[task.path] = totals.get(task.path, Tally()) + tally
-    metadata = {path: chunks.metadata for path, chunks in scan.arrays()}
-    by_array = {path: totals.get(path, Tally()) for path in metadata}
+        tally_of[task.path] += tally
+    arrays = []
+    for path, chunks in scan.arrays():
+        metadata, tally = chunks.metadata, tally_of[path]
+        size = metadata.grid.size
+        counts = size, tally.stored, size - tally.stored, tally.fill_only, tally.chunks, tally.size
+        arrays.append(ArrayReport(path, metadata.shape, str(metadata.dtype), *counts))
     return VerifyReport(
         node_location(scan.store, scan.path),
         sum(not isinstance(node, ArrayMetadata | None) for node in scan.nodes.values()),
-        tuple(_array_report(path, metadata[path], tally) for path, tally in by_array.items()),
-        (*scan.problems, *(p for tally in by_array.values() for p in tally.problems)),
+        tuple(arrays),
+        (*scan.problems, *(p for tally in tally_of.values() for p in tally.problems)),
         strict,
         scan.base.listable,
         scan.base,
         scan.path,
-    )
-
-
-def _array_report(path: str, metadata: ArrayMetadata, tally: Tally) -> ArrayReport:
-    return ArrayReport(
-        path,
-        metadata.shape,
-        str(metadata.dtype),
-        metadata.grid.size,
-        tally.stored,
-        metadata.grid.size - tally.stored,
-        tally.fill_only,
-        tally.chunks,
-        tally.size,
     )
