@@ -30,7 +30,7 @@ from zarrdask.plan.cost import (
 )
 from zarrdask.plan.regions import Choice, Cutting, choice, edges_within, pieces_between
 from zarrdask.plan.shuffle import exchanges
-from zarrdask.plan.strategies import PART, Costs, Grids, Scheme, Stage, lengths_of
+from zarrdask.plan.strategies import PART, Costs, Grids, Reads, Scheme, Stage, Writes, lengths_of
 
 #: The decoded size of the encoded bytes that a task moves.
 _BATCH_BYTES = 2**26
@@ -94,20 +94,10 @@ def _least_memory(grids: Grids, costs: Costs) -> int:
 
 def as_blocks(grids: Grids, costs: Costs) -> Scheme:
     """Return the strategy for a Dask array whose blocks have no unit in common."""
-    edges = map(edges_within, grids.source, grids.shape)
+    blocks = Cutting(tuple(map(edges_within, grids.source, grids.shape)))
     units = count(grids.target, grids.shape)
-    stage = Stage(
-        Cutting(tuple(edges)),
-        "blocks",
-        "target",
-        units,
-        0,
-        grids.nbytes,
-        grids.largest("source") + to_write(grids),
-        1,
-        costs.slab,
-        costs.at_once,
-    )
+    peak = grids.largest("source") + to_write(grids)
+    stage = Stage(blocks, "blocks", "target", units, 0, grids.nbytes, peak, 1, costs)
     return _scheme("blocks as they are", (stage,), costs)
 
 
@@ -126,22 +116,14 @@ def _moving(grids: Grids, costs: Costs) -> Scheme:
     lengths = lengths_of(grids.owners)
     block = auto_block(grids.shape, lengths, lengths, grids.itemsize, _BATCH_BYTES)
     axes = join(grids.owners, block)
-    edges = tuple(edges_within(a, n) for a, n in zip(axes, grids.shape, strict=True))
+    regions = Cutting(tuple(map(edges_within, axes, grids.shape)))
     units = count(grids.owners, grids.shape)
     parts = units if grids.moves == "units" else count(grids.source, grids.shape)
-    held = _moving_once(grids)
+    held, nbytes = _moving_once(grids), grids.nbytes
     threads = max(1, min(costs.share, costs.room // max(held, 1)))
+    peak, moves = threads * held, grids.moves
     stage = Stage(
-        Cutting(edges),
-        "source",
-        "target",
-        parts + units,
-        grids.nbytes,
-        grids.nbytes,
-        threads * held,
-        threads,
-        costs.slab,
-        moves=grids.moves,
+        regions, "source", "target", parts + units, nbytes, nbytes, peak, threads, costs, moves
     )
     return _scheme("bytes as they are", (stage,), costs)
 
@@ -160,20 +142,11 @@ def _one_pass(grids: Grids, costs: Costs, per_thread: int) -> Scheme:
     cost = moved + requests * costs.request + tasks * TASK
     best = cheapest(cost * idle(tasks, costs.tasks), longest, room)
     chosen = [axis[i] for axis, i in zip(axes, best, strict=True)]
-    regions = Cutting(tuple(c.edges for c in chosen))
-    units = count(grids.target, grids.shape)
-    stage = Stage(
-        regions,
-        "source",
-        "target",
-        prod(c.overlapped for c in chosen) + units,
-        prod(c.covered for c in chosen) * grids.itemsize,
-        grids.nbytes,
-        prod(regions.longest) * grids.itemsize + threads * per_thread,
-        threads,
-        costs.slab,
-        costs.at_once,
-    )
+    regions = cutting(chosen)
+    parts = prod(c.overlapped for c in chosen) + count(grids.target, grids.shape)
+    read = prod(c.covered for c in chosen) * grids.itemsize
+    peak = prod(regions.longest) * grids.itemsize + threads * per_thread
+    stage = Stage(regions, "source", "target", parts, read, grids.nbytes, peak, threads, costs)
     return _scheme("one pass", (stage,), costs)
 
 
@@ -261,18 +234,11 @@ def _stages(grids: Grids, costs: Costs, cuttings: Sequence[Cutting]) -> Iterator
             written = count(grids.target, grids.shape)
         held = prod(regions.longest) * grids.itemsize
         threads = max(1, min(costs.share, (costs.room - held) // max(per_thread, 1)))
-        yield Stage(
-            regions,
-            "packed" if number else "source",
-            "target" if number == last else "packed",
-            parts + written,
-            grids.nbytes,
-            grids.nbytes,
-            max(held + threads * per_thread, held if number == last else held * costs.copies),
-            threads,
-            costs.slab,
-            costs.at_once,
-        )
+        peak = max(held + threads * per_thread, held if number == last else held * costs.copies)
+        reads: Reads = "packed" if number else "source"
+        writes: Writes = "target" if number == last else "packed"
+        requests, nbytes = parts + written, grids.nbytes
+        yield Stage(regions, reads, writes, requests, nbytes, nbytes, peak, threads, costs)
 
 
 def _scheme(name: str, stages: tuple[Stage, ...], costs: Costs) -> Scheme:

@@ -123,28 +123,12 @@ def _within(boxes: Cutting, grids: Grids, costs: Costs, threads: int) -> Scheme 
     if written is None:
         return None
     gathered = 2 * _of(written, grids)[1]
+    parts, units = count(grids.source, grids.shape), count(grids.target, grids.shape)
+    nbytes, held = grids.nbytes, kept + working
     stages = (
+        Stage(cutting(read), "source", "held", parts, nbytes, 0, held, threads, costs),
         Stage(
-            cutting(read),
-            "source",
-            "held",
-            count(grids.source, grids.shape),
-            grids.nbytes,
-            0,
-            kept + working,
-            threads,
-            costs.slab,
-        ),
-        Stage(
-            cutting(written),
-            "held",
-            "target",
-            count(grids.target, grids.shape),
-            0,
-            grids.nbytes,
-            kept + working + gathered,
-            threads,
-            costs.slab,
+            cutting(written), "held", "target", units, 0, nbytes, held + gathered, threads, costs
         ),
     )
     cuts = zip(read, written, strict=True)

@@ -18,6 +18,11 @@ NEAR, FAR = 2**15, 2**19
 HANDED_NEAR, HANDED_FAR = 1.5, 0.5
 
 
+#: What the tasks of a pass read, and what they write.
+Reads = Literal["source", "packed", "held", "blocks"]
+Writes = Literal["packed", "held", "target"]
+
+
 class Costs(NamedTuple):
     """The resources of a rewrite, and the costs of its parts."""
 
@@ -70,9 +75,9 @@ class Stage:
     regions: Cutting
     #: What the tasks read: stored chunks, packed pieces, pieces in the memory of other workers,
     #: or blocks of a Dask array.
-    reads: Literal["source", "packed", "held", "blocks"]
+    reads: Reads
     #: What the tasks write: packed pieces, pieces in memory, or units of the target.
-    writes: Literal["packed", "held", "target"]
+    writes: Writes
     #: The number of reads and writes of all tasks.
     requests: int
     #: The decoded bytes that all tasks read and write.
@@ -82,12 +87,20 @@ class Stage:
     peak: int
     #: The number of threads of a task that read or write.
     threads: int
-    #: The bytes that a thread reads at a time, if no piece is larger.
-    slab: int
-    #: The number of tasks that a process runs at a time.
-    at_once: int = 1
+    #: The resources that the pass was planned for.
+    costs: Costs
     #: Set if encoded bytes are moved: those of whole units, or of the chunks in shards.
     moves: Literal["units", "inner"] | None = None
+
+    @property
+    def slab(self) -> int:
+        """The bytes that a thread reads at a time, if no piece is larger."""
+        return self.costs.slab
+
+    @property
+    def at_once(self) -> int:
+        """The number of tasks that a process runs at a time."""
+        return self.costs.at_once
 
     @property
     def tasks(self) -> int:
