@@ -111,14 +111,9 @@ def append(
 
 @dataclass(frozen=True)
 class AppendedRegion(WriteTarget):
-    """The region at the end of an array that is appended; `commit` writes the new shape.
+    """The region at the end of an array that is appended; `commit` writes the new shape."""
 
-    Attributes
-    ----------
-    old_shape : tuple of int
-        The shape of the array before the append.
-    """
-
+    #: The shape of the array before the append.
     old_shape: Shape
 
     is_new: ClassVar[bool] = False
@@ -141,13 +136,7 @@ class AppendedRegion(WriteTarget):
 def _append(
     x: da.Array, array: Array, axis: int, chunks: StoredChunks, **compute_options: Any
 ) -> StoredChunks:
-    """Append to an array, given its current chunks, while holding the lock of its shape.
-
-    Returns
-    -------
-    StoredChunks
-        The array with its new shape.
-    """
+    """Append to an array, given its current chunks, while holding the lock of its shape."""
     grown, region = appended(chunks, x.shape, axis)
     store, path, zarr_format = array.store, array.path, array.zarr_format
     shape = chunks.metadata.shape
@@ -175,17 +164,6 @@ class DeferredAppend:
     The stored array must still have the shape that it had when the append was requested. So the
     append is done once, even if Dask runs the task twice; and of two appends that were requested
     for the same position only one succeeds, wherever and whenever they are computed.
-
-    Parameters
-    ----------
-    handle : Handle
-        The stored array as it was when the append was requested.
-    path : str
-        The path of the array in its store.
-    x : dask.array.Array
-        The array to append.
-    axis : int
-        The axis along which to append.
     """
 
     # Not a dataclass: Dask would search one for tasks, and compute `x` as a single block.

@@ -24,17 +24,11 @@ Block = tuple[int, ...]
 
 
 class Place(NamedTuple):
-    """The place where the blocks of a Dask array are stored.
+    """The place where the blocks of a Dask array are stored."""
 
-    Attributes
-    ----------
-    target : Target
-        The region that the array is written to.
-    slices : ArraySliceDep
-        The slices of each block in the array.
-    """
-
+    #: The region that the array is written to.
     target: Target
+    #: The slices of each block in the array.
     slices: ArraySliceDep
 
     def note(self, block: Block) -> str:
@@ -46,23 +40,15 @@ class Place(NamedTuple):
 
 
 class BlockWrites(NamedTuple):
-    """The tasks that write a Dask array, one for each block.
+    """The tasks that write a Dask array, one for each block."""
 
-    Attributes
-    ----------
-    receipts : dask.array.Array
-        For each block, the number of units that its task stored.
-    blocks : tuple of tuple of int
-        The lengths of the blocks along each axis.
-    target : Target
-        The target that the tasks hold.
-    repeats : ndarray of int or None
-        A number for each block, the same for equal blocks of a new array; -1 for others.
-    """
-
+    #: For each block, the number of units that its task stored.
     receipts: da.Array
+    #: The lengths of the blocks along each axis.
     blocks: Chunks
+    #: The target that the tasks hold.
     target: Target
+    #: A number for each block, the same for equal blocks of a new array; -1 for others.
     repeats: np.ndarray | None = None
 
     @property

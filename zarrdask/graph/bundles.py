@@ -24,18 +24,8 @@ def bundled(writes: Sequence[BlockWrites]) -> list[da.Array]:
 
     Blocks are put in bundles if they are independent: if no other block, or only a few, needs what
     each is computed from. A bundle has up to ``zarrdask.bundle-blocks`` blocks, which have up to
-    ``zarrdask.bundle-size`` bytes together. Other writes are not changed.
-
-    Parameters
-    ----------
-    writes : sequence of BlockWrites
-        The writes.
-
-    Returns
-    -------
-    list of dask.array.Array
-        The receipts of all writes: arrays with an element for each block, and a task for each
-        bundle.
+    ``zarrdask.bundle-size`` bytes together. Other writes are not changed. The result are the
+    receipts of all writes: arrays with an element for each block, and a task for each bundle.
     """
     remaining = {write.receipts.name: write for write in writes}
     lengths = {name: write.bundle_length for name, write in remaining.items()}

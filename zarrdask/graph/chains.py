@@ -22,21 +22,14 @@ from zarrdask.graph.block_writes import Block, BlockWrites, Place, subgraph
 
 
 class Part(NamedTuple):
-    """An input of which each block has a part of its own.
+    """An input of which each block has a part of its own."""
 
-    Attributes
-    ----------
-    key : str
-        The name of the input in the task of a block.
-    source : BlockwiseDep or str
-        The parts by their numbers; or the name of a layer of tasks that compute them.
-    axes : tuple of (int or None)
-        For each axis of the source the axis of the blocks; None if the source has a single part
-        along it.
-    """
-
+    #: The name of the input in the task of a block.
     key: str
+    #: The parts by their numbers; or the name of a layer of tasks that compute them.
     source: BlockwiseDep | str
+    #: For each axis of the source the axis of the blocks; None if the source has a single part
+    #: along it.
     axes: tuple[int | None, ...]
 
     def number(self, block: Block) -> Block:
@@ -46,26 +39,17 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Chain:
-    """The function that computes and writes any block of a Dask array.
+    """The function that computes and writes any block of a Dask array."""
 
-    Attributes
-    ----------
-    task : Task
-        The task of a block, whose inputs have the names of `constants` and `parts`.
-    constants : mapping
-        The inputs that all blocks share: values, or references to results of other tasks.
-    parts : tuple of Part
-        The other inputs.
-    place : Place
-        The place where the blocks are stored.
-    repeats : ndarray of int or None
-        As in `BlockWrites`.
-    """
-
+    #: The task of a block, whose inputs have the names of `constants` and `parts`.
     task: Task
+    #: The inputs that all blocks share: values, or references to results of other tasks.
     constants: Mapping[str, Any]
+    #: The other inputs.
     parts: tuple[Part, ...]
+    #: The place where the blocks are stored.
     place: Place
+    #: As in `BlockWrites`.
     repeats: np.ndarray | None
 
     @property
@@ -146,16 +130,9 @@ def write_chain(
 
 
 def chain_bundles(graph: HighLevelGraph, write: BlockWrites, length: int) -> da.Array | None:
-    """Return the bundles of one write; None if its blocks are not those of a chain.
+    """Return the bundles of one write, of `length` blocks; None if they are not those of a chain.
 
-    Parameters
-    ----------
-    graph : HighLevelGraph
-        The graph, with layers of Blockwise that are fused.
-    write : BlockWrites
-        The write.
-    length : int
-        The number of blocks in a bundle.
+    The layers of Blockwise in the graph are fused.
     """
     layer = graph.layers[write.receipts.name]
     chain = _chain(graph, layer, write) if isinstance(layer, Blockwise) else None

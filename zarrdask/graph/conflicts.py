@@ -10,19 +10,11 @@ from zarrdask.indexing.selection import Region
 
 
 class WrittenRegion(NamedTuple):
-    """The region of a stored array that a write covers.
+    """The region of a stored array that a write covers."""
 
-    Attributes
-    ----------
-    place : str
-        The place of the array's chunks, as returned by `zarrdask.runtime.locks.location_of`.
-    location : str
-        The location of the array, for error messages.
-    region : tuple of slice
-        The region.
-    """
-
+    #: The place of the array's chunks, as returned by `zarrdask.runtime.locks.location_of`.
     place: str
+    #: The location of the array, for error messages.
     location: str
     region: Region
 
@@ -63,13 +55,7 @@ def overlapping(regions: Iterable[WrittenRegion]) -> Iterator[tuple[int, int]]:
 
 
 def check_disjoint(regions: Sequence[WrittenRegion]) -> None:
-    """Check that no two regions of one call have elements in common.
-
-    Raises
-    ------
-    SelectionError
-        If two regions overlap.
-    """
+    """Check that no two regions of one call have elements in common."""
     for first, second in overlapping(regions):
         raise SelectionError(
             "two arrays would be written to the same elements, in no defined order; "

@@ -24,16 +24,9 @@ from zarrdask.nodes.array import Array
 
 
 class ReadRegion(NamedTuple):
-    """A region of a stored array that tasks may read.
+    """A region of a stored array that tasks may read."""
 
-    Attributes
-    ----------
-    place : str
-        The place of the array's chunks, as returned by `zarrdask.runtime.locks.location_of`.
-    region : tuple of slice
-        The region.
-    """
-
+    #: The place of the array's chunks, as returned by `zarrdask.runtime.locks.location_of`.
     place: str
     region: Region
 
@@ -72,13 +65,7 @@ def optimized_reads(arrays: Iterable[da.Array]) -> Iterator[ReadRegion]:
 
 
 class Inputs:
-    """What Dask arrays that are stored together read. Each search is done once, for all targets.
-
-    Parameters
-    ----------
-    arrays : sequence of dask.array.Array
-        The arrays.
-    """
+    """What Dask arrays that are stored together read. Each search is done once, for all targets."""
 
     def __init__(self, arrays: Sequence[da.Array]) -> None:
         self._arrays = arrays

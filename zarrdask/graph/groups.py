@@ -28,17 +28,11 @@ Graph = Mapping[Any, GraphNode]
 
 
 class Group(NamedTuple):
-    """The tasks that write a few blocks and that no others need.
+    """The tasks that write a few blocks and that no others need."""
 
-    Attributes
-    ----------
-    tasks : mapping
-        The tasks by key.
-    writes : tuple of key
-        The keys of those that write blocks.
-    """
-
+    #: The tasks by key.
     tasks: Graph
+    #: The keys of those that write blocks.
     writes: tuple[Any, ...]
 
     @property
@@ -49,15 +43,7 @@ class Group(NamedTuple):
         }
 
     def run(self, results: Mapping[Any, Any], places: Mapping[str, Place]) -> list[int]:
-        """Run the tasks, and return the number of stored units of each block.
-
-        Parameters
-        ----------
-        results : mapping of key to Any
-            The results of the `foreign` keys.
-        places : mapping of str to Place
-            For each array, by the name of its tasks, the place of its blocks.
-        """
+        """Run the tasks, and return the number of stored units of each block."""
         values = dict(results)
         for key, compute, finished in steps(self.tasks, self.writes):
             try:
@@ -92,14 +78,8 @@ def group_bundles(
 ) -> tuple[da.Array | None, set[str]]:
     """Return the bundles of writes, and the names of the writes whose blocks are in them.
 
-    Parameters
-    ----------
-    graph : HighLevelGraph
-        The graph of all writes, with layers of Blockwise that are fused.
-    writes : mapping of str to BlockWrites
-        The writes by the names of their tasks.
-    lengths : mapping of str to int
-        The number of blocks in a bundle of each write; less than 2 if it is to have none.
+    The layers of Blockwise in the graph are fused. `writes` are by the names of their tasks, and
+    `lengths` are the blocks in a bundle of each; less than 2 if it is to have none.
     """
     names = {
         name for name, write in writes.items() if lengths[name] > 1 and _is_local(graph, write)

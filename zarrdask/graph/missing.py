@@ -34,14 +34,7 @@ _DISTINCT = -1
 
 
 class Fill:
-    """An array-like of one value, without memory for its elements.
-
-    Parameters
-    ----------
-    value : ndarray
-        The value, without axes.
-    shape : tuple of int
-    """
+    """An array-like of one value, without memory for its elements."""
 
     __slots__ = ("value", "values")
 
@@ -58,17 +51,7 @@ class Fill:
 
 
 class ReadArguments(ArrayBlockwiseDep):  # type: ignore[misc]
-    """The arguments of the tasks that read blocks, which are equal for all missing blocks.
-
-    Parameters
-    ----------
-    source : Source
-        The region that is read.
-    chunks : tuple of tuple of int
-        The lengths of its blocks.
-    is_stored : ndarray of bool
-        Whether each block has stored data.
-    """
+    """The arguments of the tasks that read blocks, which are equal for all missing blocks."""
 
     def __init__(self, source: Source, chunks: Chunks, is_stored: np.ndarray) -> None:
         super().__init__(chunks)
@@ -111,19 +94,7 @@ class ReadSlices(ReadArguments):
 def blocks_with_data(
     is_stored: np.ndarray, axes: Iterable[Axis], region: Region, chunks: Chunks
 ) -> np.ndarray:
-    """Return whether each block of a region overlaps a stored unit.
-
-    Parameters
-    ----------
-    is_stored : ndarray of bool
-        Whether each unit is stored.
-    axes : iterable of (int or ndarray of int)
-        The units along each axis.
-    region : tuple of slice
-        The region, with positive steps.
-    chunks : tuple of tuple of int
-        The lengths of its blocks.
-    """
+    """Return whether each block of a region overlaps a stored unit; `axes` are those of units."""
     spans = []
     for axis, pick, lengths in zip(axes, region, chunks, strict=True):
         edges = pick.start + edges_of(lengths) * pick.step
@@ -140,19 +111,7 @@ def blocks_with_data(
 
 
 def read_layer(name: str, source: Source, chunks: Chunks, is_stored: np.ndarray) -> Blockwise:
-    """Return the symbolic layer that reads a region, without its missing blocks.
-
-    Parameters
-    ----------
-    name : str
-        The name of the layer.
-    source : Source
-        The region.
-    chunks : tuple of tuple of int
-        The lengths of its blocks.
-    is_stored : ndarray of bool
-        Whether each unit of the stored array is stored.
-    """
+    """Return the symbolic layer that reads a region, of whose units some are stored."""
     # An axis that the source does not have has one block.
     every: list[Shape] = [(1,)] * len(source.region)
     for axis, lengths in zip(source.axes, chunks, strict=True):
@@ -180,17 +139,7 @@ def register() -> None:
 
 
 def share_missing(graph: Any, keys: Any, **options: Any) -> Any:
-    """Optimise the graph of Dask arrays as Dask does, after tasks on missing blocks were shared.
-
-    Parameters
-    ----------
-    graph : HighLevelGraph or mapping
-        The graph.
-    keys : list
-        The keys of the results, nested.
-    **options
-        As for `dask.array.optimization.optimize`.
-    """
+    """Optimise the graph of Dask arrays as Dask does, after tasks on missing blocks were shared."""
     if isinstance(graph, HighLevelGraph) and any(map(_reads_missing, graph.layers.values())):
         results = set(flatten(keys if isinstance(keys, list | set) else [keys]))
         graph = _Sharing(optimize_blockwise(graph, keys=results).cull(results), results).tasks
@@ -219,13 +168,7 @@ def equal_blocks(x: da.Array) -> np.ndarray | None:
 
 
 class _Sharing:
-    """A graph in which tasks that depend on nothing but missing blocks are shared.
-
-    Attributes
-    ----------
-    tasks : dict
-        The tasks of the graph.
-    """
+    """A graph in which tasks that depend on nothing but missing blocks are shared."""
 
     def __init__(self, graph: HighLevelGraph, results: set[Any]) -> None:
         self.tasks: dict[Any, Any] = {}

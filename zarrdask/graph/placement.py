@@ -18,19 +18,7 @@ from zarrdask.plan.align import Chunks, even
 
 
 def known_blocks(shape: Shape, chunks: Any) -> Chunks:
-    """Return the lengths of blocks along each axis.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        The shape of the array.
-    chunks : int, sequence of int, or sequence of sequences of int
-        One length for all blocks, one length for each axis, or all lengths along each axis.
-
-    Raises
-    ------
-    MetadataError
-        If the lengths are unknown, or those of another number of axes.
+    """Return the lengths of blocks along each axis, which must be known.
 
     Examples
     --------
@@ -59,22 +47,7 @@ def known_blocks(shape: Shape, chunks: Any) -> Chunks:
 
 
 def chunk_options(blocks: Chunks, grid: GridLike, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options for the chunks of a new array that follow from its blocks.
-
-    Parameters
-    ----------
-    blocks : tuple of tuple of int
-        The lengths of the blocks along each axis.
-    grid : {"regular", "rectilinear"}, dict or ChunkGrid
-        The grid that the user chose; see `to_zarr`.
-    options : mapping
-        The options of the new array.
-
-    Raises
-    ------
-    MetadataError
-        If both `grid` and `options` determine the chunks.
-    """
+    """Return the options for the chunks of a new array that follow from its blocks."""
     if grid == "regular":
         return {"chunks": tuple(max(*axis, 1) for axis in blocks)}
     if grid != "rectilinear":
@@ -92,18 +65,7 @@ def chunk_options(blocks: Chunks, grid: GridLike, options: Mapping[str, Any]) ->
 def find_region(region: Any, metadata: ArrayMetadata) -> Region:
     """Return a region of a stored array as a tuple of slices, one for each axis.
 
-    Parameters
-    ----------
-    region : tuple of slice, or dict of names to slices, optional
-        The region as a user specifies it; by default, the whole array.
-    metadata : ArrayMetadata
-        The metadata of the stored array.
-
-    Raises
-    ------
-    SelectionError
-        If the region is not made of slices without a step, or exceeds the array; also if it is
-        ``"auto"``, as a whole or along an axis, which needs coordinates that arrays lack.
+    ``"auto"``, as a whole or along an axis, is an error: it needs coordinates that arrays lack.
     """
     if _is_auto(region):
         raise SelectionError(
@@ -144,22 +106,7 @@ def _is_auto(region: Any) -> bool:
 
 
 def find_place(shape: Shape, region: Any, metadata: ArrayMetadata) -> Region:
-    """Return the region of a stored array that an array is written to.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        The shape of the array to be written.
-    region : tuple of slice, or dict of names to slices, optional
-        The region as a user specifies it; by default, the whole stored array.
-    metadata : ArrayMetadata
-        The metadata of the stored array.
-
-    Raises
-    ------
-    SelectionError
-        If the region is not made of slices without a step, or has another shape.
-    """
+    """Return the region of a stored array that an array of some shape is written to."""
     picks = find_region(region, metadata)
     if region_shape(picks) != shape:
         raise SelectionError(

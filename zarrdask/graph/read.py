@@ -167,13 +167,7 @@ def from_zarr(
 
 
 def region_source(array: Array, region: Region, axes: tuple[int, ...] | None = None) -> Source:
-    """Return a region of a stored array as what tasks read; `axes` as in `Source`.
-
-    Raises
-    ------
-    StoreError
-        If the store is in memory and the current client's workers are elsewhere.
-    """
+    """Return a region of a stored array as what tasks read; `axes` as in `Source`."""
     check_visible(array.store)
     store, path, handle = array.store, array.path, Handle(array.stored)
     stamp = version_stamp(store, path, detect.FORMATS[array.zarr_format].NAMES)
@@ -181,13 +175,7 @@ def region_source(array: Array, region: Region, axes: tuple[int, ...] | None = N
 
 
 def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
-    """Return the blocks of a region; `chunks` as in `from_zarr`.
-
-    Raises
-    ------
-    MetadataError
-        If the chunks do not fit the region.
-    """
+    """Return the blocks of a region; `chunks` as in `from_zarr`."""
     metadata = array.metadata
     if chunks is None or (isinstance(chunks, str) and chunks == "auto"):
         extent = tuple(s.stop - s.start for s in region)
