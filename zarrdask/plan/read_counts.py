@@ -1,0 +1,267 @@
+"""Which chunks of a stored array tasks decode, how often, and by how many requests. Pure."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from zarrdask.errors import SelectionError
+from zarrdask.grids.base import Axis, Index
+from zarrdask.indexing.projection import chunk_number
+from zarrdask.indexing.selection import Region
+from zarrdask.plan.write import Target
+
+#: The largest number of chunks in the box around all regions, each of which needs two bytes.
+_MAX_CHUNKS = 2**27
+
+
+class _Met(NamedTuple):
+    """The chunks that a region meets along one axis, and the objects.
+
+    Each chunk has a length, and a number of elements that are in the region.
+    """
+
+    chunks: np.ndarray
+    lengths: np.ndarray
+    picked: np.ndarray
+    units: np.ndarray
+    chunks_of_whole_units: int
+
+    @property
+    def ones(self) -> np.ndarray:
+        """A 1 for each chunk."""
+        return np.ones_like(self.chunks)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReadCounts:
+    """The chunks of one stored array that tasks decode: numbers without text and drawings.
+
+    `zarrdask.plan.read.ArrayReads` describes the attributes.
+    """
+
+    location: str
+    stored: Target
+    chunk_axes: tuple[Axis, ...]
+    unit_axes: tuple[Axis, ...]
+    regions: tuple[Region, ...]
+    sizes: np.ndarray | None = None
+
+    @cached_property
+    def _met(self) -> list[tuple[_Met, ...]]:
+        """What each region meets along each axis."""
+        find = lru_cache(maxsize=None)(self._meet)
+        return [
+            tuple(find(axis, *bounds(pick)) for axis, pick in enumerate(region))
+            for region in self.regions
+        ]
+
+    def _meet(self, number: int, start: int, stop: int, step: int) -> _Met:
+        pick, axis, unit_axis = slice(start, stop, step), *self._axes_at(number)
+        chunks, units = self._numbers_met(pick, axis), self._numbers_met(pick, unit_axis)
+        first, last = _starts(axis, chunks), _starts(axis, chunks + 1)
+        # The elements of the slice before each end, by dividing upwards.
+        picked = -(-np.clip(last - start, 0, max(stop - start, 0)) // step)
+        picked += np.clip(first - start, 0, max(stop - start, 0)) // -step
+        whole = 0
+        if step == 1 and len(units):
+            # A shard that is needed as a whole is one request.
+            begins, ends = _starts(unit_axis, units), _starts(unit_axis, units + 1)
+            needed = units[(begins >= start) & (ends <= stop)]
+            whole = int(np.isin(chunk_number(first, unit_axis), needed).sum())
+        return _Met(chunks, last - first, picked, units, whole)
+
+    def _axes_at(self, number: int) -> tuple[Axis, Axis]:
+        return self.chunk_axes[number], self.unit_axes[number]
+
+    def _numbers_met(self, pick: slice, axis: Axis) -> np.ndarray:
+        """Return the numbers of the chunks that a slice meets along an axis."""
+        if pick.start >= pick.stop:
+            return np.zeros(0, np.intp)
+        first, last = chunk_number(np.array([pick.start, pick.stop - 1]), axis).tolist()
+        shortest = axis if isinstance(axis, int) else int(np.diff(axis).min())
+        if pick.step > shortest:
+            return np.unique(chunk_number(np.arange(pick.start, pick.stop, pick.step), axis))
+        self._check_size(last - first + 1)
+        return np.arange(first, last + 1)
+
+    def _check_size(self, count: int) -> None:
+        if count > _MAX_CHUNKS:
+            raise SelectionError(
+                "there are too many chunks to plan this read; plan a smaller selection",
+                key=self.location,
+                found=count,
+                expected=f"at most {_MAX_CHUNKS}",
+            )
+
+    @cached_property
+    def box(self) -> tuple[tuple[int, int], ...]:
+        """The first and the last chunk along each axis that any region meets."""
+        met = [axes for axes in self._met if all(len(axis.chunks) for axis in axes)]
+        if not met:
+            return ((0, -1),) * len(self.stored.shape)
+        return tuple(
+            (min(int(m[i].chunks[0]) for m in met), max(int(m[i].chunks[-1]) for m in met))
+            for i in range(len(self.stored.shape))
+        )
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """How often each chunk in `box` is decoded (uint16).
+
+        Raises
+        ------
+        SelectionError
+            If there are too many chunks to count.
+        """
+        return self._met_counts if self.sizes is None else self._met_counts * (self.sizes >= 0)
+
+    @cached_property
+    def _met_counts(self) -> np.ndarray:
+        """How many regions meet each chunk in `box`, stored or not."""
+        shape = tuple(max(last - first + 1, 0) for first, last in self.box)
+        self._check_size(prod(shape))
+        counts = np.zeros(shape, np.uint16)
+        for met in self._met:
+            counts[self._place(met)] += 1
+        return counts
+
+    def _place(self, met: tuple[_Met, ...]) -> tuple[np.ndarray, ...]:
+        """Return the index in an array over `box` of the chunks that a region meets."""
+        return np.ix_(*(axis.chunks - low for axis, (low, _) in zip(met, self.box, strict=True)))
+
+    def _total(self, weights: Callable[[_Met], np.ndarray]) -> int:
+        """Return the sum over all decodes of the product of a chunk's weights along each axis."""
+        if self.sizes is None:
+            return sum(prod(int(weights(axis).sum()) for axis in met) for met in self._met)
+        total = 0
+        for met in self._met:
+            part = self.sizes[self._place(met)] >= 0
+            for axis in met:
+                part = np.tensordot(weights(axis), part, 1)
+            total += int(part)
+        return total
+
+    def count_at(self, index: Index) -> int:
+        """Return how often a chunk is decoded."""
+        inside = all(low <= i <= high for i, (low, high) in zip(index, self.box, strict=True))
+        place = tuple(i - low for i, (low, _) in zip(index, self.box, strict=True))
+        return int(self.counts[place]) if inside else 0
+
+    @property
+    def tasks(self) -> int:
+        """The number of tasks that read; 1 for a read without Dask."""
+        return len(self.regions)
+
+    @property
+    def chunks(self) -> int:
+        """The number of different chunks that are decoded."""
+        return int(np.count_nonzero(self.counts))
+
+    @property
+    def missing(self) -> int | None:
+        """The number of different chunks that would be decoded, but are not stored; None: unknown.
+
+        Their elements are the fill value.
+        """
+        if self.sizes is None:
+            return None
+        return int(np.count_nonzero(self._met_counts)) - self.chunks
+
+    @property
+    def decodes(self) -> int:
+        """How often any chunk is decoded."""
+        return self._total(lambda axis: axis.ones)
+
+    @property
+    def repeated(self) -> int:
+        """The number of chunks that are decoded by more than one task."""
+        return int(np.count_nonzero(self.counts > 1))
+
+    def repeated_chunks(self) -> Iterator[Index]:
+        """Yield the indices of the chunks that are decoded by more than one task."""
+        first = [low for low, _ in self.box]
+        for place in zip(*np.nonzero(self.counts > 1), strict=True):
+            yield tuple(int(i) + low for i, low in zip(place, first, strict=True))
+
+    @property
+    def objects(self) -> int:
+        """The number of different stored objects that are read."""
+        is_read = self.counts > 0
+        if is_read.size == 0:
+            return 0
+        for number, (low, high) in enumerate(self.box):
+            axis, unit_axis = self._axes_at(number)
+            units = chunk_number(_starts(axis, np.arange(low, high + 1)), unit_axis)
+            firsts = np.flatnonzero(np.diff(units, prepend=-1))
+            is_read = np.logical_or.reduceat(is_read, firsts, number)
+        return int(np.count_nonzero(is_read))
+
+    @property
+    def requests(self) -> int:
+        """The largest number of requests, of chunks that are not stored, too.
+
+        One for each chunk that a task reads. Of a shard, one if it is needed as a whole; or else
+        one for the index, and one for each chunk. There are fewer where neighbouring chunks of a
+        shard are requested together.
+        """
+        chunks = sum(prod(len(axis.chunks) for axis in met) for met in self._met)
+        if not self.is_sharded:
+            return chunks
+        whole = sum(prod(axis.chunks_of_whole_units for axis in met) for met in self._met)
+        return self._units_met + chunks - whole
+
+    @property
+    def _units_met(self) -> int:
+        """The number of objects that regions meet; each counts for each region that meets it."""
+        return sum(prod(len(axis.units) for axis in met) for met in self._met)
+
+    def units(self, limit: int) -> set[Index] | None:
+        """Return the objects that regions meet, or None if they are more than a number."""
+        if self._units_met > limit:
+            return None
+        axes = ([axis.units.tolist() for axis in met] for met in self._met)
+        return {unit for lists in axes for unit in product(*lists)}
+
+    @property
+    def needed(self) -> int:
+        """The bytes of the elements in the regions that decoded chunks hold."""
+        return self._total(lambda axis: axis.picked) * self._itemsize
+
+    @property
+    def fetched(self) -> int | None:
+        """The stored bytes of the decoded chunks, each as often as it is decoded; None: unknown."""
+        return None if self.sizes is None else int((self.sizes * self.counts).sum())
+
+    @property
+    def decoded(self) -> int:
+        """The bytes of the chunks that are decoded, each as often as it is."""
+        return self._total(lambda axis: axis.lengths) * self._itemsize
+
+    @property
+    def amplification(self) -> float:
+        """The decoded bytes for each needed byte."""
+        return self.decoded / max(self.needed, 1)
+
+    @property
+    def _itemsize(self) -> int:
+        return self.stored.dtype.itemsize
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether stored objects hold several chunks."""
+        axes = zip(self.chunk_axes, self.unit_axes, strict=True)
+        return any(a is not b and not np.array_equal(a, b) for a, b in axes)
+
+
+def bounds(pick: slice) -> tuple[int, int, int]:
+    """Return the start, the stop and the step of a slice."""
+    return pick.start, pick.stop, pick.step
+
+
+def _starts(axis: Axis, numbers: np.ndarray) -> np.ndarray:
+    return numbers * axis if isinstance(axis, int) else axis[numbers]
