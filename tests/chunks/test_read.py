@@ -40,8 +40,8 @@ from tests.documents import (
     zstd_frame,
 )
 from zarrdask import ZarrdaskError
-from zarrdask.chunks.read import _SMALL_READS
 from zarrdask.errors import ChecksumError, CodecError, StoreError
+from zarrdask.runtime.turns import in_turns
 from zarrdask.storage.memory import MemoryStore
 
 GZIP = {"name": "gzip", "configuration": {"level": 1}}
@@ -653,13 +653,31 @@ def test_small_chunks_that_come_fast_are_read_in_turns(tmp_path):
 def test_a_forked_process_reads_though_another_thread_was_reading(tmp_path):
     z = zarrdask.create_array(tmp_path, shape=300, dtype="i4", chunks=2)
     z[...] = 1
-    with _SMALL_READS:
-        child = os.fork()
-        if not child:
-            signal.alarm(20)
-            os._exit(0 if z[...].sum() == 300 else 1)
+    reading, done = threading.Event(), threading.Event()
+
+    def read_slowly(items):
+        reading.set()
+        done.wait(20)
+        return sum(1 for _ in items)
+
+    thread = threading.Thread(target=in_turns, args=(read_slowly, iter([1])))
+    thread.start()
+    reading.wait(20)
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        os._exit(0 if z[...].sum() == 300 else 1)
+    done.set()
+    thread.join(20)
     _, status = os.waitpid(child, 0)
     assert status == 0
+
+
+def test_small_chunks_in_small_shards_are_read():
+    inner = sharding((2,), codecs=[LITTLE])
+    z = zarrdask.create_array({}, shape=64, dtype="i4", chunks=8, codecs=[inner, ZSTD])
+    z[...] = np.arange(64)
+    assert z[...].tolist() == list(range(64))
 
 
 def test_filters_may_widen_elements():

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import groupby, islice
-from time import perf_counter
 from typing import cast
 
 import numpy as np
@@ -26,19 +25,6 @@ from zarrdask.runtime import buffers
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Value
-from zarrdask.storage.system import after_fork
-
-#: Lets one thread at a time read small units; see `_read_in_turns`.
-_SMALL_READS = threading.Lock()
-
-#: The size in bytes, decoded, below which a unit is small.
-_SMALL_UNIT_BYTES = 2**16
-
-#: How many small units a thread reads while it holds the lock: at first, and if they come fast.
-_FIRST_TURN, _LATER_TURN = 16, 256
-
-#: The time in seconds for one unit above which reads are slow, so that threads wait in parallel.
-_SLOW_SECONDS = 150e-6
 
 #: The most bytes, decoded, that are requested together from a remote store.
 _REQUEST_BYTES = 2**28
@@ -109,29 +95,8 @@ def _read(chunks: StoredChunks, cuts: Projection, *, out: np.ndarray) -> None:
         step = max(_REQUEST_BYTES // max(size, 1), 1)
         for at in range(0, count, step):
             _read_units(chunks, cuts.some(at, at + step), out)
-    elif count > 1 and size < _SMALL_UNIT_BYTES and metadata.shard is None:
-        _read_in_turns(chunks, cuts, out)
     else:
         _read_units(chunks, cuts, out)
-
-
-def _read_in_turns(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> None:
-    """Read small units, one thread at a time unless the store is slow."""
-    # Reading a small unit is a few short system calls. Each releases the GIL and must acquire it
-    # again, so that threads which do this at the same time are slower than one after the other.
-    # But if each unit takes long, as on a network file system, all threads should wait at once.
-    at, step, end = 0, _FIRST_TURN, len(cuts.indices)
-    while at < end:
-        part = cuts.some(at, at + step)
-        with _SMALL_READS:
-            start = perf_counter()
-            _read_units(chunks, part, out)
-            seconds = perf_counter() - start
-        at += step
-        if seconds > _SLOW_SECONDS * len(part.indices):
-            _read_units(chunks, cuts.some(at, end), out)
-            return
-        step = _LATER_TURN
 
 
 def _read_units(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> None:
@@ -141,16 +106,16 @@ def _read_units(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> None
     if metadata.shard is not None:
         _read_shards(chunks, names, cuts, scratch, out=out)
         return
-    encoded = store.get_many(names, scratch)
+    encoded, far = store.get_many(names, scratch), not store.seekable
     if metadata.grid.is_regular:
-        scatter(metadata.pipeline, names, cuts.insides, cuts.outsides, encoded, out=out)
+        scatter(metadata.pipeline, names, cuts.insides, cuts.outsides, encoded, out=out, far=far)
         return
     at = 0
     for shape, run in groupby(map(metadata.grid.shape_of, cuts.indices)):
         end = at + sum(1 for _ in run)
         part, values = cuts.some(at, end), islice(encoded, end - at)
         pipeline = metadata.pipeline_of(shape)
-        scatter(pipeline, names[at:end], part.insides, part.outsides, values, out=out)
+        scatter(pipeline, names[at:end], part.insides, part.outsides, values, out=out, far=far)
         at = end
 
 
@@ -193,12 +158,3 @@ def _scratch() -> Scratch:
     if scratch is None or len(scratch.view) > _MAX_KEPT_BYTES:
         scratch = _LOCAL.scratch = Scratch()
     return scratch
-
-
-def _after_fork() -> None:
-    # The thread that held the lock does not exist in the forked process: it would never release it.
-    global _SMALL_READS  # noqa: PLW0603
-    _SMALL_READS = threading.Lock()
-
-
-after_fork(_after_fork)

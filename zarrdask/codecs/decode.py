@@ -1,6 +1,7 @@
 """Decode chunks: directly into their places in a block, or to change a part of one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,10 @@ from zarrdask.errors import ZarrdaskError
 from zarrdask.indexing.projection import Points, Request, numpy_index, permute
 from zarrdask.indexing.selection import pick_size
 from zarrdask.runtime import buffers
+from zarrdask.runtime.turns import in_turns
+
+#: The name, the requested part, the place and the stored value of a chunk.
+Item = tuple[Any, Request | None, Any, Buffer | None]
 
 #: For chunks smaller than this, in bytes, codecs are faster if they allocate their own buffer.
 _SMALL_CHUNK_BYTES = 2**16
@@ -18,13 +23,14 @@ _SMALL_CHUNK_BYTES = 2**16
 
 def scatter(
     pipeline: Pipeline,
-    names: Iterable[Any],
+    names: Sequence[Any],
     insides: Iterable[Request | None],
     outsides: Iterable[Any],
     values: Iterable[Buffer | None],
     *,
     out: np.ndarray,
     kind: str = "",
+    far: bool = False,
 ) -> None:
     """Decode chunks, and copy the requested part of each to its place in a block.
 
@@ -32,7 +38,7 @@ def scatter(
     ----------
     pipeline : Pipeline
         The pipeline of all the chunks.
-    names : iterable
+    names : sequence
         The names of the chunks, for errors.
     insides, outsides : iterable
         As in `zarrdask.indexing.projection.Projection`.
@@ -43,15 +49,27 @@ def scatter(
         The block.
     kind : str
         The text before a name in an error.
+    far : bool
+        Whether `values` waits for requests to a store with latency.
 
     Raises
     ------
     CodecError
         If a value can't be decoded. The error begins with the name of the chunk.
     """
-    name, memory, in_place = None, _memory(pipeline), None
+    work = partial(_scatter, pipeline, out, kind)
+    items = zip(names, insides, outsides, values, strict=True)
+    if far or len(names) == 1 or pipeline.spec.nbytes >= _SMALL_CHUNK_BYTES:
+        work(items)
+    else:
+        in_turns(work, items)
+
+
+def _scatter(pipeline: Pipeline, out: np.ndarray, kind: str, items: Iterable[Item]) -> int:
+    """Decode chunks to their places, and return their number."""
+    name, memory, in_place, count = None, _memory(pipeline), None, 0
     try:
-        for item in zip(names, insides, outsides, values, strict=True):
+        for item in items:
             name, inside, outside, data = item
             if data is None:
                 put_fill(out, outside, pipeline.spec.fill_value)
@@ -68,10 +86,12 @@ def scatter(
                 if not (in_place and np.may_share_memory(chunk, out)):
                     out[outside] = chunk
             name = None
+            count += 1
     except ZarrdaskError as error:
         if name is None:
             raise  # the store could not return the next value: its error names the key
         raise error.within(f"{kind}{name}") from error.__cause__
+    return count
 
 
 def _memory(pipeline: Pipeline) -> np.ndarray | None:
