@@ -660,7 +660,8 @@ def test_a_forked_process_reads_though_another_thread_was_reading(tmp_path):
         done.wait(20)
         return sum(1 for _ in items)
 
-    thread = threading.Thread(target=in_turns, args=(read_slowly, iter([1])))
+    small = {"count": 2, "nbytes": 8}
+    thread = threading.Thread(target=in_turns, args=(read_slowly, iter([1, 2])), kwargs=small)
     thread.start()
     reading.wait(20)
     child = os.fork()

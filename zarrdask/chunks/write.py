@@ -7,6 +7,7 @@ completely are encoded and stored; others are read, changed and stored under a l
 import random
 import time
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal
@@ -23,6 +24,7 @@ from zarrdask.grids.base import ChunkGrid, Index
 from zarrdask.indexing.projection import Points, Projection, Request, permute, project
 from zarrdask.runtime.locks import ChunkLocks, Lock
 from zarrdask.runtime.progress import Show
+from zarrdask.runtime.turns import in_turns
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.in_flight import Requests
 
@@ -104,17 +106,26 @@ class _Writer:
 
     def write(self, values: np.ndarray, cuts: Projection) -> int:
         """Write values to parts of units, and return the number of units that were stored."""
-        if not self.chunks.units.seekable and len(cuts.indices) > 1:
+        if len(cuts.indices) > 1 and not self.chunks.units.seekable:
             return self._write_at_once(values, cuts)
-        count = 0
-        for index, inside, outside in zip(*cuts, strict=True):
-            if self._replaces(index, inside):
-                data = self._encode(index, inside, values[outside])
-                self._put_whole(index, data)
-                count += data is not None
-            else:
-                count += self._change(index, inside, values[outside])
-        return count
+        stored = 0
+
+        def write(units: Iterable[tuple[Index, Any, Any]]) -> int:
+            nonlocal stored
+            count = 0
+            for index, inside, outside in units:
+                if self._replaces(index, inside):
+                    data = self._encode(index, inside, values[outside])
+                    self._put_whole(index, data)
+                    stored += data is not None
+                else:
+                    stored += self._change(index, inside, values[outside])
+                count += 1
+            return count
+
+        nbytes = self.chunks.metadata.pipeline.spec.nbytes
+        in_turns(write, zip(*cuts, strict=True), count=len(cuts.indices), nbytes=nbytes)
+        return stored
 
     def _write_at_once(self, values: np.ndarray, cuts: Projection) -> int:
         """Write to a store with latency: while one object is encoded, others are on their way."""

@@ -12,13 +12,10 @@ from zarrdask.errors import ZarrdaskError
 from zarrdask.indexing.projection import Points, Request, numpy_index, permute
 from zarrdask.indexing.selection import pick_size
 from zarrdask.runtime import buffers
-from zarrdask.runtime.turns import in_turns
+from zarrdask.runtime.turns import SMALL_CHUNK_BYTES, in_turns
 
 #: The name, the requested part, the place and the stored value of a chunk.
 Item = tuple[Any, Request | None, Any, Buffer | None]
-
-#: For chunks smaller than this, in bytes, codecs are faster if they allocate their own buffer.
-_SMALL_CHUNK_BYTES = 2**16
 
 
 def scatter(
@@ -59,10 +56,10 @@ def scatter(
     """
     work = partial(_scatter, pipeline, out, kind)
     items = zip(names, insides, outsides, values, strict=True)
-    if far or len(names) == 1 or pipeline.spec.nbytes >= _SMALL_CHUNK_BYTES:
+    if far:
         work(items)
     else:
-        in_turns(work, items)
+        in_turns(work, items, count=len(names), nbytes=pipeline.spec.nbytes)
 
 
 def _scatter(pipeline: Pipeline, out: np.ndarray, kind: str, items: Iterable[Item]) -> int:
@@ -97,10 +94,11 @@ def _scatter(pipeline: Pipeline, out: np.ndarray, kind: str, items: Iterable[Ite
 def _memory(pipeline: Pipeline) -> np.ndarray | None:
     """Return memory to decode one chunk after another into, or None if codecs should allocate it.
 
-    A chunk is then still in the cache of the CPU when it is copied to its place.
+    A chunk is then still in the cache of the CPU when it is copied to its place. For small chunks,
+    codecs are faster if they allocate memory.
     """
     size = pipeline.spec.nbytes
-    if pipeline.raw is None or not pipeline.compressors or size <= _SMALL_CHUNK_BYTES:
+    if pipeline.raw is None or not pipeline.compressors or size < SMALL_CHUNK_BYTES:
         return None
     return buffers.of_thread(size)
 

@@ -17,32 +17,52 @@ _TURN = threading.RLock()
 _FIRST_TURN, _LATER_TURN = 16, 256
 
 #: The time in seconds for one item above which threads do not take turns.
-_SLOW_SECONDS = 150e-6
+_SLOW_SECONDS = 100e-6
+
+#: The time in seconds after which a thread no longer waits for its turn: the thread that has it may
+#: wait for something that this one holds, such as the lock of a chunk.
+_PATIENCE = 0.5
+
+#: The size in bytes, decoded, below which a chunk is small.
+SMALL_CHUNK_BYTES = 2**16
 
 
-def in_turns(work: Callable[[Iterator[T]], int], items: Iterator[T]) -> None:
-    """Do work on items; one thread at a time handles several, unless that is slow.
+def in_turns(
+    work: Callable[[Iterator[T]], int], items: Iterator[T], *, count: int, nbytes: int
+) -> None:
+    """Do work on chunks; one thread at a time handles several if they are small.
 
     Parameters
     ----------
     work : callable
-        Does the work on the items of an iterator, and returns their number.
+        Does the work on the chunks of an iterator, and returns their number.
     items : iterator
-        The items.
+        The chunks.
+    count : int
+        The number of chunks.
+    nbytes : int
+        The decoded size of a chunk in bytes.
     """
-    # Reading a small chunk is a few short system calls, and decoding it a short call of a library.
-    # Each releases the GIL and must acquire it again, so that threads which do this at the same
-    # time are slower than one after the other. But if each chunk takes long, as on a network file
-    # system, all threads should wait at once.
+    # To read or write a small chunk takes a few short system calls, and to decode or encode it a
+    # short call of a library. Each releases the GIL and must acquire it again, so that threads
+    # which do this at the same time are slower than one after the other. But if each chunk takes
+    # long, as on a network file system, all threads should wait at once.
+    if count == 1 or nbytes >= SMALL_CHUNK_BYTES:
+        work(items)
+        return
     step = _FIRST_TURN
     while True:
-        with _TURN:
+        has_turn = _TURN.acquire(timeout=_PATIENCE)
+        try:
             start = perf_counter()
-            count = work(islice(items, step))
+            done = work(islice(items, step))
             seconds = perf_counter() - start
-        if count < step:
+        finally:
+            if has_turn:
+                _TURN.release()
+        if done < step:
             return
-        if seconds > _SLOW_SECONDS * count:
+        if seconds > _SLOW_SECONDS * done:
             work(items)
             return
         step = _LATER_TURN

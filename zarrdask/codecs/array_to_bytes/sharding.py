@@ -1,6 +1,6 @@
 """``sharding_indexed``: many chunks in one stored value, with an index (S-15 to S-27)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -31,6 +31,7 @@ from zarrdask.grids.regular import RegularGrid
 from zarrdask.indexing.projection import Points, Request, permute, project
 from zarrdask.indexing.selection import whole_region
 from zarrdask.runtime import buffers
+from zarrdask.runtime.turns import in_turns
 from zarrdask.storage.byte_ranges import Range, Value
 
 
@@ -244,10 +245,19 @@ class Shard:
     # ---- writing
 
     def encode(self, chunk: np.ndarray) -> Buffer:
-        encoded = {
-            index: self._encode_chunk(chunk, index) for index in np.ndindex(*self.grid.counts)
-        }
-        return self.assemble({index: data for index, data in encoded.items() if data is not None})
+        encoded: dict[Shape, Buffer] = {}
+
+        def encode(indices: Iterable[Shape]) -> int:
+            count = 0
+            for count, index in enumerate(indices, 1):  # noqa: B007
+                data = self._encode_chunk(chunk, index)
+                if data is not None:
+                    encoded[index] = data
+            return count
+
+        nbytes = self.chunks.spec.nbytes
+        in_turns(encode, self.grid.indices(), count=self.grid.size, nbytes=nbytes)
+        return self.assemble(encoded)
 
     def _encode_chunk(self, shard: np.ndarray, index: Shape) -> Buffer | None:
         """Return the bytes of an inner chunk, or None if it has no value but the fill value."""

@@ -1,0 +1,73 @@
+"""Threads that take turns with small chunks."""
+
+import threading
+from functools import partial
+
+import pytest
+
+from zarrdask.runtime import turns
+
+SMALL = {"count": 1000, "nbytes": 8}
+OTHERS = [{"count": 1, "nbytes": 8}, {"count": 9, "nbytes": 2**20}]
+
+
+def handle(handled, items):
+    before = len(handled)
+    handled += items
+    return len(handled) - before
+
+
+@pytest.mark.parametrize("slow", [False, True])
+@pytest.mark.parametrize(
+    "options", [SMALL, {"count": 1, "nbytes": 8}, {"count": 9, "nbytes": 2**20}]
+)
+def test_every_item_is_handled_once_in_order(monkeypatch, slow, options):
+    monkeypatch.setattr(turns, "_SLOW_SECONDS", 0 if slow else 10)
+    for size in (0, 1, 16, 17, 1000):
+        handled = []
+        turns.in_turns(partial(handle, handled), iter(range(size)), **options)
+        assert handled == list(range(size))
+
+
+def test_a_small_chunk_may_have_small_chunks_in_it():
+    handled = []
+
+    def work(items):
+        return sum(1 for _ in items if not turns.in_turns(inner, iter([1, 2]), **SMALL))
+
+    inner = partial(handle, handled)
+    turns.in_turns(work, iter("abc"), **SMALL)
+    assert handled == [1, 2] * 3
+
+
+def test_a_thread_does_not_wait_for_its_turn_forever(monkeypatch):
+    # The thread that has the turn may wait for the lock of a chunk that this one holds.
+    monkeypatch.setattr(turns, "_PATIENCE", 0.01)
+    has_turn, handled = threading.Event(), threading.Event()
+
+    def wait(items):
+        has_turn.set()
+        assert handled.wait(20)
+        return sum(1 for _ in items)
+
+    thread = threading.Thread(target=turns.in_turns, args=(wait, iter("ab")), kwargs=SMALL)
+    thread.start()
+    assert has_turn.wait(20)
+    turns.in_turns(partial(handle, []), iter("ab"), **SMALL)
+    handled.set()
+    thread.join()
+
+
+def test_an_error_ends_the_turn():
+    def fail(items):
+        raise ValueError(next(items))
+
+    with pytest.raises(ValueError, match="1"):
+        turns.in_turns(fail, iter([1, 2]), **SMALL)
+    handled = []
+    thread = threading.Thread(
+        target=turns.in_turns, args=(partial(handle, handled), iter("ab")), kwargs=SMALL
+    )
+    thread.start()
+    thread.join(20)
+    assert handled == ["a", "b"]
