@@ -74,6 +74,12 @@ def test_what_is_around_a_store_need_not_be_readable():
     assert list(zarrdask.open_group("guarded://bucket/mine/x", mode="a")) == []
 
 
+def test_a_mode_in_the_place_of_a_path_is_said(tmp_path):
+    zarrdask.create_array(tmp_path, shape=2, dtype="i4")
+    with pytest.raises(NodeNotFoundError, match=r"pass mode='r\+' by name"):
+        zarrdask.open_array(tmp_path, "r+")
+
+
 def test_the_nearest_name_is_suggested(tmp_path):
     for place in (tmp_path / "data.zarr", {}):
         root = zarrdask.create_group(place)

@@ -358,10 +358,13 @@ def test_any_json_as_a_codecs_configuration_is_read_or_an_error_of_ours(value, n
             parse(v3(codecs=codecs))
 
 
-@pytest.mark.parametrize("value", [{1, 2}, b"bytes", object()])
-def test_attributes_that_are_no_json_are_an_error(value):
-    with pytest.raises(MetadataError):
-        form.render(GroupMetadata(3, {"a": value}))
+@pytest.mark.parametrize("value", [{1, 2}, b"bytes", np.float32(1), object()])
+def test_attributes_that_are_no_json_are_an_error_that_names_them(value):
+    with pytest.raises(
+        MetadataError, match=r"attributes\.a\.b\[1\].*a value of NumPy has"
+    ) as caught:
+        form.render(GroupMetadata(3, {"a": {"b": [1, value]}}))
+    assert caught.value.found is value
 
 
 def test_text_is_kept_as_it_is():

@@ -17,6 +17,8 @@ from zarrdask.storage.wrapper import innermost
 #: How many directories up the entry point of a draft hierarchy is searched for: in a local
 #: directory, and in other stores, where each costs a request.
 _MAX_LEVELS_LOCAL, _MAX_LEVELS_REMOTE = 8, 4
+#: Modes, which other software takes as the second argument.
+_MODES = ("r", "r+", "a", "w", "w-", "x")
 #: The directories of a draft hierarchy.
 _DRAFT_DIRECTORIES = ("meta", "data")
 
@@ -32,6 +34,8 @@ def missing_node(store: Store, path: str, text: str = "there is no array or grou
     text : str
         The message without a hint.
     """
+    if path in _MODES:
+        return f"{text}; the second argument is the path of a node: pass mode={path!r} by name"
     inner = innermost(store)
     for store_above, path_below in _stores_above(inner):
         try:

@@ -163,14 +163,14 @@ def render_json(
     _check_json(document, key, "", limit)
     try:
         text = json.dumps(document, indent=indent, ensure_ascii=False)
-    except (TypeError, ValueError) as error:
+    except ValueError as error:  # an integer with more digits than Python converts
         raise MetadataError(f"can't be written as JSON: {error}", key=key) from error
     # UTF-8 fails for lone surrogates only, and Python's escape of them is JSON's, too.
     return text.encode(errors="backslashreplace")
 
 
 def _check_json(value: Any, key: str, place: str, limit: int) -> None:
-    """Refuse values that Python's JSON encoder accepts, but writes as something else.
+    """Refuse values that JSON does not have, or that Python's encoder writes as something else.
 
     Parameters
     ----------
@@ -198,6 +198,14 @@ def _check_json(value: Any, key: str, place: str, limit: int) -> None:
             _check_json(below, key, f"{place}[{i}]", limit - 1)
     elif isinstance(value, float) and not isfinite(value) and not isinstance(value, BareToken):
         raise _not_finite(value, key, place, "a finite number")
+    elif not (value is None or isinstance(value, str | int | float)):
+        raise MetadataError(
+            f"can't be written as JSON, which has no values of the type of {place or 'this'}",
+            key=key,
+            found=value,
+            expected="text, a number, True, False, None, or a list or dict of these; a value of "
+            "NumPy has .item() and .tolist()",
+        )
 
 
 def _not_finite(value: float, key: str, place: str, expected: str) -> MetadataError:
