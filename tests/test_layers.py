@@ -47,14 +47,13 @@ def parsed(name):
     return ast.parse(NAMES[name].read_text())
 
 
-def only_for_types(tree):
-    """Return the nodes below ``if TYPE_CHECKING:``, which are imported by nobody."""
-    blocks = [
-        n
-        for n in ast.walk(tree)
-        if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test)
-    ]
-    return {id(node) for block in blocks for node in ast.walk(block)}
+def walk(node):
+    """Yield the nodes of a tree but those below ``if TYPE_CHECKING:``, which nobody imports."""
+    if isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING":
+        return
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from walk(child)
 
 
 def _called(function):
@@ -65,10 +64,8 @@ def _called(function):
 @cache
 def imports(name):
     """Return all modules that a module imports, also within functions and by `import_module`."""
-    modules, types = set(), only_for_types(parsed(name))
-    for node in ast.walk(parsed(name)):
-        if id(node) in types:
-            continue
+    modules = set()
+    for node in walk(parsed(name)):
         if isinstance(node, ast.Import):
             modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

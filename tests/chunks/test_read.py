@@ -643,10 +643,10 @@ def test_threads_wait_together_for_small_chunks_that_come_slowly():
 
 
 def test_small_chunks_that_come_fast_are_read_in_turns(tmp_path):
-    values = np.arange(3000, dtype="i4")
-    z = zarrdask.create_array(tmp_path, shape=3000, dtype="i4", chunks=2)
+    values = np.arange(1000, dtype="i4")
+    z = zarrdask.create_array(tmp_path, shape=1000, dtype="i4", chunks=2)
     z[...] = values
-    np.testing.assert_array_equal(z.read((slice(0, 3000, 1),), threads=4), values)
+    np.testing.assert_array_equal(z.read((slice(0, 1000, 1),), threads=4), values)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

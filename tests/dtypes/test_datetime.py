@@ -32,11 +32,6 @@ def test_unit_and_factor_are_kept(name, kind):
         check_metadata(data_type)
 
 
-@pytest.mark.parametrize("unit", ["us", "\u03bcs", "\u00b5s"])
-def test_the_microsecond_has_several_spellings_and_one_meaning(unit):
-    assert parse_data_type(of(unit=unit)) == parse_data_type(of(unit="us"))
-
-
 @for_each(
     "configuration",
     [

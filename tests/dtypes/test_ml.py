@@ -85,25 +85,6 @@ def test_numbers_are_rounded_once_to_the_nearest_and_half_to_even(name, data):
     assert float(result) in [float(e) for e in expected]
 
 
-@for_each(
-    ("name", "pattern"),
-    [
-        ("bfloat16", 0x7FC0),
-        ("float8_e3m4", 0x78),
-        ("float8_e4m3", 0x7C),
-        ("float8_e4m3b11fnuz", 0x80),
-        ("float8_e4m3fn", 0x7F),
-        ("float8_e4m3fnuz", 0x80),
-        ("float8_e5m2", 0x7E),
-        ("float8_e5m2fnuz", 0x80),
-        ("float8_e8m0fnu", 0xFF),
-    ],
-)
-def test_nan_is_the_one_of_the_registry(name, pattern):
-    result = nearest(float("nan"), dtype_named(name))
-    assert int(result.view(f"u{result.itemsize}")) == pattern
-
-
 @for_each("name", FLOATS)
 @for_each("value", [float("inf"), float("-inf")])
 def test_infinity_is_only_where_the_type_has_it(name, value):

@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.covering import for_each
 from tests.dtypes.contract import check_fills, check_metadata
@@ -30,13 +28,6 @@ def test_names_are_those_of_ml_dtypes(name):
 def test_every_element_there_is_survives_as_a_fill_value(name):
     every = patterns(name)
     check_fills(parse_data_type(name), *every[:: max(len(every) // 512, 1)])
-
-
-@given(st.integers(0, 2**16 - 1))
-def test_every_bfloat16_survives_as_a_fill_value(pattern):
-    check_fills(
-        parse_data_type("bfloat16"), np.array(pattern, "u2").view(dtype_named("bfloat16"))[()]
-    )
 
 
 @for_each(

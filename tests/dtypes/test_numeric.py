@@ -26,10 +26,6 @@ NAMES = [
 ]
 
 
-def test_all_core_types_are_there():
-    assert set(NAMES) <= set(DATA_TYPES.names())
-
-
 @for_each("name", NAMES)
 def test_core_names_are_numpys(name):
     data_type = parse_data_type(name)
@@ -47,14 +43,6 @@ def test_raw_types_count_bits(name, size):
     assert data_type.dtype == np.dtype(f"V{size}")
     assert of_dtype(np.dtype(f"V{size}")).to_json() == name
     check_fills(data_type)
-
-
-@pytest.mark.parametrize(
-    ("name", "core"), [("complex_float32", "complex64"), ("complex_float64", "complex128")]
-)
-def test_other_names_of_core_types_are_read_and_not_written(name, core):
-    assert parse_data_type(name) == parse_data_type(core)
-    assert parse_data_type(name).to_json() == core
 
 
 @for_each("name", ["float128", "f8", "int", "r", "void", "object", "int3", "uint1"])

@@ -58,33 +58,29 @@ def values_of(name):
     return np.repeat(numbers.astype("u1"), dtype.itemsize).view(dtype).reshape(SHAPE)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_arrays_go_through_graphs(name, tmp_path):
-    values = values_of(name)
-    x = da.from_array(values, chunks=(4, 6))
-    zarrdask.to_zarr(x, tmp_path, "a", dtype=name, chunks=CHUNKS)
-    y = zarrdask.from_zarr(tmp_path, "a")
+@for_each("name", NAMES)
+def test_arrays_go_through_graphs(name):
+    values, store = values_of(name), {}
+    x = da.from_array(values, chunks=(8, 6))
+    zarrdask.to_zarr(x, store, dtype=name, chunks=CHUNKS)
+    y = zarrdask.from_zarr(store)
     assert (y.shape, y.dtype, y._meta.dtype) == (values.shape, values.dtype, values.dtype)
     with dask.config.set(scheduler="sync"):
-        same(y.compute(), values)
         same(y[3:12:2, ::-1].compute(), values[3:12:2, ::-1])
         same(y.rechunk((7, 3)).T.compute(), values.T)
         same(da.concatenate([y, y[:2]]).compute(), np.concatenate([values, values[:2]]))
         assert y[1, 1].compute() == values[1, 1] or values.dtype.kind in "mM"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_copy_is_of_the_same_data_type(name, tmp_path):
-    values = values_of(name)
-    z = zarrdask.create_array(tmp_path, "a", shape=SHAPE, chunks=CHUNKS, dtype=name)
+@for_each("name", NAMES)
+def test_a_copy_is_of_the_same_data_type(name):
+    values, store = values_of(name), {}
+    z = zarrdask.create_array(store, "a", shape=SHAPE, chunks=CHUNKS, dtype=name)
     z[...] = values
-    for part in ("whole", "part"):
-        x = zarrdask.from_zarr(z)
-        wanted = np.s_[...] if part == "whole" else np.s_[6:7, 3:6]
-        zarrdask.to_zarr(x[wanted], tmp_path, part)
-        copy = zarrdask.open_array(tmp_path, part)
-        assert copy.metadata.data_type == z.metadata.data_type
-        same(copy[...], values[wanted])
+    zarrdask.to_zarr(zarrdask.from_zarr(z)[6:7, 3:6], store, "b")
+    copy = zarrdask.open_array(store, "b")
+    assert copy.metadata.data_type == z.metadata.data_type
+    same(copy[...], values[6:7, 3:6])
 
 
 def test_a_copy_keeps_a_multiple_of_the_generic_unit_though_numpy_forgets_it():

@@ -276,17 +276,17 @@ def test_they_can_not_be_created(zarr_format):
 
 
 MANY = {
-    "codecs": v3(codecs=[LITTLE, *[CRC32C] * 10_000]),
-    "codecs in shards": v3(codecs=[sharding((2,), [LITTLE, *[CRC32C] * 10_000])]),
-    "filters": v2(filters=[{"id": "delta", "dtype": "<u2"}] * 10_000),
-    "storage_transformers": v3(storage_transformers=["indexed"] * 10_000),
+    "codecs": v3(codecs=[LITTLE, *[CRC32C] * 2_000]),
+    "codecs in shards": v3(codecs=[sharding((2,), [LITTLE, *[CRC32C] * 2_000])]),
+    "filters": v2(filters=[{"id": "delta", "dtype": "<u2"}] * 2_000),
+    "storage_transformers": v3(storage_transformers=["indexed"] * 2_000),
 }
 
 
 @for_each("name", MANY)
 def test_lists_of_too_many_codecs_are_refused_before_any_is_made(name):
     with pytest.raises(
-        MetadataError, match=rf"too many.*found 1000\d; expected at most {MAX_CODECS}"
+        MetadataError, match=rf"too many.*found 200\d; expected at most {MAX_CODECS}"
     ):
         zarrdask.open(one(MANY[name]))
 

@@ -857,7 +857,7 @@ def test_opening_for_reading_is_the_default(place):
     assert open_array(place).mode == "r"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "act",
     [
         lambda z: z.__setitem__(..., 1),
@@ -876,7 +876,8 @@ def test_opening_for_reading_is_the_default(place):
 )
 @pytest.mark.parametrize("zarr_format", FORMATS)
 def test_an_array_opened_for_reading_cannot_be_changed(place, zarr_format, act):
-    z = create_array(place, shape=3, dtype="i4", attributes={"unit": "K"}, zarr_format=zarr_format)
+    options = {"attributes": {"unit": "K"}, "zarr_format": zarr_format, "overwrite": True}
+    z = create_array(place, shape=3, dtype="i4", **options)
     z[...] = 7
     before = {key: z.store.get(key) for key in z.store.list_prefix("")}
     with pytest.raises(ReadOnlyError, match=r"r\+") as caught:

@@ -70,7 +70,7 @@ def test_a_name_may_be_a_path(full):
     assert "z/below" not in full
 
 
-@pytest.mark.parametrize("name", ["nothing", "a/nothing", "z/below", "", "/"])
+@for_each("name", ["nothing", "a/nothing", "z/below", "", "/"])
 def test_a_missing_member_is_an_error_that_names_it(full, name):
     with pytest.raises(NodeNotFoundError) as caught:
         full[name]
@@ -79,7 +79,7 @@ def test_a_missing_member_is_an_error_that_names_it(full, name):
         full[name]
 
 
-@pytest.mark.parametrize("name", ["", "/", "//"])
+@for_each("name", ["", "/", "//"])
 def test_a_group_is_no_member_of_itself(full, name):
     assert name not in full
     assert full.get(name) is None
@@ -155,7 +155,7 @@ def test_created_nodes_are_of_the_groups_format_and_stored(root):
     assert isinstance(again["g"], Group)
 
 
-@pytest.mark.parametrize("name", ["a", "z", "a/b/y"])
+@for_each("name", ["a", "z", "a/b/y"])
 def test_a_name_that_is_taken_is_an_error(full, name):
     with pytest.raises(NodeExistsError):
         full.create_group(name)
@@ -193,7 +193,7 @@ def test_requiring_an_array(full):
         full.require_array("a", shape=1, dtype="i4")
 
 
-@pytest.mark.parametrize(("shape", "dtype"), [((2, 4), "i4"), ((2, 3), "f8"), (6, "i4")])
+@for_each(("shape", "dtype"), [((2, 4), "i4"), ((2, 3), "f8"), (6, "i4")])
 def test_requiring_another_array_than_there_is_is_an_error(full, shape, dtype):
     with pytest.raises(MetadataError, match="exists with another"):
         full.require_array("a/x", shape=shape, dtype=dtype)
@@ -209,7 +209,7 @@ def test_deleting(full):
     assert not list(full.store.list_prefix("a/"))
 
 
-@pytest.mark.parametrize("name", ["nothing", "a/nothing", "", "/"])
+@for_each("name", ["nothing", "a/nothing", "", "/"])
 def test_deleting_what_is_not_there_is_an_error_and_deletes_nothing(full, name):
     with pytest.raises(KeyError):
         del full[name]
@@ -296,7 +296,7 @@ def test_opening_for_reading_is_the_default(full):
     assert group["a"].mode == group["a/x"].mode == "r"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "act",
     [
         lambda g: g.create_group("new"),
@@ -446,7 +446,7 @@ def test_what_was_allowed_where_it_was_opened_can_be_changed(doubtful):
 # ---- what is no name, or no option
 
 
-@pytest.mark.parametrize("name", [3, "\ud800", "...", "a\0"])
+@for_each("name", [3, "\ud800", "...", "a\0"])
 def test_what_is_no_name_is_an_error(root, name):
     with pytest.raises(MetadataError, match="path"):
         root.create_group(name)

@@ -254,7 +254,7 @@ def large():
     return draw_job()
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(large(), st.sampled_from([256 * MIB, GIB, 4 * GIB]), st.integers(1, 8))
 def test_input_and_output_stay_near_the_lower_bound(grids, memory, threads):
     # Nothing can be less than 2; two passes are 4, and 6 with one between that saves requests.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from tests.covering import covering, for_each
+from tests.covering import for_each
 from tests.documents import dump, v2, v3
 from tests.drafts import (
     ENTRY,
@@ -87,22 +87,17 @@ def again(metadata):
     return detect.parse(detect.render(metadata), store)
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@for_each("options", OPTIONS.values())
 def test_metadata_come_back_from_their_document(zarr_format, options):
     metadata = plan(zarr_format, **options)
     assert again(metadata) == metadata
     assert again(again(metadata)) == metadata
 
 
-@covering(
-    options=OPTIONS,
-    place=["dict", "local", "fsspec"],
-    zarr_format=FORMATS,
-    indirect=["place", "zarr_format"],
-)
+@for_each("options", OPTIONS.values())
 def test_values_come_back_from_the_store(place, zarr_format, options):
     wanted = {"shape": (8, 9), "chunks": (2, 3), "dtype": "i4"} | options
-    z = zarrdask.create_array(place, "g/a", zarr_format=zarr_format, **wanted)
+    z = zarrdask.create_array(place, "g/a", zarr_format=zarr_format, overwrite=True, **wanted)
     data = np.arange(8 * 9 * z.dtype.itemsize, dtype="u1") % 97 + 1
     values = data.view(z.dtype if z.dtype.kind not in "?U" else "u1")[:72].reshape(8, 9)
     values = values.astype(z.dtype) if z.dtype.kind != "V" else values
