@@ -45,8 +45,8 @@ ODD_NAMES = (
     "c.0.1",
     "{brace}",
 )
-NOT_KEYS = ("", "a/", "/", "a\udc80", None, 5)
-NOT_PREFIXES = ("a", "a/b", "a\udc80/", None)
+NOT_KEYS: tuple[Any, ...] = ("", "a/", "/", "a\udc80", None, 5)
+NOT_PREFIXES: tuple[Any, ...] = ("a", "a/b", "a\udc80/", None)
 NOT_SUPPORTED = (UnsupportedError, ReadOnlyError)
 
 
@@ -88,10 +88,10 @@ class StoreContract:
         same(store.get("a/b"), b"value")
         same(type(store.get("a/b")), bytes)
 
-    @pytest.mark.parametrize("value", [bytearray(b"xyz"), memoryview(b"xyz")])
-    def test_any_buffer_can_be_set(self, store: Store, value: Buffer) -> None:
-        store.set("k", value)
-        same(store.get("k"), b"xyz")
+    def test_any_buffer_can_be_set(self, store: Store) -> None:
+        for key, value in (("a", bytearray(b"xyz")), ("b", memoryview(b"xyz"))):
+            store.set(key, value)
+            same(store.get(key), b"xyz")
 
     def test_a_value_is_kept_when_the_buffer_changes_later(self, store: Store) -> None:
         value = bytearray(b"before")
@@ -137,19 +137,21 @@ class StoreContract:
         same(list(store.get_ranges("a", [(0, 4)], Scratch())), [None])
         same(plain(store.get_many(["a", "a/b"], Scratch())), [None, b"1"])
 
-    @pytest.mark.parametrize("name", ODD_NAMES)
-    def test_names_with_odd_characters_are_names(self, store: Store, name: str) -> None:
-        store.set(f"{name}/{name}", b"odd")
-        store.set("plain", b"plain")
-        same(store.get(f"{name}/{name}"), b"odd")
-        same(plain(store.get_many([f"{name}/{name}"], Scratch())), [b"odd"])
-        same(plain([store.get_range(f"{name}/{name}", 1, 1)]), [b"d"])
-        same(store.list_dir(""), (["plain"], [name]))
-        same(store.list_dir(f"{name}/"), ([name], []))
-        same(sorted(store.list_prefix("")), sorted([f"{name}/{name}", "plain"]))
-        store.erase(f"{name}/{name}")
-        same(store.get(f"{name}/{name}"), None)
-        same(store.get("plain"), b"plain")
+    def test_names_with_odd_characters_are_names(self, store: Store) -> None:
+        values = {f"{name}/{name}": name.encode() for name in ODD_NAMES} | {"plain": b"plain"}
+        for key, value in values.items():
+            store.set(key, value)
+        same(plain(store.get_many(list(values), Scratch())), list(values.values()))
+        same(store.list_dir(""), (["plain"], sorted(ODD_NAMES)))
+        same(sorted(store.list_prefix("")), sorted(values))
+        for name in ODD_NAMES:
+            key = f"{name}/{name}"
+            same(store.get(key), values[key])
+            same(plain([store.get_range(key, 1, 1)]), [values[key][1:2]])
+            same(store.list_dir(f"{name}/"), ([name], []))
+            store.erase(key)
+            del values[key]
+            same(sorted(store.list_prefix("")), sorted(values))
 
     # ---- several values
 
@@ -161,16 +163,14 @@ class StoreContract:
         same(plain(store.get_many(keys, Scratch())), [values.get(key) for key in keys])
         same(list(store.get_many([], Scratch())), [])
 
-    @pytest.mark.parametrize("size", [2**16 - 1, 2**16, 2**16 + 1, 2**20 + 3])
-    def test_values_around_and_above_the_scratch_size_are_whole(
-        self, store: Store, size: int
-    ) -> None:
-        value = (bytes(range(251)) * (size // 251 + 1))[:size]
-        store.set("big", value)
+    def test_values_around_and_above_the_scratch_size_are_whole(self, store: Store) -> None:
         store.set("small", b"s")
-        values = plain(store.get_many(["small", "big", "small", "big"], Scratch()))
-        same(values, [b"s", value, b"s", value])
-        same(store.get("big"), value)
+        for size in (2**16 - 1, 2**16, 2**16 + 1, 2**20 + 3):
+            value = (bytes(range(251)) * (size // 251 + 1))[:size]
+            store.set("big", value)
+            values = plain(store.get_many(["small", "big", "small", "big"], Scratch()))
+            same(values, [b"s", value, b"s", value])
+            same(store.get("big"), value)
 
     # ---- parts of values
 
@@ -231,15 +231,15 @@ class StoreContract:
         store.set_partial_values([("a", 4, b"5"), ("b", 1, b"x")])
         same((store.get("a"), store.get("b")), (b"12\0\x005", b"\0x"))
 
-    @pytest.mark.parametrize("start", [1, 0, -3])
     def test_overlapping_partial_values_are_an_error_and_nothing_is_written(
-        self, store: Store, start: int
+        self, store: Store
     ) -> None:
         store.set("a", b"0123")
-        with pytest.raises(SelectionError) as caught:
-            store.set_partial_values([("b", 0, b"x"), ("a", 0, b"AB"), ("a", start, b"CD")])
-        same(caught.value.key, "a")
-        same((store.get("a"), store.get("b")), (b"0123", None))
+        for start in (1, 0, -3):
+            with pytest.raises(SelectionError) as caught:
+                store.set_partial_values([("b", 0, b"x"), ("a", 0, b"AB"), ("a", start, b"CD")])
+            same(caught.value.key, "a")
+            same((store.get("a"), store.get("b")), (b"0123", None))
 
     # ---- creating
 
@@ -303,14 +303,12 @@ class StoreContract:
         store.erase_prefix("")
         same(list(store.list()), [])
 
-    @pytest.mark.parametrize(("name", "other"), [("a*", "ab"), ("a?", "ab"), ("a[b]", "ab")])
-    def test_erase_prefix_takes_a_name_as_it_is_not_as_a_pattern(
-        self, store: Store, name: str, other: str
-    ) -> None:
-        store.set(f"{name}/x", b"1")
-        store.set(f"{other}/x", b"2")
-        store.erase_prefix(f"{name}/")
-        same(list(store.list_prefix("")), [f"{other}/x"])
+    def test_erase_prefix_takes_a_name_as_it_is_not_as_a_pattern(self, store: Store) -> None:
+        store.set("ab/x", b"2")
+        for name in ("a*", "a?", "a[b]"):
+            store.set(f"{name}/x", b"1")
+            store.erase_prefix(f"{name}/")
+            same(list(store.list_prefix("")), ["ab/x"])
 
     # ---- listing
 
@@ -336,27 +334,24 @@ class StoreContract:
 
     # ---- what is no key
 
-    @pytest.mark.parametrize("key", NOT_KEYS)
-    def test_what_is_no_key_is_an_error_and_nothing_is_done(self, store: Store, key: Any) -> None:
+    def test_what_is_no_key_is_an_error_and_nothing_is_done(self, store: Store) -> None:
         store.set("a/b", b"1")
-        for action in (
-            lambda: store.get_partial_values([("a/b", (0, 1)), (key, (0, 1))]),
-            lambda: store.set_partial_values([("a/b", 0, b"2"), (key, 0, b"2")]),
-            lambda: store.erase_values(["a/b", key]),
-        ):
+        for key in NOT_KEYS:
             with pytest.raises(MetadataError):
-                action()
-        same([(each, store.get(each)) for each in store.list()], [("a/b", b"1")])
+                store.get_partial_values([("a/b", (0, 1)), (key, (0, 1))])
+            with pytest.raises(MetadataError):
+                store.set_partial_values([("a/b", 0, b"2"), (key, 0, b"2")])
+            with pytest.raises(MetadataError):
+                store.erase_values(["a/b", key])
+            same([(each, store.get(each)) for each in store.list()], [("a/b", b"1")])
 
-    @pytest.mark.parametrize("prefix", NOT_PREFIXES)
-    def test_what_is_no_prefix_is_an_error_and_nothing_is_done(
-        self, store: Store, prefix: Any
-    ) -> None:
+    def test_what_is_no_prefix_is_an_error_and_nothing_is_done(self, store: Store) -> None:
         store.set("a/b/x", b"1")
-        for action in (store.erase_prefix, store.list_dir, lambda each: [*store.list_prefix(each)]):
-            with pytest.raises(MetadataError):
-                action(prefix)
-        same(list(store.list()), ["a/b/x"])
+        for prefix in NOT_PREFIXES:
+            for action in (store.erase_prefix, store.list_dir, lambda at: [*store.list_prefix(at)]):
+                with pytest.raises(MetadataError):
+                    action(prefix)
+            same(list(store.list()), ["a/b/x"])
 
     # ---- elsewhere
 
@@ -387,25 +382,24 @@ class ReadOnlyStoreContract:
     def test_it_can_read_and_not_write(self, store: Store) -> None:
         same((store.readable, store.writeable), (True, False))
 
-    @pytest.mark.parametrize("key", VALUES)
-    def test_values_are_got_whole_and_in_parts(self, store: Store, key: str) -> None:
-        value = VALUES[key]
-        same(store.get(key), value)
-        same(plain(store.get_many([key, "absent"], Scratch())), [value, None])
-        parts = [store.get_range(key, 2, 3), store.get_range(key, 4), store.get_range(key, -3)]
-        same(plain(parts), [value[2:5], value[4:], value[-3:]])
-        ranges = [(0, 2), (1, 4), (70_000, 9)]
-        expected: list[bytes | None] = [value[start : start + n] for start, n in ranges]
-        same(plain(store.get_ranges(key, ranges, Scratch())), expected)
-        requests = [(key, each) for each in ranges[::-1]]
-        same(plain(store.get_partial_values(requests)), expected[::-1])
+    def test_values_are_got_whole_and_in_parts(self, store: Store) -> None:
+        for key, value in VALUES.items():
+            same(store.get(key), value)
+            same(plain(store.get_many([key, "absent"], Scratch())), [value, None])
+            parts = [store.get_range(key, 2, 3), store.get_range(key, 4), store.get_range(key, -3)]
+            same(plain(parts), [value[2:5], value[4:], value[-3:]])
+            ranges = [(0, 2), (1, 4), (70_000, 9)]
+            expected: list[bytes | None] = [value[start : start + n] for start, n in ranges]
+            same(plain(store.get_ranges(key, ranges, Scratch())), expected)
+            requests = [(key, each) for each in ranges[::-1]]
+            same(plain(store.get_partial_values(requests)), expected[::-1])
 
-    @pytest.mark.parametrize("key", ["absent", "a", "a/b/c", "a/c/x"])
-    def test_what_is_missing_is_none(self, store: Store, key: str) -> None:
-        same(store.get(key), None)
-        same(store.get_range(key, 0, 1), None)
-        same(list(store.get_ranges(key, [(0, 1)], Scratch())), [None])
-        same(list(store.get_many([key], Scratch())), [None])
+    def test_what_is_missing_is_none(self, store: Store) -> None:
+        for key in ("absent", "a", "a/b/c", "a/c/x"):
+            same(store.get(key), None)
+            same(store.get_range(key, 0, 1), None)
+            same(list(store.get_ranges(key, [(0, 1)], Scratch())), [None])
+            same(list(store.get_many([key], Scratch())), [None])
 
     def test_it_lists_or_says_that_it_cannot(self, store: Store) -> None:
         if not store.listable:
