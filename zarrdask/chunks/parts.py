@@ -14,6 +14,8 @@ T = TypeVar("T")
 _PARTS = 4
 #: The same if the progress is shown: the minimum number of steps of a bar.
 _SHOWN_PARTS = 16
+#: The most bytes, decoded, that a part requests from a store with latency.
+_REQUEST_BYTES = 2**28
 
 
 def in_parts(
@@ -54,25 +56,25 @@ def in_parts(
     if show is None:
         show = eager_show(nbytes)
     count = len(cuts.indices)
+    threads = thread_count(threads) if count > 1 else 1
+    parts = 1
     if show is not False:
-        with progress(count, label, show, nbytes=nbytes, leave=False) as shown:
-
-            def work_and_show(part: Projection) -> T:
-                result = work(part)
-                shown.advance(len(part.indices))
-                return result
-
-            return _divided(work_and_show, cuts, threads, _SHOWN_PARTS)
-    if threads == 1 or count <= 1:
-        return [work(cuts)]
-    # Requests to a store with latency should not be held up by the end of a part.
-    return _divided(work, cuts, threads, _PARTS if chunks.units.seekable else 1)
-
-
-def _divided(
-    work: Callable[[Projection], T], cuts: Projection, threads: int | None, parts: int
-) -> list[T]:
-    """Do work on a number of parts for each thread."""
-    count, threads = len(cuts.indices), thread_count(threads)
+        parts = _SHOWN_PARTS
+    elif threads > 1 and chunks.units.seekable:
+        # Requests to a store with latency should not be held up by the end of a part.
+        parts = _PARTS
     size = max(1, -(-count // (threads * parts)))
-    return on_each(work, [cuts.some(at, at + size) for at in range(0, count, size)], threads)
+    if not chunks.units.seekable:
+        # Units that are requested together are in memory at the same time.
+        size = min(size, max(_REQUEST_BYTES // max(chunks.metadata.pipeline.spec.nbytes, 1), 1))
+    pieces = [cuts.some(at, at + size) for at in range(0, count, size)] if size < count else [cuts]
+    if show is False:
+        return on_each(work, pieces, threads)
+    with progress(count, label, show, nbytes=nbytes, leave=False) as shown:
+
+        def work_and_show(part: Projection) -> T:
+            result = work(part)
+            shown.advance(len(part.indices))
+            return result
+
+        return on_each(work_and_show, pieces, threads)

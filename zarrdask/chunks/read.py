@@ -26,9 +26,6 @@ from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Value
 
-#: The most bytes, decoded, that are requested together from a remote store.
-_REQUEST_BYTES = 2**28
-
 
 def read_region(
     chunks: StoredChunks,
@@ -88,18 +85,6 @@ def request_shape(request: Request) -> Shape:
 
 def _read(chunks: StoredChunks, cuts: Projection, *, out: np.ndarray) -> None:
     """Read some of the requested units in this thread."""
-    metadata, store = chunks.metadata, chunks.units
-    size, count = metadata.pipeline.spec.nbytes, len(cuts.indices)
-    if not store.seekable and metadata.shard is None:
-        # Units that are requested together are in memory at the same time.
-        step = max(_REQUEST_BYTES // max(size, 1), 1)
-        for at in range(0, count, step):
-            _read_units(chunks, cuts.some(at, at + step), out)
-    else:
-        _read_units(chunks, cuts, out)
-
-
-def _read_units(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> None:
     metadata, store = chunks.metadata, chunks.units
     names = [chunks.prefix + name for name in metadata.keys.names(cuts.indices)]
     scratch = _scratch()
