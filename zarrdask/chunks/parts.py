@@ -53,10 +53,12 @@ def in_parts(
     list
         The results of all parts.
     """
+    count = len(cuts.indices)
+    if count <= 1 and not show:
+        return [work(cuts)]
     if show is None:
         show = eager_show(nbytes)
-    count = len(cuts.indices)
-    threads = thread_count(threads) if count > 1 else 1
+    threads = thread_count(threads)
     parts = 1
     if show is not False:
         parts = _SHOWN_PARTS

@@ -126,14 +126,13 @@ class ChunkLocks:
 
     def is_outdated(self, version: Version) -> bool:
         """Whether part of an object is being changed, or was since it had this version."""
-        # In this order: a partial write renews the stamp before it gives back the lock.
-        return self._is_held(version.lock) or self._stamp(version.number) != version.stamp
-
-    def _is_held(self, lock: str) -> bool:
         if self._directory is None:
-            return lock in _THREAD_LOCKS
-        # No lock can be held in a directory of another user, whatever files are there.
-        return not self._is_unsafe and os.path.lexists(lock)
+            is_held = version.lock in _THREAD_LOCKS
+        else:
+            # No lock can be held in a directory of another user, whatever files are there.
+            is_held = not self._is_unsafe and os.path.lexists(version.lock)
+        # In this order: a partial write renews the stamp before it gives back the lock.
+        return is_held or self._stamp(version.number) != version.stamp
 
     def _stamp(self, number: int) -> bytes:
         return b"" if self._stamps is None else self._stamps.read(number)
