@@ -13,10 +13,10 @@ T = TypeVar("T")
 #: Is held by the thread whose turn it is. A small chunk may have smaller ones in it.
 _TURN = threading.RLock()
 
-#: How many items a thread handles in a turn: at first, and if they take little time.
-_FIRST_TURN, _LATER_TURN = 16, 256
+#: How many chunks a thread handles in a turn: at first, and if they take little time.
+_SHORT_TURN, _LONG_TURN = 8, 256
 
-#: The time in seconds for one item above which threads do not take turns.
+#: The time in seconds for one chunk above which threads do not take turns.
 _SLOW_SECONDS = 100e-6
 
 #: The time in seconds after which a thread no longer waits for its turn: the thread that has it may
@@ -50,7 +50,7 @@ def in_turns(
     if count == 1 or nbytes >= SMALL_CHUNK_BYTES:
         work(items)
         return
-    step = _FIRST_TURN
+    step, was_slow = _SHORT_TURN, False
     while True:
         has_turn = _TURN.acquire(timeout=_PATIENCE)
         try:
@@ -62,10 +62,12 @@ def in_turns(
                 _TURN.release()
         if done < step:
             return
-        if seconds > _SLOW_SECONDS * done:
+        is_slow = seconds > _SLOW_SECONDS * done
+        # Twice in a row: a single turn may be slow as it is the first to use some memory.
+        if is_slow and was_slow:
             work(items)
             return
-        step = _LATER_TURN
+        step, was_slow = _SHORT_TURN if is_slow else _LONG_TURN, is_slow
 
 
 def _after_fork() -> None:
