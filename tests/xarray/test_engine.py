@@ -112,7 +112,7 @@ def test_an_array_is_no_dataset(tmp_path):
 def test_another_format_than_asked_for_does_not_exist(tmp_path):
     write_sample(tmp_path, 2)
     assert "t" in xr.open_dataset(tmp_path, **ENGINE, zarr_format=2)
-    with pytest.raises(NodeNotFoundError, match="zarr_format 3"):
+    with pytest.raises(NodeNotFoundError, match="zarr_format=3"):
         xr.open_dataset(tmp_path, **ENGINE, zarr_format=3)
 
 

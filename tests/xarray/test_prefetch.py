@@ -127,18 +127,6 @@ def test_an_array_that_cannot_be_read_is_left_out():
     assert set(read_small_arrays(dict(group.arrays()))) == {"b"}
 
 
-def test_arrays_of_several_stores_are_read():
-    arrays = {}
-    for number in range(3):
-        arrays[number] = zarrdask.create_array({}, shape=(2,), dtype="i4", chunks=1)
-        arrays[number][...] = number
-    assert {k: v.tolist() for k, v in read_small_arrays(arrays).items()} == {
-        0: [0, 0],
-        1: [1, 1],
-        2: [2, 2],
-    }
-
-
 def test_what_was_read_cannot_be_changed_from_outside():
     values = written(consolidated=True)
     ds = xr.open_dataset(values, **ENGINE, cache=False)

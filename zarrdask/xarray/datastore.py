@@ -87,7 +87,9 @@ class _Hierarchy:
 
     def __init__(self, url: Any, options: OpenOptions) -> None:
         self.options = options
-        self.place = look_up(url, options.group, options.storage_options, strict=options.strict)
+        zarr_format, strict = options.zarr_format, options.strict
+        where = options.group, options.storage_options
+        self.place = look_up(url, *where, zarr_format=zarr_format, strict=strict)
         self.store, self.path = self.place.store, self.place.path
         self.listed: Store | None = None
         self.metadata = self._find()
@@ -122,14 +124,6 @@ class _Hierarchy:
                 key=location,
                 found="array",
                 expected="group",
-            )
-        wanted = self.options.zarr_format
-        if wanted is not None and metadata.zarr_format != wanted:
-            raise NodeNotFoundError(
-                "no such Zarr group: a group of this format does not exist",
-                key=location,
-                found=metadata.zarr_format,
-                expected=f"zarr_format {wanted}",
             )
         return metadata
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import xarray
@@ -23,11 +23,10 @@ from zarrdask.metadata.model import GroupMetadata
 from zarrdask.runtime.locks import location_of
 from zarrdask.storage.base import Store
 from zarrdask.xarray.datastore import OpenOptions, read_group
-from zarrdask.xarray.encoding import NewArrays
 from zarrdask.xarray.existing import StoredDataset
-from zarrdask.xarray.options import DatasetWriteOptions
 from zarrdask.xarray.plan import VariableWrite
 from zarrdask.xarray.recovery import roll_back_surplus
+from zarrdask.xarray.settings import WriteSettings
 
 #: Arrays that one append locks one by one; of more, only the dataset is locked.
 _MAX_LOCKS = 256
@@ -45,14 +44,14 @@ class Destination:
         The path of the group.
     root : str
         The path of the group that gets consolidated metadata: this one, or one above it.
-    options : DatasetWriteOptions
+    options : WriteSettings
         What the user said of the write.
     """
 
     store: Store
     path: str
     root: str
-    options: DatasetWriteOptions
+    options: WriteSettings
 
     @property
     def location(self) -> str:
@@ -157,28 +156,26 @@ class Destination:
             )
         return True
 
-    def settings(self, stored: StoredDataset | None) -> NewArrays:
-        """Return how new arrays are stored."""
-        asked = self.options.zarr_format
+    def settings(self, stored: StoredDataset | None) -> WriteSettings:
+        """Return what the user said of the write, with the format of the group."""
+        asked = self.options.format
+        detect.find(asked)
         if stored is None:
-            zarr_format = 3 if asked is None else asked
-            detect.find(zarr_format)
-        else:
-            zarr_format = stored.zarr_format
-            if asked is not None and asked != zarr_format:
-                raise MetadataError(
-                    "the stored dataset has another format; leave zarr_format out, or write to "
-                    "another group",
-                    key="zarr_format",
-                    found=asked,
-                    expected=repr(zarr_format),
-                )
-        return NewArrays(zarr_format, self.options.grid, self.options.write_empty_chunks)
+            return self.options
+        if self.options.zarr_format is not None and asked != stored.zarr_format:
+            raise MetadataError(
+                "the stored dataset has another format; leave zarr_format out, or write to "
+                "another group",
+                key="zarr_format",
+                found=asked,
+                expected=repr(stored.zarr_format),
+            )
+        return replace(self.options, zarr_format=stored.zarr_format)
 
-    def view(self, stored: StoredDataset | None, settings: NewArrays) -> Store:
+    def view(self, stored: StoredDataset | None) -> Store:
         """Return the store as the hierarchy sees it: the drafts of v3 have keys of their own."""
         if stored is None:
-            group = GroupMetadata(settings.zarr_format)
+            group = GroupMetadata(self.options.format)
             replaces = self.options.mode == "w"
             view = check_creation(self.seen, self.path, group, overwrite=replaces)
             return self.store if view is self.seen else view

@@ -7,24 +7,23 @@ nothing in Zarr, chunks of another number of axes, and codecs of another format 
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from inspect import signature
 from typing import Any
 
 import numpy as np
-import xarray
 from xarray import Variable
 from xarray.backends.zarr import encode_zarr_attr_value, encode_zarr_variable
 
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.graph.placement import chunk_options
-from zarrdask.metadata.chunking import GridLike
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.storage.v3_draft import DRAFT
 from zarrdask.xarray.conventions import FILL_VALUE, encode_fill_value
+from zarrdask.xarray.settings import ArgumentTypeError, WriteSettings
 
 #: Keys of an encoding that describe where a variable came from.
 _ORIGIN = frozenset({"source", "original_shape", "preferred_chunks"})
@@ -43,30 +42,6 @@ _STORAGE = frozenset(
         "cache_metadata",
     }
 )
-
-
-@dataclass(frozen=True)
-class NewArrays:
-    """How new arrays of a dataset are stored.
-
-    Attributes
-    ----------
-    zarr_format : ZarrFormat
-        The format of all arrays.
-    grid : GridLike
-        The grid of arrays for which no chunks are given: ``"regular"`` or ``"rectilinear"``.
-    write_empty_chunks : bool, optional
-        Whether chunks that hold only the fill value are stored; by default as configured.
-    """
-
-    zarr_format: ZarrFormat
-    grid: GridLike = "regular"
-    write_empty_chunks: bool | None = None
-
-    @property
-    def is_v3(self) -> bool:
-        """Whether the conventions of v3 hold; the drafts of v3 follow those of v2."""
-        return self.zarr_format == 3
 
 
 def encode_values(variable: Variable, name: Hashable, zarr_format: ZarrFormat) -> Variable:
@@ -98,14 +73,14 @@ def encode_attributes(attributes: Mapping[Any, Any]) -> dict[str, Any]:
 
     Raises
     ------
-    AttributeTypeError
+    ArgumentTypeError
         If one is of a type that JSON does not have.
     """
     encoded = {}
     for name, value in attributes.items():
         plain = encode_zarr_attr_value(value)
         if not isinstance(name, str) or not _is_json(plain):
-            raise AttributeTypeError(
+            raise ArgumentTypeError(
                 "Invalid attribute in Dataset.attrs or in those of a variable: it cannot be "
                 "stored as JSON; convert it to text, numbers, or lists of these, or remove it",
                 key=str(name),
@@ -113,10 +88,6 @@ def encode_attributes(attributes: Mapping[Any, Any]) -> dict[str, Any]:
             )
         encoded[name] = plain
     return encoded
-
-
-class AttributeTypeError(MetadataError, TypeError):
-    """An attribute that JSON does not have."""
 
 
 def _is_json(value: Any) -> bool:
@@ -132,7 +103,7 @@ def _is_json(value: Any) -> bool:
 
 
 def write_empty_chunks(
-    encoding: Mapping[str, Any], settings: NewArrays, name: Hashable
+    encoding: Mapping[str, Any], settings: WriteSettings, name: Hashable
 ) -> bool | None:
     """Return whether chunks that hold only the fill value are stored; None: as configured.
 
@@ -153,7 +124,7 @@ def write_empty_chunks(
 
 
 def plan_variable(
-    variable: Variable, name: str, settings: NewArrays, *, explicit: bool
+    variable: Variable, name: str, settings: WriteSettings, *, explicit: bool
 ) -> ArrayMetadata:
     """Return the metadata of the new array that stores a variable.
 
@@ -163,8 +134,8 @@ def plan_variable(
         The variable, encoded.
     name : str
         Its name.
-    settings : NewArrays
-        How all arrays of this write are stored.
+    settings : WriteSettings
+        What the user said of the write, with the format of its arrays.
     explicit : bool
         Whether the variable's encoding was given for this write; otherwise it is inherited.
 
@@ -185,13 +156,13 @@ def plan_variable(
 
 
 def _plan(
-    variable: Variable, base: dict[str, Any], storage: Mapping[str, Any], settings: NewArrays
+    variable: Variable, base: dict[str, Any], storage: Mapping[str, Any], settings: WriteSettings
 ) -> ArrayMetadata:
     options = base | _chunks(variable, storage, settings) | _codecs(storage, settings)
     return _with_fill(plan_array(ArrayOptions(**options)), options)
 
 
-def _without_foreign_codecs(storage: Mapping[str, Any], settings: NewArrays) -> dict[str, Any]:
+def _without_foreign_codecs(storage: Mapping[str, Any], settings: WriteSettings) -> dict[str, Any]:
     """Return an inherited encoding without what only the other format, or dtype, can have."""
     foreign = {"serializer"}
     for key in ("compressors", "filters"):
@@ -208,7 +179,7 @@ def _is_numcodecs(codec: Any) -> bool:
 
 
 def _storage_options(
-    variable: Variable, name: str, settings: NewArrays, *, explicit: bool
+    variable: Variable, name: str, settings: WriteSettings, *, explicit: bool
 ) -> dict[str, Any]:
     """Return the part of an encoding that concerns storage.
 
@@ -234,7 +205,7 @@ def _storage_options(
     return {key: value for key, value in encoding.items() if key in valid}
 
 
-def _base_options(variable: Variable, settings: NewArrays) -> dict[str, Any]:
+def _base_options(variable: Variable, settings: WriteSettings) -> dict[str, Any]:
     """Return the options that do not depend on chunks and codecs."""
     attributes = dict(variable.attrs)
     if settings.is_v3:
@@ -251,7 +222,7 @@ def _base_options(variable: Variable, settings: NewArrays) -> dict[str, Any]:
         "fill_value": fill,
         "dimension_names": tuple(map(str, variable.dims)),
         "attributes": encode_attributes(attributes),
-        "zarr_format": settings.zarr_format,
+        "zarr_format": settings.format,
     }
 
 
@@ -263,7 +234,9 @@ def _data_type(dtype: np.dtype[Any]) -> Any:
     return dtype
 
 
-def _chunks(variable: Variable, storage: Mapping[str, Any], settings: NewArrays) -> dict[str, Any]:
+def _chunks(
+    variable: Variable, storage: Mapping[str, Any], settings: WriteSettings
+) -> dict[str, Any]:
     """Return the options that tell the chunks of a new array."""
     grid = storage.get("grid", settings.grid)
     chunks, shards = storage.get("chunks"), storage.get("shards")
@@ -284,7 +257,7 @@ def _lengths(chunks: Any, ndim: int) -> Any:
 
     Raises
     ------
-    ChunkTypeError
+    ArgumentTypeError
         If a length is no integer.
     """
     if isinstance(chunks, int | np.integer):
@@ -293,7 +266,7 @@ def _lengths(chunks: Any, ndim: int) -> Any:
         return chunks
     for length in chunks:
         if not isinstance(length, int | np.integer | list | tuple):
-            raise ChunkTypeError(
+            raise ArgumentTypeError(
                 "zarr chunk sizes specified in the encoding must be an int or a tuple of ints",
                 key="chunks",
                 found=chunks,
@@ -301,16 +274,12 @@ def _lengths(chunks: Any, ndim: int) -> Any:
     return tuple(chunks)
 
 
-class ChunkTypeError(MetadataError, TypeError):
-    """A chunk length that is no integer."""
-
-
 def _positive(chunks: Any) -> Any:
     """Return chunk lengths as they can be stored: an axis of length 0 has chunks of length 1."""
     return tuple(n or 1 for n in chunks) if isinstance(chunks, tuple) else chunks
 
 
-def _codecs(storage: Mapping[str, Any], settings: NewArrays) -> dict[str, Any]:
+def _codecs(storage: Mapping[str, Any], settings: WriteSettings) -> dict[str, Any]:
     """Return the options that tell the codecs of a new array."""
     options: dict[str, Any] = {}
     if "codecs" in storage:
@@ -367,13 +336,3 @@ def _with_fill(metadata: ArrayMetadata, options: Mapping[str, Any]) -> ArrayMeta
             found=DRAFT,
         )
     return replace(metadata, fill_value=None)
-
-
-# --------------------------------------------------------------------------------------------
-# Datasets
-
-
-def encode_coordinates(dataset: xarray.Dataset) -> tuple[dict[Hashable, Variable], dict[Any, Any]]:
-    """Return variables and attributes of a dataset, with the attribute ``coordinates``."""
-    variables, attributes = xarray.conventions.encode_dataset_coordinates(dataset)
-    return dict(variables), dict(attributes)

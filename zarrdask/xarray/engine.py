@@ -82,24 +82,8 @@ class ZarrdaskBackendEntrypoint(BackendEntrypoint):
             If there is no such group; it is a FileNotFoundError.
         """
         # xarray reads the names of the options from this signature: it must spell them out.
-        options = {
-            "mask_and_scale": mask_and_scale,
-            "decode_times": decode_times,
-            "concat_characters": concat_characters,
-            "decode_coords": decode_coords,
-            "drop_variables": drop_variables,
-            "use_cftime": use_cftime,
-            "decode_timedelta": decode_timedelta,
-            "group": group,
-            "mode": mode,
-            "consolidated": consolidated,
-            "storage_options": storage_options,
-            "zarr_format": zarr_format,
-            "use_zarr_fill_value_as_mask": use_zarr_fill_value_as_mask,
-            "strict": strict,
-            "phony_dims": phony_dims,
-            "skip_missing": skip_missing,
-        }
+        options = dict(locals())
+        del options["self"], options["filename_or_obj"]
         return _open(filename_or_obj, options, tree=False)["/"]
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> "DataTree":

@@ -17,7 +17,6 @@ from zarrdask.errors import MetadataError, ZarrdaskError
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.target import ExistingRegion, WriteOptions, WriteTarget, find_target
 from zarrdask.graph.write_job import WriteJob, begin
-from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import write_node
 from zarrdask.hierarchy.consolidated import changing
 from zarrdask.hierarchy.create import at_once, create_members, put_documents
@@ -167,11 +166,7 @@ def _consolidate(
 
 def _grow(store: Store, zarr_format: ZarrFormat, variable: VariableWrite) -> None:
     array = variable.array
-    grow_member(store, array.path, zarr_format, _shape(variable.old_shape), array.shape)
-
-
-def _shape(shape: Shape | None) -> Shape:
-    return () if shape is None else shape
+    grow_member(store, array.path, zarr_format, variable.old_shape or (), array.shape)
 
 
 # --------------------------------------------------------------------------------------------
@@ -210,25 +205,21 @@ def write_in_memory(targets: Targets) -> list[WriteJob]:
 
 def _write_eager(writes: Targets) -> None:
     """Write values that are in memory: many small variables at once, large ones by all threads."""
-    small = [(v, to) for v, to in writes if v.data.nbytes <= _SMALL_BYTES]
+    small = [each for each in writes if each[0].data.nbytes <= _SMALL_BYTES]
     if small:
-        at_once(small[0][1].chunks.store, _write_small, small)
-    for variable, to in writes:
-        if variable.data.nbytes > _SMALL_BYTES:
-            _write(variable, to, threads=None)
+        at_once(small[0][1].chunks.store, partial(_write, threads=1), small)
+    for each in writes:
+        if each[0].data.nbytes > _SMALL_BYTES:
+            _write(each, threads=None)
 
 
-def _write_small(write: tuple[VariableWrite, WriteTarget]) -> None:
-    _write(*write, threads=1)
-
-
-def _write(variable: VariableWrite, to: WriteTarget, *, threads: int | None) -> None:
-    metadata = to.chunks.metadata
+def _write(write: tuple[VariableWrite, WriteTarget], *, threads: int | None) -> None:
+    variable, to = write
     empty = variable.write_empty
     write_region(
         to.chunks,
         to.region,
-        variable.data.astype(metadata.dtype, copy=False),
+        variable.data.astype(to.chunks.metadata.dtype, copy=False),
         empty=config.get("write-empty-chunks") if empty is None else empty,
         beyond=to.beyond,
         threads=threads,
@@ -244,7 +235,7 @@ def roll_back(writes: Iterable[GroupWrite]) -> str:
     states = set()
     for write in writes:
         for variable in write.appends:
-            array, old = variable.array, _shape(variable.old_shape)
+            array, old = variable.array, variable.old_shape or ()
             try:
                 states.add(roll_back_append(array.store, array.path, array.stored, old))
             except (ZarrdaskError, OSError) as error:

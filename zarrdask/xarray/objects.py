@@ -7,6 +7,7 @@ from typing import Any
 import xarray
 
 from zarrdask.errors import MetadataError
+from zarrdask.xarray.settings import ArgumentTypeError
 
 #: The names by which xarray stores a data array that has none, or that of a coordinate.
 _VARIABLE = "__xarray_dataarray_variable__"
@@ -59,7 +60,7 @@ def _dataset(obj: Any) -> xarray.Dataset:
     if isinstance(obj, xarray.Dataset):
         return obj
     if not isinstance(obj, xarray.DataArray):
-        raise _ObjectTypeError(
+        raise ArgumentTypeError(
             "only objects of xarray can be written; zarrdask.to_zarr writes arrays",
             key="obj",
             found=type(obj).__name__,
@@ -70,7 +71,3 @@ def _dataset(obj: Any) -> xarray.Dataset:
     if obj.name in obj.coords or obj.name in obj.dims:
         return obj.to_dataset(name=_VARIABLE).assign_attrs({_NAME: obj.name})
     return obj.to_dataset()
-
-
-class _ObjectTypeError(MetadataError, TypeError):
-    """An object that is none of xarray's."""

@@ -15,20 +15,18 @@ from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.path import join_path
 from zarrdask.hierarchy.resize import appended
 from zarrdask.indexing.selection import Region, whole_region
-from zarrdask.metadata.model import GroupMetadata
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.nodes.array import Array
 from zarrdask.storage.base import Store
 from zarrdask.xarray.encoding import (
-    NewArrays,
     encode_attributes,
-    encode_coordinates,
     encode_values,
     plan_variable,
     write_empty_chunks,
 )
 from zarrdask.xarray.existing import StoredDataset
-from zarrdask.xarray.options import DatasetWriteOptions
 from zarrdask.xarray.regions import find_region
+from zarrdask.xarray.settings import ArgumentTypeError, WriteSettings
 
 #: How xarray stores a variable without a name.
 _NAMELESS = "__values__"
@@ -40,8 +38,6 @@ class VariableWrite:
 
     Attributes
     ----------
-    name : str
-        The name of the array.
     data : ndarray or dask.array.Array
         The values, encoded.
     array : Array
@@ -58,7 +54,6 @@ class VariableWrite:
         Whether chunks that hold only the fill value are stored; by default as configured.
     """
 
-    name: str
     data: Any
     array: Array
     region: Region
@@ -66,6 +61,11 @@ class VariableWrite:
     old_shape: Shape | None = None
     is_index: bool = False
     write_empty: bool | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the array."""
+        return self.array.name
 
     @property
     def is_dask(self) -> bool:
@@ -117,8 +117,7 @@ def plan_group(
     dataset: xarray.Dataset,
     place: tuple[Store, str],
     stored: StoredDataset | None,
-    options: DatasetWriteOptions,
-    settings: NewArrays,
+    settings: WriteSettings,
     encoding: Mapping[Any, Any],
 ) -> GroupWrite:
     """Return what a write of a dataset consists of.
@@ -131,10 +130,8 @@ def plan_group(
         The store and the path of the group.
     stored : StoredDataset, optional
         What is there already; None if the group is created or replaced.
-    options : DatasetWriteOptions
-        What the user said.
-    settings : NewArrays
-        How new arrays are stored.
+    settings : WriteSettings
+        What the user said, with the format of the group.
     encoding : mapping
         Encodings for this write, by the names of variables.
 
@@ -145,20 +142,20 @@ def plan_group(
     """
     _check_names(dataset)
     region: dict[Hashable, slice] = {}
-    if options.region is not None and stored is not None:
-        region = find_region(dataset, options.region, stored, options.mode)
-        if options.append_dim in region:
+    if settings.region is not None and stored is not None:
+        region = find_region(dataset, settings.region, stored, settings.mode)
+        if settings.append_dim in region:
             raise MetadataError(
                 "cannot list the same dimension in both ``append_dim`` and ``region`` with "
-                f"to_zarr(), got {options.append_dim} in both",
+                f"to_zarr(), got {settings.append_dim} in both",
                 key="region",
             )
         # The stored coordinates say which region it is: they are not changed.
         dataset = dataset.drop_vars(list(dataset.xindexes))
     _check_encoding(dataset, encoding, stored)
-    variables, attributes = encode_coordinates(dataset)
-    planner = _Planner(place, stored, options, settings, region)
-    planner.check(variables)
+    variables, attributes = xarray.conventions.encode_dataset_coordinates(dataset)
+    planner = _Planner(*place, stored, settings, region)
+    planner.check({_array_name(name): variable for name, variable in variables.items()})
     writes = []
     for name, variable in variables.items():
         if name in encoding:
@@ -167,36 +164,27 @@ def plan_group(
         if write is not None:
             writes.append(write)
     before = None if stored is None else stored.group.metadata
-    metadata = replace(
-        before or GroupMetadata(settings.zarr_format),
-        attributes=encode_attributes(attributes),
-    )
-    if before is not None and options.mode == "r+":
-        metadata = before  # this mode changes values only
+    metadata = before or GroupMetadata(settings.format)
+    if before is None or settings.mode != "r+":  # that mode changes values only
+        metadata = replace(metadata, attributes=encode_attributes(attributes))
     return GroupWrite(*place, metadata, before, tuple(writes))
 
 
 def _check_names(dataset: xarray.Dataset) -> None:
     for name in dataset.variables:
-        if name is None:
-            continue
-        if not isinstance(name, str):
-            raise _NameTypeError(
+        if name is not None and not isinstance(name, str):
+            raise ArgumentTypeError(
                 f"Invalid name {name!r} for DataArray or Dataset key: must be either a string or "
                 "None for serialization to netCDF or zarr files; rename the variable",
                 key="name",
             )
-        if not name or "/" in name:
+        if name == "" or "/" in (name or ""):
             raise MetadataError(
                 f"Invalid name {name!r} for DataArray or Dataset key: string must be length 1 or "
                 'greater, and without "/", for serialization to netCDF or zarr files; rename the '
                 "variable",
                 key="name",
             )
-
-
-class _NameTypeError(MetadataError, TypeError):
-    """A name that is not text."""
 
 
 def _check_encoding(
@@ -225,29 +213,21 @@ class _UnknownVariableError(MetadataError, KeyError):
     """A name that is not that of a variable."""
 
 
+@dataclass(frozen=True)
 class _Planner:
     """Plans the variables of one dataset, one by one."""
 
-    def __init__(
-        self,
-        place: tuple[Store, str],
-        stored: StoredDataset | None,
-        options: DatasetWriteOptions,
-        settings: NewArrays,
-        region: Mapping[Hashable, slice],
-    ) -> None:
-        self.store, self.path = place
-        self.stored = stored
-        self.options = options
-        self.settings = settings
-        self.region = region
+    store: Store
+    path: str
+    stored: StoredDataset | None
+    settings: WriteSettings
+    region: Mapping[Hashable, slice]
 
-    def check(self, variables: Mapping[Hashable, Variable]) -> None:
+    def check(self, variables: Mapping[str, Variable]) -> None:
         """Check what concerns all variables together."""
-        stored, append_dim = self.stored, self.options.append_dim
-        names = [_array_name(name) for name in variables]
-        new = [name for name in names if stored is None or name not in stored.arrays]
-        if self.options.mode == "r+" and new:
+        stored, append_dim = self.stored, self.settings.append_dim
+        new = [name for name in variables if stored is None or name not in stored.arrays]
+        if self.settings.mode == "r+" and new:
             raise MetadataError(
                 f"dataset contains non-pre-existing variables {new!r}, which is not allowed in "
                 "``xarray.Dataset.to_zarr()`` with ``mode='r+'``. To allow writing new variables, "
@@ -269,55 +249,46 @@ class _Planner:
                 f"append_dim={append_dim!r} does not match any existing dataset dimensions {sizes}",
                 key="append_dim",
             )
-        _check_complete(stored, append_dim, {_array_name(name): v for name, v in variables.items()})
+        _check_complete(stored, append_dim, variables)
 
     def plan(self, name: Hashable, variable: Variable, *, explicit: bool) -> VariableWrite | None:
         """Return where a variable goes; None if it is not written."""
+        is_index = variable.dims == (name,)
         if self.stored is None or _array_name(name) not in self.stored.arrays:
-            return self._new(name, variable, explicit=explicit)
-        return self._existing(_array_name(name), variable, self.stored)
+            return replace(self._new(name, variable, explicit=explicit), is_index=is_index)
+        write = self._existing(_array_name(name), variable, self.stored)
+        return None if write is None else replace(write, is_index=is_index)
 
     def _new(self, name: Hashable, variable: Variable, *, explicit: bool) -> VariableWrite:
         empty = write_empty_chunks(variable.encoding, self.settings, name)
-        encoded = encode_values(variable, name, self.settings.zarr_format)
-        array_name = _array_name(name)
-        metadata = plan_variable(encoded, array_name, self.settings, explicit=explicit)
-        array = Array(self.store, join_path(self.path, array_name), metadata, "r+")
-        return VariableWrite(
-            array_name,
-            _values(encoded),
-            array,
-            whole_region(array.shape),
-            is_new=True,
-            is_index=variable.dims == (name,),
-            write_empty=empty,
-        )
+        encoded = encode_values(variable, name, self.settings.format)
+        metadata = plan_variable(encoded, _array_name(name), self.settings, explicit=explicit)
+        array = self._array(_array_name(name), metadata)
+        region = whole_region(array.shape)
+        return VariableWrite(_values(encoded), array, region, is_new=True, write_empty=empty)
 
     def _existing(
         self, name: str, variable: Variable, stored: StoredDataset
     ) -> VariableWrite | None:
-        append_dim = self.options.append_dim
+        append_dim, empty = self.settings.append_dim, self.settings.write_empty_chunks
         encoded = stored.encode_as_stored(variable, name, self.region, append_dim)
-        array = stored.arrays[name]
-        array = Array(self.store, array.path, array.metadata, "r+")
-        common = {
-            "is_index": variable.dims == (name,),
-            "write_empty": write_empty_chunks({}, self.settings, name),
-        }
+        array = self._array(name, stored.arrays[name].metadata)
         if append_dim is not None and append_dim in encoded.dims:
             axis = encoded.dims.index(append_dim)
             grown, region = appended(array.stored, encoded.shape, axis)
-            longer = Array(self.store, array.path, grown.metadata, "r+")
-            return VariableWrite(
-                name, _values(encoded), longer, region, old_shape=array.shape, **common
-            )
-        if self.options.mode == "a-" and append_dim is not None:
+            longer = self._array(name, grown.metadata)
+            values = _values(encoded)
+            return VariableWrite(values, longer, region, old_shape=array.shape, write_empty=empty)
+        if self.settings.mode == "a-" and append_dim is not None:
             return None
         region = tuple(
             slice(*self.region.get(dim, slice(None)).indices(size))
             for dim, size in zip(encoded.dims, array.shape, strict=True)
         )
-        return VariableWrite(name, _values(encoded), array, region, **common)
+        return VariableWrite(_values(encoded), array, region, write_empty=empty)
+
+    def _array(self, name: str, metadata: ArrayMetadata) -> Array:
+        return Array(self.store, join_path(self.path, name), metadata, "r+")
 
 
 def _check_complete(

@@ -1,6 +1,6 @@
 """Read many small arrays together: with one request for all, whatever their number."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ from zarrdask.errors import ZarrdaskError
 from zarrdask.indexing.selection import whole_region
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Scratch
 from zarrdask.storage.memory import MemoryStore
 
 K = TypeVar("K", bound=Hashable)
@@ -23,7 +23,7 @@ MAX_TOTAL_BYTES = 2**25
 
 
 def read_small_arrays(arrays: Mapping[K, Array]) -> dict[K, np.ndarray]:
-    """Read those of several arrays that are small and have at most one axis.
+    """Read those of several arrays of one store that are small and have at most one axis.
 
     Arrays that cannot be read are left out: whoever reads them by themselves gets the error.
     """
@@ -34,13 +34,10 @@ def read_small_arrays(arrays: Mapping[K, Array]) -> dict[K, np.ndarray]:
         if size <= MAX_ARRAY_BYTES and total + size <= MAX_TOTAL_BYTES:
             small[key] = array
             total += size
-    values: dict[K, np.ndarray] = {}
-    for store, members in _by_store(small):
-        try:
-            values |= _read_together(store, members)
-        except ZarrdaskError:
-            continue
-    return values
+    try:
+        return _read_together(small)
+    except ZarrdaskError:
+        return {}
 
 
 def _read_size(metadata: ArrayMetadata) -> float:
@@ -50,20 +47,10 @@ def _read_size(metadata: ArrayMetadata) -> float:
     return metadata.grid.size * metadata.pipeline.spec.nbytes
 
 
-def _by_store(arrays: Mapping[K, Array]) -> Iterator[tuple[Store, dict[K, Array]]]:
-    stores: list[tuple[Store, dict[K, Array]]] = []
-    for key, array in arrays.items():
-        store = array.stored.store
-        for known, members in stores:
-            if known is store or known == store:
-                members[key] = array
-                break
-        else:
-            stores.append((store, {key: array}))
-    yield from stores
-
-
-def _read_together(store: Store, arrays: Mapping[K, Array]) -> dict[K, np.ndarray]:
+def _read_together(arrays: Mapping[K, Array]) -> dict[K, np.ndarray]:
+    if not arrays:
+        return {}
+    store = next(iter(arrays.values())).stored.store
     keys = [key for array in arrays.values() for key in _keys(array)]
     # Each value is valid until the next is asked for: keep copies.
     encoded = zip(keys, store.get_many(keys, Scratch()), strict=True)

@@ -54,13 +54,12 @@ def write(
     replaces = to.is_replaced(stored[""])
     settings = to.settings(stored[""])
     stage = to.stage() if replaces else None
-    store, root = (stage.inner, "") if stage else (to.view(stored[""], settings), to.path)
+    store, root = (stage.inner, "") if stage else (to.view(stored[""]), to.path)
     writes = [
         plan_group(
             content.dataset,
             (store, join_path(root, path) if path else root),
             stored[path],
-            to.options,
             settings,
             content.encoding,
         )

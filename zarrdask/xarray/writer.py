@@ -13,7 +13,7 @@ from zarrdask.runtime.progress import Show
 from zarrdask.storage.consolidated import plain
 from zarrdask.xarray.destination import Destination
 from zarrdask.xarray.objects import contents
-from zarrdask.xarray.options import DatasetWriteOptions, default_mode
+from zarrdask.xarray.settings import WriteSettings, default_mode
 from zarrdask.xarray.steps import write
 
 
@@ -128,7 +128,7 @@ def to_zarr(
     >>> zarrdask.xarray.open_zarr(store).t.values
     array([1.5, 2.5, 1.5, 2.5])
     """
-    options = DatasetWriteOptions(
+    options = WriteSettings(
         default_mode(append_dim, region) if mode is None else mode,
         append_dim,
         region,

@@ -1,4 +1,4 @@
-"""The options of a write: what a user may say of it, checked."""
+"""The settings of a write: what a user may say of it, checked."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -12,8 +12,12 @@ from zarrdask.runtime.progress import Show
 _MODES = ("w", "w-", "a", "a-", "r+")
 
 
+class ArgumentTypeError(MetadataError, TypeError):
+    """An argument, or part of one, of a type that cannot be written."""
+
+
 @dataclass(frozen=True)
-class DatasetWriteOptions:
+class WriteSettings:
     """What a user may say of a write; see `zarrdask.xarray.to_zarr`."""
 
     mode: str
@@ -26,6 +30,16 @@ class DatasetWriteOptions:
     commit: Literal["first", "last"] = "first"
     compute: bool = True
     progress: Show = False
+
+    @property
+    def format(self) -> ZarrFormat:
+        """The format of new arrays."""
+        return 3 if self.zarr_format is None else self.zarr_format
+
+    @property
+    def is_v3(self) -> bool:
+        """Whether the conventions of v3 hold; the drafts of v3 follow those of v2."""
+        return self.format == 3
 
     def check(self) -> None:
         """Check the options that exclude each other, or have a few possible values.
