@@ -26,21 +26,12 @@ from zarrdask.xarray.private import DecodedRegion
 def joined_blocks(
     chunks: Any, shape: tuple[int, ...] | None, limit: int | None, dtype: Any, previous: Any
 ) -> Chunks | None:
-    """Return the blocks of a variable whose stored units are joined along some axis.
+    """Return the blocks of a variable, with stored units joined along some axes.
 
-    Parameters
-    ----------
-    chunks : tuple
-        For each axis what xarray asks for: the stored length, which may be joined up to
-        ``zarrdask.block-size``, ``"auto"``, which may be joined up to Dask's
-        ``array.chunk-size``, or what the user asks for.
-    shape, limit, dtype, previous
-        As Dask's `normalize_chunks` takes them; `previous` are the stored lengths.
-
-    Returns
-    -------
-    tuple of tuple of int, or None
-        None if nothing may be joined, or the variable is not one of our engine.
+    `chunks` is for each axis what xarray asks for: the stored length, which may be joined up to
+    ``zarrdask.block-size``, ``"auto"``, which may be joined up to Dask's ``array.chunk-size``, or
+    what the user asks for. The others are arguments of Dask's `normalize_chunks`. The result is
+    None if nothing may be joined, or the variable is not one of our engine.
     """
     units = _stored_lengths(previous)
     if shape is None or dtype is None or units is None or not isinstance(chunks, tuple):

@@ -49,13 +49,7 @@ def is_v3(metadata: Any) -> bool:
 
 
 def dimensions(metadata: ArrayMetadata) -> tuple[str, ...]:
-    """Return the names of an array's dimensions.
-
-    Raises
-    ------
-    MissingDimensionsError
-        If the array has no names, or not one for each axis.
-    """
+    """Return the names of an array's dimensions."""
     for names in (
         metadata.dimension_names,
         metadata.attributes.get(DIMENSIONS),
@@ -143,13 +137,7 @@ def phony_dimensions(arrays: Mapping[str, ArrayMetadata]) -> dict[str, tuple[str
 
 
 def variable_attributes(metadata: ArrayMetadata, *, mask: bool) -> dict[str, Any]:
-    """Return the attributes of a variable, as CF decoding expects them.
-
-    Parameters
-    ----------
-    mask : bool
-        Whether the array's fill value is CF's ``_FillValue``: by default it is in v2.
-    """
+    """Return the attributes of a variable; if `mask`, CF's ``_FillValue`` is the fill value."""
     attributes = dict(metadata.attributes)
     attributes.pop(DIMENSIONS, None)
     if not is_v3(metadata):
@@ -171,11 +159,6 @@ def decode_fill_value(value: Any, dtype: np.dtype[Any]) -> Any:
     """Return the value that the attribute ``_FillValue`` of a v3 array stands for.
 
     Numbers that other software wrote as they are, and texts such as ``"NaN"``, are accepted.
-
-    Raises
-    ------
-    MetadataError
-        If the attribute is not a value of the array's data type.
 
     Examples
     --------

@@ -30,23 +30,13 @@ _CONCURRENT_GROUPS = 16
 
 @dataclass(frozen=True)
 class StoredGroup:
-    """A group and its arrays, as their documents describe them.
+    """A group and its arrays, as their documents describe them."""
 
-    Attributes
-    ----------
-    path : str
-        The group's path, relative to the group that was opened.
-    metadata : GroupMetadata
-        Its metadata.
-    arrays : mapping of str to Array
-        Its arrays by name.
-    location : str
-        Where the group is, for people.
-    """
-
+    #: The group's path, relative to the group that was opened.
     path: str
     metadata: GroupMetadata
     arrays: Mapping[str, Array]
+    #: Where the group is, for people.
     location: str
 
 
@@ -67,13 +57,7 @@ class OpenOptions:
 
 
 def read_group(url: Any, options: OpenOptions) -> StoredGroup:
-    """Read the documents of a group and its arrays.
-
-    Raises
-    ------
-    NodeNotFoundError
-        If there is no such group.
-    """
+    """Read the documents of a group and its arrays."""
     return _Hierarchy(url, options).root()
 
 
@@ -256,13 +240,7 @@ class ZarrdaskDataStore(AbstractDataStore):
 
 
 def read_coordinates(groups: Mapping[str, StoredGroup]) -> dict[str, dict[str, np.ndarray]]:
-    """Read the small coordinates of groups, all with one request.
-
-    Returns
-    -------
-    dict
-        By the path of the group, then by name.
-    """
+    """Read the small coordinates of groups, by path and name, all with one request."""
     wanted: dict[tuple[str, str], Array] = {}
     for path, group in groups.items():
         mentioned = _mentioned(group)

@@ -23,17 +23,7 @@ def decode(values: np.ndarray, functions: Functions) -> np.ndarray:
 
 
 class DecodedSource:
-    """A region of a stored array after elementwise functions.
-
-    Parameters
-    ----------
-    source : Source
-        The region as it is stored.
-    functions : tuple of callable
-        Elementwise functions, in the order of their application.
-    dtype : numpy.dtype
-        The type of the result's elements.
-    """
+    """A region of a stored array after elementwise functions, which have a result of some dtype."""
 
     __slots__ = ("__weakref__", "dtype", "functions", "source")
 

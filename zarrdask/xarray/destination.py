@@ -34,22 +34,12 @@ _MAX_LOCKS = 256
 
 @dataclass(frozen=True)
 class Destination:
-    """The group that is written.
+    """The group that is written."""
 
-    Attributes
-    ----------
-    store : Store
-        The store, without a view of consolidated metadata.
-    path : str
-        The path of the group.
-    root : str
-        The path of the group that gets consolidated metadata: this one, or one above it.
-    options : WriteSettings
-        What the user said of the write.
-    """
-
+    #: The store, without a view of consolidated metadata.
     store: Store
     path: str
+    #: The path of the group that gets consolidated metadata: this one, or one above it.
     root: str
     options: WriteSettings
 
@@ -80,13 +70,7 @@ class Destination:
             yield
 
     def check(self) -> None:
-        """Check that the workers see the store, and can write to it when they do.
-
-        Raises
-        ------
-        StoreError, UnsupportedError
-            If they cannot.
-        """
+        """Check that the workers see the store, and can write to it when they do."""
         check_visible(self.store)
         if not self.options.compute and not self.store.deferrable:
             raise UnsupportedError(
@@ -95,13 +79,7 @@ class Destination:
             )
 
     def stored(self, path: str) -> StoredDataset | None:
-        """Return the dataset of a group that is written to; None if it is created or replaced.
-
-        Parameters
-        ----------
-        path : str
-            The path of the group from this one.
-        """
+        """Return the dataset of a group below; None if that is created or replaced."""
         mode = self.options.mode
         if mode in ("w", "w-"):
             return None
@@ -126,26 +104,14 @@ class Destination:
         return self.stored("") if changed else stored
 
     def check_shapes(self, stored: StoredDataset | None, expected: Mapping[str, Shape]) -> None:
-        """Check that stored arrays have the shapes that they had before.
-
-        Raises
-        ------
-        ZarrdaskError
-            If another writer has changed one.
-        """
+        """Check that no other writer has changed the shapes of stored arrays."""
         for name, shape in expected.items():
             array = None if stored is None else stored.arrays.get(name)
             metadata = None if array is None else array.metadata
             check_shape(metadata, (shape,), f"{self.location}/{name}")
 
     def is_replaced(self, stored: StoredDataset | None) -> bool:
-        """Whether there is a node that the new dataset replaces.
-
-        Raises
-        ------
-        NodeExistsError
-            If there is one that may not be replaced.
-        """
+        """Whether there is a node that the new dataset replaces, as the user has to allow."""
         if stored is not None or not node_exists(self.seen, self.path):
             return False
         if self.options.mode != "w":
@@ -196,13 +162,7 @@ class Destination:
         return Stage(self.store, self.path)  # type: ignore[arg-type]
 
     def check_not_read(self, variables: Iterable[VariableWrite]) -> None:
-        """Check that the new dataset is not computed from the one that it replaces.
-
-        Raises
-        ------
-        NodeExistsError
-            If it is.
-        """
+        """Check that the new dataset is not computed from the one that it replaces."""
         place = location_of(self.store, key_prefix(self.path))
         arrays = [variable.data for variable in variables if variable.is_dask]
         if any(read.is_below(place) for read in reads(arrays)):

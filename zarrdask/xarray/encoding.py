@@ -45,13 +45,7 @@ _STORAGE = frozenset(
 
 
 def encode_values(variable: Variable, name: Hashable, zarr_format: ZarrFormat) -> Variable:
-    """Return a variable with its values encoded by the rules of CF.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If xarray cannot encode it.
-    """
+    """Return a variable with its values encoded by the rules of CF."""
     try:
         encoded: Variable = encode_zarr_variable(variable, name=name, **_format(zarr_format))
     except Exception as error:
@@ -69,13 +63,7 @@ def _format(zarr_format: ZarrFormat) -> dict[str, Any]:
 
 
 def encode_attributes(attributes: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return attributes as JSON has them.
-
-    Raises
-    ------
-    ArgumentTypeError
-        If one is of a type that JSON does not have.
-    """
+    """Return attributes as JSON has them."""
     encoded = {}
     for name, value in attributes.items():
         plain = encode_zarr_attr_value(value)
@@ -105,13 +93,7 @@ def _is_json(value: Any) -> bool:
 def write_empty_chunks(
     encoding: Mapping[str, Any], settings: WriteSettings, name: Hashable
 ) -> bool | None:
-    """Return whether chunks that hold only the fill value are stored; None: as configured.
-
-    Raises
-    ------
-    MetadataError
-        If the encoding and the argument of the write contradict each other.
-    """
+    """Return whether chunks that hold only the fill value are stored; None: as configured."""
     own, common = encoding.get("write_empty_chunks"), settings.write_empty_chunks
     if own is not None and common is not None and bool(own) != bool(common):
         raise MetadataError(
@@ -126,23 +108,10 @@ def write_empty_chunks(
 def plan_variable(
     variable: Variable, name: str, settings: WriteSettings, *, explicit: bool
 ) -> ArrayMetadata:
-    """Return the metadata of the new array that stores a variable.
+    """Return the metadata of the new array that stores an encoded variable.
 
-    Parameters
-    ----------
-    variable : Variable
-        The variable, encoded.
-    name : str
-        Its name.
-    settings : WriteSettings
-        What the user said of the write, with the format of its arrays.
-    explicit : bool
-        Whether the variable's encoding was given for this write; otherwise it is inherited.
-
-    Raises
-    ------
-    MetadataError, UnsupportedError
-        If an explicit encoding is wrong, or the format has no such data type.
+    If the variable's encoding was given for this write, it is `explicit`, and what cannot be obeyed
+    is an error; otherwise the encoding is inherited.
     """
     storage = _storage_options(variable, name, settings, explicit=explicit)
     base = _base_options(variable, settings)
@@ -181,13 +150,7 @@ def _is_numcodecs(codec: Any) -> bool:
 def _storage_options(
     variable: Variable, name: str, settings: WriteSettings, *, explicit: bool
 ) -> dict[str, Any]:
-    """Return the part of an encoding that concerns storage.
-
-    Raises
-    ------
-    MetadataError
-        If the encoding is explicit and has a key that means nothing here.
-    """
+    """Return the part of an encoding that concerns storage; no other is allowed if explicit."""
     encoding = {k: v for k, v in variable.encoding.items() if k not in _ORIGIN}
     if encoding.get(FILL_VALUE, 0) is None:
         del encoding[FILL_VALUE]  # "no fill value": that has been obeyed
@@ -253,13 +216,7 @@ def _chunks(
 
 
 def _lengths(chunks: Any, ndim: int) -> Any:
-    """Return chunk lengths, one for each axis, or what else stands for chunks.
-
-    Raises
-    ------
-    ArgumentTypeError
-        If a length is no integer.
-    """
+    """Return chunk lengths, one for each axis, or what else stands for chunks."""
     if isinstance(chunks, int | np.integer):
         return (int(chunks),) * ndim
     if not isinstance(chunks, list | tuple):

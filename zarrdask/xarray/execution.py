@@ -56,7 +56,7 @@ class Completion:
     consolidate : str, optional
         The path of the group that gets consolidated metadata: this one, or one above it.
     nodes : sequence of str
-        The paths of nodes that the consolidated metadata will probably have, to read all at once.
+        The paths of nodes that these will probably have, to read all of them at once.
     creates : bool
         Whether the new arrays get their documents now; otherwise they have them.
     """
@@ -111,22 +111,11 @@ def consolidate(
     changed: GroupMetadata | None = None,
     nodes: Sequence[str] = (),
 ) -> None:
-    """Write the consolidated metadata of a group above a changed one, or of that one.
+    """Write the consolidated metadata of a group, the root, above a changed one, or of that one.
 
-    Parameters
-    ----------
-    store : Store
-    path : str
-        The path of the group that was changed.
-    root : str
-        The path of the group that gets the consolidated metadata. If it cannot have any, as it
-        holds nodes of several formats or has no document, the group itself gets them.
-    zarr_format : ZarrFormat
-        The format of both.
-    changed : GroupMetadata, optional
-        New metadata of the group, which are written with the consolidated ones.
-    nodes : sequence of str
-        The paths of nodes that are probably below the root.
+    If the root cannot have any, as it holds nodes of several formats or has no document, the
+    changed group itself gets them. Its new metadata, if it has any, are written with them. `nodes`
+    are paths that are probably below the root.
     """
     if zarr_format not in consolidated.CONSOLIDATED_FORMATS:
         return
@@ -174,13 +163,7 @@ def _grow(store: Store, zarr_format: ZarrFormat, variable: VariableWrite) -> Non
 
 
 def write_targets(writes: Iterable[GroupWrite]) -> Targets:
-    """Return where the values of all variables go. Nothing is written.
-
-    Raises
-    ------
-    SelectionError
-        If values that are to be overwritten are what the new ones are computed from.
-    """
+    """Return where the values of all variables go; they must not be computed from what is there."""
     variables = [variable for write in writes for variable in write.variables]
     inputs = Inputs([variable.data for variable in variables if variable.is_dask])
     return [(variable, _target(variable, inputs)) for variable in variables]

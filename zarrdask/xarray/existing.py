@@ -20,13 +20,7 @@ _CODING = ("units", "calendar", "scale_factor", "add_offset", "dtype", "missing_
 
 
 class StoredDataset:
-    """A group that holds a dataset.
-
-    Parameters
-    ----------
-    group : StoredGroup
-        Its documents.
-    """
+    """A group that holds a dataset."""
 
     def __init__(self, group: StoredGroup) -> None:
         self.group = group
@@ -76,13 +70,7 @@ class StoredDataset:
         return variable
 
     def values(self, name: str) -> np.ndarray:
-        """Return the values of a variable as a user sees them.
-
-        Raises
-        ------
-        MetadataError
-            If there is no such variable.
-        """
+        """Return the values of a variable as a user sees them."""
         if name not in self._encoded:
             raise MetadataError(
                 "the stored dataset has no such coordinate, so the region cannot be found by it; "
@@ -102,22 +90,9 @@ class StoredDataset:
     ) -> Variable:
         """Return a variable encoded exactly as the stored one, with its dimensions in that order.
 
-        Parameters
-        ----------
-        variable : Variable
-            What is written.
-        name : str
-            The name of the stored variable.
-        region : mapping of hashable to slice
-            The part of the stored variable that is written, by dimension.
-        append_dim : hashable, optional
-            The dimension along which the variable may have any length.
-
-        Raises
-        ------
-        MetadataError
-            If it cannot be: another dtype, other dimensions or sizes, or values that the stored
-            encoding does not represent.
+        Raises a MetadataError if it cannot be: another dtype, other dimensions, other sizes than
+        those of the region (but along `append_dim`), or values that the stored encoding does not
+        represent.
         """
         stored = self._decoded(name)
         _check_dtype(name, stored, variable)

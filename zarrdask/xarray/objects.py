@@ -25,19 +25,8 @@ class Content:
 def contents(obj: Any, encoding: Mapping[Any, Any], *, inherit: bool) -> dict[str, Content]:
     """Return what is written to each group, by its path from the first one, parents first.
 
-    Parameters
-    ----------
-    obj : xarray.Dataset, xarray.DataArray or xarray.DataTree
-        What is written.
-    encoding : mapping
-        The encodings by name; for a tree, by the path of the node, then by name.
-    inherit : bool
-        Whether the nodes of a tree store the coordinates that they inherit.
-
-    Raises
-    ------
-    MetadataError
-        If the object is none of xarray's, or a tree has no node that an encoding is for.
+    Encodings are by name; for a tree, by the path of the node, then by name. If asked for, the
+    nodes of a tree store the coordinates that they inherit.
     """
     if not isinstance(obj, xarray.DataTree):
         return {"": Content(_dataset(obj), encoding)}

@@ -34,32 +34,20 @@ _NAMELESS = "__values__"
 
 @dataclass(frozen=True)
 class VariableWrite:
-    """The values of one variable, and where they go.
+    """The values of one variable, and where they go."""
 
-    Attributes
-    ----------
-    data : ndarray or dask.array.Array
-        The values, encoded.
-    array : Array
-        The array as it is when the write is complete.
-    region : tuple of slice
-        The part of it that the values cover.
-    is_new : bool
-        Whether the array is created.
-    old_shape : tuple of int, optional
-        The shape of the array before an append; None if its shape does not change.
-    is_index : bool
-        Whether it is an index coordinate: its new shape is written after those of others.
-    write_empty : bool, optional
-        Whether chunks that hold only the fill value are stored; by default as configured.
-    """
-
+    #: The values, encoded: an array in memory, or a Dask array.
     data: Any
+    #: The array as it is when the write is complete.
     array: Array
+    #: The part of it that the values cover.
     region: Region
     is_new: bool = False
+    #: The shape of the array before an append; None if its shape does not change.
     old_shape: Shape | None = None
+    #: Whether it is an index coordinate: its new shape is written after those of others.
     is_index: bool = False
+    #: Whether chunks that hold only the fill value are stored; by default as configured.
     write_empty: bool | None = None
 
     @property
@@ -75,25 +63,13 @@ class VariableWrite:
 
 @dataclass(frozen=True)
 class GroupWrite:
-    """A group, and what is written to it.
-
-    Attributes
-    ----------
-    store : Store
-        The store of the hierarchy.
-    path : str
-        The path of the group in it.
-    metadata : GroupMetadata
-        The group as it is when the write is complete.
-    before : GroupMetadata, optional
-        The group as it was; None if it is created.
-    variables : tuple of VariableWrite
-        What is written to its arrays.
-    """
+    """A group, and what is written to it."""
 
     store: Store
     path: str
+    #: The group as it is when the write is complete.
     metadata: GroupMetadata
+    #: The group as it was; None if it is created.
     before: GroupMetadata | None
     variables: tuple[VariableWrite, ...] = field(repr=False)
 
@@ -120,7 +96,7 @@ def plan_group(
     settings: WriteSettings,
     encoding: Mapping[Any, Any],
 ) -> GroupWrite:
-    """Return what a write of a dataset consists of.
+    """Return what a write of a dataset consists of, or raise an error if it cannot be stored so.
 
     Parameters
     ----------
@@ -134,11 +110,6 @@ def plan_group(
         What the user said, with the format of the group.
     encoding : mapping
         Encodings for this write, by the names of variables.
-
-    Raises
-    ------
-    ZarrdaskError
-        If the dataset cannot be stored there in this way.
     """
     _check_names(dataset)
     region: dict[Hashable, slice] = {}
@@ -294,13 +265,7 @@ class _Planner:
 def _check_complete(
     stored: StoredDataset, dim: Hashable, variables: Mapping[str, Variable]
 ) -> None:
-    """Check that all variables along a dimension get longer together: others could not be opened.
-
-    Raises
-    ------
-    MetadataError
-        If a stored variable is left out, or a new one has the appended part only.
-    """
+    """Check that all variables along a dimension get longer together: others cannot be opened."""
     lengths = stored.lengths(dim)
     before = {lengths[name] for name in variables if name in lengths}
     short = [name for name, n in lengths.items() if n in before and name not in variables]

@@ -42,34 +42,23 @@ _ROLES = {kind: role for role, kind in CLASSES.items() if kind is not None}
 
 @dataclass(frozen=True)
 class DecodedRegion:
-    """A lazily decoded variable, taken apart.
+    """A lazily decoded variable, taken apart."""
 
-    Attributes
-    ----------
-    array : object
-        The backend's array.
-    region : tuple of slice
-        The part of the backend's array that the variable holds; steps are positive.
-    functions : tuple of callable
-        The elementwise functions that decode it, in the order of their application.
-    dtype : numpy.dtype
-        The type of the decoded elements.
-    """
-
+    #: The backend's array.
     array: Any
+    #: The part of it that the variable holds; steps are positive.
     region: Region
+    #: The elementwise functions that decode it, in the order of their application.
     functions: tuple[Callable[[np.ndarray], np.ndarray], ...]
+    #: The type of the decoded elements.
     dtype: np.dtype[Any]
 
 
 def unwrap(data: Any) -> DecodedRegion | None:
     """Take xarray's layers off a lazy array.
 
-    Returns
-    -------
-    DecodedRegion or None
-        None if there is a layer that is not known here (a fancy index, a class of another
-        release, ...): the array must then be used as a whole.
+    The result is None if there is a layer that is not known here (a fancy index, a class of another
+    release, ...): the array must then be used as a whole.
     """
     functions: list[Callable[[np.ndarray], np.ndarray]] = []
     keys: list[tuple[Any, ...]] = []

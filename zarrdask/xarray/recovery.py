@@ -18,27 +18,9 @@ from zarrdask.xarray.existing import StoredDataset
 def roll_back_surplus(stored: StoredDataset, dim: Hashable, names: Container[str]) -> bool:
     """Give the variables of a dataset one length along a dimension again.
 
-    The caller keeps others from appending meanwhile.
-
-    Parameters
-    ----------
-    stored : StoredDataset
-        The dataset.
-    dim : hashable
-        The dimension along which is appended.
-    names : container of str
-        The variables that are appended to: others are not touched.
-
-    Returns
-    -------
-    bool
-        Whether anything was changed.
-
-    Raises
-    ------
-    MetadataError
-        If the lengths differ, but there is no index coordinate that tells which one is right, or
-        a variable is shorter than it.
+    The caller keeps others from appending meanwhile. Only variables with one of the names, those
+    that are appended to, are touched. Returns whether anything was changed. It is an error if the
+    lengths differ, but no index coordinate tells which is right, or a variable is shorter than it.
     """
     lengths = {name: n for name, n in stored.lengths(dim).items() if name in names}
     if len({*lengths.values()}) <= 1:

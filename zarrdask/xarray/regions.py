@@ -24,25 +24,10 @@ class MissingLabelError(SelectionError, KeyError):
 
 
 def find_region(dataset: xarray.Dataset, region: Any, stored: StoredDataset, mode: str) -> Regions:
-    """Return the slice of each dimension that a user means.
+    """Return the slice of each dimension that a user means by ``region=``.
 
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        What is written.
-    region : "auto" or mapping of dimension to slice or "auto"
-        As in `zarrdask.xarray.to_zarr`.
-    stored : StoredDataset
-        The dataset that it is written to.
-    mode : str
-        The mode of the write.
-
-    Raises
-    ------
-    SelectionError
-        If the region is none, or coordinates are not consecutive in the stored dataset.
-    MissingLabelError
-        If a coordinate value is not in the stored dataset; it is a KeyError.
+    It is an error if that is no region, or coordinates are missing or not consecutive in the stored
+    dataset.
     """
     if isinstance(region, str) and region == "auto":
         region = dict.fromkeys(dataset.dims, "auto")

@@ -42,13 +42,7 @@ class WriteSettings:
         return self.format == 3
 
     def check(self) -> None:
-        """Check the options that exclude each other, or have a few possible values.
-
-        Raises
-        ------
-        MetadataError
-            If one cannot be obeyed.
-        """
+        """Check the options that exclude each other, or have a few possible values."""
         mode = self.mode
         if mode not in ("a", "a-") and self.append_dim is not None:
             raise MetadataError("cannot set append_dim unless mode='a' or mode=None", key="mode")

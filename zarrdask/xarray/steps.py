@@ -29,7 +29,7 @@ def write(
     expected: Mapping[str, Shape] | None = None,
     compute_options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Plan a write, then do it, or return what does it.
+    """Plan a write, then do it, or return what does it. If planning fails, nothing is changed.
 
     Parameters
     ----------
@@ -41,11 +41,6 @@ def write(
         The shapes that stored arrays must have; it is an error if others changed them.
     compute_options : mapping, optional
         Options of `dask.compute`.
-
-    Raises
-    ------
-    ZarrdaskError
-        If it cannot be written in this way. If it cannot be planned, nothing is changed.
     """
     to.check()
     stored = {path: to.stored(path) for path in contents}
@@ -154,13 +149,7 @@ def _completions(
 ) -> list[execution.Completion]:
     """Return what is done when all values are written: the first group comes last.
 
-    Parameters
-    ----------
-    writes : sequence of GroupWrite
-    creates : bool
-        Whether new arrays get their documents then.
-    root : str, optional
-        The path of the group that gets consolidated metadata.
+    `root` is the path of the group that gets consolidated metadata; None if there are none.
     """
     first, *others = writes
     nodes = [each.path for each in others]
@@ -201,15 +190,8 @@ def _append_later(to: Destination, contents: Mapping[str, Content], group: Group
 class LaterAppend:
     """An append that is computed later: one task, which does all of it under the locks.
 
-    Parameters
-    ----------
-    to : Destination
-        The group that is written.
-    contents : mapping of str to Content
-        What is written.
-    shapes : mapping
-        The shapes of the stored arrays when the append was asked for. They must be the same when
-        it is done: so it is done once, and no other append is lost.
+    The stored arrays must have the shapes that they had when the append was asked for: so it is
+    done once, and no other append is lost.
     """
 
     # Not a dataclass, which Dask would search for tasks.
