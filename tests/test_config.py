@@ -120,3 +120,10 @@ def test_what_is_no_size_is_an_error_that_names_the_setting(value):
         pytest.raises(MetadataError, match=r"zarrdask\.chunk-size: this is not a size in bytes"),
     ):
         zarrdask.create_array({}, shape=4, dtype="f8")
+
+
+def test_a_setting_that_does_not_exist_is_reported_once():
+    with dask.config.set({"zarrdask.blok-size": 1}):
+        with pytest.warns(UserWarning, match="blok-size: .* did you mean zarrdask.block-size"):
+            config.get("threads")
+        assert config.get("block-size") == config.DEFAULTS["block-size"]

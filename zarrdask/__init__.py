@@ -55,6 +55,16 @@ _MODULES = {
     "to_zarr": "graph.write",
     "verify": "verification.verify",
 }
+#: Names that other software has, and what to use here.
+_ELSEWHERE = {
+    "open_zarr": "zarrdask.xarray.open_zarr opens a dataset, and zarrdask.from_zarr a Dask array",
+    "load": "zarrdask.open_array(url)[...] is a NumPy array",
+    "save": "zarrdask.to_zarr(x, url) stores an array",
+    "store": "zarrdask.to_zarr([(target, x), ...]) stores several arrays",
+    "array": "zarrdask.to_zarr(x, url) stores an array, and zarrdask.create_array creates one",
+    "zeros": "zarrdask.create_array(url, shape=..., dtype=...) creates an array of fill values",
+    "open_consolidated": "zarrdask.open_group(url, consolidated=True)",
+}
 _SUBMODULES = frozenset({"conventions", "errors", "register", "storage", "testing", "xarray"})
 
 __all__ = [
@@ -84,7 +94,9 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return import_module(f"zarrdask.{name}")
     if name not in _MODULES:
-        raise AttributeError(f"module 'zarrdask' has no attribute {name!r}")
+        hint = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+        # Python itself suggests names that are like this one.
+        raise AttributeError(f"module 'zarrdask' has no attribute {name!r}{hint}", name=name)
     value = getattr(import_module(f"zarrdask.{_MODULES[name]}"), name)
     globals()[name] = value
     return value

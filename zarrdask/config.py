@@ -1,6 +1,8 @@
 """Settings, which are part of Dask's configuration, under ``zarrdask``."""
 
 import os
+import warnings
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from numbers import Integral
@@ -77,6 +79,15 @@ def _dask_config() -> Any:
     return config
 
 
+@cache
+def _warn_of(names: frozenset[str]) -> None:
+    """Warn once of settings that do not exist, such as mistyped ones."""
+    for name in sorted(names):
+        matches = get_close_matches(name, DEFAULTS, 1)
+        hint = f"; did you mean zarrdask.{matches[0]}?" if matches else ""
+        warnings.warn(f"zarrdask.{name}: there is no such setting{hint}", stacklevel=4)
+
+
 def get(name: str) -> Any:
     """Return the setting ``zarrdask.<name>``; a size may be written as "16 MiB".
 
@@ -91,7 +102,9 @@ def get(name: str) -> Any:
     16777216
     """
     # With the default, as leaving `with dask.config.set(...)` may remove all settings of zarrdask.
-    default = DEFAULTS[name]
+    default, settings = DEFAULTS[name], _dask_config().config.get("zarrdask", DEFAULTS)
+    if len(settings) > len(DEFAULTS):
+        _warn_of(frozenset(settings) - frozenset(DEFAULTS))
     value = _dask_config().get(f"zarrdask.{name}", default)
     if value is default:
         return value

@@ -151,7 +151,7 @@ def test_the_plan_of_a_group_as_json(capsys, source, tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
-    [(["out"], "--overwrite to begin again"), (["--in-place"], "again to finish")],
+    [(["out"], "--overwrite to start again"), (["--in-place"], "again to finish")],
     ids=str,
 )
 def test_an_interrupted_copy_tells_how_to_go_on(capsys, source, monkeypatch, arguments, text):

@@ -142,6 +142,14 @@ def test_attributes_stay_also_those_that_were_given_meanwhile():
     assert zarrdask.open_array(z.store, "a").attrs["unit"] == "K"
 
 
+def test_an_axis_has_a_number_or_a_name():
+    z = zarrdask.create_array({}, shape=(2, 2), dtype="i4", dimension_names=("time", "x"))
+    zarrdask.append(da.ones((2, 3)), z, axis="x")
+    assert z.append(np.ones((1, 5)), axis="time") == (3, 5)
+    with pytest.raises(zarrdask.errors.SelectionError, match="no such axis; found 'tme'"):
+        zarrdask.append(da.ones((2, 5)), z, axis="tme")
+
+
 def test_values_are_cast():
     z = zarrdask.create_array({}, shape=2, dtype="i2", chunks=2)
     zarrdask.append(da.from_array([1.0, 2.0, 3.0], chunks=2), z)

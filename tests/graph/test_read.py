@@ -133,6 +133,15 @@ def test_what_is_no_region_is_an_error():
         zarrdask.from_zarr(stored(), region=100)
 
 
+def test_axes_by_the_names_of_dimensions():
+    z = zarrdask.create_array({}, shape=(6, 4), dtype="i4", dimension_names=("time", None))
+    x = zarrdask.from_zarr(z, region={"time": slice(4)}, chunks={"time": 2, -1: 3})
+    assert x.chunks == ((2, 2), (3, 1))
+    for options in ({"region": {"tme": 1}}, {"chunks": {"tme": 1}}):
+        with pytest.raises(zarrdask.errors.SelectionError, match="expected one of"):
+            zarrdask.from_zarr(z, **options)
+
+
 def test_what_is_no_array_is_an_error(tmp_path):
     zarrdask.create_group(tmp_path)
     with pytest.raises(zarrdask.errors.NodeTypeError, match="group"):

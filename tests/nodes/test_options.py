@@ -42,6 +42,13 @@ def test_an_unknown_option_is_told_at_the_call(verb, number):
         call(zzz=1)
 
 
+def test_options_of_other_software_name_the_function_that_is_meant():
+    with pytest.raises(TypeError, match=r"'append_dim'; zarrdask\.append makes an array longer"):
+        zarrdask.to_zarr(da.ones(4), {}, append_dim="x")
+    with pytest.raises(AttributeError, match=r"'open_zarr'; zarrdask\.xarray\.open_zarr opens"):
+        _ = zarrdask.open_zarr
+
+
 def test_options_of_the_verb_itself_are_meant_perhaps():
     z = zarrdask.create_array({}, shape=4, dtype="i4")
     with pytest.raises(TypeError, match="did you mean 'max_mem'"):

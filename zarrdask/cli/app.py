@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -98,6 +99,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         _print_error("interrupted")
         return INTERRUPTED
     except click.UsageError as error:
+        if re.search(r"extra arguments? \([\d, -]+\)", error.message):
+            text = f"{error.message}; lengths are separated by commas alone, like 256,64,64"
+            error = click.UsageError(text, error.ctx)
         error.show()
         return USAGE
     except click.ClickException as error:

@@ -55,8 +55,8 @@ def command(
     resume = (
         "run the same command again to finish"
         if in_place
-        else "arrays that were not complete can't be seen at TARGET; run the same command with "
-        "--overwrite to begin again"
+        else "TARGET has those arrays only that were complete; run the same command with "
+        "--overwrite to start again"
     )
     arguments = options.passed(arguments)
     with suggestions((source, None, options.of_source(arguments))), options.interruptible(resume):

@@ -3,13 +3,13 @@
 import posixpath
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import Any
 
 import click
 
 import zarrdask
 from zarrdask.cli.output import one_line
+from zarrdask.display.words import nearest
 from zarrdask.errors import NodeNotFoundError, ZarrdaskError
 from zarrdask.grids.base import extents
 from zarrdask.hierarchy.members import walk_nodes
@@ -61,8 +61,8 @@ def _nearest(url: str, component: str | None, storage_options: dict[str, Any] | 
         names = list(group)
     except (ZarrdaskError, OSError, ValueError):
         return None  # there is no group in which names could be compared
-    matches = get_close_matches(name, names, 1) if name not in names else []
-    return posixpath.join(parent, matches[0]) if matches else None
+    match = nearest(name, names) if name not in names else None
+    return match and posixpath.join(parent, match)
 
 
 def walk(

@@ -109,21 +109,23 @@ def parse_value(text: str) -> Any:
 def component(function: F) -> F:
     """Add the option ``--component`` to a command."""
     return click.option(
-        "--component", metavar="PATH", help="The path of the node within the (first) store."
+        "--component",
+        metavar="PATH",
+        help="The path of the node within the store; of two URLs, within the first.",
     )(function)
 
 
 def storage_options(function: F) -> F:
     """Add the option ``--storage-option`` to a command; its parameter is a dict, or None."""
-    return _pairs("storage", "Passed to fsspec; may be repeated: {} anon=true")(function)
+    return _pairs("storage", "An option of fsspec, such as anon=true; may be repeated.")(function)
 
 
 def options_of_each(function: F) -> F:
     """Add options of fsspec to a command with two URLs: for both, and for each of them."""
     for kind, text in (
-        ("target", "Passed to fsspec for the second URL, instead of those for both."),
-        ("source", "Passed to fsspec for the first URL, instead of those for both."),
-        ("storage", "Passed to fsspec for all URLs; may be repeated: {} anon=true"),
+        ("target", "The same for the second URL alone, instead of --storage-option."),
+        ("source", "The same for the first URL alone, instead of --storage-option."),
+        ("storage", "An option of fsspec for all URLs, such as anon=true; may be repeated."),
     ):
         function = _pairs(kind, text)(function)
     return function
@@ -137,7 +139,7 @@ def _pairs(kind: str, text: str) -> Callable[[F], F]:
         type=KeyValue(),
         multiple=True,
         callback=lambda ctx, param, pairs: dict(pairs) or None,
-        help=text.format(name),
+        help=text,
     )
 
 

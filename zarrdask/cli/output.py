@@ -19,6 +19,7 @@ from zarrdask.display.tree import Tree
 def one_line(error: BaseException) -> str:
     """Return an error as one line, in which arguments of functions are options of commands."""
     text = " ".join(str(error).split())
+    text = re.sub(r"storage_options=\{'(\w+)': True\}", r"--storage-option \1=true", text)
     text = re.sub(r"\b(\w+)=True\b", lambda match: f"--{match[1].replace('_', '-')}", text)
     return text or type(error).__name__
 

@@ -41,8 +41,22 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     >>> did_you_mean("titel", ["title", "n"]), did_you_mean("x", ["title"])
     ("; did you mean 'title'?", '')
     """
-    matches = get_close_matches(name, list(names), 1)
-    return f"; did you mean {matches[0]!r}?" if matches else ""
+    match = nearest(name, names)
+    return "" if match is None else f"; did you mean {match!r}?"
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that is most like another one; None if none is.
+
+    >>> nearest("dota.zarr", ["data.zarr", "x.zarr"]), nearest("other.zarr", ["x.zarr"])
+    ('data.zarr', None)
+    """
+    # That all names end with .zarr makes none of them alike.
+    _, dot, ending = name.rpartition(".")
+    end = dot + ending if dot else ""
+    stems = {other.removesuffix(end): other for other in names}
+    matches = get_close_matches(name.removesuffix(end), list(stems), 1)
+    return stems[matches[0]] if matches else None
 
 
 def brief_lengths(lengths: tuple[Any, ...]) -> str:

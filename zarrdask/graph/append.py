@@ -32,7 +32,7 @@ def append(
     component: str | None = None,
     storage_options: dict[str, Any] | None = None,
     *,
-    axis: int = 0,
+    axis: int | str = 0,
     compute: bool = True,
     progress: Show = False,
 ) -> Any:
@@ -54,8 +54,8 @@ def append(
         The path of the array within `url`.
     storage_options : dict, optional
         Options for fsspec, if `url` is a URL.
-    axis : int, default 0
-        The axis along which to append.
+    axis : int or str, default 0
+        The axis along which to append, by number or by the name of the dimension.
     compute : bool, default True
         Whether to append now. If false, nothing is written yet, but the position of `x` is fixed:
         it is appended to the shape that the array has now.
@@ -134,7 +134,7 @@ class AppendedRegion(WriteTarget):
 
 
 def _append(
-    x: da.Array, array: Array, axis: int, chunks: StoredChunks, **compute_options: Any
+    x: da.Array, array: Array, axis: int | str, chunks: StoredChunks, **compute_options: Any
 ) -> StoredChunks:
     """Append to an array, given its current chunks, while holding the lock of its shape."""
     grown, region = appended(chunks, x.shape, axis)
@@ -169,7 +169,7 @@ class DeferredAppend:
     # Not a dataclass: Dask would search one for tasks, and compute `x` as a single block.
     __slots__ = ("axis", "handle", "path", "x")
 
-    def __init__(self, handle: Handle, path: str, x: da.Array, axis: int) -> None:
+    def __init__(self, handle: Handle, path: str, x: da.Array, axis: int | str) -> None:
         self.handle = handle
         self.path = path
         self.x = x

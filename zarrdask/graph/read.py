@@ -1,7 +1,7 @@
 """``from_zarr``: read stored arrays as Dask arrays."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dask.array as da
@@ -21,8 +21,10 @@ from zarrdask.hierarchy.find import version_stamp
 from zarrdask.indexing.projection import chunk_number
 from zarrdask.indexing.selection import (
     Region,
+    axis_number,
     basic,
     first_out_of_bounds,
+    index_by_name,
     is_basic,
     pick_size,
     region_shape,
@@ -81,13 +83,14 @@ def from_zarr(
     chunks : "auto", "stored", or chunks in any form that Dask accepts, default "auto"
         The blocks of the Dask array. ``"auto"``: whole stored units (chunks or shards), joined
         until a block reaches ``zarrdask.block-size`` (16 MiB), or four times that in a store with
-        latency. ``"stored"``: one unit per block.
+        latency. ``"stored"``: one unit per block. The keys of a dict are axes or names of
+        dimensions.
     name : str, optional
         The name of the Dask array. The default is derived from the location, the metadata and, if
         the store has one at no cost, the time of the last change of the metadata.
-    region : basic index, optional
-        The part of the array to return; the rest is not part of the graph. Slices are clipped to
-        the array, as in NumPy, with a warning.
+    region : basic index, or dict of names to slices or integers, optional
+        The part of the array to return; the rest is not part of the graph. The keys of a dict are
+        names of dimensions. Slices are clipped to the array, as in NumPy, with a warning.
     skip_missing : bool, default False
         Whether to list the stored units now, and to use one constant, without memory of its own
         and read-only, for all blocks that have none of them. What is computed from such blocks
@@ -146,6 +149,8 @@ def from_zarr(
         consolidated=consolidated,
         strict=strict,
     )
+    if isinstance(region, Mapping):
+        region = index_by_name(region, array.dimension_names)
     selection = basic(() if region is None else region, array.shape)
     outside = None if region is None else first_out_of_bounds(region, array.shape)
     if outside is not None:
@@ -185,6 +190,9 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
     previous = _cut(region, metadata.grid.axes)
     if isinstance(chunks, str) and chunks == "stored":
         return previous
+    if isinstance(chunks, Mapping):
+        names, ndim = metadata.dimension_names, len(region)
+        chunks = {axis_number(axis, ndim, names): length for axis, length in chunks.items()}
     try:
         blocks: Chunks = normalize_chunks(
             chunks, region_shape(region), dtype=metadata.dtype, previous_chunks=previous

@@ -3,11 +3,12 @@
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from difflib import get_close_matches
 from importlib import import_module
 
-from zarrdask.errors import StoreError, ZarrdaskError
+from zarrdask.display.words import nearest
+from zarrdask.errors import MetadataError, StoreError, ZarrdaskError
 from zarrdask.metadata.draft.entry import KEY, is_entry
+from zarrdask.metadata.json import parse_json
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
@@ -21,6 +22,8 @@ _MAX_LEVELS_LOCAL, _MAX_LEVELS_REMOTE = 8, 4
 _MODES = ("r", "r+", "a", "w", "w-", "x")
 #: The directories of a draft hierarchy.
 _DRAFT_DIRECTORIES = ("meta", "data")
+#: Modes, which the second argument is in other software.
+_MODES = ("r", "r+", "a", "w", "w-")
 
 
 def missing_node(store: Store, path: str, text: str = "there is no array or group here") -> str:
@@ -48,14 +51,27 @@ def missing_node(store: Store, path: str, text: str = "there is no array or grou
                 f"{text}: it is inside a hierarchy of the v3 draft; open that at its root, "
                 f"{store_above.url}" + (f", with component={component!r}" if component else "")
             )
+        if _is_array(document):
+            return f"{text}: it is inside an array, {store_above.url}"
     directories = not isinstance(store, DraftStore)  # in the draft nodes are files
     if directories and isinstance(inner, LocalStore) and not os.path.isdir(inner.path(path)):
-        is_file = os.path.exists(inner.path(path).rstrip("/"))
-        text = f"{text}: {'this is a file' if is_file else 'there is no such directory'}"
+        if os.path.exists(inner.path(path).rstrip("/")):
+            return f"{text}: this is a file; pass the directory of the array or the group"
+        if path in _MODES:
+            return f"{text}: the second argument is a path in the store; pass mode={path!r} by name"
+        text = f"{text}: there is no such directory"
     elif isinstance(inner, LocalStore):
         return text  # the directory exists, so that its name is not the mistake
     name = nearest_name(inner, path)
     return text if name is None else f"{text}; the nearest name is {name!r}"
+
+
+def _is_array(document: bytes | None) -> bool:
+    """Whether a ``zarr.json`` is that of an array."""
+    try:
+        return document is not None and parse_json(document, KEY).get("node_type") == "array"
+    except MetadataError:
+        return False
 
 
 def nearest_name(store: Store, path: str) -> str | None:
@@ -78,7 +94,7 @@ def nearest_name(store: Store, path: str) -> str | None:
             return None
     else:
         return None
-    return next(iter(get_close_matches(name, [n for n in names if n != name], 1)), None)
+    return nearest(name, [n for n in names if n != name])
 
 
 def _stores_above(store: Store) -> Iterator[tuple[Store, str]]:

@@ -21,7 +21,7 @@ from zarrdask.hierarchy.change import write_member, write_node
 from zarrdask.hierarchy.find import read_node
 from zarrdask.hierarchy.journal import erase_journal
 from zarrdask.hierarchy.path import key_prefix, node_location
-from zarrdask.indexing.selection import Region, is_integer, whole_region
+from zarrdask.indexing.selection import Region, axis_number, is_integer, whole_region
 from zarrdask.metadata import detect
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
@@ -258,8 +258,8 @@ def appended(chunks: StoredChunks, added: Sequence[int], axis: Any) -> tuple[Sto
         The array before the append.
     added : sequence of int
         The shape of the values.
-    axis : int
-        The axis that becomes longer.
+    axis : int or str
+        The axis that becomes longer, by number or by name.
 
     Raises
     ------
@@ -270,13 +270,13 @@ def appended(chunks: StoredChunks, added: Sequence[int], axis: Any) -> tuple[Sto
     """
     shape = chunks.metadata.shape
     ndim = len(shape)
-    if not is_integer(axis) or not -ndim <= axis < ndim or len(added) != ndim:
+    axis = axis_number(axis, ndim, chunks.metadata.dimension_names)
+    if len(added) != ndim:
         raise SelectionError(
-            "values of this shape can't be appended along this axis",
-            found=(tuple(added), axis),
-            expected=f"values with {ndim} axes, and one of these axes",
+            "values that are appended must have as many axes as the array",
+            found=tuple(added),
+            expected=f"{ndim} axes",
         )
-    axis = int(axis) % ndim
     if any(n != old for i, (n, old) in enumerate(zip(added, shape, strict=True)) if i != axis):
         raise SelectionError(
             "values that are appended must have the lengths of the array along all other axes",

@@ -110,6 +110,31 @@ def index_by_name(picks: Mapping[str, Any], names: Sequence[str | None] | None) 
     return tuple(picks.get(name, slice(None)) if name else slice(None) for name in axis_names)
 
 
+def axis_number(axis: Any, ndim: int, names: Sequence[str | None] | None) -> int:
+    """Return the number of an axis that a user passes by number, from the end too, or by name.
+
+    Raises
+    ------
+    SelectionError
+        If there is no such axis, or several axes have the name.
+
+    Examples
+    --------
+    >>> axis_number("x", 2, ("t", "x")), axis_number(-2, 2, None)
+    (1, 0)
+    """
+    axis_names = list(names or ())
+    if isinstance(axis, str) and axis_names.count(axis) == 1:
+        return axis_names.index(axis)
+    if is_integer(axis) and -ndim <= int(axis) < ndim:
+        return int(axis) % ndim
+    raise SelectionError(
+        "the array has no such axis",
+        found=axis,
+        expected=f"one of {axis_names}" if names else f"a number from {-ndim} to {ndim - 1}",
+    )
+
+
 def expand(index: Any, ndim: int, *, new_axes: bool = True) -> tuple[Any, ...]:
     """Return an index as a tuple with the ellipsis written out: one entry for each axis, and None.
 

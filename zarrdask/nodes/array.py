@@ -413,7 +413,7 @@ class Array(Node):
                 trim(old, lengths)
             self._update(lambda stored: stored.resized(lengths))
 
-    def append(self, values: Any, axis: int = 0) -> Shape:
+    def append(self, values: Any, axis: int | str = 0) -> Shape:
         """Append values at the end of an axis.
 
         The values are stored first, then the new shape, so that readers see the array either
@@ -424,8 +424,8 @@ class Array(Node):
         values : array_like
             The values, with the shape of the array except for the length of `axis`. A Dask array
             is appended in parallel by `zarrdask.append`.
-        axis : int
-            The axis to append to, by default the first.
+        axis : int or str, default 0
+            The axis to append to, by number or by the name of the dimension.
 
         Returns
         -------

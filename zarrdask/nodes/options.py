@@ -27,6 +27,14 @@ _SYNONYMS = {
 }
 
 
+#: Names of arguments in other software, and what does the same here.
+_ELSEWHERE = {
+    "append_dim": "zarrdask.append makes an array longer, and zarrdask.xarray.to_zarr a dataset",
+    "encoding": "pass the options of the array itself; zarrdask.xarray.to_zarr takes an encoding",
+    "group": "zarrdask.xarray takes one; here, component is the path of a node",
+}
+
+
 def suggests_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a function so that its error for an unknown argument suggests a known one."""
     names = set(signature(function).parameters)
@@ -69,6 +77,7 @@ def check_options(
     synonym = _SYNONYMS.get(unknown[0])
     suggestions = [synonym] if synonym in names else get_close_matches(unknown[0], names, 1)
     hint = f"did you mean {suggestions[0]!r}?" if suggestions else f"it has {', '.join(names)}"
+    hint = _ELSEWHERE.get(unknown[0], hint)
     raise TypeError(
         f"{function.__name__}() got an unexpected keyword argument {unknown[0]!r}; {hint}"
     )

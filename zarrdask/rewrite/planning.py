@@ -9,7 +9,7 @@ import dask.array as da
 import numpy as np
 
 from zarrdask import config
-from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
+from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.execution.executor import Workers
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.placement import chunk_options, find_region
@@ -20,7 +20,7 @@ from zarrdask.hierarchy.journal import beside, is_begun
 from zarrdask.hierarchy.path import key_prefix, node_location
 from zarrdask.hierarchy.resize import appended
 from zarrdask.indexing.regions import cut_axis
-from zarrdask.indexing.selection import Region, is_integer, region_shape, whole_region
+from zarrdask.indexing.selection import Region, axis_number, region_shape, whole_region
 from zarrdask.metadata.convert import convert
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import ArrayMetadata
@@ -183,7 +183,7 @@ def plan_append(
             found=sorted(options.changes) or ["chunks" if options.shards is None else "shards"],
         )
     check_apart((array.store, array.path), (store, path), replaces=True)
-    along = _axis_number(axis, target.metadata)
+    along = axis_number(axis, target.ndim, target.dimension_names)
     if source_region is None:
         length = array.shape[along] if along < array.ndim else 0
         beyond = slice(min(target.shape[along], length), length)
@@ -193,21 +193,6 @@ def plan_append(
     start = tuple(pick.start for pick in added)
     longer = Destination(target.store, target.store, path, grown.metadata, start)
     return replace(plan_target(array, region, longer, options), along=along)
-
-
-def _axis_number(axis: int | str, metadata: ArrayMetadata) -> int:
-    names = metadata.dimension_names or ()
-    if isinstance(axis, str) and names.count(axis) == 1:
-        return names.index(axis)
-    ndim = len(metadata.shape)
-    if is_integer(axis) and -ndim <= int(axis) < ndim:
-        return int(axis) % ndim
-    raise SelectionError(
-        "the array has no such axis",
-        key="append",
-        found=axis,
-        expected=f"one of {list(names)} or a number below {ndim}",
-    )
 
 
 def plan_target(

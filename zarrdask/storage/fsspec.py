@@ -336,6 +336,8 @@ class FsspecStore(Store):
         if unknown is not None:
             return _not_an_option(unknown, self.url, type(self.fs))
         place, text = f"{self.url}/{key}", str(error) or type(error).__name__
+        if type(error).__name__ == "NoCredentialsError":
+            text += "; if the bucket is public, pass storage_options={'anon': True}"
         return StoreError(text, key=place, found=type(error).__name__)
 
     def __reduce__(self) -> tuple[Any, ...]:

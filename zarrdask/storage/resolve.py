@@ -74,6 +74,13 @@ def _adapted(value: Any) -> Store:
         return _universal(value)
     if _is_obstore_object(value):
         return import_module("zarrdask.storage.obstore").adapt_object(value)  # type: ignore[no-any-return]
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        raise StoreError(
+            "this is an array, not a place; the array is the first argument of to_zarr and append, "
+            "and the place is the second",
+            found=type(value).__name__,
+            expected="a URL, a path, a mutable mapping or a store",
+        )
     raise StoreError(
         "arrays can't be stored in an object of this type",
         found=type(value).__name__,
