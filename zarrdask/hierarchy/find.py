@@ -82,7 +82,7 @@ def look_up(
     url, component, storage_options
         As in `locate_node`. The members of an opened group are read as the group was, unless the
         next arguments say otherwise.
-    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
+    zarr_format : 2, 3, "v3-draft" or "v3-draft-protocol", optional
         The only format, if the user asks for one.
     strict : bool, optional
         The argument of the user.

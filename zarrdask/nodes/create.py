@@ -82,7 +82,7 @@ def create_array(
     chunk_key_encoding : {"default", "v2"} or dict, optional
         How the keys of chunks are made from their indices; a dict, or the name of a registered
         encoding, is for v3 only.
-    separator : {"/", "."}, optional
+    separator : "/" or ".", optional
         The separator of the indices in the keys of chunks. By default that of the encoding.
     storage_transformers, extensions : sequence of (str or dict), optional
         Names, or ``{"name": ..., "configuration": ...}`` (v3); see docs/extending.md.

@@ -47,7 +47,7 @@ def to_zarr(
         What to write. All Dask arrays in it are computed in one graph.
     store : str, os.PathLike, MutableMapping, Store or Group
         A path, any fsspec URL, a mapping of keys to bytes, a store, or an open group.
-    mode : {"w", "w-", "a", "a-", "r+"}, optional
+    mode : "w", "w-", "a", "a-" or "r+", optional
         ``"w"``: create the group, or replace it with all that it holds; ``"w-"``: create it, or
         fail if there is one; ``"a"``: write to the variables that are there, create others;
         ``"a-"``: the same, but with `append_dim` only variables that have this dimension are
@@ -78,7 +78,7 @@ def to_zarr(
         Block boundaries are moved where that is needed.
     storage_options : dict, optional
         For fsspec.
-    zarr_format : {3, 2, "v3-draft", "v3-draft-protocol"}, optional
+    zarr_format : 3, 2, "v3-draft" or "v3-draft-protocol", optional
         The format of a new group, 3 by default.
     write_empty_chunks : bool, optional
         Whether chunks that hold only the fill value are stored. By default as the setting
