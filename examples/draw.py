@@ -16,6 +16,7 @@ mpl.use("agg")  # no screen
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import ListedColormap
 from matplotlib.dates import DateFormatter
 from matplotlib.patches import Rectangle
 from PIL import Image
@@ -103,7 +104,7 @@ def mask(result):
     bare(left, "the mask")
     grid = np.zeros((values.shape[0] // chunk,) * 2)
     grid[tuple(np.transpose(stored))] = 1
-    right.imshow(np.ma.masked_equal(grid, 0), cmap="Wistia", interpolation="nearest")
+    right.imshow(np.ma.masked_equal(grid, 0), cmap=ListedColormap([BLUE]), interpolation="nearest")
     bare(right, f"{len(stored)} of {grid.size} chunks are stored")
     return figure
 

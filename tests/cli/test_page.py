@@ -1,8 +1,10 @@
 """What docs/command-line.md shows is what the commands print."""
 
+import json
 import re
 import shlex
 
+import zarrdask
 from tests.cli.commands import ROOT, call
 from tests.covering import for_each
 from zarrdask.cli import app
@@ -38,6 +40,33 @@ def test_what_is_shown_is_printed(tmp_path, monkeypatch, capsys):
             shown += 1
     assert shown == len(re.findall(r"^\$ ", PAGE, re.MULTILINE))
     assert {c.split()[1] for c in re.findall(r"^\$ (.*)", PAGE, re.MULTILINE)} == {*app.COMMANDS}
+
+
+def test_members_of_json_are_documented(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    root = zarrdask.create_group("a")
+    root.create_array("t", shape=4, dtype="f4", chunks=2)[...] = 1
+    called = {
+        "`info` of an array": ["info", "a/t", "--stored"],
+        "`info` of a group": ["info", "a"],
+        "`ls`": ["ls", "a"],
+        "`tree`": ["tree", "a"],
+        "`rechunk` of an array": ["rechunk", "a/t", "b", "--dry-run"],
+        "`rechunk` of a group": ["rechunk", "a", "c", "--dry-run"],
+        "`copy`": ["copy", "a", "d"],
+        "`consolidate`": ["consolidate", "a", "--dry-run"],
+        "`verify`": ["verify", "a"],
+        "`diff`": ["diff", "a", "d"],
+        "`stats`": ["stats", "a/t"],
+    }
+    rows = dict(
+        re.findall(r"^\| (`.*?) \| (.*`.*) \|$", PAGE.partition("## JSON")[2], re.MULTILINE)
+    )
+    assert called.keys() <= rows.keys()
+    for name, arguments in called.items():
+        value = json.loads(call(capsys, *arguments, "--json").out)
+        members = value[0] if isinstance(value, list) else value
+        assert members.keys() <= {*re.findall(r"`(\w+)`", rows[name])}, name
 
 
 @for_each("code", [app.SUCCESS, app.FAILED, app.USAGE, app.INTERRUPTED])

@@ -74,6 +74,6 @@ def test_all_reports_have_one_base(tmp_path):
         assert "\n" not in repr(report)
         assert json.loads(json.dumps(report.to_dict())) == report.to_dict()
     assert "NOT THE SAME" not in repr(reports[1])
-    for report in reports[:4]:
+    for report in reports[:3]:
         assert str(report).splitlines()[0] in report._repr_html_().replace("&gt;", ">")
     assert [report.to_dict().get("ok") for report in reports[:3]] == [True, True, None]

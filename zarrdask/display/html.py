@@ -19,7 +19,7 @@ def table(rows: Iterable[tuple[str, str]]) -> str:
     """
     cells = (
         f'<tr><th style="{_CELL}">{escape(name)}</th>'
-        f'<td style="{_CELL}; max-width: 34em; overflow-wrap: anywhere">{escape(text)}</td></tr>'
+        f'<td style="{_CELL}; max-width: 26em; overflow-wrap: anywhere">{escape(text)}</td></tr>'
         for name, text in rows
     )
     return f'<table style="border: 0">{"".join(cells)}</table>'

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zarrdask.display.html import preformatted
+from zarrdask.display.html import preformatted, table
 from zarrdask.display.words import aligned
 
 
@@ -35,7 +35,7 @@ class Report:
     <zarrdask.Count number  4 < 8>
     >>> Count(4).to_dict()
     {'number': 4, 'even': True}
-    >>> "4 &lt; 8" in Count(4)._repr_html_()
+    >>> "4 &lt; 8</td>" in Count(4)._repr_html_()
     True
     """
 
@@ -62,7 +62,8 @@ class Report:
         return f"<zarrdask.{type(self).__name__} {self.summary()}>"
 
     def _repr_html_(self) -> str:
-        return preformatted(str(self))
+        facts = list(self.facts())
+        return table(facts) if facts else preformatted(str(self))
 
 
 def _fields(value: Any) -> dict[str, Any]:

@@ -77,7 +77,8 @@ def _notes(projection: Projection, axes: Sequence[AxisPlan], names: Sequence[str
             yield f"{omitted} more units along {names[i]}"
     others = [i for i in range(len(axes)) if i not in projection.axes]
     if others:
-        yield ", ".join(f"unit {projection.position[i]} along {names[i]}" for i in others)
+        where = (f"unit {projection.position[i]} along {names[i]}" for i in others)
+        yield f"drawn: {', '.join(where)}"
 
 
 def choose(axes: Sequence[AxisPlan], drawn_axes: Sequence[int] | None) -> Projection:
