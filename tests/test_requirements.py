@@ -40,8 +40,8 @@ def test_the_extra_for_everything_takes_all_extras_for_users():
 
 
 def test_the_conda_recipe_has_the_same_dependencies():
-    recipe = (ROOT / "conda" / "meta.yaml").read_text()
-    run = recipe.partition("  run:\n")[2].partition("  run_constrained:")[0]
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text()
+    run = recipe.partition("  run:\n")[2].partition("  run_constraints:")[0]
     stated = dict(re.findall(r"^    - ([\w-]+) >=([\d.]+)$", run, re.MULTILINE))
     texts = [text for text in PROJECT["dependencies"] if ";" not in text]
     texts += PROJECT["optional-dependencies"]["cli"]
