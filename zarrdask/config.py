@@ -104,7 +104,8 @@ def get(name: str) -> Any:
     # With the default, as leaving `with dask.config.set(...)` may remove all settings of zarrdask.
     default, settings = DEFAULTS[name], _dask_config().config.get("zarrdask", DEFAULTS)
     if len(settings) > len(DEFAULTS):
-        _warn_of(frozenset(settings) - frozenset(DEFAULTS))
+        # Dask keeps the spelling that it met first: an environment variable has no hyphens.
+        _warn_of(frozenset(str(name).replace("_", "-") for name in settings) - frozenset(DEFAULTS))
     value = _dask_config().get(f"zarrdask.{name}", default)
     if value is default:
         return value

@@ -192,7 +192,9 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
         return previous
     if isinstance(chunks, Mapping):
         names, ndim = metadata.dimension_names, len(region)
-        chunks = {axis_number(axis, ndim, names): length for axis, length in chunks.items()}
+        chunks = {
+            axis_number(axis, ndim, names, "chunks"): length for axis, length in chunks.items()
+        }
     try:
         blocks: Chunks = normalize_chunks(
             chunks, region_shape(region), dtype=metadata.dtype, previous_chunks=previous

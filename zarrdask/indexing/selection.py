@@ -110,8 +110,10 @@ def index_by_name(picks: Mapping[str, Any], names: Sequence[str | None] | None) 
     return tuple(picks.get(name, slice(None)) if name else slice(None) for name in axis_names)
 
 
-def axis_number(axis: Any, ndim: int, names: Sequence[str | None] | None) -> int:
+def axis_number(axis: Any, ndim: int, names: Sequence[str | None] | None, key: str = "axis") -> int:
     """Return the number of an axis that a user passes by number, from the end too, or by name.
+
+    `key` is the argument of the user, for errors.
 
     Raises
     ------
@@ -130,6 +132,7 @@ def axis_number(axis: Any, ndim: int, names: Sequence[str | None] | None) -> int
         return int(axis) % ndim
     raise SelectionError(
         "the array has no such axis",
+        key=key,
         found=axis,
         expected=f"one of {axis_names}" if names else f"a number from {-ndim} to {ndim - 1}",
     )

@@ -147,7 +147,8 @@ def copy(
         return upgrade(*origin[:3], select=select, skip=skip, remove_v2=remove_v2, dry_run=dry_run)
     if target is None or remove_v2:
         raise MetadataError(
-            "pass a target; only a copy with in_place=True has none and may remove documents",
+            "pass a target, or in_place=True to write v3 metadata beside those of the source; "
+            "remove_v2 is for in_place=True only",
             key="target",
             found=target,
         )

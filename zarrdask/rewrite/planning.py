@@ -183,7 +183,7 @@ def plan_append(
             found=sorted(options.changes) or ["chunks" if options.shards is None else "shards"],
         )
     check_apart((array.store, array.path), (store, path), replaces=True)
-    along = axis_number(axis, target.ndim, target.dimension_names)
+    along = axis_number(axis, target.ndim, target.dimension_names, "append")
     if source_region is None:
         length = array.shape[along] if along < array.ndim else 0
         beyond = slice(min(target.shape[along], length), length)
