@@ -57,7 +57,7 @@ class KeyValue(click.ParamType):  # type: ignore[type-arg]
             return value
         key, equals, text = str(value).partition("=")
         if not equals or not key:
-            self.fail(f"{value!r} is not of the form key=value", param, ctx)
+            self.fail(f"{value!r} is not of the form key=value, without spaces", param, ctx)
         return key, parse_value(text)
 
 

@@ -197,7 +197,7 @@ def _spread(value: Any, shape: Shape, key: str) -> Shape:
     if isinstance(value, Mapping):
         raise MetadataError(
             "pass one length for each axis, -1 for a whole axis; "
-            "a dict is only for the arrays of a group, by path",
+            "only rechunk of a group takes a dict, by path",
             key=key,
             found=dict(value),
             expected=f"{len(shape)} lengths",

@@ -265,7 +265,8 @@ class WritePlan(Report):
     def summary(self) -> str:
         """Return one line: the shape, and the numbers of tasks and units."""
         kinds = f"{self.whole} whole, {self.merged} merged, {self.read_modify_write} partial"
-        return f"{self.shape}, {self.tasks} tasks, {self.units} units: {kinds}"
+        counts = f"{counted(self.tasks, 'task')}, {counted(self.units, 'unit')}"
+        return f"{self.shape}, {counts}: {kinds}"
 
     def facts(self) -> list[tuple[str, str]]:
         """Return the lines of the text: a name and a description each."""
