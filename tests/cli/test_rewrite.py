@@ -69,16 +69,26 @@ def test_errors_of_rechunk(capsys, source, tmp_path, options, code, text):
     assert not done.out
 
 
-def test_an_interrupt_tells_how_to_go_on(capsys, source, tmp_path, monkeypatch):
-    from zarrdask.rewrite.rechunk import RechunkPlan
-
-    def execute(self, *_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(RechunkPlan, "execute", execute)
-    done = call(capsys, "rechunk", source / "x", tmp_path / "out", "--chunks", "8,1")
+def test_what_a_signal_interrupts_is_resumed(capsys, source, tmp_path):
+    code = (
+        "import signal, zarrdask.storage.local as local\n"
+        "store, keys = local.LocalStore.set, []\n"
+        "def interrupted(self, key, value):\n"
+        "    store(self, key, value)\n"
+        "    keys.append(key)\n"
+        "    if len(keys) == 5:\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+        "local.LocalStore.set = interrupted\n"
+        "from zarrdask.cli import main; main()"
+    )
+    options = "--chunks 8,1 --max-mem 1000 --zarr-format 3 --scheduler sync"
+    arguments = "rechunk", source / "x", tmp_path / "out", *options.split()
+    done = spawn(*arguments, code=code)
     assert done.code == 130
     assert done.err == "zarrdask: interrupted; run the same command again to resume\n"
+    assert "no array or group" in call(capsys, "info", tmp_path / "out").err
+    assert call(capsys, *arguments).code == 0
+    np.testing.assert_array_equal(zarrdask.open_array(tmp_path / "out")[...], VALUES)
 
 
 def test_copy_a_hierarchy_into_another_format(capsys, source, tmp_path):
