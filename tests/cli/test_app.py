@@ -352,3 +352,4 @@ def test_what_the_script_of_completion_asks_for(stored):
         "'COMP_WORDS': 'zarrdask cons'}\nfrom zarrdask.cli import main; main()"
     )
     assert spawn(code=code).out == "plain,consolidate\n"
+    assert spawn(code=code.replace("'1'", "'2'").replace("cons'", "info da'")).out == "file,da\n"

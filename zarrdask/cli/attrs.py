@@ -46,7 +46,7 @@ def command() -> None:
         "zarrdask attrs get data.zarr/temperature units",
     )
 )
-@click.argument("url")
+@options.place("url")
 @click.argument("name", required=False)
 @options.component
 @options.as_json
@@ -75,7 +75,7 @@ def get(
         'zarrdask attrs set data.zarr title="a run" --dry-run',
     ),
 )
-@click.argument("url")
+@options.place("url")
 @click.argument("values", nargs=-1, required=True, type=options.KeyValue(), metavar="NAME=VALUE...")
 @options.component
 @options.as_json
@@ -106,7 +106,7 @@ def set_(
         "zarrdask attrs delete data.zarr history title --dry-run",
     )
 )
-@click.argument("url")
+@options.place("url")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @options.component
 @options.as_json

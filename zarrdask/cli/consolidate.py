@@ -19,7 +19,7 @@ from zarrdask.nodes.consolidate import consolidate_metadata
         "zarrdask consolidate data.zarr", "zarrdask consolidate data.zarr --component ocean"
     )
 )
-@click.argument("url")
+@options.place("url")
 @options.component
 @options.as_json
 @options.dry_run

@@ -14,8 +14,8 @@ from zarrdask.cli import copy, options
         "zarrdask convert new.zarr old.zarr --to 2 --dry-run",
     )
 )
-@click.argument("source")
-@click.argument("target", required=False)
+@options.place("source")
+@options.place("target", required=False)
 @click.option(
     "--to",
     "zarr_format",

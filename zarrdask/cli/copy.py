@@ -17,8 +17,8 @@ from zarrdask.rewrite.copy import copy
         "zarrdask copy old.zarr --zarr-format 3 --in-place",
     )
 )
-@click.argument("source")
-@click.argument("target", required=False)
+@options.place("source")
+@options.place("target", required=False)
 @options.chunks_and_shards
 @options.changes
 @click.option(

@@ -17,8 +17,8 @@ from zarrdask.verification.verify import verify
         "zarrdask diff data.zarr s3://bucket/data --values-only",
     )
 )
-@click.argument("first")
-@click.argument("second")
+@options.place("first")
+@options.place("second")
 @options.component
 @click.option("--values-only", is_flag=True, help="Ignore differences of metadata.")
 @options.as_json

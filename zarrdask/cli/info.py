@@ -25,7 +25,7 @@ from zarrdask.nodes.info import describe
         "zarrdask info data.zarr/temperature --stored",
     )
 )
-@click.argument("url")
+@options.place("url")
 @options.component
 @click.option("--stored", is_flag=True, help="Count the stored chunks and their bytes.")
 @options.as_json

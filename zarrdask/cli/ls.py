@@ -14,7 +14,7 @@ from zarrdask.nodes.array import Array
 @click.command(
     epilog=options.examples("zarrdask ls data.zarr", "zarrdask ls s3://bucket/data --long")
 )
-@click.argument("url")
+@options.place("url")
 @options.component
 @click.option("--long", "-l", "long", is_flag=True, help="Show shapes, data types and chunks.")
 @options.as_json

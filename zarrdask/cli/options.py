@@ -106,6 +106,11 @@ def parse_value(text: str) -> Any:
         return text
 
 
+def place(name: str, *, required: bool = True) -> Callable[[F], F]:
+    """Add a URL or a path as an argument; shells complete paths."""
+    return click.argument(name, required=required, type=click.Path())
+
+
 def component(function: F) -> F:
     """Add the option ``--component`` to a command."""
     return click.option(

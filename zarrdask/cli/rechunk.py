@@ -17,8 +17,8 @@ from zarrdask.rewrite.rechunk import rechunk
         "zarrdask rechunk in.zarr out.zarr --chunks 256,64 --compressor zstd --compressor crc32c",
     )
 )
-@click.argument("source")
-@click.argument("target")
+@options.place("source")
+@options.place("target")
 @options.chunks_and_shards
 @click.option(
     "--max-mem",
@@ -26,7 +26,12 @@ from zarrdask.rewrite.rechunk import rechunk
     show_default=True,
     help="The most memory by which a process may grow.",
 )
-@click.option("--temp", metavar="URL", help="The place for temporary objects between passes.")
+@click.option(
+    "--temp",
+    type=click.Path(),
+    metavar="URL",
+    help="The place for temporary objects between passes.",
+)
 @options.changes
 @click.option("--overwrite", is_flag=True, help="Replace the node at TARGET.")
 @click.option("--restart", is_flag=True, help="Discard the work of an interrupted run.")

@@ -17,8 +17,8 @@ from zarrdask.verification.verify import verify
         "zarrdask repair data.zarr backup.zarr --missing --dry-run",
     )
 )
-@click.argument("url")
-@click.argument("intact")
+@options.place("url")
+@options.place("intact")
 @options.component
 @click.option("--missing", is_flag=True, help="Also copy chunks that are missing.")
 @options.dry_run

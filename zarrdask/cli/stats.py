@@ -17,7 +17,7 @@ from zarrdask.verification.statistics import statistics
         "zarrdask stats s3://bucket/data --component a/b --scheduler tcp://host:8786",
     )
 )
-@click.argument("url")
+@options.place("url")
 @options.component
 @options.as_json
 @options.progress

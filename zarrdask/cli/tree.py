@@ -14,7 +14,7 @@ from zarrdask.nodes.group import array_tree
 @click.command(
     epilog=options.examples("zarrdask tree data.zarr", "zarrdask tree s3://bucket/data --depth 1")
 )
-@click.argument("url")
+@options.place("url")
 @options.component
 @click.option("--depth", type=click.IntRange(1), help="The levels to show; all by default.")
 @options.as_json

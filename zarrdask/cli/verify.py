@@ -17,8 +17,8 @@ from zarrdask.verification.verify import verify
         "zarrdask verify s3://bucket/data --scheduler tcp://host:8786",
     )
 )
-@click.argument("url")
-@click.argument("other", required=False)
+@options.place("url")
+@options.place("other", required=False)
 @options.component
 @click.option("--strict", is_flag=True, help="Also fail for metadata that break a rule.")
 @click.option("--every", is_flag=True, help="Also list missing and fill-only units.")
