@@ -31,8 +31,6 @@ def test_usual_mistakes(tmp_path):
     zarrdask.create_group(tmp_path).create_array("a", shape=4, dtype="i4")[...] = 1
     assert message(tmp_path / "a/c").endswith(f"it is inside an array, {tmp_path}/a")
     assert "pass the directory of" in message(tmp_path / "zarr.json")
-    with pytest.raises(NodeNotFoundError, match=r"pass mode='r\+' by name"):
-        zarrdask.open(tmp_path / "a", "r+")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Which format a node is in."""
 
-import numpy as np
 import pytest
 
 from tests.covering import for_each
@@ -50,14 +49,6 @@ def test_documents_are_utf8_and_may_begin_with_a_mark():
     assert parse_json('{"a": "た"}'.encode(), "k") == {"a": "た"}
     assert parse_json(b"\xef\xbb\xbf{}", "k") == {}
     assert render_json({"a": "た"}, "k").decode().count("た") == 1
-
-
-@for_each("value", [np.arange(2), np.float32(1), b"x", {1}, object()])
-def test_what_json_has_no_form_of_is_an_error_that_names_the_place(value):
-    with pytest.raises(MetadataError, match=r"can't be written as JSON: a\[0\].b; ") as caught:
-        render_json({"a": [{"b": value}]}, "k")
-    assert caught.value.found == type(value).__name__
-    assert ("tolist" in str(caught.value)) == (type(value).__module__ == "numpy")
 
 
 @for_each("value", [None, 4, "44", (4,), [4.0], [-1], [True], [2**63]])

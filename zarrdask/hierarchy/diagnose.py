@@ -22,8 +22,6 @@ _MAX_LEVELS_LOCAL, _MAX_LEVELS_REMOTE = 8, 4
 _MODES = ("r", "r+", "a", "w", "w-", "x")
 #: The directories of a draft hierarchy.
 _DRAFT_DIRECTORIES = ("meta", "data")
-#: Modes, which the second argument is in other software.
-_MODES = ("r", "r+", "a", "w", "w-")
 
 
 def missing_node(store: Store, path: str, text: str = "there is no array or group here") -> str:
@@ -57,8 +55,6 @@ def missing_node(store: Store, path: str, text: str = "there is no array or grou
     if directories and isinstance(inner, LocalStore) and not os.path.isdir(inner.path(path)):
         if os.path.exists(inner.path(path).rstrip("/")):
             return f"{text}: this is a file; pass the directory of the array or the group"
-        if path in _MODES:
-            return f"{text}: the second argument is a path in the store; pass mode={path!r} by name"
         text = f"{text}: there is no such directory"
     elif isinstance(inner, LocalStore):
         return text  # the directory exists, so that its name is not the mistake
