@@ -66,7 +66,8 @@ def test_members_of_json_are_documented(tmp_path, monkeypatch, capsys):
     for name, arguments in called.items():
         value = json.loads(call(capsys, *arguments, "--json").out)
         members = value[0] if isinstance(value, list) else value
-        assert members.keys() <= {*re.findall(r"`(\w+)`", rows[name])}, name
+        documented = re.findall(r"`(\w+)`", re.sub(r"\(.*?\)", "", rows[name]))
+        assert members.keys() == {*documented}, name
 
 
 @for_each("code", [app.SUCCESS, app.FAILED, app.USAGE, app.INTERRUPTED])
