@@ -1,4 +1,4 @@
-"""Shards of a store with latency come in two rounds, whatever their number."""
+"""Shards of a store with latency: indexes and chunks of all of them are in flight together."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,42 @@ def test_only_what_is_needed_is_read():
     np.testing.assert_array_equal(x.compute(scheduler="sync"), VALUES[0:10, 0:1])
     indexes, chunks = asked
     assert [start for _, (start, _) in indexes] == [-(4 * 16 + 4)]
-    assert [length for _, (_, length) in chunks] == [100, 100]
+    assert [length for _, (_, length) in chunks] == [300]  # two of them by one request
+
+
+class Concurrent(LatencyStore):
+    """A store whose requests may be in flight together; it keeps where they start."""
+
+    concurrent = True
+
+    def get_range(self, key, start, length=None):
+        self.starts.append(start)
+        return super().get_range(key, start, length)
+
+
+def test_chunks_are_requested_while_later_indexes_are_on_their_way(setting):
+    setting({"zarrdask.requests": 1})
+    _, store = sharded()
+    far = Concurrent(store.inner, seconds=0)
+    far.starts = []
+    request = slice(2, 38, 1), slice(7, 8, 1)
+    values = zarrdask.open_array(far).read(request, threads=1)
+    np.testing.assert_array_equal(values, VALUES[request])
+    of_index = [start < 0 for start in far.starts]
+    assert (len(of_index), sum(of_index)) == (8, 4)
+    assert not all(of_index[:4])
+
+
+@pytest.mark.parametrize(("limit", "most"), [(2**28, 12), (900, 2), (1, 1)])
+def test_shards_in_flight_are_bounded_in_bytes(monkeypatch, limit, most):
+    monkeypatch.setattr(shards, "MAX_BYTES_IN_FLIGHT", limit)
+    _, store = sharded()
+    far = Concurrent(store.inner, seconds=0.05)
+    far.starts = []
+    z = zarrdask.open_array(far)
+    far.most = 0
+    np.testing.assert_array_equal(z.read((slice(0, 40, 1), slice(0, 30, 1)), threads=1), VALUES)
+    assert far.most == most
 
 
 @pytest.mark.parametrize(
@@ -94,7 +129,7 @@ def test_shards_within_shards_are_read():
 
 
 def test_rounds_are_bounded_in_bytes(monkeypatch):
-    monkeypatch.setattr(shards, "MAX_ROUND_BYTES", 300)
+    monkeypatch.setattr(shards, "MAX_BYTES_IN_FLIGHT", 300)
     z, store = sharded(compressors=[])
     x = zarrdask.from_zarr(z, chunks=-1)
     store.clear()

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zarrdask
+from tests.storage.latency import LatencyStore
+from zarrdask.errors import StoreError
 from zarrdask.graph import block_writes
 from zarrdask.graph.chains import write_chain
 from zarrdask.graph.groups import write_groups
@@ -26,6 +28,7 @@ def three_bundles():
     with (
         mock.patch.object(block_writes, "_MIN_BUNDLES", 3),
         mock.patch.object(block_writes, "_BUNDLES_PER_THREAD", 1),
+        mock.patch.object(block_writes, "_FAR_BUNDLES_PER_THREAD", 1),
     ):
         yield
 
@@ -195,6 +198,34 @@ def test_an_error_names_the_block_and_its_key(tmp_path, client, scheduler):
     notes = "\n".join(caught.value.__notes__)
     assert "block (1, 2), stored as a/c/1/2 in " in notes
     assert "units of the new array that were not written read as its fill value" in notes
+
+
+@pytest.mark.parametrize("leaf", ["memory", "reversed"])  # a chain, and groups
+def test_blocks_of_a_bundle_are_stored_together_in_a_far_store(leaf):
+    store, x = LatencyStore(seconds=0.02), LEAVES[leaf]()
+    with dask.config.set(scheduler="threads", num_workers=1):
+        zarrdask.to_zarr(x, store)
+    assert store.most > 8
+    np.testing.assert_array_equal(zarrdask.open_array(store)[...], x.compute(scheduler="sync"))
+
+
+@pytest.mark.parametrize("leaf", ["memory", "reversed"])
+def test_an_error_of_an_earlier_block_does_not_name_a_later_one(leaf):
+    store = LatencyStore()
+    original = store.inner.set
+
+    def fail(key, value):
+        if key == "c/0/1":
+            raise StoreError("no space", key=key)
+        original(key, value)
+
+    store.inner.set = fail
+    with dask.config.set(num_workers=1), pytest.raises(StoreError, match="c/0/1") as caught:
+        zarrdask.to_zarr(LEAVES[leaf](), store)
+    notes = "\n".join(caught.value.__notes__)
+    assert "raised for block" not in notes
+    assert "units of the new array that were not written" in notes
+    assert store._now == 0
 
 
 def _fail_once(block, marker, block_id):

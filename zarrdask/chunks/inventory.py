@@ -8,7 +8,7 @@ from typing import Literal, cast
 import numpy as np
 from toolz import partition_all
 
-from zarrdask.chunks.shards import MAX_ROUND_SHARDS
+from zarrdask.chunks.shards import MAX_ROUND_RANGES
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.array_to_bytes.sharding import Shard
 from zarrdask.codecs.byte_source import HeldValue
@@ -254,7 +254,7 @@ def _shard_indices(
     chunks: StoredChunks, units: Iterable[Index]
 ) -> Iterator[tuple[Index, np.ndarray]]:
     """Yield each shard that is stored, and the stored bytes of its chunks by its index."""
-    for batch in partition_all(MAX_ROUND_SHARDS, units):
+    for batch in partition_all(MAX_ROUND_RANGES, units):
         pipelines = [chunks.metadata.pipeline_at(unit) for unit in batch]
         keys = [chunks.key(unit) for unit in batch]
         ranges = [cast(Shard, pipeline.serializer).index_range for pipeline in pipelines]

@@ -1,27 +1,30 @@
-"""Fetch the shards of a region from a store with latency: two rounds of requests for all of them.
+"""Fetch the shards of a region from a store with latency, indexes and chunks at the same time.
 
-First the indexes of all shards that are met in part, then all ranges of all shards. Asked one
-shard after another, the same requests would take two rounds for each.
+What is needed of a shard takes two requests, one after the other: the index tells where its chunks
+are. But the requests for all shards are in flight together, and the chunks of a shard are requested
+as soon as its index is there, while the indexes of later shards are on their way.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import tee
 from typing import NamedTuple, cast
 
-from toolz import partition_all
-
+from zarrdask import config
 from zarrdask.codecs.array_to_bytes.sharding import Shard, needed_ranges, shard_of
 from zarrdask.codecs.byte_source import HeldValue
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ZarrdaskError
 from zarrdask.indexing.projection import Request
 from zarrdask.storage.base import Scratch, Store, StoredValue
-from zarrdask.storage.byte_ranges import Buffer, Range, Value
+from zarrdask.storage.byte_ranges import Buffer, Range, Value, cut
+from zarrdask.storage.in_flight import in_flight
+from zarrdask.storage.range_requests import RangeRequest, join_ranges
 
-#: Encoded bytes that one round of requests may bring into memory.
-MAX_ROUND_BYTES = 2**28
-#: Shards whose indexes are asked for in one round.
-MAX_ROUND_SHARDS = 4096
+#: Encoded bytes that are in memory, or on their way to it, at a time.
+MAX_BYTES_IN_FLIGHT = 2**28
+#: Ranges that are requested by one call of a store that sends its requests itself.
+MAX_ROUND_RANGES = 4096
 
 
 class ShardRequest(NamedTuple):
@@ -40,6 +43,24 @@ class ShardRequest(NamedTuple):
     key: str
     pipeline: Pipeline
     region: Request | None
+
+    @property
+    def shard(self) -> Shard:
+        """The sharding codec."""
+        return cast(Shard, self.pipeline.serializer)
+
+    @property
+    def is_plannable(self) -> bool:
+        """Whether the index tells which ranges are needed."""
+        return self.region is not None and shard_of(self.shard.chunks) is None
+
+
+class _Plan(NamedTuple):
+    """The index of a shard, None if there is none, and the requests for what is needed of it."""
+
+    request: ShardRequest
+    encoded_index: Buffer | None
+    ranges: Sequence[RangeRequest]
 
 
 @dataclass(frozen=True)
@@ -64,73 +85,87 @@ def fetch_shards(
     A shard within a shard can't be planned from the outer index alone: it is yielded as a value
     that is read when it is decoded.
     """
-    for batch in partition_all(MAX_ROUND_SHARDS, requests):
-        yield from _fetch(store, batch, scratch)
+    # Fetching is ahead of what is yielded.
+    ahead, plans = tee(_plans(store, requests))
+    sized = ((each, plan.request.pipeline.spec.nbytes) for plan in ahead for each in plan.ranges)
+    parts = _fetch(store, sized)
+    for plan in plans:
+        yield _value(store, plan, [next(parts) for _ in plan.ranges], scratch)
 
 
-def _fetch(
-    store: Store, requests: Sequence[ShardRequest], scratch: Scratch
-) -> Iterator[Value | None]:
-    partial = [at for at, request in enumerate(requests) if _is_plannable(request)]
-    asked = [(requests[at].key, _shard(requests[at]).index_range) for at in partial]
-    indexes = dict(zip(partial, store.get_partial_values(asked), strict=True)) if asked else {}
-    plans = [_plan(request, indexes.get(at)) for at, request in enumerate(requests)]
-    for start, end in _rounds(requests, plans):
-        ranges = [(requests[at].key, part) for at in range(start, end) for part in plans[at]]
-        parts = iter(store.get_partial_values(ranges) if ranges else ())
-        fetched = [[next(parts) for _ in plans[at]] for at in range(start, end)]
-        for at, values in zip(range(start, end), fetched, strict=True):
-            yield _value(store, requests[at], indexes.get(at), plans[at], values, scratch)
+def _plans(store: Store, requests: Iterable[ShardRequest]) -> Iterator[_Plan]:
+    """Yield the plan of each shard, as soon as its index is there."""
+    ahead, requests = tee(requests)
+    wanted = (
+        (RangeRequest(request.key, *request.shard.index_range, ()), 0)
+        for request in ahead
+        if request.is_plannable
+    )
+    indexes = _fetch(store, wanted)
+    for request in requests:
+        index = next(indexes) if request.is_plannable else None
+        yield _Plan(request, index, _ranges(request, index))
 
 
-def _shard(request: ShardRequest) -> Shard:
-    return cast(Shard, request.pipeline.serializer)
-
-
-def _is_plannable(request: ShardRequest) -> bool:
-    """Whether the index tells which ranges are needed."""
-    return request.region is not None and shard_of(_shard(request).chunks) is None
-
-
-def _plan(request: ShardRequest, index: Buffer | None) -> list[tuple[int, int | None]]:
-    """Return the ranges of a shard to ask for; none where it is missing or can't be planned."""
+def _ranges(request: ShardRequest, index: Buffer | None) -> Sequence[RangeRequest]:
+    """Return the requests for a shard; none where it is missing or can't be planned."""
     if request.region is None:
-        return [(0, None)]
+        return [RangeRequest(request.key, 0, None, ())]
     if index is None:
-        return []
+        return ()
     try:
-        return [*needed_ranges(request.pipeline, HeldValue(index), request.region)]
+        ranges = needed_ranges(request.pipeline, HeldValue(index), request.region)
     except ZarrdaskError:
-        return []  # the same error comes when the shard is read, with the key
+        return ()  # the same error comes when the shard is read, with the key
+    return [*join_ranges([(request.key, *each) for each in ranges], config.get("coalesce-gap"))]
 
 
-def _rounds(
-    requests: Sequence[ShardRequest], plans: Sequence[Sequence[tuple[int, int | None]]]
-) -> Iterator[tuple[int, int]]:
-    """Yield runs of shards whose parts may be in memory together."""
-    start, held = 0, 0
-    for at, (request, plan) in enumerate(zip(requests, plans, strict=True)):
-        size = sum(request.pipeline.spec.nbytes if length is None else length for _, length in plan)
-        if at > start and held + size > MAX_ROUND_BYTES:
-            yield start, at
-            start, held = at, 0
+def _fetch(store: Store, ranges: Iterable[tuple[RangeRequest, int]]) -> Iterator[Buffer | None]:
+    """Yield ranges, each given with the size of the whole shard, while later ones are fetched."""
+
+    def get(item: tuple[RangeRequest, int]) -> Buffer | None:
+        request, _ = item
+        return store.get_range(request.key, request.start, request.length)
+
+    if store.concurrent:
+        yield from in_flight(get, ranges, size=_size, max_bytes=MAX_BYTES_IN_FLIGHT)
+        return
+    for batch in _batches(ranges):
+        yield from store.get_partial_values([(r.key, (r.start, r.length)) for r in batch])
+
+
+def _size(item: tuple[RangeRequest, int]) -> int:
+    request, whole = item
+    return whole if request.length is None else request.length
+
+
+def _batches(ranges: Iterable[tuple[RangeRequest, int]]) -> Iterator[list[RangeRequest]]:
+    """Yield lists of ranges that may be in memory together."""
+    batch, held = list[RangeRequest](), 0
+    for item in ranges:
+        size = _size(item)
+        if batch and (held + size > MAX_BYTES_IN_FLIGHT or len(batch) >= MAX_ROUND_RANGES):
+            yield batch
+            batch, held = [], 0
+        batch.append(item[0])
         held += size
-    if start < len(requests):
-        yield start, len(requests)
+    if batch:
+        yield batch
 
 
 def _value(
-    store: Store,
-    request: ShardRequest,
-    index: Buffer | None,
-    plan: Sequence[tuple[int, int | None]],
-    values: Sequence[Buffer | None],
-    scratch: Scratch,
+    store: Store, plan: _Plan, parts: Sequence[Buffer | None], scratch: Scratch
 ) -> Value | None:
+    request, index, _ = plan
     if request.region is None:
-        return None if values[0] is None else HeldValue(values[0])
-    if not _is_plannable(request):
+        return None if parts[0] is None else HeldValue(parts[0])
+    if not request.is_plannable:
         return StoredValue(store, request.key, scratch)
     if index is None:
         return None
-    return FetchedShard(index, dict(zip(cast("Sequence[Range]", plan), values, strict=True)))
+    ranges: dict[Range, Buffer | None] = {}
+    for joined, part in zip(plan.ranges, parts, strict=True):
+        for _, offset, length in joined.members:
+            value = None if part is None else cut(part, offset, length)
+            ranges[joined.start + offset, cast(int, length)] = value
+    return FetchedShard(index, ranges)

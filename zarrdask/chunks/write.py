@@ -5,9 +5,11 @@ completely are encoded and stored; others are read, changed and stored under a l
 """
 
 import random
+import threading
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal
@@ -35,6 +37,8 @@ Beyond = Literal["fill", "keep"]
 
 #: Encoded bytes of one task that may be on their way to a store with latency.
 _MAX_BYTES_IN_FLIGHT = 2**26
+#: The requests of a thread that writes several regions; see `together`.
+_LOCAL = threading.local()
 #: How often a partial write is repeated because another machine has changed the unit meanwhile.
 _MAX_SWAPS = 100
 
@@ -95,6 +99,26 @@ def write_region(
     )
 
 
+@contextmanager
+def together() -> Iterator[Requests]:
+    """Let whole units that this thread writes to stores with latency be on their way together.
+
+    Within the context, `write_region` returns before such units are stored. Leaving the context
+    waits for all of them.
+
+    Yields
+    ------
+    Requests
+        The requests, which tell an error of theirs from those of the caller.
+    """
+    with Requests(_MAX_BYTES_IN_FLIGHT) as requests:
+        _LOCAL.requests = requests
+        try:
+            yield requests
+        finally:
+            _LOCAL.requests = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Writer:
     """Writes units of an array; the attributes are the parameters of `write_region`."""
@@ -106,7 +130,8 @@ class _Writer:
 
     def write(self, values: np.ndarray, cuts: Projection) -> int:
         """Write values to parts of units, and return the number of units that were stored."""
-        if len(cuts.indices) > 1 and not self.chunks.units.seekable:
+        is_joined = getattr(_LOCAL, "requests", None) is not None
+        if not self.chunks.units.seekable and (len(cuts.indices) > 1 or is_joined):
             return self._write_at_once(values, cuts)
         stored = 0
 
@@ -136,6 +161,7 @@ class _Writer:
             counts.append(self._change(index, inside, part))
 
         with Requests(_MAX_BYTES_IN_FLIGHT) as requests:
+            whole_units = getattr(_LOCAL, "requests", None) or requests
             for index, inside, outside in zip(*cuts, strict=True):
                 part = values[outside]
                 if self._replaces(index, inside):
@@ -143,7 +169,7 @@ class _Writer:
                     counts.append(data is not None)
                     # Some codecs return a view of memory that the next chunk is encoded into.
                     data = None if data is None else bytes(data)
-                    requests.send(partial(self._put_whole, index, data), len(data or b""))
+                    whole_units.send(partial(self._put_whole, index, data), len(data or b""))
                 elif in_thread_of_task:
                     # A lock of the cluster belongs to the thread of the task.
                     change(index, inside, part)

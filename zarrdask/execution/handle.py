@@ -1,6 +1,7 @@
 """The objects that tasks hold for stored arrays: small to pickle, opened once per process."""
 
 import pickle
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, lru_cache
 from typing import Any
 from zlib import compress, decompress
@@ -260,6 +261,11 @@ class Target:
                 beyond=self.beyond,
                 among=among_workers(),
             )
+
+    def running(self) -> AbstractContextManager[None]:
+        """Return a context that `abort` waits for: blocks are on their way to a far store."""
+        is_far = not self.handle.chunks.units.seekable
+        return self._write.block() if is_far else nullcontext()
 
     def abort(self) -> None:
         """Stop writing blocks in this process, and wait for those that are being written."""

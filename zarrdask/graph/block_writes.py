@@ -1,6 +1,7 @@
 """The tasks that write the blocks of a Dask array, and how many of them make one bundle."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from math import prod
 from typing import NamedTuple
 
@@ -10,14 +11,18 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
 
 from zarrdask import config
+from zarrdask.chunks.write import together
 from zarrdask.execution.client import thread_count
 from zarrdask.execution.handle import Target
 from zarrdask.plan.align import Chunks
+from zarrdask.storage.in_flight import Requests
 
 #: The smallest number of bundles of a write: for each thread, and at all. If they were fewer, a
 #: thread without work would wait longer for the last one.
 _BUNDLES_PER_THREAD = 8
 _MIN_BUNDLES = 32
+#: The same for each thread where a store has latency: the blocks of a bundle wait together.
+_FAR_BUNDLES_PER_THREAD = 4
 
 #: The number of a block along each axis.
 Block = tuple[int, ...]
@@ -37,6 +42,21 @@ class Place(NamedTuple):
         more = f" and {len(others)} others" if others else ""
         store = self.target.handle.chunks.store
         return f"raised for block {block}, stored as {first}{more} in {store.url}"
+
+
+@contextmanager
+def in_one_task(places: Iterable[Place]) -> Iterator[Requests]:
+    """Let blocks that one task writes be on their way to stores with latency together.
+
+    Yields
+    ------
+    Requests
+        As `zarrdask.chunks.write.together`.
+    """
+    with ExitStack() as stack:
+        for place in places:
+            stack.enter_context(place.target.running())
+        yield stack.enter_context(together())
 
 
 class BlockWrites(NamedTuple):
@@ -64,12 +84,16 @@ class BlockWrites(NamedTuple):
     @property
     def bundle_length(self) -> int:
         """The number of blocks in a bundle; bundles are of use from two blocks on."""
-        itemsize: int = self.target.handle.chunks.metadata.dtype.itemsize
-        block_bytes = prod(map(max, self.blocks)) * itemsize
+        chunks, threads = self.target.handle.chunks, thread_count()
+        block_bytes = prod(map(max, self.blocks)) * chunks.metadata.dtype.itemsize
+        if chunks.units.seekable:
+            bundle_count = max(_MIN_BUNDLES, _BUNDLES_PER_THREAD * threads)
+        else:
+            bundle_count = _FAR_BUNDLES_PER_THREAD * threads
         return min(
             int(config.get("bundle-size")) // max(block_bytes, 1),
             int(config.get("bundle-blocks")),
-            self.block_count // max(_MIN_BUNDLES, _BUNDLES_PER_THREAD * thread_count()),
+            self.block_count // bundle_count,
         )
 
 

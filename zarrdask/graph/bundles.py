@@ -2,7 +2,8 @@
 
 Dask and its schedulers take up to a millisecond for a task, which is longer than writing a small
 block. So where the blocks of a write are independent, consecutive ones become one task. Only the
-graph changes: each block is computed and written as it would be by a task of its own.
+graph changes: each block is computed and written as it would be by a task of its own. Blocks that
+are on their way to a store with latency do not keep the next ones waiting.
 """
 
 from collections.abc import Sequence

@@ -18,7 +18,7 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from dask.layers import ArrayBlockwiseDep
 
 from zarrdask.execution.fused import prepared, resolve
-from zarrdask.graph.block_writes import Block, BlockWrites, Place, subgraph
+from zarrdask.graph.block_writes import Block, BlockWrites, Place, in_one_task, subgraph
 
 
 class Part(NamedTuple):
@@ -35,6 +35,11 @@ class Part(NamedTuple):
     def number(self, block: Block) -> Block:
         """Return the number of the part that a block needs."""
         return tuple(0 if axis is None else block[axis] for axis in self.axes)
+
+    def value(self, block: Block, tasks: Mapping[Any, Any]) -> Any:
+        """Return the part that a block needs, or the task, of `tasks`, that computes it."""
+        number, source = self.number(block), self.source
+        return tasks[source, *number] if isinstance(source, str) else source[number]
 
 
 @dataclass(frozen=True)
@@ -98,23 +103,23 @@ class Chain:
         # Numbers of blocks of which nothing was stored: they hold the fill value only.
         blank = set[int]()
         shared = {**results, **{k: resolve(v, results) for k, v in self.constants.items()}}
-        for block in self.blocks(numbers):
-            repeat = -1 if self.repeats is None else int(self.repeats[block])
-            if repeat in blank:
-                counts.append(0)
-                continue
-            values = dict(shared)
-            try:
-                for part in self.parts:
-                    number, source = part.number(block), part.source
-                    value = tasks[source, *number] if isinstance(source, str) else source[number]
-                    values[part.key] = resolve(value, {})
-                counts.append(compute(values).item())
-            except BaseException as error:
-                error.add_note(self.place.note(block))
-                raise
-            if repeat >= 0 and not counts[-1]:
-                blank.add(repeat)
+        with in_one_task([self.place]) as requests:
+            for block in self.blocks(numbers):
+                repeat = -1 if self.repeats is None else int(self.repeats[block])
+                if repeat in blank:
+                    counts.append(0)
+                    continue
+                values = dict(shared)
+                try:
+                    for part in self.parts:
+                        values[part.key] = resolve(part.value(block, tasks), {})
+                    counts.append(compute(values).item())
+                except BaseException as error:
+                    if error is not requests.error:  # which is one of an earlier block
+                        error.add_note(self.place.note(block))
+                    raise
+                if repeat >= 0 and not counts[-1]:
+                    blank.add(repeat)
         return np.array(counts, np.intp)
 
 

@@ -16,7 +16,8 @@ from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from zarrdask.execution.fused import steps
-from zarrdask.graph.block_writes import BlockWrites, Place, subgraph
+from zarrdask.graph.block_writes import BlockWrites, Place, in_one_task, subgraph
+from zarrdask.storage.in_flight import Requests
 
 #: The largest number of tasks in a group, for each block that it writes.
 _MAX_TASKS_PER_BLOCK = 8
@@ -42,15 +43,18 @@ class Group(NamedTuple):
             need for task in self.tasks.values() for need in task.dependencies - self.tasks.keys()
         }
 
-    def run(self, results: Mapping[Any, Any], places: Mapping[str, Place]) -> list[int]:
+    def run(
+        self, results: Mapping[Any, Any], places: Mapping[str, Place], requests: Requests
+    ) -> list[int]:
         """Run the tasks, and return the number of stored units of each block."""
         values = dict(results)
         for key, compute, finished in steps(self.tasks, self.writes):
             try:
                 values[key] = compute(values)
             except BaseException as error:
-                name, *block = self._write_by(key)
-                error.add_note(places[name].note(tuple(block)))
+                if error is not requests.error:  # which is one of an earlier block
+                    name, *block = self._write_by(key)
+                    error.add_note(places[name].note(tuple(block)))
                 raise
             for each in finished:
                 del values[each]
@@ -70,7 +74,9 @@ def write_groups(
 ) -> np.ndarray:
     """Compute and write the blocks of a bundle, and return its receipt: the task."""
     outside = dict(zip(needs, results, strict=True))
-    return np.array([n for group in groups for n in group.run(outside, places)], np.intp)
+    with in_one_task(places.values()) as requests:
+        counts = [n for group in groups for n in group.run(outside, places, requests)]
+    return np.array(counts, np.intp)
 
 
 def group_bundles(

@@ -20,6 +20,9 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 
 _THREAD = threading.local()
+#: How many requests of a call are begun or wait in the pool, for each that may be in flight: so a
+#: thread of the pool has its next request before the caller has taken the result of the last one.
+_AHEAD = 2
 
 
 class Requests:
@@ -33,10 +36,16 @@ class Requests:
     max_bytes : int
         How many bytes the requests in flight may hold together. A request that holds more is
         sent when it is the only one.
+
+    Attributes
+    ----------
+    error : BaseException or None
+        What a request raised, as soon as it is raised here.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
+        self.error: BaseException | None = None
         self._held = 0
         self._pending: deque[tuple[Future[Any], int]] = deque()
         self._abandoned = threading.Event()
@@ -49,7 +58,7 @@ class Requests:
         Exception
             What an earlier request raised.
         """
-        limit = config.get("requests")
+        limit = _AHEAD * config.get("requests")
         while self._pending and (
             self._pending[0][0].done()
             or self._held + size > self.max_bytes
@@ -62,7 +71,11 @@ class Requests:
     def _finish_first(self) -> None:
         future, size = self._pending.popleft()
         self._held -= size
-        future.result()
+        try:
+            future.result()
+        except BaseException as error:
+            self.error = error
+            raise
 
     def __enter__(self) -> "Requests":
         return self
@@ -75,24 +88,45 @@ class Requests:
             _abandon([future for future, _ in self._pending], self._abandoned)
 
 
-def in_flight(call: Callable[[Item], T], items: Iterable[Item]) -> Iterator[T]:
+def in_flight(
+    call: Callable[[Item], T],
+    items: Iterable[Item],
+    *,
+    size: Callable[[Item], int] = lambda item: 0,
+    max_bytes: int = 2**28,
+) -> Iterator[T]:
     """Yield the result of a request for each item in turn, with later ones already in flight.
 
-    A window slides over the items: while the caller works on one result, up to
-    ``zarrdask.requests`` others are on their way.
+    A window slides over the items: while the caller works on one result, others are on their way.
+    If the items are themselves made from results of `in_flight`, both windows slide together.
+
+    Parameters
+    ----------
+    call : callable
+        Makes the request for an item.
+    items : iterable
+        The items.
+    size : callable, optional
+        Returns how many bytes the result for an item has at most; by default few.
+    max_bytes : int
+        How many bytes the results in the window may have together. A larger one is alone in it.
     """
-    window: deque[Future[T]] = deque()
+    window: deque[tuple[Future[T], int]] = deque()
     abandoned = threading.Event()
-    limit = config.get("requests")
+    limit, held = _AHEAD * config.get("requests"), 0
     try:
         for item in items:
-            window.append(submit(partial(call, item), abandoned))
-            if len(window) >= limit:
-                yield window.popleft().result()
+            nbytes = size(item)
+            while window and (len(window) >= limit or held + nbytes > max_bytes):
+                future, of_first = window.popleft()
+                held -= of_first
+                yield future.result()
+            window.append((submit(partial(call, item), abandoned), nbytes))
+            held += nbytes
         while window:
-            yield window.popleft().result()
+            yield window.popleft()[0].result()
     finally:
-        _abandon(window, abandoned)
+        _abandon([future for future, _ in window], abandoned)
 
 
 def _abandon(futures: Collection["Future[Any]"], abandoned: threading.Event) -> None:
