@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import zarrdask
 from tests.covering import covering, for_each
+from tests.storage.latency import LatencyStore
 from tests.test_samples import ARRAYS, SAMPLES, expected
 from zarrdask.errors import (
     CodecError,
@@ -608,3 +609,18 @@ class TestDryRun:
         report = zarrdask.copy(z, in_place=True, remove_v2=True, dry_run=True)
         assert [array.method for array in report.arrays] == ["metadata only"]
         assert sorted(p.name for p in (tmp_path / "a").iterdir()) == [".zarray"]
+
+
+def test_requests_for_many_arrays_are_in_flight_together():
+    store = LatencyStore(seconds=0.01)
+    group = zarrdask.create_group(store.inner, "source")
+    for number in range(16):
+        group.create_array(f"a{number}", shape=6, dtype="i4", chunks=2)[...] = number + 1
+    for target, changes in (("moved", {}), ("recoded", {"compressors": []})):
+        store.clear()
+        zarrdask.copy(zarrdask.open_group(store, "source"), store, target, **changes)
+        assert store.most >= 16
+        assert store.rounds < 32  # two for each array were 32 already
+        for number in range(16):
+            values = zarrdask.open_array(store, f"{target}/a{number}")[...]
+            np.testing.assert_array_equal(values, number + 1)

@@ -16,6 +16,8 @@ class LatencyStore(WrappedStore):
         The operations, in the order in which they began.
     most : int
         The most requests that were in flight at the same time.
+    rounds : int
+        How many requests began while no other one was in flight.
     """
 
     seekable = False
@@ -27,13 +29,14 @@ class LatencyStore(WrappedStore):
         self.clear()
 
     def clear(self):
-        self.calls, self.keys, self.most = [], [], 0
+        self.calls, self.keys, self.most, self.rounds = [], [], 0, 0
         self._now, self._lock = 0, threading.Lock()
 
     def _request(self, name, keys, call):
         with self._lock:
             self.calls.append(name)
             self.keys += keys
+            self.rounds += not self._now
             self._now += 1
             self.most = max(self.most, self._now)
         try:

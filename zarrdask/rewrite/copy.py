@@ -2,13 +2,19 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError
 from zarrdask.execution.executor import Workers, check_reached, workers
 from zarrdask.hierarchy.change import erase_node, remove_keys
-from zarrdask.hierarchy.create import check_creation, create_node, write_consolidated
+from zarrdask.hierarchy.create import (
+    at_once,
+    check_creation,
+    create_node,
+    write_consolidated,
+)
 from zarrdask.hierarchy.find import find_node
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
@@ -208,7 +214,9 @@ class _Copy:
             if not node.is_array:
                 path = join_path(self.path, node.path)
                 store = create_node(store, path, node.after, overwrite=False)
-        arrays = copy_arrays([self._job(store, n) for n in self.nodes if n.is_array], on, show)
+        nodes = [node for node in self.nodes if node.is_array]
+        jobs = at_once(store, partial(self._job, store), nodes)
+        arrays = copy_arrays(jobs, on, show)
         return self.report(arrays, self._consolidate(store, self.nodes[0].after))
 
     def report(self, arrays: Iterable[CopiedArray], notes: Iterable[str] = ()) -> CopyReport:

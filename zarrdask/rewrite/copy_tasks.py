@@ -3,10 +3,10 @@
 A unit is what one key of a store holds: a chunk, or a shard.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, product
+from itertools import chain, islice, product
 from math import prod
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index, extent_at
-from zarrdask.hierarchy.create import create_node
+from zarrdask.hierarchy.create import at_once, create_node
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.rewrite.endpoints import Destination
 from zarrdask.rewrite.move import (
@@ -34,6 +34,7 @@ from zarrdask.rewrite.move import (
 from zarrdask.rewrite.node_plan import NodeCopy
 from zarrdask.rewrite.report import CopiedArray, CopyMethod
 from zarrdask.runtime.progress import Show, progress
+from zarrdask.storage.base import Store
 
 #: The most decoded bytes, and the most units, of one task.
 _TASK_BYTES, _TASK_UNITS = 2**26, 256
@@ -75,7 +76,7 @@ class ArrayJob:
         )
 
 
-class _Task(NamedTuple):
+class _Part(NamedTuple):
     """Some units of an array; or, if its values are recoded, blocks of `recode_grid`."""
 
     job: int
@@ -83,53 +84,84 @@ class _Task(NamedTuple):
     source: Handle
     target: Handle
     indices: Sequence[Index]
+    nbytes: int
     empty: bool
+
+    @property
+    def far_store(self) -> Store:
+        """The store with latency, if one of the two has any."""
+        source, target = self.source.chunks.units, self.target.chunks.units
+        return source if target.seekable else target
 
 
 def copy_arrays(jobs: Sequence[ArrayJob], on: Workers, show: Show) -> list[CopiedArray]:
     """Copy the units of all arrays in parallel, and each document when its units are done."""
-    for job in jobs:
-        erase_leftovers(job.target.chunks)
-    tasks = [task for number, job in enumerate(jobs) for task in _tasks(number, job)]
-    remaining, results = [0] * len(jobs), [list[TransferResult]() for _ in jobs]
-    for task in tasks:
-        remaining[task.job] += 1
-    for job, count in zip(jobs, remaining, strict=True):
-        if not count:
-            job.finish()
-    count = sum(len(task.indices) for task in tasks)
-    nbytes = sum(len(t.indices) * jobs[t.job].source.metadata.pipeline.spec.nbytes for t in tasks)
+    if not jobs:
+        return []
+    target = jobs[0].target.store
+    at_once(target, lambda job: erase_leftovers(job.target.chunks), jobs)
+    parts_of = at_once(jobs[0].source.units, lambda pair: [*_parts(*pair)], enumerate(jobs))
+    tasks = [*_tasks(chain.from_iterable(parts_of))]
+    remaining = [len(parts) for parts in parts_of]
+    results = [list[TransferResult]() for _ in jobs]
+    at_once(target, ArrayJob.finish, [jobs[n] for n, count in enumerate(remaining) if not count])
+    count = sum(len(part.indices) for task in tasks for part in task)
+    nbytes = sum(part.nbytes for task in tasks for part in task)
     with progress(count, "copy", show, nbytes=nbytes) as bar:
 
-        def finished(number: int, result: TransferResult) -> None:
-            task = tasks[number]
-            bar.advance(len(task.indices))
-            results[task.job].append(result)
-            remaining[task.job] -= 1
-            if not remaining[task.job]:
-                jobs[task.job].finish()
+        def finished(number: int, done: Sequence[TransferResult]) -> None:
+            complete = []
+            for part, result in zip(tasks[number], done, strict=True):
+                bar.advance(len(part.indices))
+                results[part.job].append(result)
+                remaining[part.job] -= 1
+                if not remaining[part.job]:
+                    complete.append(jobs[part.job])
+            at_once(target, ArrayJob.finish, complete)
 
         run(copy_chunks, tasks, on=on, finished=finished)
     return [job.report(done) for job, done in zip(jobs, results, strict=True)]
 
 
-def copy_chunks(task: _Task) -> TransferResult:
-    """Copy some units of an array. This is the task: dashboards of clusters show its name."""
-    source, target = task.source.chunks, task.target.chunks
-    if task.transfer == "units":
-        return move_units(source, target, task.indices)
-    if task.transfer == "inner":
-        return move_inner(source, target, task.indices)
+def copy_chunks(parts: Sequence[_Part]) -> list[TransferResult]:
+    """Copy some units of arrays. This is the task: dashboards of clusters show its name."""
+    return at_once(parts[0].far_store, _copy_part, parts)
+
+
+def _copy_part(part: _Part) -> TransferResult:
+    source, target = part.source.chunks, part.target.chunks
+    if part.transfer == "units":
+        return move_units(source, target, part.indices)
+    if part.transfer == "inner":
+        return move_inner(source, target, part.indices)
     grid = recode_grid(source.metadata, target.metadata)
-    blocks = [extent_at(grid, index) for index in task.indices]
-    return recode(source, target, blocks, empty=task.empty)
+    blocks = [extent_at(grid, index) for index in part.indices]
+    return recode(source, target, blocks, empty=part.empty)
 
 
 # --------------------------------------------------------------------------------------------
 # Which units
 
 
-def _tasks(number: int, job: ArrayJob) -> Iterator[_Task]:
+def _tasks(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
+    """Yield the parts of each task: one, or several that wait for a far store together."""
+    task = list[_Part]()
+    for part in parts:
+        joined = [*task, part]
+        is_small = (
+            not part.far_store.seekable
+            and sum(each.nbytes for each in joined) <= _TASK_BYTES
+            and sum(len(each.indices) for each in joined) <= _TASK_UNITS
+        )
+        if task and not is_small:
+            yield task
+            task = []
+        task.append(part)
+    if task:
+        yield task
+
+
+def _parts(number: int, job: ArrayJob) -> Iterator[_Part]:
     transfer, empty = job.transfer, bool(config.get("write-empty-chunks"))
     source, target = Handle(job.source), Handle(job.target.chunks)
     before, after = job.source.metadata, job.target.metadata
@@ -145,7 +177,7 @@ def _tasks(number: int, job: ArrayJob) -> Iterator[_Task]:
     nbytes = max(prod(shape) * max(before.dtype.itemsize, after.dtype.itemsize), 1)
     count = max(min(_TASK_BYTES // nbytes, _TASK_UNITS), 1)
     while batch := list(islice(indices, count)):
-        yield _Task(number, transfer, source, target, batch, empty)
+        yield _Part(number, transfer, source, target, batch, len(batch) * nbytes, empty)
 
 
 def _stored_indices(chunks: StoredChunks) -> Iterator[Index]:

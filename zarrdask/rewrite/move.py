@@ -28,10 +28,9 @@ from zarrdask.indexing.projection import chunk_number
 from zarrdask.indexing.selection import Region
 from zarrdask.metadata.convert import convert_fill
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Scratch, StoredValue
 from zarrdask.storage.byte_ranges import Value
-from zarrdask.storage.copy import copy_values, local_value
+from zarrdask.storage.copy import copy_values, local_value, store_values
 from zarrdask.storage.system import pwrite
 
 #: How encoded bytes get from one array to another: "units" are whole stored values; "inner" are the
@@ -41,8 +40,8 @@ Transfer = Literal["units", "inner", None]
 
 #: The decoded bytes that are recoded at a time, unless a single unit is larger.
 _RECODE_BYTES = 2**26
-#: How many values one thread copies at a time, and how many threads copy, in remote stores.
-_VALUES_PER_THREAD, _THREADS = 4, 8
+#: The bytes of units, decoded, that are requested together from a store with latency.
+_READ_BYTES = 2**28
 
 
 class TransferResult(NamedTuple):
@@ -116,14 +115,9 @@ def move_units(
 ) -> TransferResult:
     """Copy units as they are stored. Units that are missing stay missing."""
     keys = [(source.key(index), target.key(index)) for index in indices]
-    if source.units.seekable and target.units.seekable:
-        sizes = copy_values(source.units, target.units, keys)
-    else:
-        # Requests to remote stores take long: send several at once.
-        step = _VALUES_PER_THREAD
-        batches = [keys[start : start + step] for start in range(0, len(keys), step)]
-        copy = partial(copy_values, source.units, target.units)
-        sizes = [size for copied in on_each(copy, batches, _THREADS) for size in copied]
+    step, sizes = max(_READ_BYTES // max(source.metadata.pipeline.spec.nbytes, 1), 1), list[int]()
+    for at in range(0, len(keys), step):
+        sizes += copy_values(source.units, target.units, keys[at : at + step])
     return TransferResult(len(sizes), sum(sizes), sum(sizes))
 
 
@@ -182,18 +176,8 @@ def _unpack_shard(source: StoredChunks, target: StoredChunks, unit: Index) -> Tr
     """Store the chunks of a shard as chunks of their own."""
     indices = list(product(*InnerGrid(source.metadata).range_of(unit)))
     chunks = ((target.key(index), data) for index, data in _shard_chunks(source, unit, indices))
-    if target.units.seekable:
-        sizes = [_put(target, item) for item in chunks]
-    else:
-        held = [(key, bytes(data)) for key, data in chunks]
-        sizes = on_each(partial(_put, target), held, _THREADS)
+    sizes = store_values(target.units, chunks)
     return TransferResult(len(sizes), sum(sizes), sum(sizes))
-
-
-def _put(target: StoredChunks, item: tuple[str, Buffer]) -> int:
-    key, data = item
-    target.units.set(key, data)
-    return len(data)
 
 
 def _pack_shard(source: StoredChunks, target: StoredChunks, unit: Index) -> TransferResult:
