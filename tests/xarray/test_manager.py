@@ -10,7 +10,9 @@ from xarray.namedarray.parallelcompat import get_chunked_array_type, list_chunkm
 
 import zarrdask
 from tests.graph.counting import CountingStore
+from tests.storage.latency import LatencyStore
 from tests.xarray.samples import temperature, write_sample
+from zarrdask.storage.local import LocalStore
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, ZarrdaskManager, open_zarr, private
 
 
@@ -29,6 +31,14 @@ def test_stored_chunks_are_joined_to_blocks(tmp_path, setting):
     assert open_zarr(tmp_path).t.chunks == ((12,), (6,), (8,))
     setting({"zarrdask.block-size": 96 * 8})
     assert open_zarr(tmp_path).t.chunks == ((4, 4, 4), (3, 3), (8,))
+
+
+def test_blocks_are_larger_in_a_store_with_latency(tmp_path, setting):
+    write_sample(tmp_path, chunks=(2, 3, 8))
+    setting({"zarrdask.block-size": 48 * 8})
+    far = LatencyStore(LocalStore(str(tmp_path)), seconds=0)
+    assert open_zarr(far).t.chunks == ((8, 4), (3, 3), (8,))
+    assert open_zarr(tmp_path).t.chunks == ((2,) * 6, (3, 3), (8,))
 
 
 @pytest.mark.parametrize(

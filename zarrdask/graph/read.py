@@ -184,8 +184,7 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
     metadata = array.metadata
     if chunks is None or (isinstance(chunks, str) and chunks == "auto"):
         extent = tuple(s.stop - s.start for s in region)
-        is_far = not array.stored.units.seekable
-        limit = config.get("block-size") * (_FAR_FACTOR if is_far else 1)
+        limit = block_bytes(is_far=not array.stored.units.seekable)
         return _cut(region, _auto_axes(metadata, extent, limit))
     previous = _cut(region, metadata.grid.axes)
     if isinstance(chunks, str) and chunks == "stored":
@@ -204,6 +203,11 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
             f"these chunks do not fit the array: {error}", key="chunks", found=chunks
         ) from error
     return blocks
+
+
+def block_bytes(*, is_far: bool) -> int:
+    """Return up to which size in bytes units are joined, in a store with latency or another."""
+    return int(config.get("block-size")) * (_FAR_FACTOR if is_far else 1)
 
 
 def _auto_axes(metadata: ArrayMetadata, extent: Shape, limit: int) -> tuple[Axis, ...]:

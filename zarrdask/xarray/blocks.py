@@ -13,8 +13,7 @@ from dask.array.core import normalize_chunks
 from dask.base import tokenize
 from dask.utils import parse_bytes
 
-from zarrdask import config
-from zarrdask.graph.read import from_zarr, region_blocks, region_source
+from zarrdask.graph.read import block_bytes, from_zarr, region_blocks, region_source
 from zarrdask.grids.base import Axis
 from zarrdask.plan.align import Chunks, auto_block, blocks_of, edges_of, join
 from zarrdask.xarray.conventions import StoredLength, StoredLengths
@@ -29,9 +28,10 @@ def joined_blocks(
     """Return the blocks of a variable, with stored units joined along some axes.
 
     `chunks` is for each axis what xarray asks for: the stored length, which may be joined up to
-    ``zarrdask.block-size``, ``"auto"``, which may be joined up to Dask's ``array.chunk-size``, or
-    what the user asks for. The others are arguments of Dask's `normalize_chunks`. The result is
-    None if nothing may be joined, or the variable is not one of our engine.
+    the size of the blocks of `zarrdask.from_zarr`, ``"auto"``, which may be joined up to Dask's
+    ``array.chunk-size``, or what the user asks for. The others are arguments of Dask's
+    `normalize_chunks`. The result is None if nothing may be joined, or the variable is not one of
+    our engine.
     """
     units = _stored_lengths(previous)
     if shape is None or dtype is None or units is None or not isinstance(chunks, tuple):
@@ -43,9 +43,10 @@ def joined_blocks(
     ]
     if not any(joined):
         return None
-    if limit is None:
-        size = dask.config.get("array.chunk-size") if any(auto) else config.get("block-size")
-        limit = parse_bytes(size)
+    if limit is None and any(auto):
+        limit = parse_bytes(dask.config.get("array.chunk-size"))
+    elif limit is None:
+        limit = block_bytes(is_far=any(unit.is_far for unit in units))
     return _join_units(chunks, joined, units, shape, np.dtype(dtype), limit)
 
 

@@ -232,13 +232,26 @@ class StoredLength(int):
 
     xarray hands ``preferred_chunks`` on where the user gave no chunks: by the class the chunk
     manager can tell both apart, and join stored units to blocks of a useful size.
+
+    Attributes
+    ----------
+    is_far : bool
+        Whether the store has latency, so that larger blocks are of use.
     """
+
+    is_far = False
 
 
 class StoredLengths(tuple[int, ...]):
     """The lengths of all chunks along an axis, where they differ; see `StoredLength`."""
 
-    __slots__ = ()
+    is_far = False
+
+
+def _stored(length: int | tuple[int, ...], *, is_far: bool) -> StoredLength | StoredLengths:
+    stored = StoredLengths(length) if isinstance(length, tuple) else StoredLength(length)
+    stored.is_far = is_far
+    return stored
 
 
 def variable_encoding(array: Array, dims: tuple[Hashable, ...], *, mask: bool) -> dict[str, Any]:
@@ -246,13 +259,11 @@ def variable_encoding(array: Array, dims: tuple[Hashable, ...], *, mask: bool) -
 
     The keys and values are those that ``Dataset.to_zarr`` accepts.
     """
-    metadata = array.metadata
+    metadata, is_far = array.metadata, not array.stored.units.seekable
     units = zip(dims, _lengths(metadata.grid), strict=True)
     encoding: dict[str, Any] = {
         "chunks": _lengths(metadata.read_grid),
-        "preferred_chunks": {
-            dim: StoredLengths(n) if isinstance(n, tuple) else StoredLength(n) for dim, n in units
-        },
+        "preferred_chunks": {dim: _stored(length, is_far=is_far) for dim, length in units},
         "shards": None if metadata.shard is None else _lengths(metadata.grid),
     }
     encoding |= _codec_encoding(metadata)

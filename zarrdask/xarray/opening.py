@@ -54,8 +54,9 @@ def open_zarr(
         The group's path within.
     chunks : dict, int, "auto" or None
         The blocks of the Dask arrays. ``{}``, the default: stored units (chunks, or shards),
-        joined with their neighbours up to ``zarrdask.block-size`` (16 MiB). A dict gives the
-        lengths along some dimensions; units are joined along the others. ``"auto"``: units joined
+        joined with their neighbours up to ``zarrdask.block-size`` (16 MiB), or four times that in
+        a store with latency. A dict gives the lengths along some dimensions; units are joined
+        along the others. ``"auto"``: units joined
         up to Dask's ``array.chunk-size``. None: no Dask; values are read when they are needed, by
         all threads.
     chunked_array_type : str or ChunkManagerEntrypoint, optional
