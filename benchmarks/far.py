@@ -31,6 +31,8 @@ from benchmarks.__main__ import HERE, run
 IN_FLIGHT = 64
 #: What is written. Each measurement is a process of its own.
 NEW = f"new-{os.getpid()}"
+#: The same job, small, by which a process warms up: the first one imports much.
+WARM_UP = {"write": "write a few"}
 SMALL = {"shape": (1024, 2**14), "chunks": (1, 2**14), "dtype": "f4", "compressors": []}
 LARGE = {**SMALL, "shape": (128, 2**18), "chunks": (1, 2**18)}
 SHARDS = {"shape": (1000, 64, 64), "chunks": (1, 16, 16), "shards": (1, 64, 64), "dtype": "f4"}
@@ -65,8 +67,17 @@ def options(url: str) -> dict[str, Any]:
     return {"key": "key", "secret": "secret", "endpoint_url": url}
 
 
-def values() -> np.ndarray:
-    return np.ones(SMALL["shape"], "f4")
+def values(job: str) -> np.ndarray:
+    return np.ones(SMALL["shape"] if job == "write" else (2, 2**14), "f4")
+
+
+def is_write(job: str) -> bool:
+    return job in (*WARM_UP, *WARM_UP.values())
+
+
+def new(job: str) -> str:
+    """Return where a job writes."""
+    return f"{NEW}-{job.replace(' ', '-')}"
 
 
 # ---- contestants: what each does for a job; None where it can't
@@ -85,10 +96,10 @@ def zarrdask_obstore(job: str, url: str) -> Job | None:
 
 def _zarrdask(job: str, place: Any, url: str, **how: Any) -> Job | None:
     members = {"open": "plain", "consolidated": "consolidated"}
-    if job == "write":
-        x = da.from_array(values(), chunks=(64, -1))
+    if is_write(job):
+        x = da.from_array(values(job), chunks=(64, -1))
         return lambda: zarrdask.to_zarr(
-            x, place, NEW, chunks=SMALL["chunks"], compressors=[], **how
+            x, place, new(job), chunks=SMALL["chunks"], compressors=[], **how
         )
     if job in members:
         return lambda: [*zarrdask.open_group(place, members[job], **how).arrays()]
@@ -106,9 +117,9 @@ def dask_zarr(job: str, url: str) -> Job | None:
     import zarr
 
     store = zarr.storage.FsspecStore.from_url("s3://bench", storage_options=options(url))
-    if job == "write":
-        x = da.from_array(values(), chunks=SMALL["chunks"])
-        z = zarr.create_array(store, name=NEW, overwrite=True, **SMALL)
+    if is_write(job):
+        x = da.from_array(values(job), chunks=SMALL["chunks"])
+        z = zarr.create_array(store, name=new(job), overwrite=True, **SMALL | {"shape": x.shape})
         return lambda: da.store(x, z, lock=False)
     if job in ("open", "consolidated"):
         return _open_zarr(store, job)
@@ -127,8 +138,9 @@ def zarr_obstore(job: str, url: str) -> Job | None:
 
     zarr.config.set({"async.concurrency": IN_FLIGHT})
     store = zarr.storage.ObjectStore(s3(url))
-    if job == "write":
-        x, z = values(), zarr.create_array(store, name=NEW, overwrite=True, **SMALL)
+    if is_write(job):
+        x = values(job)
+        z = zarr.create_array(store, name=new(job), overwrite=True, **SMALL | {"shape": x.shape})
         return lambda: z.__setitem__(..., x)
     if job in ("open", "consolidated"):
         return _open_zarr(store, job)
@@ -172,13 +184,14 @@ def tensorstore(job: str, url: str) -> Job | None:
         context = {"s3_request_concurrency": {"limit": IN_FLIGHT}}
         return ts.open({"driver": "zarr3", "kvstore": store, "context": context, **more}).result()
 
-    if job == "write":
+    if is_write(job):
+        x = values(job)
         metadata = {
-            "shape": SMALL["shape"],
+            "shape": x.shape,
             "data_type": "float32",
             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": SMALL["chunks"]}},
         }
-        x, z = values(), opened(f"{NEW}/", metadata=metadata, create=True, delete_existing=True)
+        z = opened(f"{new(job)}/", metadata=metadata, create=True, delete_existing=True)
         return lambda: z.write(x).result()
     if job == "http":
         z = opened("", {"driver": "http", "base_url": f"{url}/bench/large/"})
@@ -202,10 +215,10 @@ def limit(job: str, url: str) -> Job | None:
     def part(key: str, start: int, length: int) -> int:
         return len(obstore.get_range(store, key, start=start, length=length))
 
-    if job == "write":
-        body = bytes(2**16)
+    if is_write(job):
+        body, count = bytes(2**16), len(values(job))
         return lambda: [
-            *pool.map(lambda n: obstore.put(store, f"{NEW}/c/{n}/0", body), range(1024))
+            *pool.map(lambda n: obstore.put(store, f"{new(job)}/c/{n}/0", body), range(count))
         ]
     if job == "points":
         return lambda: [get(f"small/c/{n}/0") for n in range(POINTS)]
@@ -267,7 +280,7 @@ def measure(job: str, tool: str, url: str, delay: float) -> dict[str, Any]:
     work = TOOLS[tool](job, url)
     if work is None:
         return {}
-    TOOLS[tool]("points" if job == "write" else job, url)()  # type: ignore[misc]  # warm up
+    TOOLS[tool](WARM_UP.get(job, job), url)()  # type: ignore[misc]
     control(url, f"set?delay={delay}")
     start, cpu = time.perf_counter(), time.process_time()
     work()  # type: ignore[misc]
