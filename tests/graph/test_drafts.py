@@ -23,9 +23,9 @@ def zarr_format(request):
     return request.param
 
 
-@pytest.fixture(params=LAYOUTS, ids=["chunks", "shards"])
-def layout(request):
-    return request.param
+@pytest.fixture
+def layout(zarr_format):
+    return LAYOUTS[FORMATS.index(zarr_format)]
 
 
 @pytest.fixture

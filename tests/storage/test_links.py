@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.covering import covering
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 
@@ -127,8 +128,7 @@ ROOTS = {
 }
 
 
-@pytest.mark.parametrize("change", ROOTS.values(), ids=ROOTS)
-@pytest.mark.parametrize("slash", ["", "/"])
+@covering(strength=1, change=ROOTS, slash=["", "/"])
 def test_a_root_that_is_a_link_is_a_store_and_stays_one(tmp_path, change, slash):
     real, link = tmp_path / "disk" / "real", tmp_path / "link"
     zarrdask.create_array(real, shape=VALUES.shape, dtype="i8", chunks=2)[...] = VALUES

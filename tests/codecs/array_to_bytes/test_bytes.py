@@ -120,50 +120,6 @@ def test_chunks_of_narrow_numbers_survive(name):
         assert bytes(bound.encode(np.array(chunk, order="F"))) == encoded
 
 
-@for_each(
-    ("endian", "name", "values", "expected"),
-    [
-        ("little", "bfloat16", [1.0, -2.0], "803f00c0"),
-        ("big", "bfloat16", [1.0, -2.0], "3f80c000"),
-        ("big", "float8_e5m2", [1.0], "3c"),
-        ("big", "float8_e8m0fnu", [1.0], "7f"),
-        (None, "int4", [-8, -1, 7], "f8ff07"),
-        (None, "int2", [-2, -1, 1], "feff01"),
-        (None, "uint4", [15, 8, 1], "0f0801"),
-        (None, "uint2", [3, 0], "0300"),
-        (None, "float4_e2m1fn", [-6, 0.5], "0f01"),
-        (None, "float6_e2m3fn", [-7.5, 1], "3f08"),
-        (None, "float6_e3m2fn", [-28, 1], "3f0c"),
-    ],
-)
-def test_narrow_numbers_are_written_with_their_sign_extended(endian, name, values, expected):
-    chunk = np.array(values).astype(dtype_named(name))
-    before = chunk.tobytes()
-    bound = bind(endian, chunk.shape, chunk.dtype)
-    assert bytes(bound.encode(chunk)).hex() == expected
-    assert chunk.tobytes() == before
-    assert bound.decode(bytes.fromhex(expected)).astype("f8").tolist() == values
-
-
-@for_each(
-    ("name", "stored", "values"),
-    [
-        ("int4", "f8080f77", [-8, -8, -1, 7]),
-        ("int2", "fe02fd01", [-2, -2, 1, 1]),
-        ("uint4", "ff0f1080", [15, 15, 0, 0]),
-        ("uint2", "ff03fc", [3, 3, 0]),
-        ("float4_e2m1fn", "f70fc1", [6, -6, 0.5]),
-        ("float6_e2m3fn", "df1f48", [7.5, 7.5, 1]),
-        ("float6_e3m2fn", "ff7f8c", [-28, -28, 1]),
-    ],
-)
-def test_bits_that_mean_nothing_are_cleared_when_they_are_read(name, stored, values):
-    dtype = dtype_named(name)
-    found = bind(None, (len(values),), dtype).decode(bytes.fromhex(stored))
-    assert found.dtype == dtype
-    assert found.tobytes() == np.array(values).astype(dtype).tobytes()
-
-
 def test_what_has_bits_that_mean_nothing_is_not_taken_as_it_is_stored():
     for dtype in (dtype_named("int4"), np.dtype([("a", "i2"), ("b", dtype_named("int2"))])):
         assert bind("little", (2,), dtype).raw is None
