@@ -1,9 +1,9 @@
 """Python as it is on other platforms: their scripts run in processes that lack calls of Linux."""
 
-import json
-import subprocess
+import multiprocessing
 import sys
 import textwrap
+import traceback
 
 #: Lets the packages that zarrdask uses see the real platform, and zarrdask the other one.
 _IMPORTS = """
@@ -140,43 +140,41 @@ sys.platform = "linux"
 
 PLATFORMS = {"macOS": _MACOS, "Windows": _WINDOWS}
 
-#: Runs the scripts of `Process.run`, each with names of its own, and answers what went wrong.
-_SERVE = """
-import json, traceback
-names = dict(globals())
-for line in sys.stdin:
-    script, *sys.argv[1:] = json.loads(line)
-    try:
-        exec(script, dict(names))
-        answer = ""
-    except BaseException:
-        answer = traceback.format_exc()
-    print(json.dumps(answer), flush=True)
-"""
+
+def serve(platform, connection):
+    """Run the scripts of `Process.run`, each with names of its own, and answer what went wrong."""
+    # What the fork server has imported saw the real platform.
+    for name in [name for name in sys.modules if name.partition(".")[0] == "zarrdask"]:
+        del sys.modules[name]
+    names = {"__name__": "__main__"}
+    exec(_IMPORTS + PLATFORMS[platform], names)
+    while work := connection.recv():
+        script, *sys.argv[1:] = work
+        try:
+            exec(script, dict(names))
+            answer = ""
+        except BaseException:
+            answer = traceback.format_exc()
+        connection.send(answer)
 
 
 class Process:
     """A process that lacks what a platform does: it runs scripts, one after the other."""
 
     def __init__(self, platform):
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _IMPORTS + PLATFORMS[platform] + _SERVE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        context = multiprocessing.get_context("forkserver")
+        self._connection, other = context.Pipe()
+        self._process = context.Process(target=serve, args=(platform, other))
+        self._process.start()
+        other.close()
 
     def start(self, script, *arguments):
         """Let it run a script with these arguments; `finish` waits for it."""
-        text = textwrap.dedent(script)
-        self._process.stdin.write(json.dumps([text, *map(str, arguments)]) + "\n")
-        self._process.stdin.flush()
+        self._connection.send([textwrap.dedent(script), *map(str, arguments)])
 
     def finish(self):
         """Wait for the script that was started."""
-        answer = self._process.stdout.readline()
-        assert answer, "the process has ended"
-        problem = json.loads(answer)
+        problem = self._connection.recv()
         assert not problem, problem
 
     def run(self, script, *arguments):
@@ -185,5 +183,7 @@ class Process:
 
     def close(self):
         """End it, and fail if it failed."""
-        self._process.communicate()
-        assert self._process.returncode == 0
+        self._connection.send(None)
+        self._process.join()
+        self._connection.close()
+        assert self._process.exitcode == 0
