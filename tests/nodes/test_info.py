@@ -18,6 +18,12 @@ LAYOUTS = {
         ["bitround"],
         ["zstd"],
     ),
+    "F filters": (
+        {"order": "F", "filters": {"name": "bitround", "configuration": {"keepbits": 4}}},
+        "F",
+        ["bitround"],
+        ["zstd"],
+    ),
     "v2": (
         {"zarr_format": 2, "filters": {"id": "delta", "dtype": "<f4"}, "compressors": "zlib"},
         "C",
@@ -83,6 +89,9 @@ def test_info_of_an_array():
     assert rows["chunks"] == "(3, 2), 4 of them"
     assert rows["dimensions"] == "<y>, -"
     assert rows["attributes"] == "1"
+    assert "shards" not in rows
+    sharded = dict(create(shards=(6, 2)).info.rows)
+    assert (sharded["chunks"], sharded["shards"]) == ("(3, 2), 4 of them", "(6, 2), 2 of them")
     assert "dtype       float32" in str(z.info).splitlines()
     assert repr(z.info) == str(z.info)
     assert "&lt;y&gt;" in z.info._repr_html_()
