@@ -228,6 +228,20 @@ def test_an_error_of_an_earlier_block_does_not_name_a_later_one(leaf):
     assert store._now == 0
 
 
+def test_what_a_function_of_a_bundle_writes_itself_is_stored_when_it_returns():
+    store = LatencyStore()
+    aside = zarrdask.create_array(store, "aside", shape=1, dtype="i4")
+
+    def note(block):
+        aside[0] = int(block.max())
+        assert aside[0] == block.max()
+        return block
+
+    with dask.config.set(scheduler="sync", num_workers=1):
+        zarrdask.to_zarr(LEAVES["memory"]().map_blocks(note, dtype="f8"), store, "main")
+    assert zarrdask.open_array(store, "main")[-1, -1] == 96
+
+
 def _fail_once(block, marker, block_id):
     if block_id == (2, 1) and not marker.exists():
         marker.touch()

@@ -5,11 +5,9 @@ completely are encoded and stored; others are read, changed and stored under a l
 """
 
 import random
-import threading
 import time
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal
@@ -36,9 +34,7 @@ from zarrdask.storage.in_flight import Requests
 Beyond = Literal["fill", "keep"]
 
 #: Encoded bytes of one task that may be on their way to a store with latency.
-_MAX_BYTES_IN_FLIGHT = 2**26
-#: The requests of a thread that writes several regions; see `together`.
-_LOCAL = threading.local()
+MAX_BYTES_IN_FLIGHT = 2**26
 #: How often a partial write is repeated because another machine has changed the unit meanwhile.
 _MAX_SWAPS = 100
 
@@ -53,6 +49,7 @@ def write_region(
     threads: int | None = 1,
     among: Lock | None = None,
     show: Show | None = False,
+    requests: Requests | None = None,
 ) -> int:
     """Write values to the requested elements of an array.
 
@@ -77,6 +74,9 @@ def write_region(
         machines. Writers on this machine are always excluded.
     show : bool, file or callable, default False
         Whether and how to show a progress bar. None shows one if the write is large.
+    requests : Requests, optional
+        In a store with latency, the requests that those for whole units join. Then this function
+        returns before these units are stored; they are when the context of the requests is left.
 
     Returns
     -------
@@ -92,31 +92,11 @@ def write_region(
     """
     cuts = project(request, chunks.metadata.grid.axes)
     locks = ChunkLocks(chunks.store, among)
-    writer = _Writer(chunks=chunks, locks=locks, empty=empty, beyond=beyond)
+    writer = _Writer(chunks=chunks, locks=locks, empty=empty, beyond=beyond, joined=requests)
     work, nbytes = partial(writer.write, values), values.nbytes
     return sum(
         in_parts(work, chunks, cuts, threads=threads, label="write", show=show, nbytes=nbytes)
     )
-
-
-@contextmanager
-def together() -> Iterator[Requests]:
-    """Let whole units that this thread writes to stores with latency be on their way together.
-
-    Within the context, `write_region` returns before such units are stored. Leaving the context
-    waits for all of them.
-
-    Yields
-    ------
-    Requests
-        The requests, which tell an error of theirs from those of the caller.
-    """
-    with Requests(_MAX_BYTES_IN_FLIGHT) as requests:
-        _LOCAL.requests = requests
-        try:
-            yield requests
-        finally:
-            _LOCAL.requests = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,11 +107,12 @@ class _Writer:
     locks: ChunkLocks
     empty: bool
     beyond: Beyond
+    joined: Requests | None
 
     def write(self, values: np.ndarray, cuts: Projection) -> int:
         """Write values to parts of units, and return the number of units that were stored."""
-        is_joined = getattr(_LOCAL, "requests", None) is not None
-        if not self.chunks.units.seekable and (len(cuts.indices) > 1 or is_joined):
+        has_several = len(cuts.indices) > 1 or self.joined is not None
+        if has_several and not self.chunks.units.seekable:
             return self._write_at_once(values, cuts)
         stored = 0
 
@@ -160,8 +141,8 @@ class _Writer:
         def change(index: Index, inside: Any, part: np.ndarray) -> None:
             counts.append(self._change(index, inside, part))
 
-        with Requests(_MAX_BYTES_IN_FLIGHT) as requests:
-            whole_units = getattr(_LOCAL, "requests", None) or requests
+        with Requests(MAX_BYTES_IN_FLIGHT) as requests:
+            whole_units = requests if self.joined is None else self.joined
             for index, inside, outside in zip(*cuts, strict=True):
                 part = values[outside]
                 if self._replaces(index, inside):

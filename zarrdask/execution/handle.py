@@ -1,7 +1,9 @@
 """The objects that tasks hold for stored arrays: small to pickle, opened once per process."""
 
 import pickle
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import Any
 from zlib import compress, decompress
@@ -22,9 +24,12 @@ from zarrdask.indexing.regions import moved
 from zarrdask.indexing.selection import Region, Selection, basic, pick_size, region_shape
 from zarrdask.metadata import detect
 from zarrdask.runtime.cancellation import write_named
+from zarrdask.storage.in_flight import Requests
 
 #: The largest size of metadata that each task may hold, in bytes.
 _MAX_INLINE_BYTES = 2**16
+#: Of each thread, the requests that writes join, by the names of the writes.
+_JOINED = threading.local()
 #: The number of unpickled arrays that a process keeps.
 _MAX_OPEN_ARRAYS = 256
 #: The version of the content of `Handle.packed`. Increase it whenever that changes, so that a
@@ -260,12 +265,25 @@ class Target:
                 empty=self.empty,
                 beyond=self.beyond,
                 among=among_workers(),
+                requests=vars(_JOINED).get(self.name),
             )
 
-    def running(self) -> AbstractContextManager[None]:
-        """Return a context that `abort` waits for: blocks are on their way to a far store."""
-        is_far = not self.handle.chunks.units.seekable
-        return self._write.block() if is_far else nullcontext()
+    @contextmanager
+    def joining(self, requests: Requests) -> Iterator[None]:
+        """Let the blocks that this thread writes to a store with latency join some requests.
+
+        They are stored when the context of the requests is left, which must come first.
+        """
+        if self.handle.chunks.units.seekable:
+            yield
+            return
+        joined = vars(_JOINED)
+        with self._write.block():
+            joined[self.name] = requests
+            try:
+                yield
+            finally:
+                del joined[self.name]
 
     def abort(self) -> None:
         """Stop writing blocks in this process, and wait for those that are being written."""

@@ -11,7 +11,7 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
 
 from zarrdask import config
-from zarrdask.chunks.write import together
+from zarrdask.chunks.write import MAX_BYTES_IN_FLIGHT
 from zarrdask.execution.client import thread_count
 from zarrdask.execution.handle import Target
 from zarrdask.plan.align import Chunks
@@ -48,15 +48,13 @@ class Place(NamedTuple):
 def in_one_task(places: Iterable[Place]) -> Iterator[Requests]:
     """Let blocks that one task writes be on their way to stores with latency together.
 
-    Yields
-    ------
-    Requests
-        As `zarrdask.chunks.write.together`.
+    Yields the requests, which tell an error of theirs from those of the caller.
     """
+    requests = Requests(MAX_BYTES_IN_FLIGHT)
     with ExitStack() as stack:
         for place in places:
-            stack.enter_context(place.target.running())
-        yield stack.enter_context(together())
+            stack.enter_context(place.target.joining(requests))
+        yield stack.enter_context(requests)
 
 
 class BlockWrites(NamedTuple):

@@ -20,8 +20,9 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 
 _THREAD = threading.local()
-#: How many requests of a call are begun or wait in the pool, for each that may be in flight: so a
-#: thread of the pool has its next request before the caller has taken the result of the last one.
+#: How many requests of a call are begun or wait in the pool, for each that may be in flight, if
+#: their sizes are known: so a thread of the pool has its next request before the caller has taken
+#: the result of the last one.
 _AHEAD = 2
 
 
@@ -92,7 +93,7 @@ def in_flight(
     call: Callable[[Item], T],
     items: Iterable[Item],
     *,
-    size: Callable[[Item], int] = lambda item: 0,
+    size: Callable[[Item], int] | None = None,
     max_bytes: int = 2**28,
 ) -> Iterator[T]:
     """Yield the result of a request for each item in turn, with later ones already in flight.
@@ -107,16 +108,16 @@ def in_flight(
     items : iterable
         The items.
     size : callable, optional
-        Returns how many bytes the result for an item has at most; by default few.
+        Returns how many bytes the result for an item has at most.
     max_bytes : int
         How many bytes the results in the window may have together. A larger one is alone in it.
     """
     window: deque[tuple[Future[T], int]] = deque()
     abandoned = threading.Event()
-    limit, held = _AHEAD * config.get("requests"), 0
+    limit, held = config.get("requests") * (1 if size is None else _AHEAD), 0
     try:
         for item in items:
-            nbytes = size(item)
+            nbytes = 0 if size is None else size(item)
             while window and (len(window) >= limit or held + nbytes > max_bytes):
                 future, of_first = window.popleft()
                 held -= of_first
