@@ -72,9 +72,9 @@ class LazyArray(BackendArray):
         if isinstance(key, indexing.VectorizedIndexer):
             points = _as_points(key.tuple, self.shape)
             if points is not None:
-                return reader.points(points)
+                return reader.vindex[points]
         return indexing.explicit_indexing_adapter(
-            key, self.shape, indexing.IndexingSupport.OUTER, reader.outer
+            key, self.shape, indexing.IndexingSupport.OUTER, reader.oindex.__getitem__
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -99,12 +99,6 @@ class _Reader(Array):
 
     def read(self, request: Any, threads: int | None = None) -> np.ndarray:
         return super().read(request, threads or self._threads)
-
-    def outer(self, key: tuple[Any, ...]) -> Any:
-        return self.oindex[key]
-
-    def points(self, key: tuple[np.ndarray, ...]) -> Any:
-        return self.vindex[key]
 
 
 def _dtype_of(metadata: ArrayMetadata) -> np.dtype[Any]:

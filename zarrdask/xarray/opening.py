@@ -96,33 +96,14 @@ def open_zarr(
     >>> open_zarr(store).sizes
     Frozen({'y': 4, 'x': 6})
     """
+    options = dict(locals())
+    del options["store"]
     if isinstance(store, MutableMapping):
         store = resolve(store)  # xarray would compute a hash of all its values
-    return xarray.open_dataset(
-        store,
-        engine=ZarrdaskBackendEntrypoint,
-        chunks=dict(chunks) if isinstance(chunks, dict) else chunks,
-        decode_cf=decode_cf,
-        mask_and_scale=mask_and_scale,
-        decode_times=decode_times,
-        concat_characters=concat_characters,
-        decode_coords=decode_coords,
-        drop_variables=drop_variables,
-        overwrite_encoded_chunks=overwrite_encoded_chunks,
-        decode_timedelta=decode_timedelta,
-        use_cftime=use_cftime,
-        chunked_array_type=chunked_array_type or ZarrdaskManager(),
-        from_array_kwargs=from_array_kwargs or {},
-        create_default_indexes=create_default_indexes,
-        group=group,
-        consolidated=consolidated,
-        storage_options=storage_options,
-        zarr_format=zarr_format,
-        use_zarr_fill_value_as_mask=use_zarr_fill_value_as_mask,
-        strict=strict,
-        phony_dims=phony_dims,
-        skip_missing=skip_missing,
-    )
+    options["chunks"] = dict(chunks) if isinstance(chunks, dict) else chunks
+    options["chunked_array_type"] = chunked_array_type or ZarrdaskManager()
+    options["from_array_kwargs"] = from_array_kwargs or {}
+    return xarray.open_dataset(store, engine=ZarrdaskBackendEntrypoint, **options)
 
 
 def open_mfdataset(

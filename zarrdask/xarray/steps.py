@@ -42,6 +42,7 @@ def write(
     compute_options : mapping, optional
         Options of `dask.compute`.
     """
+    to = replace(to)  # what an earlier call has seen may have changed
     to.check()
     stored = {path: to.stored(path) for path in contents}
     stored[""] = to.recovered(stored[""], contents[""].dataset)
