@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from zarrdask.runtime import turns
+from zarrdask.runtime.threads import on_each
 
 SMALL = {"count": 1000, "nbytes": 8}
 OTHERS = [{"count": 1, "nbytes": 8}, {"count": 9, "nbytes": 2**20}]
@@ -17,15 +18,14 @@ def handle(handled, items):
     return len(handled) - before
 
 
-@pytest.mark.parametrize("slow", [False, True])
+@pytest.mark.parametrize("slow", [0, 10])
 @pytest.mark.parametrize(
     "options", [SMALL, {"count": 1, "nbytes": 8}, {"count": 9, "nbytes": 2**20}]
 )
-def test_every_item_is_handled_once_in_order(monkeypatch, slow, options):
-    monkeypatch.setattr(turns, "_SLOW_SECONDS", 0 if slow else 10)
+def test_every_item_is_handled_once_in_order(slow, options):
     for size in (0, 1, 16, 17, 1000):
         handled = []
-        turns.in_turns(partial(handle, handled), iter(range(size)), **options)
+        turns.in_turns(partial(handle, handled), iter(range(size)), slow=slow, **options)
         assert handled == list(range(size))
 
 
@@ -71,3 +71,16 @@ def test_an_error_ends_the_turn():
     thread.start()
     thread.join(20)
     assert handled == ["a", "b"]
+
+
+def test_the_thread_that_has_the_turn_does_not_wait_for_others():
+    threads = []
+
+    def work(items):
+        count = len(list(items))
+        on_each(lambda _: threads.append(threading.current_thread()), range(4), 2)
+        return count
+
+    turns.in_turns(work, iter("ab"), **SMALL)
+    assert {*threads} == {threading.current_thread()}
+    assert not turns.has_turn()

@@ -36,6 +36,11 @@ class Place(NamedTuple):
     #: The slices of each block in the array.
     slices: ArraySliceDep
 
+    def nbytes(self, block: Block) -> int:
+        """Return the size of a block in bytes."""
+        itemsize: int = self.target.handle.chunks.metadata.dtype.itemsize
+        return itemsize * prod(int(part.stop - part.start) for part in self.slices[block])
+
     def note(self, block: Block) -> str:
         """Return the note of an error that was raised while a block was computed or written."""
         first, *others = self.target.keys(self.slices[block]) or ["nothing"]

@@ -5,7 +5,7 @@ symbolic layer. The tasks of such a layer are created where they run, so that ne
 nor a scheduler does anything for a single block.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
@@ -19,6 +19,11 @@ from dask.layers import ArrayBlockwiseDep
 
 from zarrdask.execution.fused import prepared, resolve
 from zarrdask.graph.block_writes import Block, BlockWrites, Place, in_one_task, subgraph
+from zarrdask.runtime.turns import in_turns
+
+#: The time in seconds for one block above which threads do not take turns: to compute and write a
+#: small block holds the GIL for a part of it.
+_SLOW_SECONDS = 400e-6
 
 
 class Part(NamedTuple):
@@ -81,13 +86,13 @@ class Chain:
         return zip(*(axis.tolist() for axis in axes), strict=True)
 
     def run(
-        self, numbers: Iterable[int], tasks: Mapping[Any, Any], results: Mapping[Any, Any]
+        self, numbers: Sequence[int], tasks: Mapping[Any, Any], results: Mapping[Any, Any]
     ) -> np.ndarray:
         """Compute and write blocks, one after another.
 
         Parameters
         ----------
-        numbers : iterable of int
+        numbers : sequence of int
             The numbers of the blocks in C order.
         tasks : mapping of key to (GraphNode or Any)
             The tasks of `layers` that the blocks need, or their values.
@@ -103,8 +108,10 @@ class Chain:
         # Numbers of blocks of which nothing was stored: they hold the fill value only.
         blank = set[int]()
         shared = {**results, **{k: resolve(v, results) for k, v in self.constants.items()}}
-        with in_one_task([self.place]) as requests:
-            for block in self.blocks(numbers):
+
+        def run(blocks: Iterable[Block]) -> int:
+            before = len(counts)
+            for block in blocks:
                 repeat = -1 if self.repeats is None else int(self.repeats[block])
                 if repeat in blank:
                     counts.append(0)
@@ -120,6 +127,14 @@ class Chain:
                     raise
                 if repeat >= 0 and not counts[-1]:
                     blank.add(repeat)
+            return len(counts) - before
+
+        with in_one_task([self.place]) as requests:
+            if self.place.target.handle.chunks.units.seekable:
+                count, nbytes = len(numbers), self.place.nbytes(next(self.blocks(numbers)))
+                in_turns(run, self.blocks(numbers), count=count, nbytes=nbytes, slow=_SLOW_SECONDS)
+            else:
+                run(self.blocks(numbers))
         return np.array(counts, np.intp)
 
 

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from zarrdask import config
+from zarrdask.runtime.turns import has_turn
 from zarrdask.storage.system import after_fork, cpu_count
 
 T = TypeVar("T")
@@ -32,7 +33,7 @@ def on_each(work: Callable[[Any], T], items: Iterable[Any], threads: int | None)
     list
         The results in the order of the items.
     """
-    if threads == 1:
+    if threads == 1 or has_turn():
         return [work(item) for item in items]
     pool = thread_pool(threads)
     futures = [pool.submit(work, item) for item in items]

@@ -1,7 +1,8 @@
-"""Threads that take turns with small pieces of work, as they are faster one after another."""
+"""Threads that take turns with small chunks, as they are faster one after another."""
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from time import perf_counter
 from typing import TypeVar
@@ -12,12 +13,11 @@ T = TypeVar("T")
 
 #: Is held by the thread whose turn it is. A small chunk may have smaller ones in it.
 _TURN = threading.RLock()
+#: In each thread, the attribute `has_turn`.
+_THREAD = threading.local()
 
 #: How many chunks a thread handles in a turn: at first, and if they take little time.
-_SHORT_TURN, _LONG_TURN = 8, 256
-
-#: The time in seconds for one chunk above which threads do not take turns.
-_SLOW_SECONDS = 100e-6
+_SHORT_TURN, _LONG_TURN = 8, 64
 
 #: The time in seconds after which a thread no longer waits for its turn: the thread that has it may
 #: wait for something that this one holds, such as the lock of a chunk.
@@ -27,8 +27,18 @@ _PATIENCE = 0.5
 SMALL_CHUNK_BYTES = 2**16
 
 
+def has_turn() -> bool:
+    """Whether this is the thread whose turn it is: it should not wait for other threads."""
+    return getattr(_THREAD, "has_turn", False)
+
+
 def in_turns(
-    work: Callable[[Iterator[T]], int], items: Iterator[T], *, count: int, nbytes: int
+    work: Callable[[Iterator[T]], int],
+    items: Iterator[T],
+    *,
+    count: int,
+    nbytes: int,
+    slow: float = 100e-6,
 ) -> None:
     """Do work on chunks; one thread at a time handles several if they are small.
 
@@ -42,6 +52,8 @@ def in_turns(
         The number of chunks.
     nbytes : int
         The decoded size of a chunk in bytes.
+    slow : float
+        The time in seconds for one chunk above which threads do not take turns.
     """
     # To read or write a small chunk takes a few short system calls, and to decode or encode it a
     # short call of a library. Each releases the GIL and must acquire it again, so that threads
@@ -52,22 +64,31 @@ def in_turns(
         return
     step, was_slow = _SHORT_TURN, False
     while True:
-        has_turn = _TURN.acquire(timeout=_PATIENCE)
-        try:
+        with _turn():
             start = perf_counter()
             done = work(islice(items, step))
             seconds = perf_counter() - start
-        finally:
-            if has_turn:
-                _TURN.release()
         if done < step:
             return
-        is_slow = seconds > _SLOW_SECONDS * done
+        is_slow = seconds > slow * done
         # Twice in a row: a single turn may be slow as it is the first to use some memory.
         if is_slow and was_slow:
             work(items)
             return
         step, was_slow = _SHORT_TURN if is_slow else _LONG_TURN, is_slow
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """Wait for the turn of this thread, but not for ever."""
+    had_turn, acquired = has_turn(), _TURN.acquire(timeout=_PATIENCE)
+    _THREAD.has_turn = acquired
+    try:
+        yield
+    finally:
+        _THREAD.has_turn = had_turn
+        if acquired:
+            _TURN.release()
 
 
 def _after_fork() -> None:
