@@ -7,6 +7,7 @@ nor a scheduler does anything for a single block.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from dask.layers import ArrayBlockwiseDep
 
 from zarrdask.execution.fused import prepared, resolve
 from zarrdask.graph.block_writes import Block, BlockWrites, Place, in_one_task, subgraph
-from zarrdask.runtime.turns import in_turns
+from zarrdask.runtime.turns import Pace, in_turns
 
 #: The time in seconds for one block above which threads do not take turns: to compute and write a
 #: small block holds the GIL for a part of it.
@@ -61,6 +62,11 @@ class Chain:
     place: Place
     #: As in `BlockWrites`.
     repeats: np.ndarray | None
+
+    @cached_property
+    def pace(self) -> Pace:
+        """The pace of the threads of this process that write blocks."""
+        return Pace()
 
     @property
     def needs(self) -> frozenset[Any]:
@@ -129,12 +135,14 @@ class Chain:
                     blank.add(repeat)
             return len(counts) - before
 
+        items = self.blocks(numbers)
         with in_one_task([self.place]) as requests:
             if self.place.target.handle.chunks.units.seekable:
                 count, nbytes = len(numbers), self.place.nbytes(next(self.blocks(numbers)))
-                in_turns(run, self.blocks(numbers), count=count, nbytes=nbytes, slow=_SLOW_SECONDS)
+                slow, pace = _SLOW_SECONDS, self.pace
+                in_turns(run, items, count=count, nbytes=nbytes, slow=slow, pace=pace)
             else:
-                run(self.blocks(numbers))
+                run(items)
         return np.array(counts, np.intp)
 
 

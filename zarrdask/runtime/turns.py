@@ -27,6 +27,12 @@ _PATIENCE = 0.5
 SMALL_CHUNK_BYTES = 2**16
 
 
+class Pace:
+    """Whether chunks take so long that threads do not take turns."""
+
+    is_slow = False
+
+
 def has_turn() -> bool:
     """Whether this is the thread whose turn it is: it should not wait for other threads."""
     return getattr(_THREAD, "has_turn", False)
@@ -39,6 +45,7 @@ def in_turns(
     count: int,
     nbytes: int,
     slow: float = 100e-6,
+    pace: Pace | None = None,
 ) -> None:
     """Do work on chunks; one thread at a time handles several if they are small.
 
@@ -54,6 +61,8 @@ def in_turns(
         The decoded size of a chunk in bytes.
     slow : float
         The time in seconds for one chunk above which threads do not take turns.
+    pace : Pace, optional
+        Is shared by all that do the same work.
     """
     # To read or write a small chunk takes a few short system calls, and to decode or encode it a
     # short call of a library. Each releases the GIL and must acquire it again, so that threads
@@ -62,8 +71,8 @@ def in_turns(
     if count == 1 or nbytes >= SMALL_CHUNK_BYTES:
         work(items)
         return
-    step, was_slow = _SHORT_TURN, False
-    while True:
+    step, was_slow, pace = _SHORT_TURN, False, pace or Pace()
+    while not pace.is_slow:
         with _turn():
             start = perf_counter()
             done = work(islice(items, step))
@@ -73,9 +82,9 @@ def in_turns(
         is_slow = seconds > slow * done
         # Twice in a row: a single turn may be slow as it is the first to use some memory.
         if is_slow and was_slow:
-            work(items)
-            return
+            pace.is_slow = True
         step, was_slow = _SHORT_TURN if is_slow else _LONG_TURN, is_slow
+    work(items)
 
 
 @contextmanager
