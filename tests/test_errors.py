@@ -108,5 +108,11 @@ def test_messages_hold_no_passwords():
     error = errors.StoreError(f"no answer from {url}", key=f"{url}/c/0", found=url)
     assert "secret" not in str(error)
     assert str(error).count("https://user:***@host/x.zarr") == 3
-    plain = "s3://bucket/a:b@c: abfs://box@account.host/x: http://host:80/x"
+    signed = "https://host/x.zip?versionId=3&X-Amz-Signature=secret&sig=secret&se=2030"
+    error = errors.StoreError(f"no answer from {signed}", key=f"{signed}/c/0", found=signed)
+    assert "secret" not in f"{error} {error!r}"
+    assert str(error).count("?versionId=3&X-Amz-Signature=***&sig=***&se=2030") == 3
+    long = errors.StoreError("no answer", found=f"https://host/x?token={'secret' * 100}")
+    assert "secret" not in str(long)  # neither is what remains of a shortened value
+    plain = "s3://bucket/a:b@c: abfs://box@account.host/x: http://host:80/x?design=1&key=*"
     assert str(errors.StoreError(plain)) == plain

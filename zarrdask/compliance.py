@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from zarrdask import config
-from zarrdask.errors import ComplianceWarning, MetadataError
+from zarrdask.errors import ComplianceWarning, MetadataError, without_secrets
 
 _strict: ContextVar[bool | None] = ContextVar("strict", default=None)
 
@@ -113,7 +113,7 @@ def warn_compliance(text: str) -> None:
     text : str
         The message of the `ComplianceWarning`.
     """
-    collected = _deviations.get()
+    text, collected = without_secrets(text), _deviations.get()
     if collected is not None:
         collected.append(text)
     elif not _quiet.get():

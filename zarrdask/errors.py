@@ -10,17 +10,25 @@ MAX_VALUE_LENGTH = 200
 MAX_PART_LENGTH = 1000
 
 _PASSWORD = re.compile(r"(://[^/\s:@]*:)[^/\s@]+@")
+#: Parameters of URLs that give access: those of signed URLs of S3, Google and Azure (``sig``), and
+#: tokens, keys and passwords by the names that servers usually give them.
+_SECRET = re.compile(
+    r"([?&;][\w.-]*(?:signature|credential|token|secret|password|key(?:id)?|\bsig)=)(?!\*)[^&;#\s'\"]+",
+    re.IGNORECASE,
+)
 
 
-def without_passwords(text: str) -> str:
-    """Return a text in which the passwords of URLs are left out.
+def without_secrets(text: str) -> str:
+    """Return a text in which passwords, signatures and tokens of URLs are left out.
 
     Examples
     --------
-    >>> without_passwords("https://user:secret@host/x.zarr")
+    >>> without_secrets("https://user:secret@host/x.zarr")
     'https://user:***@host/x.zarr'
+    >>> without_secrets("https://host/x.zip?versionId=3&X-Amz-Signature=1f0c")
+    'https://host/x.zip?versionId=3&X-Amz-Signature=***'
     """
-    return _PASSWORD.sub(r"\1***@", text)
+    return _SECRET.sub(r"\1***", _PASSWORD.sub(r"\1***@", text))
 
 
 def shorten(text: str, length: int) -> str:
@@ -43,7 +51,8 @@ def quoted(value: object) -> str:
         text = repr(value)
     except RecursionError:
         text = f"<a deeply nested {type(value).__name__}>"
-    return shorten(text, MAX_VALUE_LENGTH)
+    # What is shortened may lack the name of a parameter, by which a secret is found.
+    return shorten(without_secrets(text), MAX_VALUE_LENGTH)
 
 
 class ZarrdaskError(Exception):
@@ -63,8 +72,8 @@ class ZarrdaskError(Exception):
     def __init__(
         self, message: str, *, key: str | None = None, found: Any = None, expected: Any = None
     ) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = without_secrets(message)
+        super().__init__(self.message)
         self.key = key
         self.found = found
         self.expected = expected
@@ -73,12 +82,13 @@ class ZarrdaskError(Exception):
         # Values and keys may come from hostile documents, and be as long as the document.
         text = shorten(self.message, MAX_PART_LENGTH)
         if self.key is not None:
-            text = f"{shorten(self.key, MAX_PART_LENGTH)}: {text}"
+            text = f"{shorten(without_secrets(self.key), MAX_PART_LENGTH)}: {text}"
         if self.found is not None:
             text += f"; found {quoted(self.found)}"
         if self.expected is not None:
-            text += f"; expected {shorten(str(self.expected), MAX_PART_LENGTH)}"
-        return without_passwords(text)
+            expected = without_secrets(str(self.expected))
+            text += f"; expected {shorten(expected, MAX_PART_LENGTH)}"
+        return text
 
     def within(self, place: str) -> Self:
         """Return this error with a place, such as a node's key, put before its own key.

@@ -181,6 +181,27 @@ class TestMemory:
 # file://
 
 
+@pytest.mark.parametrize("name", ["a?sig=secret", "a.zip?X-Amz-Signature=secret"])
+def test_a_signed_url_is_shown_without_its_signature(tmp_path, memory, name):
+    write(str(tmp_path / "x"))
+    is_zip = ".zip" in name
+    url = f"zip://::{memory}/{name}" if is_zip else f"{memory}/{name}"
+    if is_zip:
+        with fsspec.open(f"{memory}/{name}", "wb") as file:
+            file.write(zipped(tmp_path / "x", tmp_path / "a.zip").read_bytes())
+    else:
+        write(url)
+    z, x = zarrdask.open_array(url), zarrdask.from_zarr(url)
+    np.testing.assert_array_equal(z[...], VALUES)
+    with pytest.raises(zarrdask.errors.NodeNotFoundError) as error:
+        zarrdask.open_array(url, "missing")
+    shown = repr(z), z._repr_html_(), str(z.info), z.store.url, str(x.dask), str(error.value)
+    assert not [text for text in shown if "secret" in text]
+    assert "=***" in repr(z)
+    # Two URLs that differ in what is not shown are two stores.
+    assert z.store.token != resolve(url.replace("secret", "other")).token
+
+
 class TestFile:
     @layouts
     def test_escapes_are_decoded(self, tmp_path, layout):

@@ -16,7 +16,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from zarrdask import config
 from zarrdask.display.words import did_you_mean
-from zarrdask.errors import ReadOnlyError, StoreError
+from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.storage.base import Store, Tag, no_bucket, not_listable, not_supported
 from zarrdask.storage.byte_ranges import Buffer, cut
 from zarrdask.storage.keys import Names, check_prefix
@@ -92,6 +92,10 @@ class FsspecStore(Store):
 
     @property
     def url(self) -> str:
+        return without_secrets(self._real_url)
+
+    @property
+    def _real_url(self) -> str:
         return str(self.fs.unstrip_protocol(self.root))
 
     @property
@@ -106,7 +110,7 @@ class FsspecStore(Store):
 
     @property
     def token(self) -> str:
-        return f"{self.url}#{self.fs._fs_token}"
+        return f"{self._real_url}#{self.fs._fs_token}"
 
     def is_directory(self) -> bool:
         """Whether the root is an existing directory, as far as the file system can say."""

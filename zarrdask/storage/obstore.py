@@ -15,7 +15,7 @@ from obstore.exceptions import (
     PreconditionError,
 )
 
-from zarrdask.errors import ReadOnlyError, StoreError
+from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.storage.base import Scratch, Store, Tag, no_bucket, not_listable, not_supported
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.in_flight import in_flight
@@ -85,6 +85,10 @@ class ObstoreStore(Store):
 
     @property
     def url(self) -> str:
+        return without_secrets(self._real_url)
+
+    @property
+    def _real_url(self) -> str:
         inner = getattr(self.inner, "prefix", None)
         parts = [self._root(), str(inner or "").strip("/"), self.prefix]
         return "/".join(part for part in parts if part)
@@ -106,7 +110,7 @@ class ObstoreStore(Store):
     @property
     def token(self) -> str:
         settings = sorted(self._options().items())
-        return f"{self.url}#{blake2b(repr(settings).encode(), digest_size=8).hexdigest()}"
+        return f"{self._real_url}#{blake2b(repr(settings).encode(), digest_size=8).hexdigest()}"
 
     def _options(self) -> dict[str, Any]:
         return getattr(self.inner, "config", None) or {}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from toolz import partition_all
 
 from zarrdask import config
-from zarrdask.errors import MetadataError, StoreError, UnsupportedError
+from zarrdask.errors import MetadataError, StoreError, UnsupportedError, without_secrets
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, cut
 from zarrdask.storage.keys import check_key
@@ -94,7 +94,7 @@ class ReferenceStore(StoreWithPartialAccess):
 
     @property
     def url(self) -> str:
-        return self._url
+        return without_secrets(self._url)
 
     @property
     def token(self) -> str:

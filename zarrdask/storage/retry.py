@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, NoReturn, TypeVar
 
 from zarrdask import config
-from zarrdask.errors import StoreError, ZarrdaskError, without_passwords
+from zarrdask.errors import StoreError, ZarrdaskError, without_secrets
 from zarrdask.storage.base import Scratch, Store, Tag
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range
 from zarrdask.storage.in_flight import pause
@@ -284,7 +284,7 @@ class _Pauses:
         self.count += 1
         # Python shows warnings by default, and hides what is only informative.
         level = logging.WARNING if self.count > _QUIET_RETRIES else logging.INFO
-        place = without_passwords(place)
-        reason = without_passwords(str(error)).removeprefix(f"{place}: ")
+        place = without_secrets(place)
+        reason = without_secrets(str(error)).removeprefix(f"{place}: ")
         _LOG.log(level, "%s: retry %d after: %s", place, self.count, reason)
         return pause(seconds)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
-from zarrdask.errors import ReadOnlyError, StoreError
+from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.in_flight import in_flight
@@ -45,7 +45,7 @@ class ZarrPythonStore(Store):
 
     @property
     def url(self) -> str:
-        return str(self.inner)
+        return without_secrets(str(self.inner))
 
     @property
     def token(self) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 from weakref import finalize
 
-from zarrdask.errors import StoreError
+from zarrdask.errors import StoreError, without_secrets
 from zarrdask.storage.byte_ranges import Range
 from zarrdask.storage.system import IS_WINDOWS, fill, flags, open_file, pread
 
@@ -154,7 +154,7 @@ class RemoteFile:
     """
 
     def __init__(self, fs: Any, path: str) -> None:
-        self.name = str(fs.unstrip_protocol(path))
+        self.name = without_secrets(fs.unstrip_protocol(path))
         self.fs = fs
         self.path = path
         info = fs.info(path)

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 from weakref import WeakValueDictionary
 
-from zarrdask.errors import ReadOnlyError, StoreError
+from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.keys import Names, check_key, check_prefix
@@ -370,11 +370,11 @@ class RemoteZipStore(_ZipReader):
 
     @property
     def url(self) -> str:
-        return f"{self.fs.unstrip_protocol(self.path)}/{self.prefix}".rstrip("/")
+        return f"{without_secrets(self.fs.unstrip_protocol(self.path))}/{self.prefix}".rstrip("/")
 
     @property
     def token(self) -> str:
-        return f"{self.url}#{self.fs._fs_token}"
+        return f"{self.path}#{self.prefix}#{self.fs._fs_token}"
 
     def _opened(self) -> Archive | None:
         if self._held is None:
