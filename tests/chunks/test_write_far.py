@@ -11,6 +11,7 @@ from tests.storage.latency import LatencyStore
 from zarrdask.chunks import write
 from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.runtime.locks import ChunkLocks
+from zarrdask.storage import unchanged
 
 VALUES = np.arange(64.0).reshape(8, 8)
 
@@ -110,11 +111,11 @@ def test_part_of_a_chunk_is_written_again_if_another_machine_changed_it():
 
 
 def test_a_chunk_that_others_never_leave_alone_is_an_error(monkeypatch):
-    monkeypatch.setattr(write, "_MAX_SWAPS", 3)
+    monkeypatch.setattr(unchanged, "_MAX_ATTEMPTS", 3)
     store, numbers = Swapping(), iter(range(1, 9))
     z = zarrdask.create_array(store, shape=4, dtype="u1", chunks=4, compressors=[])
     store.others = lambda: store.inner.set("c/0", bytes([next(numbers)] * 4))
-    with pytest.raises(StoreError, match="others changed this chunk"):
+    with pytest.raises(StoreError, match="others changed this value each of the 3 times"):
         z[3] = 1
     assert store.inner.get("c/0") == bytes([3] * 4)
 

@@ -23,6 +23,19 @@ with dask.config.set({"zarrdask.remote": remote, "zarrdask.lock-directory": lock
         for at in range(int(first), 40, 2):
             z[at] = at + 1
 """
+APPENDING = """
+import sys
+import dask, dask.array as da, numpy as np, zarrdask
+url, endpoint, remote, locks, first = sys.argv[1:]
+options = {"key": "k", "secret": "s", "endpoint_url": endpoint}
+with dask.config.set({"zarrdask.remote": remote, "zarrdask.lock-directory": locks}):
+    group = zarrdask.open_group(url, mode="r+", storage_options=options)
+    z = group["x"]
+    for number in range(5):
+        rows = np.full((2, 3), 2 * number + int(first))
+        z.append(rows) if number % 2 else zarrdask.append(da.from_array(rows), z)
+        z.attrs[f"{first}-{number}"] = group.attrs[f"{first}-{number}"] = number
+"""
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +65,32 @@ def test_parts_of_a_unit_are_written_by_two_machines(endpoint, remote, setting, 
     assert [writer.wait(100) for writer in writers] == [0, 0]
     for name in ("chunk", "shard"):
         np.testing.assert_array_equal(root[name][...], np.arange(1, 41))
+
+
+@pytest.mark.parametrize(("remote", "zarr_format"), [("fsspec", 3), ("obstore", 2), ("obstore", 3)])
+def test_two_machines_append_and_change_attributes(
+    endpoint, remote, zarr_format, setting, tmp_path
+):
+    setting({"zarrdask.remote": remote})
+    url = f"s3://{remote}-{zarr_format}"
+    options = {"key": "k", "secret": "s", "endpoint_url": endpoint}
+    root = zarrdask.create_group(url, zarr_format=zarr_format, storage_options=options)
+    root.create_array("x", shape=(0, 3), dtype="i4", chunks=(4, 3))
+    zarrdask.consolidate_metadata(url, storage_options=options)
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", APPENDING, url, endpoint, remote, tmp_path / first, first]
+        )
+        for first in "01"
+    ]
+    assert [writer.wait(100) for writer in writers] == [0, 0]
+    root = zarrdask.open_group(url, storage_options=options)
+    attributes = {f"{first}-{number}": number for first in "01" for number in range(5)}
+    assert dict(root["x"].attrs) == dict(root.attrs) == attributes
+    rows = root["x"][...]
+    assert rows.shape == (20, 3)
+    assert sorted(rows[:, 0]) == sorted([*range(10)] * 2)
+    assert not [key for key in root.store.list() if "lease" in key]
 
 
 @pytest.mark.parametrize("remote", ["fsspec", "obstore"])

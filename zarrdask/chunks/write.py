@@ -4,8 +4,6 @@ A *unit* is a stored object: a chunk, or a shard of an array that has shards. Un
 completely are encoded and stored; others are read, changed and stored under a lock.
 """
 
-import random
-import time
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,14 +17,16 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.array_to_bytes.sharding import shard_of
 from zarrdask.codecs.decode import fill_chunk, merge
 from zarrdask.dtypes.fill_values import only_fill
-from zarrdask.errors import CodecError, LinkError, StoreError, UnsupportedError, ZarrdaskError
+from zarrdask.errors import CodecError, LinkError, UnsupportedError, ZarrdaskError
 from zarrdask.grids.base import ChunkGrid, Index
 from zarrdask.indexing.projection import Points, Projection, Request, permute, project
 from zarrdask.runtime.locks import ChunkLocks, Lock
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.turns import in_turns
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.in_flight import Requests
+from zarrdask.storage.unchanged import until_unchanged
 
 #: How a write treats the elements of a unit that are beyond the end of the array: in a new array
 #: they are set to the fill value; in an existing one they are kept, since another writer may be
@@ -232,23 +232,18 @@ class _Writer:
 
     def _swap(self, index: Index, inside: Any, values: np.ndarray) -> bool:
         """Change part of a unit, again until no other machine has changed it meanwhile."""
-        units, key = self.chunks.units, self.chunks.key(index)
-        for attempt in range(_MAX_SWAPS):
-            old, tag = units.get_tagged(key)
+        key = self.chunks.key(index)
+
+        def change(units: Store) -> bool:
+            old = units.get(key)
             data = self._encode_part(index, inside, values, old)
-            if data is None and tag is None:
+            if data is None and old is None:
                 return False
-            if data is None:
-                data = self._encoded_fill(index)  # stores can't erase on a condition
-            if units.swap(key, data, tag):
-                return True
-            time.sleep(random.uniform(0, min(0.01 * 2**attempt, 1)))
-        raise StoreError(
-            "others changed this chunk or shard each time that part of it was to be written; let "
-            "regions that are written at the same time end at the edges of chunks, or of shards",
-            key=f"{units.url}/{key}",
-            found=f"{_MAX_SWAPS} attempts",
-        )
+            # Stores can't erase on a condition.
+            units.set(key, self._encoded_fill(index) if data is None else data)
+            return True
+
+        return until_unchanged(self.chunks.units, change)
 
     def _encode_part(
         self, index: Index, inside: Any, values: np.ndarray, old: Buffer | None

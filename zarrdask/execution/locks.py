@@ -5,7 +5,7 @@ from ipaddress import ip_address
 from zlib import crc32
 
 from zarrdask.execution.client import current_client, current_worker
-from zarrdask.hierarchy.resize import lock_shape
+from zarrdask.hierarchy.resize import exclusive_shape
 from zarrdask.runtime.locks import Lock
 from zarrdask.storage.base import Store
 
@@ -29,7 +29,7 @@ def shape_lock(store: Store, path: str) -> AbstractContextManager[object]:
     Tasks and clients of a cluster on several machines share it.
     """
     make_way()
-    return lock_shape(store, path, _shape_lock_of_cluster())
+    return exclusive_shape(store, path, _shape_lock_of_cluster())
 
 
 def make_way() -> None:

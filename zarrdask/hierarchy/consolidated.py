@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from zarrdask.metadata.model import ZarrFormat
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.unchanged import change_if_unchanged
 from zarrdask.storage.v3_draft import DraftStore
 
 #: The documents that a group may have.
@@ -145,7 +147,14 @@ def _read(store: Store, paths: list[str], names: tuple[str, ...]) -> list[Docume
 
 
 def _drop(store: Store, groups: list[str]) -> list[_Dropped]:
-    """Remove the consolidated metadata of the groups at some paths, and return them."""
+    """Remove the consolidated metadata of the groups at some paths, and return them.
+
+    The rest of a group's document stays: other machines may change its attributes meanwhile.
+    """
+    return change_if_unchanged(store, partial(_drop_read, groups))
+
+
+def _drop_read(groups: list[str], store: Store) -> list[_Dropped]:
     dropped = []
     for group, documents in zip(groups, _read(store, groups, consolidated.NAMES), strict=True):
         prefix = key_prefix(group)

@@ -155,11 +155,12 @@ def find_node(
     if hierarchy is not None:
         store, metadata = hierarchy, read_node(hierarchy, path, search)
     if metadata is None:
-        raise _missing(store, path, search)
+        raise not_found(store, path, search)
     return store, metadata
 
 
-def _missing(store: Store, path: str, search: Search) -> NodeNotFoundError:
+def not_found(store: Store, path: str, search: Search) -> NodeNotFoundError:
+    """Return the error for a node that does not exist."""
     of_format = f" of zarr_format={search.zarr_format!r}" if search.only else ""
     return NodeNotFoundError(
         diagnose.missing_node(store, path, f"there is no array or group{of_format} here"),

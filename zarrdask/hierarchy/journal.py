@@ -38,6 +38,11 @@ def record_key(prefix: str) -> str:
     return f"{prefix}{BESIDE}{_RECORD}"
 
 
+def lease_key(prefix: str) -> str:
+    """Return the key of the lease of a writer that changes the shape of the node at a prefix."""
+    return f"{prefix}{BESIDE}lease"
+
+
 def is_begun(store: Store, prefix: str) -> bool:
     """Whether there is a record of a plan that creates a node, or appends to it."""
     record_store, record_prefix = beside(store, prefix)

@@ -5,10 +5,10 @@ so that of two appends at the same time one follows the other. Updating the docu
 lock, for the moment between reading and writing them.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,15 +19,18 @@ from zarrdask.errors import MetadataError, SelectionError, StoreError, ZarrdaskE
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import write_member, write_node
 from zarrdask.hierarchy.find import read_node
-from zarrdask.hierarchy.journal import erase_journal
+from zarrdask.hierarchy.journal import erase_journal, lease_key
 from zarrdask.hierarchy.path import key_prefix, node_location
 from zarrdask.indexing.selection import Region, axis_number, is_integer, whole_region
 from zarrdask.metadata import detect
 from zarrdask.metadata.detect import Search
-from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.runtime.locks import ChunkLocks, Lock, location_of
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import plain
+from zarrdask.storage.consolidated import ConsolidatedStore, plain
+from zarrdask.storage.unchanged import change_if_unchanged, lease
+
+Node = TypeVar("Node", ArrayMetadata, GroupMetadata)
 
 
 def lock_shape(
@@ -49,6 +52,24 @@ def lock_shape(
         When the lock is entered, if other processes can't be excluded.
     """
     return _lock(store, path, "shape", among)
+
+
+@contextmanager
+def exclusive_shape(store: Store, path: str, among: Lock | None = None) -> Iterator[None]:
+    """Let one writer at a time change the shape of an array, on all machines if the store can.
+
+    Parameters
+    ----------
+    store, path, among
+        As in `lock_shape`; `among` is not needed where the store can exclude other machines.
+    """
+    real = plain(store)
+    if not (real.swappable and real.shared):
+        with lock_shape(store, path, among):
+            yield
+        return
+    with lock_shape(store, path), lease(real, lease_key(key_prefix(path))):
+        yield
 
 
 def rewrite_lock(store: Store, path: str) -> AbstractContextManager[object]:
@@ -81,13 +102,17 @@ def _lock(
     return ChunkLocks(store, among).hold(name)
 
 
-def update_array(
+def update_node(
     store: Store,
     path: str,
     zarr_format: ZarrFormat,
-    update: Callable[[Metadata | None], ArrayMetadata],
-) -> ArrayMetadata:
-    """Read the documents of an array, change them and write them, under a lock.
+    update: Callable[[Metadata | None], Node],
+    write: Callable[..., None] = write_node,
+) -> Node:
+    """Read the documents of a node, change them and write them, under a lock.
+
+    In stores that are `swappable`, that is done again if another machine has changed the documents
+    meanwhile.
 
     Parameters
     ----------
@@ -96,17 +121,25 @@ def update_array(
     update : callable
         Takes the stored metadata, or None if the node is gone. Returns the new metadata, or raises
         an error.
+    write : {write_node, write_member}
+        How the documents are written.
 
     Returns
     -------
-    ArrayMetadata
+    ArrayMetadata or GroupMetadata
         The new metadata.
     """
-    with _lock(store, path, "documents"):
+
+    def change(store: Store) -> Node:
         before = stored_metadata(store, path, zarr_format)
         metadata = update(before)
-        write_node(store, path, metadata, before=before)
+        write(store, path, metadata, before=before)
         return metadata
+
+    with _lock(store, path, "documents"):
+        if isinstance(store, ConsolidatedStore):
+            store.forget()
+        return change_if_unchanged(plain(store), change)
 
 
 def stored_metadata(store: Store, path: str, zarr_format: ZarrFormat) -> Metadata | None:
@@ -185,7 +218,7 @@ def grow(store: Store, path: str, zarr_format: ZarrFormat, old: Shape, new: Shap
     def update(metadata: Metadata | None) -> ArrayMetadata:
         return _grown(metadata, old, new, node_location(store, path))
 
-    return update_array(store, path, zarr_format, update)
+    return update_node(store, path, zarr_format, update)
 
 
 def _grown(metadata: Metadata | None, old: Shape, new: Shape, location: str) -> ArrayMetadata:
@@ -201,10 +234,11 @@ def grow_member(store: Store, path: str, zarr_format: ZarrFormat, old: Shape, ne
     StoreError
         If it has neither the old shape nor the new one.
     """
-    with _lock(store, path, "documents"):
-        metadata = stored_metadata(store, path, zarr_format)
-        grown = _grown(metadata, old, new, node_location(store, path))
-        write_member(store, path, grown, before=metadata)  # type: ignore[arg-type]
+
+    def update(metadata: Metadata | None) -> ArrayMetadata:
+        return _grown(metadata, old, new, node_location(store, path))
+
+    update_node(store, path, zarr_format, update, write_member)
 
 
 def parse_lengths(shape: Any, ndim: int) -> Shape:

@@ -1,6 +1,6 @@
 """Stored arrays, read and written by NumPy's indexing; each access happens immediately."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 from operator import lt
@@ -26,18 +26,18 @@ from zarrdask.hierarchy.journal import erase_journal
 from zarrdask.hierarchy.path import key_prefix, node_location
 from zarrdask.hierarchy.resize import (
     appended,
+    exclusive_shape,
     grow,
-    lock_shape,
     parse_lengths,
     resized,
     roll_back_append,
     stored_metadata,
-    update_array,
+    update_node,
 )
 from zarrdask.indexing.projection import Request
 from zarrdask.indexing.selection import Selection, basic, expand, is_basic, is_integer, scalar_mask
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
-from zarrdask.nodes.attributes import Attributes
+from zarrdask.nodes.attributes import Attributes, Change
 from zarrdask.nodes.base import Node
 from zarrdask.nodes.indexers import BlockIndex, OuterIndex, PointIndex, broadcast
 from zarrdask.nodes.info import Info, array_info, codec_options
@@ -404,7 +404,7 @@ class Array(Node):
             )
         self.check_writable()
         lengths = parse_lengths(shape, self.ndim)
-        with lock_shape(self.store, self.path), self.store.batch():
+        with exclusive_shape(self.store, self.path), self.store.batch():
             old = self.refreshed()
             resized(old, lengths)  # before anything is erased: it fails for an invalid shape
             if outside == "erase" and any(map(lt, lengths, old.metadata.shape)):
@@ -450,7 +450,7 @@ class Array(Node):
                 expected="an array-like",
             )
         values, empty = np.asarray(values), config.get("write-empty-chunks")
-        with lock_shape(self.store, self.path), self.store.batch():
+        with exclusive_shape(self.store, self.path), self.store.batch():
             old = self.refreshed()
             shape = old.metadata.shape
             grown, region = appended(old, values.shape, axis)
@@ -464,13 +464,13 @@ class Array(Node):
         self.stored = replace(old, metadata=metadata)
         return self.shape
 
-    def _save_attributes(self, attributes: Mapping[str, Any]) -> None:
+    def _save_attributes(self, change: Change) -> None:
         self.check_writable()
-        self._update(lambda stored: replace(stored, attributes=dict(attributes)))
+        self._update(lambda stored: replace(stored, attributes=change(stored.attributes)))
 
     def _update(self, update: Callable[[ArrayMetadata], ArrayMetadata]) -> None:
         """Update the documents, given the metadata that are stored at present."""
-        metadata = update_array(
+        metadata = update_node(
             self.store,
             self.path,
             self.zarr_format,

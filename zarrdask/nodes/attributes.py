@@ -4,6 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from copy import deepcopy
 from typing import Any
 
+#: Returns the attributes of a node after a change, given those before.
+Change = Callable[[Mapping[str, Any]], dict[str, Any]]
+
 
 class Attributes(MutableMapping[str, Any]):
     """The user's attributes of an array or a group.
@@ -15,11 +18,13 @@ class Attributes(MutableMapping[str, Any]):
     load : callable
         Returns all attributes.
     save : callable
-        Stores all attributes; it raises an error if the node was opened for reading only.
+        Takes a function that returns the new attributes, given those that are stored at present:
+        another writer may have changed some. It raises an error if the node was opened for reading
+        only.
     """
 
     def __init__(
-        self, load: Callable[[], Mapping[str, Any]], save: Callable[[dict[str, Any]], None]
+        self, load: Callable[[], Mapping[str, Any]], save: Callable[[Change], None]
     ) -> None:
         self._load = load
         self._save = save
@@ -29,12 +34,12 @@ class Attributes(MutableMapping[str, Any]):
         return deepcopy(self._load()[name])
 
     def __setitem__(self, name: str, value: Any) -> None:
-        self._save({**self._load(), name: value})
+        self._save(lambda stored: {**stored, name: value})
 
     def __delitem__(self, name: str) -> None:
         if name not in self._load():
             raise KeyError(name)
-        self._save({key: value for key, value in self._load().items() if key != name})
+        self._save(lambda stored: {key: stored[key] for key in stored if key != name})
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._load())
@@ -44,11 +49,12 @@ class Attributes(MutableMapping[str, Any]):
 
     def update(self, *args: Any, **names: Any) -> None:
         """Set several attributes in one write; the arguments are those of `dict`."""
-        self._save({**self._load(), **dict(*args, **names)})
+        changed = dict(*args, **names)
+        self._save(lambda stored: {**stored, **changed})
 
     def put(self, attributes: Mapping[str, Any]) -> None:
         """Replace all attributes by others in one write."""
-        self._save(dict(attributes))
+        self._save(lambda _: dict(attributes))
 
     def asdict(self) -> dict[str, Any]:
         """Return a copy of all attributes as a dict."""

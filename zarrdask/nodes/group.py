@@ -14,24 +14,25 @@ from zarrdask.errors import (
     NodeTypeError,
     ZarrdaskError,
 )
-from zarrdask.hierarchy.change import erase_node, write_node
+from zarrdask.hierarchy.change import erase_node
 from zarrdask.hierarchy.create import create_node
 from zarrdask.hierarchy.diagnose import missing_node
 from zarrdask.hierarchy.find import (
     Lookup,
-    find_node,
     is_implicit_group,
     node_exists,
+    not_found,
     read_node,
 )
 from zarrdask.hierarchy.members import child_nodes, member_names, walk_nodes
 from zarrdask.hierarchy.path import join_path, node_location
+from zarrdask.hierarchy.resize import update_node
 from zarrdask.metadata.create import new_attributes, plan_array
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
-from zarrdask.nodes.attributes import Attributes
+from zarrdask.nodes.attributes import Attributes, Change
 from zarrdask.nodes.base import Node
 from zarrdask.nodes.create import create_array
 from zarrdask.nodes.info import Info, group_info
@@ -140,16 +141,16 @@ class Group(Node, Mapping[str, "Array | Group"]):
         """The user's attributes, a mapping. Each change is stored immediately."""
         return Attributes(lambda: self.metadata.attributes, self._save_attributes)
 
-    def _save_attributes(self, attributes: Mapping[str, Any]) -> None:
+    def _save_attributes(self, change: Change) -> None:
         self.check_writable()
-        # Deviations were reported when the group was opened.
-        with strictness(strict=False, quiet=True):
-            search = Search(self.zarr_format, only=True)
-            _, found = find_node(self.store, self.path, search=search)
-            before = as_group(self.store, self.path, found)
-        metadata = replace(before, attributes=dict(attributes))
-        write_node(self.store, self.path, metadata, before=before)
-        self.metadata = metadata
+
+        def update(stored: Metadata | None) -> GroupMetadata:
+            if stored is None:
+                raise not_found(self.store, self.path, Search(self.zarr_format, only=True))
+            group = as_group(self.store, self.path, stored)
+            return replace(group, attributes=change(group.attributes))
+
+        self.metadata = update_node(self.store, self.path, self.zarr_format, update)
 
     # ---- members
 

@@ -1,0 +1,137 @@
+"""Values that writers on several machines change at the same time."""
+
+import json
+import threading
+
+import pytest
+
+import zarrdask
+from zarrdask.errors import StoreError
+from zarrdask.storage import unchanged
+from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.unchanged import lease, until_unchanged
+
+KEY = "a/lease"
+
+
+class Swapping(MemoryStore):
+    """A store in memory whose values are their own tags."""
+
+    swappable = True
+    others = None
+
+    def get_tagged(self, key):
+        value = self.get(key)
+        return value, value
+
+    def swap(self, key, value, tag):
+        others, self.others = self.others, None
+        if others is not None:
+            others()
+        if self.get(key) != tag:
+            return False
+        self.set(key, value)
+        return True
+
+
+@pytest.fixture
+def store(monkeypatch):
+    monkeypatch.setattr(unchanged, "_RENEWAL", 0.01)
+    monkeypatch.setattr(unchanged, "_EXPIRY", 0.5)
+    return Swapping()
+
+
+def test_a_value_that_another_writer_changed_is_read_again(store):
+    others = iter((b"1", b"2"))
+    store.set("k", b"0")
+
+    def change(view):
+        value = view.get("k")
+        store.set("k", next(others, value))
+        view.set("k", value + b"+")
+        return value
+
+    assert until_unchanged(store, change) == b"2"
+    assert store.get("k") == b"2+"
+
+
+@pytest.mark.parametrize(
+    ("changed", "change"),
+    [
+        ("x", lambda root: root["x"].attrs.update(a=1)),
+        ("x", lambda root: root["x"].append([1, 2])),
+        ("x", lambda root: root["x"].resize(1)),
+        ("", lambda root: root.attrs.update(a=1)),
+        ("", lambda root: root["x"].attrs.update(a=1)),  # drops the consolidated metadata
+    ],
+)
+def test_documents_keep_what_another_machine_changes_meanwhile(store, changed, change):
+    root = zarrdask.create_group(store)
+    root.create_array("x", shape=2, dtype="i4").attrs["old"] = 0
+    zarrdask.consolidate_metadata(store)
+
+    def others():
+        key = f"{changed}/zarr.json".strip("/")
+        document = json.loads(store.get(key))
+        document.setdefault("attributes", {})["theirs"] = 2
+        store.set(key, json.dumps(document).encode())
+
+    root = zarrdask.open_group(store, mode="r+")
+    store.others = others
+    change(root)
+    assert store.others is None
+    now = zarrdask.open_group(store)
+    assert now[changed].attrs["theirs"] == 2 if changed else now.attrs["theirs"] == 2
+    assert now["x"].attrs["old"] == 0
+    assert (now["x"].shape, *now["x"].attrs, *now.attrs) != ((2,), "old", "theirs")  # both did
+    assert "consolidated_metadata" not in json.loads(store.get("zarr.json"))
+
+
+def test_a_lease_has_one_holder_who_renews_it(store):
+    inside, most = [], []
+
+    def work():
+        with lease(store, KEY):
+            inside.append(1)
+            most.append(len(inside))
+            first = store.get(KEY)
+            while store.get(KEY) == first:
+                threading.Event().wait(0.01)
+            inside.pop()
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert most == [1, 1, 1]
+    assert store.get(KEY) is None
+
+
+def test_the_lease_of_a_killed_writer_is_taken(store):
+    store.set(KEY, b"killed")
+    with lease(store, KEY):
+        assert store.get(KEY) != b"killed"
+    assert store.get(KEY) is None
+
+
+def test_a_writer_that_lost_its_lease_says_so(store, monkeypatch):
+    checked = threading.Event()
+    get_tagged = store.get_tagged
+
+    def answer(key):
+        found = get_tagged(key)
+        if found[0] == b"another":
+            checked.set()
+        return found
+
+    monkeypatch.setattr(store, "get_tagged", answer)
+
+    def work():
+        with lease(store, KEY):
+            store.set(KEY, b"another")
+            checked.wait(60)
+
+    with pytest.raises(StoreError, match="another writer changed the shape"):
+        work()
+    assert store.get(KEY) == b"another"  # it is not this writer's any more

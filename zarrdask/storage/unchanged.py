@@ -1,0 +1,175 @@
+"""Change values that writers on other machines may change at the same time."""
+
+import os
+import random
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
+from typing import TypeVar
+from uuid import uuid4
+
+from zarrdask.errors import StoreError, UnsupportedError
+from zarrdask.storage.base import Scratch, Store, Tag
+from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.wrapper import WrappedStore
+
+T = TypeVar("T")
+
+#: After how many attempts a change is given up, as others changed the value each time.
+_MAX_ATTEMPTS = 100
+#: Seconds between two renewals of a lease, and after how many without one others take it.
+_RENEWAL, _EXPIRY = 10.0, 60.0
+
+
+class ChangedError(StoreError):
+    """Another writer changed a value after it was read, so nothing was stored."""
+
+
+class UnchangedStore(WrappedStore):
+    """A store that replaces a value only if nobody has changed it since it was read here.
+
+    Values that were not read here are stored in any case, and values are erased in any case, as
+    stores can't erase on a condition.
+
+    Parameters
+    ----------
+    inner : Store
+        A store that is `swappable`.
+    """
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self._tags: dict[str, Tag | None] = {}
+
+    def get(self, key: str) -> bytes | None:
+        value, self._tags[key] = self.inner.get_tagged(key)
+        return None if value is None else bytes(value)
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
+        return Store.get_many(self, keys, scratch)
+
+    def set(self, key: str, value: Buffer) -> None:
+        if key not in self._tags:
+            self.inner.set(key, value)
+        elif not self.inner.swap(key, value, self._tags.pop(key)):
+            raise ChangedError(
+                f"others changed this value each of the {_MAX_ATTEMPTS} times that it was to be "
+                "changed; let regions that are written at the same time end at the edges of "
+                "chunks, or of shards",
+                key=f"{self.url}/{key}",
+            )
+
+    def erase(self, key: str) -> None:
+        self._tags.pop(key, None)
+        self.inner.erase(key)
+
+
+def until_unchanged(store: Store, change: Callable[[Store], T]) -> T:
+    """Change values of a store, again until nobody has changed them meanwhile.
+
+    Parameters
+    ----------
+    store : Store
+        A store that is `swappable`.
+    change : callable
+        Takes the store to read the values from and to store them in.
+
+    Raises
+    ------
+    StoreError
+        If others change the values all the time.
+    UnsupportedError
+        If the server behind the store can't store a value on a condition.
+    """
+    for attempt in range(_MAX_ATTEMPTS - 1):
+        try:
+            return change(UnchangedStore(store))
+        except ChangedError:
+            time.sleep(random.uniform(0, min(0.01 * 2**attempt, 1)))
+    return change(UnchangedStore(store))
+
+
+def change_if_unchanged(store: Store, change: Callable[[Store], T]) -> T:
+    """Change values as `until_unchanged` if the store and its server can do that, else once."""
+    if store.swappable:
+        # Not every server of S3 has conditional writes.
+        with suppress(UnsupportedError):
+            return until_unchanged(store, change)
+    return change(store)
+
+
+# --------------------------------------------------------------------------------------------
+# Leases
+
+
+@contextmanager
+def lease(store: Store, key: str) -> Iterator[None]:
+    """Hold a lock that is a value in a store, which excludes the writers of all machines.
+
+    The holder renews the value. If it is killed, the next one waits until the value has not changed
+    for `_EXPIRY` seconds of its own clock, and replaces it then. Where the server has no
+    conditional writes, nothing is locked.
+
+    Parameters
+    ----------
+    store : Store
+        A store that is `swappable`.
+    key : str
+        The key of the value, which is erased at the end.
+
+    Raises
+    ------
+    StoreError
+        At the end, if another writer took the lease, as this one could not renew it in time.
+    """
+    name = f"{socket.gethostname()} {os.getpid()} {uuid4().hex}".encode()
+    if not _take(store, key, name):
+        yield
+        return
+    ended, lost = Event(), Event()
+    renewal = Thread(target=_renew, args=(store, key, name, ended, lost), daemon=True)
+    renewal.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        renewal.join()
+        if not lost.is_set():
+            store.erase(key)
+    if lost.is_set():
+        raise StoreError(
+            "another writer changed the shape at the same time, as this one could not renew its "
+            "lease in time; check the array",
+            key=f"{store.url}/{key}",
+        )
+
+
+def _take(store: Store, key: str, name: bytes) -> bool:
+    """Store a name as the value of a lease when no other writer holds it, if the server can."""
+    seen, since = None, 0.0
+    while True:
+        _, tag = store.get_tagged(key)
+        if tag != seen:
+            seen, since = tag, time.monotonic()
+        is_free = tag is None or time.monotonic() - since > _EXPIRY
+        try:
+            if is_free and store.swap(key, name, tag):
+                return True
+        except UnsupportedError:
+            return False
+        time.sleep(random.uniform(0.02, 0.2))
+
+
+def _renew(store: Store, key: str, name: bytes, ended: Event, lost: Event) -> None:
+    """Change the value of a lease from time to time, so that others see that it is held."""
+    number = 0
+    while not ended.wait(_RENEWAL):
+        with suppress(StoreError):  # The next attempt may succeed.
+            value, tag = store.get_tagged(key)
+            number += 1
+            if value is None or not bytes(value).startswith(name):
+                lost.set()
+                return
+            store.swap(key, b"%s %d" % (name, number), tag)
