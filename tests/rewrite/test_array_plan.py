@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from zarrdask.rewrite import array_plan
+from zarrdask.rewrite import destination
 from zarrdask.rewrite.passes import Pass
 
 
@@ -71,11 +71,10 @@ def test_what_was_cut_short_at_the_very_end_is_not_taken_for_the_next(
     def cut(*_, **__):
         raise CutShort
 
-    for step in ("_commit",):
-        with monkeypatch.context() as patch:
-            patch.setattr(array_plan.RechunkPlan, step, cut)
-            with pytest.raises(CutShort):
-                finish(columns(source, tmp_path / "b"))
+    with monkeypatch.context() as patch:
+        patch.setattr(destination.Destination, "commit", cut)
+        with pytest.raises(CutShort):
+            finish(columns(source, tmp_path / "b"))
     source[...] = VALUES + 1000
     found = finish(columns(source, tmp_path / "b"))
     np.testing.assert_array_equal(found[...], VALUES + 1000)
@@ -127,14 +126,14 @@ def test_what_was_added_is_not_added_twice(source, tmp_path, monkeypatch):
     def more():
         return zarrdask.rechunk(source, target, append=0, source_region=np.s_[:20])
 
-    grow = array_plan.grow
+    grow = destination.grow
 
     def cut(*args):
         grow(*args)
         raise CutShort
 
     with monkeypatch.context() as patch:
-        patch.setattr(array_plan, "grow", cut)
+        patch.setattr(destination, "grow", cut)
         with pytest.raises(CutShort):
             finish(more())
     assert names(tmp_path / "b") == ["c", "zarr.json"]

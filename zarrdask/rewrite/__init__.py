@@ -1,7 +1,7 @@
 """``rechunk``, ``copy`` and upgrades: nodes, and a strategy for each array.
 
-`endpoints` and `node_plan` say what is read and written, and what becomes of the metadata of each
-node. The chunks of an array are rewritten by one of these strategies:
+`endpoints` and `node_plan` say what is read, and what becomes of the metadata of each node;
+`destination` says what happens to the target. An array is rewritten by one of these strategies:
 
 - bytes as they are: whole stored objects, or chunks of shards (`move`);
 - one pass, or several by way of packed objects (`passes`);

@@ -1,7 +1,6 @@
 """The plan to rewrite one array, and how it is executed: resumable, in bounded memory."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -10,18 +9,13 @@ import dask
 import dask.array as da
 
 from zarrdask import config
-from zarrdask.chunks.inventory import erase_leftovers
 from zarrdask.errors import StoreError
 from zarrdask.execution.executor import Workers, check_reached, workers
-from zarrdask.execution.locks import shape_lock
 from zarrdask.graph.bundles import bundled
 from zarrdask.graph.tasks import write_blocks
-from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.change import erase_node
-from zarrdask.hierarchy.create import check_creation, create_node, exists_error
 from zarrdask.hierarchy.journal import Journal, beside, journal_of
 from zarrdask.hierarchy.path import node_location
-from zarrdask.hierarchy.resize import check_shape, grow, rewrite_lock, stored_metadata
+from zarrdask.hierarchy.resize import stored_metadata
 from zarrdask.indexing.selection import Region, whole_region
 from zarrdask.metadata import detect
 from zarrdask.metadata.losses import cast_loss
@@ -29,36 +23,12 @@ from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes.array import Array
 from zarrdask.plan.report import PlanReport
 from zarrdask.rewrite.cluster import check_workers
-from zarrdask.rewrite.endpoints import Destination
+from zarrdask.rewrite.destination import Destination, KeyPrefix, clear_prefix, is_resumed
 from zarrdask.rewrite.move import with_storable_fill
 from zarrdask.rewrite.passes import StoredRegion
 from zarrdask.rewrite.run import AnyPass, build_passes, pass_bytes, run_passes
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.progress import progress as progress_bar
-from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import plain
-
-#: A store, and a prefix of keys in it: "" or ends with "/".
-KeyPrefix = tuple[Store, str]
-
-
-def clear_prefix(place: KeyPrefix) -> None:
-    """Remove all keys below a prefix."""
-    store, prefix = place
-    if store.listable:
-        store.erase_prefix(prefix)
-
-
-def is_resumed(journal: Journal, place: str, *, restart: bool) -> bool:
-    """Return whether an earlier run of the same plan was interrupted, and goes on now."""
-    recorded = None if restart else journal.read()
-    if recorded in (None, journal.plan):
-        return recorded is not None
-    raise StoreError(
-        "a run of another plan was interrupted here: repeat that one to finish it, or begin again "
-        "with restart=True",
-        key=place,
-    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,8 +47,6 @@ class RechunkPlan(PlanReport):
         The store and the key prefix of the temporary objects between passes.
     overwrite : bool
         Whether a node at the target is removed when the plan is executed.
-    along : int, optional
-        The axis along which an existing array grows.
     blocks : dask.array.Array, optional
         The Dask array that is stored as `source` first, or written directly.
     """
@@ -88,7 +56,6 @@ class RechunkPlan(PlanReport):
     target: Destination
     temp: KeyPrefix
     overwrite: bool
-    along: int | None = None
     blocks: da.Array | None = None
 
     @property
@@ -100,7 +67,7 @@ class RechunkPlan(PlanReport):
             [(pick.start, pick.stop) for pick in self.region],
             detect.render(self.target.metadata),
             self.target.start,
-            self.along,
+            self.target.along,
             self.temp[0].token,
             self.temp[1],
             None if self.blocks is None else self.blocks.name,
@@ -181,14 +148,16 @@ class RechunkPlan(PlanReport):
             Called when all chunks are stored, before readers can see the new array.
         """
         target = self.target
-        with self._locked(), workers(scheduler) as on, target.store.batch():
+        with target.locked(), workers(scheduler) as on, target.store.batch():
             self.check_workers(on)
             check_reached(on, self.source.store, target.store, self.temp[0])
             journal = journal_of(target.view, target.prefix, self.fingerprint)
             resumed = is_resumed(journal, target.location, restart=restart)
-            self._check_unchanged(resumed=resumed)
+            self._check_source()
+            target.check_unchanged(resumed=resumed)
             if not resumed:
-                self._prepare_target()
+                clear_prefix(self.temp)
+                target.prepare(overwrite=self.overwrite)
                 journal.store()
             passes = self._passes()
             block_bytes = 0 if self.blocks is None else self.grids.nbytes
@@ -203,24 +172,15 @@ class RechunkPlan(PlanReport):
             # Delete the journal first: finding both the journal and the array means that another
             # process has created the array.
             clear_prefix(beside(target.view, target.prefix))
-            return self._commit()
+            return target.commit()
 
     def check_workers(self, on: Workers) -> None:
         """Check that the cluster has the workers that the plan needs, before anything is done."""
         if self.scheme.exchange is not None:
             check_workers(on, self.costs.processes)
 
-    def _check_unchanged(self, *, resumed: bool) -> None:
-        """Check that source and target are as they were when the plan was made."""
-        self._check_source()
-        target = self.target
-        if self.grows:
-            metadata = stored_metadata(target.store, target.path, target.metadata.zarr_format)
-            check_shape(metadata, (self._old_shape,), target.location)
-        elif resumed and target.exists:
-            raise exists_error(target.view, target.path)
-
     def _check_source(self) -> None:
+        """Check that the source is as it was when the plan was made."""
         if self.blocks is not None:
             return
         source = self.source
@@ -232,34 +192,6 @@ class RechunkPlan(PlanReport):
                 found=getattr(metadata, "shape", None),
                 expected=f"{source.shape}",
             )
-
-    @property
-    def grows(self) -> bool:
-        """Whether an existing array becomes longer."""
-        return self.along is not None
-
-    def _locked(self) -> AbstractContextManager[Any]:
-        """Lock the target: no other process may rewrite or resize it meanwhile."""
-        lock = shape_lock if self.grows else rewrite_lock
-        return lock(self.target.store, self.target.path)
-
-    @property
-    def _old_shape(self) -> Shape:
-        """The shape of the array that grows, before it does."""
-        axes = enumerate(zip(self.target.start, self.target.metadata.shape, strict=True))
-        return tuple(start if axis == self.along else n for axis, (start, n) in axes)
-
-    def _prepare_target(self) -> None:
-        """Remove what earlier runs have left, and the node that is replaced."""
-        target = self.target
-        clear_prefix(self.temp)
-        clear_prefix(beside(target.view, target.prefix))
-        if self.grows:
-            return
-        if target.exists:
-            check_creation(target.store, target.path, target.metadata, overwrite=self.overwrite)
-            erase_node(target.view, target.path)
-        erase_leftovers(target.chunks)
 
     @property
     def _is_direct(self) -> bool:
@@ -296,15 +228,6 @@ class RechunkPlan(PlanReport):
         empty = config.get("write-empty-chunks")
         target = StoredRegion(self.target.chunks, self.target.start, empty=empty, beyond="fill")
         return build_passes(self.scheme, source, target, self.temp, self.costs.processes)
-
-    def _commit(self) -> Array:
-        """Write the document of the new array, or the new shape of the array that grows."""
-        store, path, metadata = self.target.store, self.target.path, self.target.metadata
-        if self.grows:
-            metadata = grow(store, path, metadata.zarr_format, self._old_shape, metadata.shape)
-        else:
-            store = create_node(store, path, metadata, overwrite=False)
-        return Array(plain(store), path, metadata, "r+")
 
 
 def _element_metadata(metadata: Metadata) -> Any:

@@ -23,7 +23,8 @@ from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.options import check_options
 from zarrdask.rewrite.copy_tasks import ArrayJob, copy_arrays, planned_array
-from zarrdask.rewrite.endpoints import Destination, Origin, check_apart, find_origin, locate_target
+from zarrdask.rewrite.destination import Destination
+from zarrdask.rewrite.endpoints import Origin, check_apart, find_origin, locate_target
 from zarrdask.rewrite.node_plan import (
     NodeCopy,
     NodeFilter,

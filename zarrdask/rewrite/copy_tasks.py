@@ -16,9 +16,9 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index, extent_at
-from zarrdask.hierarchy.create import at_once, create_node
+from zarrdask.hierarchy.create import at_once
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.rewrite.endpoints import Destination
+from zarrdask.rewrite.destination import Destination
 from zarrdask.rewrite.move import (
     InnerGrid,
     Transfer,
@@ -64,11 +64,6 @@ class ArrayJob:
         """How the encoded bytes are copied."""
         return encoded_transfer(self.source.metadata, self.target.metadata)
 
-    def finish(self) -> None:
-        """Write the document of the array."""
-        target = self.target
-        create_node(target.store, target.path, target.metadata, overwrite=False)
-
     def report(self, results: Sequence[TransferResult]) -> CopiedArray:
         """Return the report of the array, from the results of its tasks."""
         return CopiedArray(
@@ -104,7 +99,8 @@ def copy_arrays(jobs: Sequence[ArrayJob], on: Workers, show: Show) -> list[Copie
     tasks = [*_tasks(chain.from_iterable(parts_of))]
     remaining = [len(parts) for parts in parts_of]
     results = [list[TransferResult]() for _ in jobs]
-    at_once(target, ArrayJob.finish, [jobs[n] for n, count in enumerate(remaining) if not count])
+    empty = [jobs[n].target for n, count in enumerate(remaining) if not count]
+    at_once(target, Destination.commit, empty)
     count = sum(len(part.indices) for task in tasks for part in task)
     nbytes = sum(part.nbytes for task in tasks for part in task)
     with progress(count, "copy", show, nbytes=nbytes) as bar:
@@ -116,8 +112,8 @@ def copy_arrays(jobs: Sequence[ArrayJob], on: Workers, show: Show) -> list[Copie
                 results[part.job].append(result)
                 remaining[part.job] -= 1
                 if not remaining[part.job]:
-                    complete.append(jobs[part.job])
-            at_once(target, ArrayJob.finish, complete)
+                    complete.append(jobs[part.job].target)
+            at_once(target, Destination.commit, complete)
 
         run(copy_chunks, tasks, on=on, finished=finished)
     return [job.report(done) for job, done in zip(jobs, results, strict=True)]

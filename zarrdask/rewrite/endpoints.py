@@ -1,14 +1,12 @@
 """The source and the target of a copy or a rechunk."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import NodeExistsError
-from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.find import has_document, look_up
+from zarrdask.hierarchy.find import look_up
 from zarrdask.hierarchy.path import key_prefix, locate_node, node_location
-from zarrdask.metadata.model import ArrayMetadata, Metadata
+from zarrdask.metadata.model import Metadata
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.runtime.locks import location_of
@@ -40,44 +38,6 @@ def locate_target(
     if isinstance(target, Array | Group):
         target.check_writable()
     return locate_node(target, component, storage_options)
-
-
-@dataclass(frozen=True)
-class Destination:
-    """The node that is written: a new one, or an array that grows."""
-
-    store: Store
-    #: The store, as the hierarchy of the node sees it.
-    view: Store
-    path: str
-    metadata: ArrayMetadata
-    #: The position of the first new element: not the origin if the array grows.
-    start: Shape
-
-    @classmethod
-    def new(cls, store: Store, view: Store, path: str, metadata: ArrayMetadata) -> "Destination":
-        """Return a new array."""
-        return cls(store, view, path, metadata, (0,) * len(metadata.shape))
-
-    @property
-    def prefix(self) -> str:
-        """The prefix of the node's keys."""
-        return key_prefix(self.path)
-
-    @property
-    def location(self) -> str:
-        """The location of the node, for messages."""
-        return node_location(self.store, self.path)
-
-    @property
-    def chunks(self) -> StoredChunks:
-        """The stored chunks of the array."""
-        return StoredChunks(self.view, self.prefix, self.metadata)
-
-    @property
-    def exists(self) -> bool:
-        """Whether there is a node already."""
-        return has_document(self.view, self.path)
 
 
 def check_apart(source: tuple[Store, str], target: tuple[Store, str], *, replaces: bool) -> None:

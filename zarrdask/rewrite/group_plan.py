@@ -24,8 +24,9 @@ from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open_group import open_group
-from zarrdask.rewrite.array_plan import RechunkPlan, clear_prefix, is_resumed
-from zarrdask.rewrite.endpoints import Destination, check_apart
+from zarrdask.rewrite.array_plan import RechunkPlan
+from zarrdask.rewrite.destination import Destination, clear_prefix, is_resumed
+from zarrdask.rewrite.endpoints import check_apart
 from zarrdask.rewrite.node_plan import plan_nodes
 from zarrdask.rewrite.planning import RechunkOptions, new_target, plan_target
 from zarrdask.runtime.progress import Show

@@ -30,8 +30,9 @@ from zarrdask.nodes.open import open_array
 from zarrdask.plan.rechunk import as_blocks, schemes
 from zarrdask.plan.strategies import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, Grids
 from zarrdask.plan.write import plan_writes
-from zarrdask.rewrite.array_plan import KeyPrefix, RechunkPlan
-from zarrdask.rewrite.endpoints import Destination, check_apart, place_of_node
+from zarrdask.rewrite.array_plan import RechunkPlan
+from zarrdask.rewrite.destination import Destination, KeyPrefix
+from zarrdask.rewrite.endpoints import check_apart, place_of_node
 from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.storage.base import Store
 
@@ -191,8 +192,8 @@ def plan_append(
     region = find_region(source_region, array.metadata)
     grown, added = appended(target.stored, region_shape(region), along)
     start = tuple(pick.start for pick in added)
-    longer = Destination(target.store, target.store, path, grown.metadata, start)
-    return replace(plan_target(array, region, longer, options), along=along)
+    longer = Destination(target.store, target.store, path, grown.metadata, start, along)
+    return plan_target(array, region, longer, options)
 
 
 def plan_target(
