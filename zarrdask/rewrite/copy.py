@@ -18,7 +18,7 @@ from zarrdask.hierarchy.create import (
 from zarrdask.hierarchy.find import find_node
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
-from zarrdask.metadata.convert import Changes
+from zarrdask.metadata.convert import Changes, convert
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.options import check_options
@@ -29,7 +29,6 @@ from zarrdask.rewrite.node_plan import (
     NodeCopy,
     NodeFilter,
     Skipped,
-    converter,
     parse_patterns,
     plan_nodes,
 )
@@ -163,8 +162,11 @@ def copy(
     if zarr_format is None and isinstance(target, Group):
         zarr_format = target.zarr_format
     check_apart(origin[:2], (store, path), replaces=overwrite)
-    convert_node = converter(zarr_format=zarr_format, **changes)
-    nodes, skipped = plan_nodes(*origin[:3], convert_node, select=select, skip=skip)
+
+    def convert_array(_: str, before: ArrayMetadata) -> ArrayMetadata:
+        return convert(before, zarr_format=zarr_format, **changes)
+
+    nodes, skipped = plan_nodes(*origin[:3], convert_array, zarr_format, select=select, skip=skip)
     job = _Copy(origin, plain(store), path, nodes, skipped, overwrite)
     job.check()
     with workers(scheduler) as on:

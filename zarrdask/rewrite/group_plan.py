@@ -20,7 +20,7 @@ from zarrdask.hierarchy.resize import rewrite_lock
 from zarrdask.indexing.selection import whole_region
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.convert import convert_group
-from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open_group import open_group
@@ -175,12 +175,10 @@ def plan_group(group: Group, store: Store, path: str, options: RechunkOptions) -
     begun = is_begun(store, key_prefix(path))
     view = check_creation(store, path, root, overwrite=options.overwrite or begun)
 
-    def convert_node(below: str, before: Metadata) -> Metadata:
-        if isinstance(before, ArrayMetadata):
-            return options.of_member(below).converted(before)
-        return convert_group(before, root.zarr_format)
+    def convert_array(below: str, before: ArrayMetadata) -> ArrayMetadata:
+        return options.of_member(below).converted(before)
 
-    nodes, _ = plan_nodes(group.store, group.path, group.metadata, convert_node)
+    nodes, _ = plan_nodes(group.store, group.path, group.metadata, convert_array, root.zarr_format)
     options.check_members({node.path: node.before for node in nodes if node.is_array})  # type: ignore[misc]
     groups, plans = dict[str, GroupMetadata](), dict[str, RechunkPlan]()
     for node in nodes:

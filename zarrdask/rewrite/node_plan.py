@@ -4,20 +4,19 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import Any
 
 from zarrdask.errors import MetadataError, ZarrdaskError
 from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.members import check_new_path, walk_nodes
 from zarrdask.hierarchy.path import join_path, node_location
 from zarrdask.metadata import detect
-from zarrdask.metadata.convert import convert, convert_group
+from zarrdask.metadata.convert import convert_group
 from zarrdask.metadata.losses import group_losses, losses
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
 
-#: Returns the metadata of a new node, from the path and the metadata of the old one.
-ConvertNode = Callable[[str, Metadata], Metadata]
+#: Returns the metadata of a new array, from the path and the metadata of the old one.
+ConvertArray = Callable[[str, ArrayMetadata], ArrayMetadata]
 #: The paths of nodes that are left out, each with the reason.
 Skipped = list[tuple[str, str]]
 
@@ -63,22 +62,23 @@ def plan_nodes(
     store: Store,
     path: str,
     metadata: Metadata,
-    convert_node: ConvertNode,
+    convert_array: ConvertArray,
+    zarr_format: ZarrFormat | None,
     *,
     select: NodeFilter = NodeFilter(),
     skip: bool = False,
 ) -> tuple[list[NodeCopy], Skipped]:
     """Return the nodes at and below a path with their new metadata. Nothing is written.
 
-    Each group comes before its members. With `skip`, nodes that can't be read or converted are left
-    out, and returned with the reason; otherwise they are errors, which name the node.
+    Groups come before their members, and only change their format. With `skip`, nodes that can't be
+    read or converted are left out, and returned with the reason; otherwise they are errors.
     """
     nodes, skipped = [], Skipped()
     for below, before in _walk(store, path, metadata, select):
         try:
             if isinstance(before, ZarrdaskError):
                 raise before
-            nodes.append(_node(below, before, convert_node(below, before)))
+            nodes.append(_node(below, before, convert_array, zarr_format))
         except ZarrdaskError as error:
             if not skip or not below:
                 where = node_location(store, join_path(path, below))
@@ -91,13 +91,8 @@ def plan_nodes(
             found=list(select.include),
             expected="such as '*/temperature'",
         )
-    return _without_orphans(nodes, skipped), skipped
-
-
-def _without_orphans(nodes: list[NodeCopy], skipped: Skipped) -> list[NodeCopy]:
-    """Return the nodes that are not below a node that is left out."""
-    prefixes = tuple(f"{path}/" for path, _ in skipped)
-    return [node for node in nodes if not node.path.startswith(prefixes)] if prefixes else nodes
+    orphans = tuple(f"{path}/" for path, _ in skipped)
+    return [node for node in nodes if not node.path.startswith(orphans)], skipped
 
 
 def _walk(
@@ -112,24 +107,18 @@ def _walk(
                 yield below, node
 
 
-def converter(**changes: Any) -> ConvertNode:
-    """Return a function that converts the metadata of any node; groups only change their format."""
-
-    def convert_node(_: str, before: Metadata) -> Metadata:
-        if isinstance(before, ArrayMetadata):
-            return convert(before, **changes)
-        return convert_group(before, changes.get("zarr_format"))
-
-    return convert_node
-
-
-def _node(path: str, before: Metadata, after: Metadata) -> NodeCopy:
-    _check_path(path, after.zarr_format)
-    detect.render(after)  # metadata that can't be written must fail before anything is erased
-    if isinstance(before, ArrayMetadata) and isinstance(after, ArrayMetadata):
-        return NodeCopy(path, before, after, losses(before, after))
-    notes = group_losses(before, after)  # type: ignore[arg-type]
-    return NodeCopy(path, before, after, notes)
+def _node(
+    path: str, before: Metadata, convert_array: ConvertArray, zarr_format: ZarrFormat | None
+) -> NodeCopy:
+    if isinstance(before, ArrayMetadata):
+        array = convert_array(path, before)
+        node = NodeCopy(path, before, array, losses(before, array))
+    else:
+        group = convert_group(before, zarr_format)
+        node = NodeCopy(path, before, group, group_losses(before, group))
+    _check_path(path, node.after.zarr_format)
+    detect.render(node.after)  # metadata that can't be written must fail before anything is erased
+    return node
 
 
 def _check_path(path: str, zarr_format: ZarrFormat) -> None:

@@ -4,7 +4,7 @@ from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.hierarchy.create import put_documents, write_consolidated
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.metadata import consolidated, detect, v2
-from zarrdask.metadata.convert import convert, convert_group
+from zarrdask.metadata.convert import convert
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.rewrite.node_plan import NodeCopy, NodeFilter, plan_nodes
@@ -28,7 +28,14 @@ def upgrade(
     Nodes that are v3 already are left as they are, so an interrupted upgrade can be repeated. Each
     group is written after its members, so that the root is written last.
     """
-    nodes, skipped = plan_nodes(store, path, metadata, _upgraded, select=select, skip=skip)
+    if metadata.zarr_format not in (2, 3):
+        raise MetadataError(
+            "only nodes of v2 can be upgraded in place; copy this one to another place",
+            key="in_place",
+            found=metadata.zarr_format,
+            expected=2,
+        ).within(node_location(store, path))
+    nodes, skipped = plan_nodes(store, path, metadata, _upgraded, 3, select=select, skip=skip)
     if not dry_run:
         _write(store, path, nodes, remove_v2=remove_v2)
     place = node_location(store, path)
@@ -54,19 +61,10 @@ def _write(store: Store, path: str, nodes: list[NodeCopy], *, remove_v2: bool) -
                 base.erase_values([prefix + name for name in (*v2.NAMES, consolidated.KEY)])
 
 
-def _upgraded(_: str, before: Metadata) -> Metadata:
-    """Return the v3 metadata of a v2 node."""
+def _upgraded(_: str, before: ArrayMetadata) -> ArrayMetadata:
+    """Return the v3 metadata of a v2 array."""
     if before.zarr_format == 3:
         return before
-    if before.zarr_format != 2:
-        raise MetadataError(
-            "only nodes of v2 can be upgraded in place; copy this one to another place",
-            key="in_place",
-            found=before.zarr_format,
-            expected=2,
-        )
-    if not isinstance(before, ArrayMetadata):
-        return convert_group(before, 3)
     # The chunk key encoding of v2 also exists in v3, under the same name.
     after = convert(before, zarr_format=3, chunk_key_encoding=before.keys)
     if encoded_transfer(before, after) != "units":
