@@ -1,6 +1,7 @@
 """Arrays of all data types, from creation to the last element."""
 
 import json
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -44,14 +45,12 @@ def created(name, zarr_format=3, **options):
     return z, store
 
 
-@for_each("name", [*NUMBERS, *OTHERS, *OBJECTS])
-def test_what_is_written_is_read(name):
-    for options in [
-        {},
-        {"order": "F"},
-        {"chunks": (2, 2), "shards": (4, 6)},
-        {"compressors": "blosc"},
-    ]:
+LAYOUTS = [{"order": "F"}, {"chunks": (2, 2), "shards": (4, 6)}, {"compressors": "blosc"}]
+
+
+@for_each("name, layout", zip([*NUMBERS, *OTHERS, *OBJECTS], cycle(LAYOUTS)))
+def test_what_is_written_is_read(name, layout):
+    for options in [{}, layout]:
         values = values_of(name)
         z, store = created(name, **options)
         z[...] = values
