@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import zarrdask
 from tests.storage.latency import LatencyStore
 from zarrdask.errors import StoreError
-from zarrdask.graph import block_writes
-from zarrdask.graph.chains import write_chain
+from zarrdask.graph import chains
+from zarrdask.graph.bundles import write_chain
 from zarrdask.graph.groups import write_groups
 
 SHAPE = (8, 12)
@@ -26,9 +26,9 @@ VALUES = np.arange(1, 97, dtype="f8").reshape(SHAPE)
 def three_bundles():
     """Let small arrays of 16 blocks be written by three bundles or more."""
     with (
-        mock.patch.object(block_writes, "_MIN_BUNDLES", 3),
-        mock.patch.object(block_writes, "_BUNDLES_PER_THREAD", 1),
-        mock.patch.object(block_writes, "_FAR_BUNDLES_PER_THREAD", 1),
+        mock.patch.object(chains, "_MIN_BUNDLES", 3),
+        mock.patch.object(chains, "_BUNDLES_PER_THREAD", 1),
+        mock.patch.object(chains, "_FAR_BUNDLES_PER_THREAD", 1),
     ):
         yield
 

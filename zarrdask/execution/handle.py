@@ -167,6 +167,10 @@ class Source:
             place[axis] = compose_axis(place[axis], pick)
         return tuple(place)
 
+    def keys(self, region: Region) -> list[str]:
+        """Return the keys of the units that hold a region of this array."""
+        return _keys(self.handle.chunks, self.place(basic(region, self.shape).slices))
+
     def view(self, selection: Selection) -> "Source":
         """Return the selected part of this array, before new axes and reversals."""
         axes = tuple(self.axes[axis] for axis in selection.kept)
@@ -183,6 +187,11 @@ class Source:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _source, (self.handle, _bounds(self.region), self.axes)
+
+
+def _keys(chunks: StoredChunks, region: Region) -> list[str]:
+    units = project(region, chunks.metadata.grid.axes)
+    return [chunks.key(index) for index in units.indices]
 
 
 def _bounds(region: Region) -> tuple[tuple[int, int, int], ...]:
@@ -249,9 +258,7 @@ class Target:
 
     def keys(self, block: tuple[slice, ...]) -> list[str]:
         """Return the keys of the units that hold a block of the written array."""
-        chunks = self.handle.chunks
-        units = project(self.place(block), chunks.metadata.grid.axes)
-        return [chunks.key(index) for index in units.indices]
+        return _keys(self.handle.chunks, self.place(block))
 
     def write(self, values: np.ndarray, block: tuple[slice, ...]) -> int:
         """Write a block, and return the number of units that were stored."""

@@ -10,22 +10,11 @@ import numpy as np
 from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
 
-from zarrdask import config
 from zarrdask.chunks.write import MAX_BYTES_IN_FLIGHT
-from zarrdask.execution.client import thread_count
 from zarrdask.execution.handle import Target
+from zarrdask.graph.chains import Block, BundleLimits
 from zarrdask.plan.align import Chunks
 from zarrdask.storage.in_flight import Requests
-
-#: The smallest number of bundles of a write: for each thread, and at all. If they were fewer, a
-#: thread without work would wait longer for the last one.
-_BUNDLES_PER_THREAD = 8
-_MIN_BUNDLES = 32
-#: The same for each thread where a store has latency: the blocks of a bundle wait together.
-_FAR_BUNDLES_PER_THREAD = 4
-
-#: The number of a block along each axis.
-Block = tuple[int, ...]
 
 
 class Place(NamedTuple):
@@ -87,17 +76,10 @@ class BlockWrites(NamedTuple):
     @property
     def bundle_length(self) -> int:
         """The number of blocks in a bundle; bundles are of use from two blocks on."""
-        chunks, threads = self.target.handle.chunks, thread_count()
+        chunks = self.target.handle.chunks
         block_bytes = prod(map(max, self.blocks)) * chunks.metadata.dtype.itemsize
-        if chunks.units.seekable:
-            bundle_count = max(_MIN_BUNDLES, _BUNDLES_PER_THREAD * threads)
-        else:
-            bundle_count = _FAR_BUNDLES_PER_THREAD * threads
-        return min(
-            int(config.get("bundle-size")) // max(block_bytes, 1),
-            int(config.get("bundle-blocks")),
-            self.block_count // bundle_count,
-        )
+        limits = BundleLimits.current(is_far=not chunks.units.seekable)
+        return limits.length(self.block_count, block_bytes)
 
 
 def subgraph(graph: HighLevelGraph, names: Iterable[str]) -> HighLevelGraph:

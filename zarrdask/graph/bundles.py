@@ -6,18 +6,27 @@ graph changes: each block is computed and written as it would be by a task of it
 are on their way to a store with latency do not keep the next ones waiting.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-import dask
 import dask.array as da
+import numpy as np
+from dask._task_spec import DataNode, Task, TaskRef
 from dask.blockwise import optimize_blockwise
-from dask.highlevelgraph import HighLevelGraph
+from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from zarrdask.execution.expressions import EXPRESSIONS
-from zarrdask.graph.block_writes import BlockWrites
-from zarrdask.graph.chains import chain_bundles
+from zarrdask.graph.block_writes import BlockWrites, Place, in_one_task, subgraph
+from zarrdask.graph.chains import Block, Chain, find_chain
 from zarrdask.graph.groups import group_bundles
-from zarrdask.graph.missing import share_missing
+from zarrdask.graph.optimization import is_optimized
+from zarrdask.runtime.turns import Pace, in_turns
+
+#: The time in seconds for one block above which threads do not take turns: to compute and write a
+#: small block holds the GIL for a part of it.
+_SLOW_SECONDS = 400e-6
 
 
 def bundled(writes: Sequence[BlockWrites]) -> list[da.Array]:
@@ -31,16 +40,15 @@ def bundled(writes: Sequence[BlockWrites]) -> list[da.Array]:
     remaining = {write.receipts.name: write for write in writes}
     lengths = {name: write.bundle_length for name, write in remaining.items()}
     arrays = list[da.Array]()
-    if max(lengths.values(), default=0) > 1 and not EXPRESSIONS and _is_optimized():
+    if max(lengths.values(), default=0) > 1 and not EXPRESSIONS and is_optimized():
         graphs = [write.receipts.__dask_graph__() for write in writes]
         keys = [(name, *(0 for _ in write.blocks)) for name, write in remaining.items()]
         # As Dask is going to optimise it: tasks that one layer needs become part of that layer.
         graph = optimize_blockwise(HighLevelGraph.merge(*graphs), keys)
         for name, length in lengths.items():
-            array = chain_bundles(graph, remaining[name], length) if length > 1 else None
-            if array is not None:
-                arrays.append(array)
-                del remaining[name]
+            chain = find_chain(graph, name) if length > 1 else None
+            if chain is not None:
+                arrays.append(_chain_bundles(graph, chain, remaining.pop(name), length))
         array, names = group_bundles(graph, remaining, lengths)
         if array is not None:
             arrays.append(array)
@@ -48,7 +56,95 @@ def bundled(writes: Sequence[BlockWrites]) -> list[da.Array]:
     return [*arrays, *(write.receipts for write in remaining.values())]
 
 
-def _is_optimized() -> bool:
-    """Whether Dask optimises the graphs of arrays in its usual way."""
-    is_fused = dask.config.get("optimization.fuse.active", None) is not False
-    return is_fused and dask.config.get("array_optimize", share_missing) is share_missing
+@dataclass(frozen=True)
+class ChainWrites:
+    """What the bundles of one write have in common."""
+
+    #: The function that computes and writes a block.
+    chain: Chain
+    #: The place where the blocks are stored.
+    place: Place
+    #: As in `BlockWrites`.
+    repeats: np.ndarray | None
+
+    @cached_property
+    def pace(self) -> Pace:
+        """The pace of the threads of this process that write blocks."""
+        return Pace()
+
+    def blocks(self, numbers: Sequence[int]) -> Iterator[Block]:
+        """Yield the blocks with these numbers in C order."""
+        axes = np.unravel_index(np.array(numbers), self.place.slices.numblocks)
+        return zip(*(axis.tolist() for axis in axes), strict=True)
+
+
+def write_chain(
+    common: ChainWrites,
+    numbers: Sequence[int],
+    tasks: Mapping[Any, Any],
+    needs: tuple[Any, ...],
+    *results: Any,
+) -> np.ndarray:
+    """Compute and write blocks, and return the receipt, a number of units for each: a task.
+
+    `tasks` are those that only these blocks need, and `results` those of the tasks `needs`.
+    """
+    place, repeats = common.place, common.repeats
+    write = common.chain.given(dict(zip(needs, results, strict=True)), tasks)
+    counts = list[int]()
+    # Numbers of blocks of which nothing was stored: they hold the fill value only.
+    blank = set[int]()
+
+    def run(blocks: Iterable[Block]) -> int:
+        before = len(counts)
+        for block in blocks:
+            repeat = -1 if repeats is None else int(repeats[block])
+            if repeat in blank:
+                counts.append(0)
+                continue
+            try:
+                counts.append(write(block).item())
+            except BaseException as error:
+                if error is not requests.error:  # which is one of an earlier block
+                    error.add_note(place.note(block))
+                raise
+            if repeat >= 0 and not counts[-1]:
+                blank.add(repeat)
+        return len(counts) - before
+
+    items = common.blocks(numbers)
+    with in_one_task([place]) as requests:
+        if place.target.handle.chunks.units.seekable:
+            count, nbytes = len(numbers), place.nbytes(next(common.blocks(numbers)))
+            slow, pace = _SLOW_SECONDS, common.pace
+            in_turns(run, items, count=count, nbytes=nbytes, slow=slow, pace=pace)
+        else:
+            run(items)
+    return np.array(counts, np.intp)
+
+
+def _chain_bundles(
+    graph: HighLevelGraph, chain: Chain, write: BlockWrites, length: int
+) -> da.Array:
+    """Return the bundles of one write, which have `length` blocks each."""
+    layer = write.receipts.name
+    name, shared = f"{layer}-bundles", f"{layer}-chain"
+    common, needs = ChainWrites(chain, write.place, write.repeats), tuple(chain.needs)
+    end = write.block_count
+    parts = [range(at, min(at + length, end)) for at in range(0, end, length)]
+    bundles = dict[Any, Any]()
+    for key, numbers in (((name, number), part) for number, part in enumerate(parts)):
+        tasks = chain.tasks(graph, common.blocks(numbers)) if chain.layers else {}
+        results = map(TaskRef, needs)
+        bundles[key] = Task(key, write_chain, TaskRef(shared), numbers, tasks, needs, *results)
+    # What the bundles have in common is one key, so that a worker receives it once.
+    node = MaterializedLayer({shared: DataNode(shared, common)})
+    outside = graph.dependencies[layer] - chain.layers
+    below = subgraph(graph, outside)
+    tasks = MaterializedLayer(bundles, annotations=graph.layers[layer].annotations)
+    whole = HighLevelGraph(
+        {**below.layers, shared: node, name: tasks},
+        {**below.dependencies, shared: set(), name: {shared, *outside}},
+    )
+    chunks = (tuple(map(len, parts)),)
+    return da.Array(whole, name, chunks, meta=np.empty(0, np.intp))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import dask
 import dask.array as da
 from dask._task_spec import DataNode, Task, convert_legacy_graph
 from dask.core import flatten
@@ -91,7 +92,8 @@ class Inputs:
 
 def _optimized(x: da.Array) -> dict[Any, Any]:
     keys = list(flatten(x.__dask_keys__()))
-    return dict(x.__dask_optimize__(x.__dask_graph__(), keys))
+    with dask.config.set({"zarrdask.bundle-blocks": 0}):  # Bundles hide their tasks.
+        return dict(x.__dask_optimize__(x.__dask_graph__(), keys))
 
 
 def _culled(x: da.Array) -> dict[Any, Any]:

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import dask
 import dask.array as da
 import numpy as np
 from dask._task_spec import DataNode, GraphNode, Task, TaskRef
@@ -17,6 +18,7 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from zarrdask.execution.fused import steps
 from zarrdask.graph.block_writes import BlockWrites, Place, in_one_task, subgraph
+from zarrdask.graph.optimization import optimized
 from zarrdask.storage.in_flight import Requests
 
 #: The largest number of tasks in a group, for each block that it writes.
@@ -95,7 +97,8 @@ def group_bundles(
         return None, set()
     arrays = [write.receipts for write in writes.values()]
     keys = [key for x in arrays for key in flatten(x.__dask_keys__())]
-    tasks = dict(arrays[0].__dask_optimize__(graph, keys))
+    with dask.config.set({"zarrdask.bundle-blocks": 0}):  # Groups become bundles below.
+        tasks = optimized(graph, keys)
     groups, shared = _groups(tasks, keys)
     while dependent := names & {
         key[0] for group in groups if not _is_small(group, names, shared) for key in group.writes

@@ -1,23 +1,20 @@
 """Blocks without stored data: one shared constant, and one task for all that is computed from it.
 
 Dask makes a task for each block of each layer, and no layer can say that blocks are the same. So
-`share_missing` is registered as Dask's optimisation of arrays (its setting ``array_optimize``). It
-finds the blocks of symbolic layers that depend on nothing but missing blocks of the same shape,
-makes the task of one of them, and refers to its key in place of the others. Graphs without such
-blocks are left to Dask's own optimisation.
+`shared_tasks` finds the blocks of symbolic layers that depend on nothing but missing blocks of the
+same shape, makes the task of one of them, and refers to its key in place of the others.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from math import prod
 from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
 from dask._task_spec import Alias, DataNode, Task, TaskRef, convert_legacy_graph
 from dask.array.core import getter
-from dask.array.optimization import optimize
 from dask.blockwise import Blockwise, blockwise, optimize_blockwise
-from dask.core import flatten, keys_in_tasks, toposort
+from dask.core import keys_in_tasks, toposort
 from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArrayBlockwiseDep
 
@@ -64,6 +61,12 @@ class ReadArguments(ArrayBlockwiseDep):  # type: ignore[misc]
 
     def __getitem__(self, index: Index) -> Any:
         return self.source if self.is_stored[index] else self.fill
+
+    @property
+    def block_bytes(self) -> int:
+        """The bytes of the largest block."""
+        size: int = prod(map(max, self.chunks)) * self.source.dtype.itemsize
+        return size
 
     def classes(self) -> np.ndarray:
         """Return a number for each block: the same for missing blocks of the same shape."""
@@ -129,27 +132,19 @@ def read_layer(name: str, source: Source, chunks: Chunks, is_stored: np.ndarray)
     )
 
 
-# ---- the optimisation
+def shared_tasks(graph: HighLevelGraph, results: set[Any]) -> tuple[dict[Any, Any], set[Any]]:
+    """Return the tasks of a graph with equal tasks on missing blocks shared, and the keys of those.
+
+    The graph has layers of Blockwise that are fused.
+    """
+    sharing = _Sharing(graph.cull(results), results)
+    return sharing.tasks, {*sharing.constants.values()}
 
 
-def register() -> None:
-    """Let Dask share tasks on missing blocks, unless the user has chosen another optimisation."""
-    if "array_optimize" not in dask.config.config:
-        dask.config.set({"array_optimize": share_missing})
-
-
-def share_missing(graph: Any, keys: Any, **options: Any) -> Any:
-    """Optimise the graph of Dask arrays as Dask does, after tasks on missing blocks were shared."""
-    if isinstance(graph, HighLevelGraph) and any(map(_reads_missing, graph.layers.values())):
-        results = set(flatten(keys if isinstance(keys, list | set) else [keys]))
-        graph = _Sharing(optimize_blockwise(graph, keys=results).cull(results), results).tasks
-    return optimize(graph, keys, **options)
-
-
-def _reads_missing(layer: Any) -> bool:
-    return isinstance(layer, Blockwise) and any(
-        isinstance(part, ReadArguments) for part in layer.io_deps.values()
-    )
+def missing_parts(layer: Any) -> Iterator["ReadSlices"]:
+    """Yield the slices of blocks that a symbolic layer reads, if it knows which are missing."""
+    if isinstance(layer, Blockwise):
+        yield from (part for part in layer.io_deps.values() if isinstance(part, ReadSlices))
 
 
 def equal_blocks(x: da.Array) -> np.ndarray | None:
@@ -157,7 +152,8 @@ def equal_blocks(x: da.Array) -> np.ndarray | None:
 
     The number of other blocks is -1. None if no two blocks are known to be equal.
     """
-    if EXPRESSIONS or not any(map(_reads_missing, getattr(x.dask, "layers", {}).values())):
+    layers = {} if EXPRESSIONS else getattr(x.dask, "layers", {})
+    if not any(part for layer in layers.values() for part in missing_parts(layer)):
         return None
     graph, known = optimize_blockwise(x.dask, [x.name]), dict[str, np.ndarray]()
     for name in graph._toposort_layers():
@@ -172,8 +168,7 @@ class _Sharing:
 
     def __init__(self, graph: HighLevelGraph, results: set[Any]) -> None:
         self.tasks: dict[Any, Any] = {}
-        #: For each key that stands for a constant, the key of the task that computes it.
-        self._constants: dict[Any, Any] = {}
+        self.constants: dict[Any, Any] = {}
         #: For each symbolic layer, the classes of its blocks.
         self._classes: dict[str, np.ndarray] = {}
         #: The key of each constant, by the function and the arguments of its task.
@@ -184,12 +179,12 @@ class _Sharing:
             within = {key: keys_in_tasks(tasks, [task]) for key, task in tasks.items()}
             for key in toposort(tasks, within) if any(within.values()) else tasks:
                 self._add(key, tasks[key])
-        self.tasks = convert_legacy_graph(self.tasks, {*self.tasks, *self._constants})
+        self.tasks = convert_legacy_graph(self.tasks, {*self.tasks, *self.constants})
         for key, task in self.tasks.items():
-            shared = task.dependencies & self._constants.keys()
-            self.tasks[key] = task.substitute({name: self._constants[name] for name in shared})
-        for key in results & self._constants.keys():
-            self.tasks.setdefault(key, Alias(key, self._constants[key]))
+            shared = task.dependencies & self.constants.keys()
+            self.tasks[key] = task.substitute({name: self.constants[name] for name in shared})
+        for key in results & self.constants.keys():
+            self.tasks.setdefault(key, Alias(key, self.constants[key]))
 
     def _without_repeats(self, layer: Any) -> Any:
         """Return a layer with one block of each class."""
@@ -206,7 +201,7 @@ class _Sharing:
             classes[tuple(constant.T)], return_index=True, return_inverse=True
         )
         keys = [(layer.output, *block) for block in constant.tolist()]
-        self._constants.update((key, keys[first[n]]) for key, n in zip(keys, numbers, strict=True))
+        self.constants.update((key, keys[first[n]]) for key, n in zip(keys, numbers, strict=True))
         kept = {(layer.output, *block) for block in np.argwhere(needed & (classes < 0)).tolist()}
         return layer.cull(kept | {keys[n] for n in first}, ())[0]
 
@@ -214,9 +209,9 @@ class _Sharing:
         """Add a task, unless it has the same value as another that depends on constants only."""
         names: list[Any] = []
         form = self._form(task, names)
-        if names and all(name in self._constants for name in names):
-            self._constants[key] = self._known.setdefault(form, key)
-        if self._constants.get(key, key) == key:
+        if names and all(name in self.constants for name in names):
+            self.constants[key] = self._known.setdefault(form, key)
+        if self.constants.get(key, key) == key:
             self.tasks[key] = task
 
     def _form(self, value: Any, names: list[Any]) -> Any:
@@ -229,9 +224,9 @@ class _Sharing:
             return type(value), id(value.func), tuple(self._form(part, names) for part in parts)
         value = getattr(value, _HELD.get(type(value), ""), value)
         try:
-            if value in self.tasks or value in self._constants:
+            if value in self.tasks or value in self.constants:
                 names.append(value)
-                return self._constants.get(value, value)
+                return self.constants.get(value, value)
             form = type(value), value
         except TypeError:  # it has no hash
             form = type(value), id(value)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
+import dask
 import numpy as np
 from dask._task_spec import (
     Alias,
@@ -95,7 +96,8 @@ def plan_read(
 
 def _plan_of(x: Any) -> ReadPlan:
     """Return the plan of computing a Dask collection."""
-    graph = convert_legacy_graph(dict(collections_to_expr((x,)).optimize().__dask_graph__()))
+    with dask.config.set({"zarrdask.bundle-blocks": 0}):  # Bundles hide their tasks.
+        graph = convert_legacy_graph(dict(collections_to_expr((x,)).optimize().__dask_graph__()))
     regions: dict[str, tuple[StoredChunks, list[Region]]] = {}
     for node in graph.values():
         for chunks, region in _node_reads(node, graph):

@@ -16,6 +16,8 @@ from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.execution.client import check_visible
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import Handle, Source, compose_axis
+from zarrdask.graph.missing import read_layer
+from zarrdask.graph.optimization import register
 from zarrdask.grids.base import Axis, Shape
 from zarrdask.hierarchy.find import version_stamp
 from zarrdask.indexing.projection import chunk_number
@@ -121,11 +123,15 @@ def from_zarr(
 
     Notes
     -----
-    With ``skip_missing=True``, the result is that of the stored units at the time of the call. The
-    first such call registers an optimisation with Dask (its setting ``array_optimize``) that makes
-    one task of all equal tasks on missing blocks; other graphs are optimised as before. Functions
-    are called once for all missing blocks of a shape, so they must not depend on anything but
-    their arguments. With array expressions, the argument has no effect.
+    Where many small blocks are reduced, or merged to larger ones, one task reads several of them:
+    up to ``zarrdask.bundle-blocks`` blocks, of ``zarrdask.bundle-size`` bytes together.
+
+    With ``skip_missing=True``, the result is that of the stored units at the time of the call. All
+    equal tasks on missing blocks become one, so functions are called once for all missing blocks
+    of a shape, and must not depend on anything but their arguments.
+
+    Both are part of how Dask optimises an array that reads stored ones. Neither is done with array
+    expressions, nor if Dask's settings ``array_optimize`` or ``optimization.fuse.active`` are set.
 
     See Also
     --------
@@ -174,6 +180,7 @@ def from_zarr(
 def region_source(array: Array, region: Region, axes: tuple[int, ...] | None = None) -> Source:
     """Return a region of a stored array as what tasks read; `axes` as in `Source`."""
     check_visible(array.store)
+    register()
     store, path, handle = array.store, array.path, Handle(array.stored)
     stamp = version_stamp(store, path, detect.FORMATS[array.zarr_format].NAMES)
     return Source(handle, region, tokenize(store.token, path, stamp, handle.documents), axes)
@@ -242,11 +249,7 @@ def _lazy(
     """
     meta = np.empty((0,) * source.ndim, source.dtype)
     if is_stored is not None:
-        # Imported here, as few need it.
-        from zarrdask.graph import missing
-
-        missing.register()
-        layer = missing.read_layer(name, source, chunks, is_stored)
+        layer = read_layer(name, source, chunks, is_stored)
         graph = HighLevelGraph.from_collections(name, layer)
         return StoredArray.wrap(da.Array(graph, name, chunks, meta=meta), source, is_stored)
     inline = source.handle.is_small

@@ -18,6 +18,7 @@ from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import Handle, Target
 from zarrdask.graph.block_writes import BlockWrites
 from zarrdask.graph.missing import equal_blocks
+from zarrdask.graph.optimization import optimized
 from zarrdask.indexing.selection import Region
 from zarrdask.plan.align import Chunks
 from zarrdask.plan.write import plan_writes
@@ -132,7 +133,7 @@ def _delayed(arrays: Sequence[da.Array]) -> list[Delayed]:
     keys = [key for x in arrays for key in flatten(x.__dask_keys__())]
     graph = HighLevelGraph.merge(*(x.__dask_graph__() for x in arrays))
     layer = f"delayed-{arrays[0].name}"
-    tasks = dict(arrays[0].__dask_optimize__(graph, keys))
+    tasks = optimized(graph, keys)
     needed = {key for task in tasks.values() for key in getattr(task, "dependencies", ())}
     # Dask drops the futures of persisted blocks, which a cluster releases with the last reference.
     tasks.update({key: graph[key] for key in needed - tasks.keys()})

@@ -1,0 +1,197 @@
+"""Bundles below reductions: the same values, from fewer tasks."""
+
+import cloudpickle
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from dask._task_spec import _execute_subgraph
+from dask.array.optimization import optimize
+from distributed import Client, LocalCluster
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import zarrdask
+from zarrdask.graph import chains
+from zarrdask.graph.trees import join_blocks
+
+SHAPE = (8, 12)
+VALUES = np.random.default_rng(5).random(SHAPE)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def three_bundles():
+    """Let the 24 blocks of small arrays be read by three bundles or more."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(chains, "_MIN_BUNDLES", 3)
+    patch.setattr(chains, "_BUNDLES_PER_THREAD", 1)
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def stored(place=None, values=VALUES, chunks=2):
+    """Return a Dask array of a stored array, one block for each chunk."""
+    place = {} if place is None else place
+    zarrdask.to_zarr(da.from_array(values, chunks=chunks), place)
+    return zarrdask.from_zarr(place, chunks="stored")
+
+
+def sparse():
+    z = zarrdask.create_array({}, shape=SHAPE, dtype="f8", chunks=2, fill_value=0.1)
+    z[:5, 3:4] = VALUES[:5, 3:4]
+    return zarrdask.from_zarr(z, chunks="stored", skip_missing=True)
+
+
+LEAVES = {
+    "stored": stored,
+    "sparse": sparse,
+    "transposed": lambda: stored(values=VALUES.T.copy()).T,
+    "random": lambda: da.random.default_rng(3).random(SHAPE, chunks=2),
+    "memory": lambda: da.from_array(VALUES, chunks=2),
+    "row": lambda: da.from_array(VALUES[:1], chunks=(1, 2)),
+    "number": lambda: stored().max(),
+    "persisted": lambda: stored().persist(scheduler="sync"),
+}
+OPERATIONS = {
+    "doubled": lambda x: x * 2,
+    "numbered": lambda x: x.map_blocks(lambda b, block_id: b + block_id[0], dtype="f8"),
+    "sliced": lambda x: x[..., ::2],
+    "turned": lambda x: x.T,
+    "merged": lambda x: x.rechunk(4),
+    "split": lambda x: x.rechunk((3, 1)),
+    "centred": lambda x: x - x.mean(),
+    "joined": lambda x: da.concatenate([x, x[:2]]),
+    "summed": lambda x: x.sum(axis=0, keepdims=True),
+    "cumulative": lambda x: x.cumsum(axis=1),
+}
+REDUCTIONS = {
+    "mean": lambda x: x.mean(),
+    "sum": lambda x: x.sum(axis=1),
+    "max": lambda x: x.max(axis=0, keepdims=True),
+    "std": lambda x: x.std(axis=0, split_every=2),
+    "argmax": lambda x: x.argmax(),
+    "argmin": lambda x: x.argmin(axis=-1),
+    "topk": lambda x: da.topk(x, 2, axis=0),
+    "some": lambda x: x.sum(axis=0)[:1],
+    "all": lambda x: x,
+}
+
+
+@settings(max_examples=40)
+@given(
+    leaves=st.lists(st.sampled_from(sorted(LEAVES)), max_size=2),
+    operations=st.lists(st.sampled_from(sorted(OPERATIONS)), max_size=2),
+    reductions=st.lists(st.sampled_from(sorted(REDUCTIONS)), min_size=1, max_size=2),
+)
+def test_any_graph_has_the_same_values_as_without_bundles(leaves, operations, reductions):
+    x = stored()
+    for leaf in leaves:
+        x = x * LEAVES[leaf]()
+    for operation in operations:
+        x = OPERATIONS[operation](x)
+    results = [REDUCTIONS[name](x) for name in reductions]
+    with dask.config.set(scheduler="sync", num_workers=1):
+        with dask.config.set(array_optimize=optimize):
+            expected = dask.compute(*results)
+        found = dask.compute(*results)
+        kept = dask.persist(*results)
+    for one, other, blocks, result in zip(found, expected, kept, results, strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(blocks.compute(scheduler="sync"), other)
+        assert blocks.chunks == result.chunks
+
+
+def tasks_of(x):
+    """Return the number of tasks after Dask's optimisation, and how many of them are bundles."""
+    with dask.config.set(num_workers=1):
+        tasks = dict(dask.optimize(x)[0].dask)
+    return len(tasks), sum(map(_bundles, tasks.values()))
+
+
+def _bundles(task):
+    # Dask may have fused a bundle with the only task that needs it.
+    if getattr(task, "func", None) is _execute_subgraph:
+        return sum(map(_bundles, task.args[0].values()))
+    return getattr(task, "func", None) is join_blocks
+
+
+@pytest.mark.parametrize("reduction", sorted(REDUCTIONS.keys() - {"some", "all"}))
+@pytest.mark.parametrize("change", ["doubled", "numbered"])
+def test_only_bundles_read_blocks(reduction, change):
+    x = OPERATIONS[change](stored())
+    count, number = tasks_of(REDUCTIONS[reduction](x))
+    assert 3 <= number <= 12
+    # Beside them are what they have in common, and what joins their results.
+    assert count <= 2 * number + 2
+    assert tasks_of(REDUCTIONS[reduction](x + LEAVES["memory"]()))[1] == number
+
+
+def test_blocks_that_are_merged_are_read_by_one_task():
+    assert tasks_of(stored().rechunk((2, 4)) + 1) == (4 * 3 * 2 + 1, 12)
+
+
+def test_what_else_is_needed_has_tasks_of_its_own():
+    x = stored()
+    assert tasks_of(x)[1] == tasks_of(x + 1)[1] == 0
+    assert tasks_of(da.ones(SHAPE, chunks=2).sum())[1] == 0
+    with dask.annotate(priority=1):
+        assert tasks_of(x.sum())[1] == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"zarrdask.bundle-size": 0},
+        {"zarrdask.bundle-blocks": 1},
+        {"array_optimize": optimize},
+        {"optimization.fuse.active": False},
+    ],
+)
+def test_settings_that_switch_bundles_off(options):
+    with dask.config.set(options):
+        assert tasks_of(stored().sum())[1] == 0
+
+
+def test_the_configuration_can_still_be_sent_to_other_machines():
+    sparse().sum().compute(scheduler="sync")
+    assert dask.config.serialize(dask.config.config)
+
+
+def _failing(block, block_id):
+    if block_id == (1, 2):
+        raise ZeroDivisionError("on purpose")
+    return block
+
+
+@pytest.mark.parametrize("scheduler", ["sync", "threads", "processes", "cluster"])
+def test_an_error_names_the_block_and_its_key(tmp_path, client, scheduler):
+    x = stored(tmp_path).map_blocks(_failing, dtype="f8").sum()
+    scheduler = client if scheduler == "cluster" else scheduler
+    with dask.config.set(scheduler=scheduler), pytest.raises(ZeroDivisionError) as caught:
+        x.compute()
+    assert any("block (1, 2)" in note and "c/1/2" in note for note in caught.value.__notes__)
+
+
+def test_a_cluster_computes_bundles(tmp_path, client):
+    x = stored(tmp_path)
+    with dask.config.set(scheduler=client):
+        np.testing.assert_array_equal((x + 1).max(axis=0).compute(), (VALUES + 1).max(axis=0))
+        assert x.mean().persist().compute() == pytest.approx(VALUES.mean())
+
+
+def test_a_scheduler_elsewhere_makes_bundles_as_the_user_has_set():
+    y, z = stored().sum(), stored().max()
+    with dask.config.set({"zarrdask.bundle-blocks": 0}):
+        sent = cloudpickle.dumps(y.__dask_optimize__)
+    assert len(cloudpickle.loads(sent)(y.dask, y.__dask_keys__())) > 24
+    # Results with equal functions are optimised together.
+    assert y.__dask_optimize__ == z.__dask_optimize__ != cloudpickle.loads(sent)

@@ -1,0 +1,204 @@
+"""Bundles below reductions: many small blocks that one task computes and joins.
+
+Dask reduces an array by a tree of tasks, each of which joins the results of a few others. Here,
+each branch with few enough blocks becomes one task, which computes its blocks one after another and
+joins them as the tasks of the branch would. The same holds for tasks that merge blocks to larger
+ones.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from dask._task_spec import DataNode, GraphNode, Task, TaskRef, convert_legacy_graph
+from dask.core import reverse_dict
+from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+
+from zarrdask.execution.fused import prepared
+from zarrdask.graph.block_writes import subgraph
+from zarrdask.graph.chains import Chain, find_chain
+
+Tasks = Mapping[Any, GraphNode]
+
+
+class Branch(NamedTuple):
+    """The tasks that compute a few blocks and join them to one result, and that no others need."""
+
+    #: The key of the result.
+    root: Any
+    #: The tasks by key, but for those of blocks that a chain computes.
+    tasks: Tasks
+    #: The keys of these blocks.
+    blocks: list[Any]
+
+    @property
+    def needs(self) -> set[Any]:
+        """The keys of other tasks that those of the branch need."""
+        every = {need for task in self.tasks.values() for need in task.dependencies}
+        return every.difference(self.tasks, self.blocks)
+
+    def bundle(self, inputs: Mapping[Any, Any], needs: Iterable[Any]) -> Task:
+        """Return the task of the branch; its arguments are those of `join_blocks`."""
+        needs = tuple(needs)
+        results = map(TaskRef, needs)
+        return Task(self.root, join_blocks, self.root, self.tasks, inputs, needs, *results)
+
+
+def join_blocks(
+    root: Any, tasks: Tasks, inputs: Mapping[Any, Any], needs: tuple[Any, ...], *results: Any
+) -> Any:
+    """Compute blocks and join them: the task of a branch.
+
+    `tasks` are those of the branch, but for those of blocks that a chain computes, and `inputs`
+    what only these blocks need. `results` are those of the tasks `needs`, among them the chains.
+    """
+    known = dict(zip(needs, results, strict=True))
+    chains = {each.name: each for each in results if isinstance(each, Chain)}
+    functions = {name: chain.given(known, inputs) for name, chain in chains.items()}
+
+    def compute(key: Any) -> Any:
+        if key in known:
+            return known[key]
+        if key in tasks:
+            return prepared(tasks[key])({need: compute(need) for need in tasks[key].dependencies})
+        name, *block = key
+        try:
+            return functions[name](tuple(block))
+        except BaseException as error:
+            error.add_note(chains[name].note(tuple(block)))
+            raise
+
+    return compute(root)
+
+
+def find_branches(
+    tasks: Tasks,
+    kept: Collection[Any],
+    length: int,
+    *,
+    layers: Collection[str] = (),
+    shared: Collection[Any] = (),
+) -> list[Branch]:
+    """Return the branches that have from two to `length` blocks.
+
+    The tasks are in topological order; those that need no others compute blocks, as do the
+    `layers`, which are not among the tasks. Results in `kept` are needed elsewhere, and those in
+    `shared` by any number of branches.
+    """
+    uses = Counter(need for task in tasks.values() for need in task.dependencies)
+    counts, below = dict[Any, int](), set[Any]()
+    for key, task in tasks.items():
+        needs = task.dependencies.difference(shared)
+        known = [counts.get(need, 1 if _layer_of(need) in layers else 0) for need in needs]
+        if key in shared or not all(known) or sum(known) > length:
+            continue
+        if all(uses[need] == 1 and need not in kept for need in needs):
+            counts[key] = max(sum(known), 1)
+            below |= needs
+
+    def branch(root: Any) -> Branch:
+        found, blocks, pending = dict[Any, GraphNode](), list[Any](), [root]
+        while pending:
+            key = pending.pop()
+            if key in tasks:
+                found[key] = tasks[key]
+                pending.extend(tasks[key].dependencies.difference(shared))
+            else:
+                blocks.append(key)
+        return Branch(root, found, blocks)
+
+    return [branch(key) for key, count in counts.items() if count > 1 and key not in below]
+
+
+def joined(tasks: Tasks, results: set[Any], shared: set[Any], length: int) -> Tasks:
+    """Return tasks, in topological order, with branches of small blocks made single tasks.
+
+    Any number of branches may need the tasks `shared`.
+    """
+    if length < 2:
+        return tasks
+    remaining = dict(tasks)
+    for branch in find_branches(tasks, results, length, shared=shared):
+        for key in branch.tasks:
+            del remaining[key]
+        remaining[branch.root] = branch.bundle({}, branch.needs)
+    return remaining
+
+
+def with_branches(
+    graph: HighLevelGraph, results: set[Any], chains: Mapping[str, Chain], length: int
+) -> HighLevelGraph:
+    """Return a graph in which branches of small blocks are single tasks.
+
+    Its layers of Blockwise are fused, and `find_chains` has returned the chains.
+    """
+    if not chains or length < 2:
+        return graph
+    joining = _joining_layers(graph, chains)
+    tasks = convert_legacy_graph(
+        {key: task for name in joining for key, task in graph.layers[name].items()},
+        graph.get_all_external_keys(),
+    )
+    others = graph.layers.keys() - {*joining}
+    exposed = {need for name in others for need in graph.dependencies[name]}.intersection(joining)
+    kept = results.union(*(graph.layers[name] for name in exposed))
+    bundles = dict[Any, Task]()
+    for branch in find_branches(tasks, kept, length, layers=chains):
+        inputs, needs = dict[Any, Any](), branch.needs
+        for name in {key[0] for key in branch.blocks}:
+            numbers = [key[1:] for key in branch.blocks if key[0] == name]
+            inputs.update(chains[name].tasks(graph, numbers))
+            needs |= {f"{name}-chain", *chains[name].needs}
+        for key in branch.tasks:
+            del tasks[key]
+        bundles[branch.root] = branch.bundle(inputs, needs)
+    # What the branches have in common is a key of its own, so that a worker receives it once.
+    nodes = {f"{name}-chain": DataNode(f"{name}-chain", chain) for name, chain in chains.items()}
+    layers = {
+        **graph.layers,
+        **{key: MaterializedLayer({key: node}) for key, node in nodes.items()},
+    }
+    dependencies = {**graph.dependencies, **{key: set[str]() for key in nodes}}
+    tasks.update(bundles)
+    for name in joining:
+        left = {key: tasks[key] for key in graph.layers[name] if key in tasks}
+        layers[name] = MaterializedLayer(left)
+        needs = {_layer_of(need) for task in left.values() for need in task.dependencies}
+        # Keys of tasks may have other names than their layer.
+        below = {other for other in graph.dependencies[name] - chains.keys() if layers[other]}
+        dependencies[name] = (needs & layers.keys() | below) - {name}
+    tops = graph.layers.keys() - {need for each in graph.dependencies.values() for need in each}
+    return subgraph(HighLevelGraph(layers, dependencies), tops)
+
+
+def find_chains(graph: HighLevelGraph, results: Collection[Any]) -> dict[str, Chain]:
+    """Return the chains of layers that read stored arrays, whose blocks only other tasks join."""
+    names, above = {_layer_of(key) for key in results}, reverse_dict(graph.dependencies)
+    chains = dict[str, Chain]()
+    for name in graph.layers.keys() - names:
+        chain = None
+        if all(_joins(graph.layers[other]) for other in above[name]):
+            chain = find_chain(graph, name)
+        if chain is not None and chain.sources and not graph.layers[name].annotations:
+            chains[name] = chain
+    return chains
+
+
+def _joining_layers(graph: HighLevelGraph, chains: Collection[str]) -> list[str]:
+    """Return the layers of single tasks that need blocks of chains, in topological order."""
+    joining, names = list[str](), set(chains)
+    for name in graph._toposort_layers():
+        if graph.dependencies[name] & names and _joins(graph.layers[name]):
+            joining.append(name)
+            names.add(name)
+    return joining
+
+
+def _joins(layer: Any) -> bool:
+    # Annotations belong to tasks that would vanish.
+    return isinstance(layer, MaterializedLayer) and not layer.annotations
+
+
+def _layer_of(key: Any) -> Any:
+    """Return the name of the layer of a block."""
+    return key[0] if isinstance(key, tuple) else key
