@@ -258,3 +258,13 @@ def test_a_bundle_is_retried_whole(tmp_path, client):
         zarrdask.to_zarr(x, tmp_path, "a")
     expected = da.random.default_rng(1).random(SHAPE, chunks=BLOCKS).compute(scheduler="sync")
     np.testing.assert_array_equal(zarrdask.open_array(tmp_path, "a")[...], expected)
+
+
+def test_arrays_that_are_written_beside_others_have_bundles_where_they_can():
+    x, y = stored() + 1, da.from_array(VALUES, chunks=BLOCKS)
+    shifted = x[:, 1:].rechunk(BLOCKS)  # each block is computed from two others
+    members = {"a": x, "b": x * 2, "c": x.mean() + x, "d": shifted, "e": y, "f": y[::-1] * 2}
+    for names, number in {"ab": 8, "abd": 0, "de": 8, "ef": 8, "ce": 4}.items():
+        chosen = {name: members[name] for name in names}
+        with dask.config.set(num_workers=1):
+            assert tasks_of(zarrdask.to_zarr(chosen, {}, compute=False))[1] == number, names

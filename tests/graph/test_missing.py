@@ -238,3 +238,10 @@ def test_blocks_between_units():
     edges = np.array([0, 2, 7, 12])
     found = blocks_with_data(is_stored[:3], (edges,), (slice(0, 12, 1),), ((2, 1, 4, 5),))
     assert found.tolist() == [False, True, True, False]
+
+
+def test_a_single_missing_block_can_be_changed_once_it_is_computed():
+    z = zarrdask.create_array({}, shape=(4, 4), dtype="f4", chunks=4)
+    values = zarrdask.from_zarr(z, skip_missing=True).compute()
+    values[0, 0] = 1
+    assert values.sum() == 1

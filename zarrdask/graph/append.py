@@ -1,7 +1,7 @@
 """``append``: add Dask arrays at the end of stored arrays."""
 
 from dataclasses import dataclass
-from functools import partial
+from time import monotonic
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -141,21 +141,41 @@ def _append(
     store, path, zarr_format = array.store, array.path, array.zarr_format
     shape = chunks.metadata.shape
     target = AppendedRegion(Array(store, path, grown.metadata, "r+"), region, grown, shape)
-    # The lock does not exclude other machines: no block is written if one of them appended.
     expected = grown.metadata.shape if store.bounded else shape
-    check = partial(_check_unchanged, store, path, zarr_format, expected)
+    check = _Unchanged(store, path, zarr_format, expected)
     with batches([target]):
         writes = begin([(x.map_blocks(check, dtype=x.dtype, meta=x._meta), target)])
         compute(writes, **compute_options)
     return grown
 
 
-def _check_unchanged(
-    store: Store, path: str, zarr_format: ZarrFormat, shape: Shape, block: Any
-) -> Any:
-    """Return a block if the stored array still has the given shape; raise StoreError otherwise."""
-    check_shape(stored_metadata(store, path, zarr_format), (shape,), node_location(store, path))
-    return block
+class _Unchanged:
+    """Checks that the stored array still has a shape before a block is written, once a second.
+
+    The lock of an append does not exclude other machines: nothing is written after one of them
+    appended.
+    """
+
+    def __init__(self, store: Store, path: str, zarr_format: ZarrFormat, shape: Shape) -> None:
+        self._expected = store, path, zarr_format, shape
+        self._checked = float("-inf")
+
+    def __call__(self, block: Any) -> Any:
+        """Return a block if the shape is as expected; raise StoreError otherwise."""
+        now = monotonic()
+        if now > self._checked + 1:
+            store, path, zarr_format, shape = self._expected
+            metadata = stored_metadata(store, path, zarr_format)
+            check_shape(metadata, (shape,), node_location(store, path))
+            self._checked = now
+        return block
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Unchanged, self._expected
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        store, *others = self._expected
+        return type(self).__name__, store.token, others
 
 
 class DeferredAppend:

@@ -193,9 +193,10 @@ def _is_independent(graph: HighLevelGraph, source: Any, count: int) -> bool:
     if not isinstance(source, str):
         return isinstance(source, ArrayBlockwiseDep) and not source.produces_tasks
     layer = graph.layers.get(source)
-    uses = sum(source in each for each in graph.dependencies.values())
     is_root = isinstance(layer, MaterializedLayer) and not graph.dependencies[source]
-    if not (is_root and uses == 1 and len(layer) == count):
+    if not is_root or len(layer) != count:
+        return False
+    if sum(source in needs for needs in graph.dependencies.values()) > 1:
         return False
     return not any(references_of(convert_legacy_task(k, v, ())) for k, v in layer.items())
 

@@ -6,7 +6,7 @@ become a bundle.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import dask
@@ -97,13 +97,17 @@ def group_bundles(
         return None, set()
     arrays = [write.receipts for write in writes.values()]
     keys = [key for x in arrays for key in flatten(x.__dask_keys__())]
-    with dask.config.set({"zarrdask.bundle-blocks": 0}):  # Groups become bundles below.
-        tasks = optimized(graph, keys)
+    tasks = _single_tasks(graph, keys)
     groups, shared = _groups(tasks, keys)
-    while dependent := names & {
-        key[0] for group in groups if not _is_small(group, names, shared) for key in group.writes
-    }:
-        names -= dependent
+    # Which arrays are written by the same groups, and whether these are small.
+    kinds = dict[frozenset[str], bool]()
+    for group in groups:
+        kind = frozenset(key[0] for key in group.writes)
+        kinds[kind] = kinds.get(kind, True) and _is_small(group, shared)
+    while others := [
+        kind for kind, small in kinds.items() if kind & names and not (small and kind <= names)
+    ]:
+        names.difference_update(*others)
     if not names:
         return None, names
     groups = [group for group in groups if group.writes[0][0] in names]
@@ -113,10 +117,26 @@ def group_bundles(
 
 
 def _is_local(graph: HighLevelGraph, write: BlockWrites) -> bool:
-    """Whether a block in the middle is computed by few tasks."""
-    block = tuple(len(axis) // 2 for axis in write.blocks)
-    needed = subgraph(graph, [write.receipts.name]).cull({(write.receipts.name, *block)})
-    return sum(map(len, needed.layers.values())) <= 2 * _MAX_TASKS_PER_BLOCK
+    """Whether blocks around the middle, along each axis, are computed by small groups of tasks."""
+    name, middle = write.receipts.name, [len(axis) // 2 for axis in write.blocks]
+    keys = {
+        (name, *middle[:axis], number, *middle[axis + 1 :])
+        for axis, at in enumerate(middle)
+        for number in range(at - _MAX_USES // 2, at + _MAX_USES // 2 + 1)
+        if 0 <= number < len(write.blocks[axis])
+    }
+    below = subgraph(graph, [name])
+    count = sum(map(len, below.cull(keys).layers.values()))
+    if count > 2 * _MAX_TASKS_PER_BLOCK * len(keys):
+        return False
+    groups, shared = _groups(_single_tasks(below, keys), keys)
+    return all(_is_small(group, shared) for group in groups)
+
+
+def _single_tasks(graph: HighLevelGraph, keys: Collection[Any]) -> Graph:
+    """Return the tasks of a graph as Dask is going to optimise it, without bundles of reads."""
+    with dask.config.set({"zarrdask.bundle-blocks": 0}):
+        return optimized(graph, keys)
 
 
 def _groups(tasks: Graph, keys: Iterable[Any]) -> tuple[list[Group], set[Any]]:
@@ -146,11 +166,10 @@ def _groups(tasks: Graph, keys: Iterable[Any]) -> tuple[list[Group], set[Any]]:
     return [Group(members[group], tuple(each)) for group, each in writes.items()], shared
 
 
-def _is_small(group: Group, names: set[str], shared: set[Any]) -> bool:
-    """Whether a group can be part of a bundle of the writes with these names."""
-    is_small = len(group.tasks) <= _MAX_TASKS_PER_BLOCK * len(group.writes)
-    is_chosen = all(key[0] in names for key in group.writes)
-    return is_small and is_chosen and len(group.writes) <= _MAX_USES and group.foreign <= shared
+def _is_small(group: Group, shared: set[Any]) -> bool:
+    """Whether a group can be part of a bundle."""
+    has_few_tasks = len(group.tasks) <= _MAX_TASKS_PER_BLOCK * len(group.writes)
+    return has_few_tasks and len(group.writes) <= _MAX_USES and group.foreign <= shared
 
 
 def _joined(groups: Iterable[Group], length: int) -> Iterator[list[Group]]:

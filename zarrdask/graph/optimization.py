@@ -5,7 +5,7 @@ the user's, and which can't be sent to other machines while it is a function. So
 Dask asks of each array is replaced by one that makes an exception for arrays that read stored ones.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -56,10 +56,10 @@ class Optimization:
         return with_branches(graph, results, chains, self.limits.length(count, block_bytes))
 
 
-def optimized(graph: HighLevelGraph, keys: Any) -> dict[Any, Any]:
+def optimized(graph: HighLevelGraph, keys: Collection[Any]) -> dict[Any, Any]:
     """Return the tasks of a graph as Dask is going to optimise it."""
     chosen = Optimization(BundleLimits.current()) if is_optimized() else da.Array.__dask_optimize__
-    return dict(chosen(graph, keys))
+    return dict(chosen(graph, list(keys)))
 
 
 class _Method:
