@@ -156,4 +156,5 @@ ROWS = (
     ),
     Row("11a", "x + 1, 4 KiB chunks", "map", TINY, WRITES, TENTH),
     Row("11b", "11a, two processes", "map", TINY, WRITES, TENTH, cluster=True),
+    Row("11c", "sum, 4 KiB chunks, stored", "sum", TINY, WRITES, TENTH, "stored"),
 )

@@ -1,5 +1,7 @@
 """Bundles below reductions: the same values, from fewer tasks."""
 
+import os
+
 import cloudpickle
 import dask
 import dask.array as da
@@ -195,3 +197,31 @@ def test_a_scheduler_elsewhere_makes_bundles_as_the_user_has_set():
     assert len(cloudpickle.loads(sent)(y.dask, y.__dask_keys__())) > 24
     # Results with equal functions are optimised together.
     assert y.__dask_optimize__ == z.__dask_optimize__ != cloudpickle.loads(sent)
+
+
+def _dying(block, marker, block_id):
+    if block_id == (1, 2) and not marker.exists():
+        marker.touch()
+        os._exit(1)
+    return block
+
+
+def test_a_bundle_of_a_worker_that_dies_is_computed_by_another(tmp_path, client):
+    x = stored(tmp_path / "a").map_blocks(
+        _dying, tmp_path / "died", dtype="f8", meta=np.empty((0, 0))
+    )
+    with dask.config.set(scheduler=client):
+        np.testing.assert_array_equal(x.max(axis=1).compute(), VALUES.max(axis=1))
+    assert (tmp_path / "died").exists()
+
+
+def test_results_that_share_blocks_are_computed_from_one_read_of_each():
+    seen = []
+
+    def count(block):
+        seen.append(block.shape)
+        return block
+
+    x = stored().map_blocks(count, dtype="f8", meta=np.empty((0, 0)))
+    smallest, largest = dask.compute(x.min(), x.max(), scheduler="sync")
+    assert (smallest, largest, len(seen)) == (VALUES.min(), VALUES.max(), 24)
