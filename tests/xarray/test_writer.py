@@ -186,6 +186,25 @@ def test_consolidated_metadata_that_are_not_written_again_are_dropped():
         loaded(store, consolidated=True)
 
 
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("chunks", [None, {"x": 2}])
+def test_texts_of_any_length_of_numpy(zarr_format, chunks):
+    text = getattr(np.dtypes, "StringDType", lambda: object)()
+    ds = xr.Dataset({"a": ("x", np.array(["a", "", "ccc"], text))})
+    store, again = {}, {}
+    to_zarr(ds.chunk(chunks) if chunks else ds, store, zarr_format=zarr_format)
+    more = xr.Dataset({"a": ("x", np.array(["much longer"], text))})
+    to_zarr(more.chunk(chunks) if chunks else more, store, append_dim="x")
+    expected = ["a", "", "ccc", "much longer"]
+    assert loaded(store).a.values.tolist() == expected
+    # As xarray's engine reads it: with the encoding of a stored variable.
+    found = loaded(store)
+    found["a"] = found.a.copy(data=found.a.values.astype(text))
+    found.a.encoding["dtype"] = np.dtype(text)
+    to_zarr(found, again, zarr_format=zarr_format)
+    assert loaded(again).a.values.tolist() == expected
+
+
 def test_many_variables():
     store = MemoryStore({})
     ds = xr.Dataset({f"v{n}": ("x", np.full(3, n)) for n in range(60)})

@@ -23,6 +23,7 @@ from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.storage.v3_draft import DRAFT
 from zarrdask.xarray.conventions import FILL_VALUE, encode_fill_value
+from zarrdask.xarray.private import vlen_dtype
 from zarrdask.xarray.settings import ArgumentTypeError, WriteSettings
 
 #: Keys of an encoding that describe where a variable came from.
@@ -46,6 +47,11 @@ _STORAGE = frozenset(
 
 def encode_values(variable: Variable, name: Hashable, zarr_format: ZarrFormat) -> Variable:
     """Return a variable with its values encoded by the rules of CF."""
+    if variable.dtype.kind == "T" and variable.dtype == np.dtypes.StringDType():
+        # NumPy's texts of any length are stored as objects are that are texts: they may get longer.
+        # Those with missing values are left to xarray.
+        variable = variable.copy(data=variable.data.astype(vlen_dtype(str)))
+        variable.encoding = {k: v for k, v in variable.encoding.items() if k != "dtype"}
     try:
         encoded: Variable = encode_zarr_variable(variable, name=name, **_format(zarr_format))
     except Exception as error:

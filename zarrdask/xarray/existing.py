@@ -110,7 +110,7 @@ def _check_dtype(name: str, stored: Variable, new: Variable) -> None:
     kind = new.dtype.kind
     if kind in "biufcmM" or new.dtype == object:
         return
-    if kind in "SU" and stored.dtype == object:
+    if kind in "SUT" and stored.dtype == object:
         return
     if new.dtype != stored.dtype:
         raise MetadataError(
