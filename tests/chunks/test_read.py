@@ -519,7 +519,7 @@ def test_a_failing_store_is_a_store_error_that_names_the_key(codecs):
     broken = zarrdask.Array(Failing(array.store.values), "", array.metadata)
     with pytest.raises(StoreError, match="the line was cut") as caught:
         broken[...]
-    assert "c/0" in caught.value.key
+    assert caught.value.key.count("c/0") == 1
 
 
 class Asked(MemoryStore):

@@ -239,3 +239,11 @@ class TestWhatTheStoreIs:
         store = DraftStore(Counting({"data/a/c0/1": b"1"}))
         assert got(store, ["a/c0/0", "a/c0/1"]) == [None, b"1"]
         assert calls == [["data/a/c0/0", "data/a/c0/1"]]
+
+    def test_parts_are_of_one_value_as_in_the_real_one(self, tmp_path):
+        store = DraftStore(LocalStore(str(tmp_path)))
+        store.set("a/c0", b"old")
+        with store.reading("a/c0", Scratch()) as value:
+            assert bytes(value.part(0, 1)) == b"o"
+            store.set("a/c0", b"new")
+            assert [*map(bytes, value.parts([(1, 2)]))] == [b"ld"]

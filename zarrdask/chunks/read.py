@@ -17,7 +17,7 @@ from zarrdask.chunks.shards import ShardRequest, fetch_shards
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.array_to_bytes.sharding import Shard, read_shard
 from zarrdask.codecs.decode import put_fill, scatter
-from zarrdask.errors import ZarrdaskError
+from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.projection import Points, Projection, Request, project
 from zarrdask.indexing.selection import pick_size
@@ -126,6 +126,8 @@ def _read_shards(
             pipeline = metadata.pipeline_at(index)
             try:
                 read_shard(pipeline, cast(Shard, pipeline.serializer), value, inside, out, outside)
+            except StoreError:
+                raise  # it names the key
             except ZarrdaskError as error:
                 raise error.within(name) from error.__cause__
 

@@ -7,11 +7,12 @@ is ``group.json``.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.byte_ranges import Buffer, Range, Value
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.wrapper import WrappedStore
 
@@ -190,6 +191,9 @@ class DraftStore(WrappedStore):
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         return self.inner.get_ranges(self._existing(key), ranges, scratch)
+
+    def reading(self, key: str, scratch: Scratch) -> AbstractContextManager[Value]:
+        return self.inner.reading(self._existing(key), scratch)
 
     def set(self, key: str, value: Buffer) -> None:
         self.inner.set(self.real(key), value)
