@@ -243,3 +243,14 @@ def test_missing_blocks_are_constants(zarr_format, setting):
     assert len(store.keys_read()) == 1
     np.testing.assert_array_equal(values[3], np.full(4, 4.5))
     assert int(values.isnull().sum()) == 39 * 4
+
+
+def test_a_task_reads_many_small_blocks_that_are_reduced(tmp_path):
+    values = np.arange(1600.0).reshape(40, 40)
+    xr.Dataset({"v": (("y", "x"), values)}).zarrdask.to_zarr(
+        tmp_path, encoding={"v": {"chunks": (2, 2)}}
+    )
+    with dask.config.set(num_workers=1):
+        dataset = open_zarr(tmp_path, chunks={"y": 2, "x": 2})
+        assert tasks(dataset.v.mean().data) < 200
+        assert dataset.mean().compute().v == values.mean()
