@@ -1,5 +1,6 @@
 """Threads that take turns with small chunks, as they are faster one after another."""
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ T = TypeVar("T")
 
 #: Is held by the thread whose turn it is. A small chunk may have smaller ones in it.
 _TURN = threading.RLock()
+#: Whether threads exclude each other while they run Python code: some builds do without a GIL.
+_HAS_GIL = getattr(sys, "_is_gil_enabled", lambda: True)()
 #: In each thread, the attribute `has_turn`.
 _THREAD = threading.local()
 
@@ -68,7 +71,7 @@ def in_turns(
     # short call of a library. Each releases the GIL and must acquire it again, so that threads
     # which do this at the same time are slower than one after the other. But if each chunk takes
     # long, as on a network file system, all threads should wait at once.
-    if count == 1 or nbytes >= SMALL_CHUNK_BYTES:
+    if count == 1 or nbytes >= SMALL_CHUNK_BYTES or not _HAS_GIL:
         work(items)
         return
     step, was_slow, pace = _SHORT_TURN, False, pace or Pace()
