@@ -53,6 +53,15 @@ def check(bucket: Bucket, component: str, values: np.ndarray = VALUES) -> None:
     np.testing.assert_array_equal(at_its_own_url.compute(scheduler="sync"), values)
 
 
+def test_a_range_behind_the_end_of_a_value_is_empty(bucket):
+    store = FsspecStore.from_url(bucket.url, bucket.options)
+    store.set("k", b"0123")
+    store.set("empty", b"")
+    parts = [store.get_range(*each) for each in (("k", 4, 2), ("k", 9), ("k", 3, 5), ("empty", -1))]
+    assert parts == [b"", b"", b"3", b""]
+    assert store.get_range("missing", 4, 2) is None
+
+
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 class TestArrays:
     def test_eager_writes(self, bucket, layout):

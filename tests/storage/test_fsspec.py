@@ -1,5 +1,6 @@
 """Stores in fsspec's file systems: here its memory; others in tests/storage/test_fsspec_urls.py."""
 
+import pickle
 import uuid
 import zipfile
 
@@ -99,3 +100,24 @@ def test_neighbouring_ranges_are_read_as_one(store, setting, monkeypatch):
     found = [bytes(v) for v in store.get_ranges("k", ranges, Scratch())]
     assert asked == [(0, 26), (100, 105)]
     assert found == [bytes(range(start, start + size)) for start, size in ranges]
+
+
+class Repeating(fsspec.AbstractFileSystem):
+    """A file system that repeats requests as gcsfs does: by a decorator of one method."""
+
+    protocol = "gs"
+
+    def _request(self):
+        return "repeated"
+
+    _request.__wrapped__ = lambda self: "once"
+
+
+def test_a_file_system_repeats_nothing_by_itself():
+    fs = Repeating()
+    store = FsspecStore(fs, "b")
+    for each in (store, FsspecStore(fs, "b"), pickle.loads(pickle.dumps(store))):
+        assert each.fs._request() == "once"
+        assert (each, each.fs) == (store, fs)
+        assert each.fs is store.fs
+    assert fs._request() == "repeated"  # it may be in use elsewhere

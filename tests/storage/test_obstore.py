@@ -252,6 +252,21 @@ def test_of_many_that_create_a_value_one_does(tmp_path, in_directory):
     assert sorted(created) == [False] * 7 + [True]
 
 
+def test_a_server_that_refuses_conditional_writes_is_asked_once(monkeypatch):
+    def refuse(*_, **options):
+        asked.append(options["mode"])
+        raise obstore.exceptions.GenericError("returned non-2xx status code: 501 Not Implemented")
+
+    asked = []
+    store = ObstoreStore(objects.S3Store("b", skip_signature=True))
+    assert store.swappable
+    monkeypatch.setattr(ours.obstore, "put", refuse)
+    with pytest.raises(UnsupportedError, match="changed on a condition"):
+        store.swap("k", b"1", None)
+    assert asked == ["create"]
+    assert (store.swappable, store.conditional) == (False, False)
+
+
 def test_a_store_without_conditional_requests_looks_first():
     store = ObstoreStore(objects.S3Store("b", conditional_put="disabled", skip_signature=True))
     assert not store.conditional

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, partial
 from glob import has_magic
 from inspect import signature
 from typing import Any
@@ -26,11 +27,15 @@ from zarrdask.storage.memory import elsewhere
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 #: Protocols of stores that have keys, not directories.
 _OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "az"}
+#: Protocols of file systems that repeat requests, and have no option not to.
+_HAVE_RETRIES = {"gs", "gcs", "abfs", "az"}
 #: Error codes of S3 for a conditional write: the condition does not hold, or it is not supported by
 #: the server or by an old botocore.
 _NOT_MET = {"412", "PreconditionFailed"}
 _NOT_SUPPORTED = {"NotImplemented", "ParamValidationError"}
 _NO_BUCKET = "NoSuchBucket"
+#: Codes of servers for a range that begins behind the end of a value, which may be empty.
+_BEHIND = {"416", "InvalidRange"}
 #: The setting of botocore for requests that are not repeated.
 _NO_RETRIES = {"total_max_attempts": 1}
 
@@ -50,7 +55,7 @@ class FsspecStore(Store):
     """
 
     def __init__(self, fs: Any, root: str) -> None:
-        self.fs = fs
+        self.fs = fs if _HAVE_RETRIES.isdisjoint(protocols(fs)) else _without_retries(fs)
         self.root = root.rstrip("/")
         if getattr(fs, "config_kwargs", {}).get("retries") == _NO_RETRIES:
             fs.retries = 1  # s3fs's own loop around botocore's
@@ -157,6 +162,8 @@ class FsspecStore(Store):
             self._check_bucket(error)
             return None
         except Exception as error:
+            if _codes(error) & _BEHIND:
+                return b""
             raise self._failed(key, error) from error
         return cut(_trimmed(value, start, end), 0, length)
 
@@ -372,12 +379,13 @@ def _reopen(fs: Any, root: str, process: int | None) -> Store:
 
 
 def _codes(error: BaseException | None) -> set[str]:
-    """Return the codes and class names of an error of botocore and of its causes."""
+    """Return the codes, HTTP statuses and class names of an error and of its causes."""
     codes = set[str]()
     while error is not None:
         response = getattr(error, "response", None)
         if isinstance(response, dict):
             codes.add(str(response.get("Error", {}).get("Code")))
+        codes |= {str(getattr(error, name, None)) for name in ("status", "status_code", "code")}
         codes.add(type(error).__name__)
         error = error.__cause__
     return codes
@@ -392,6 +400,24 @@ def _with_client(url: str, options: dict[str, Any]) -> dict[str, Any]:
         return options
     settings = {"max_pool_connections": config.get("requests"), "retries": _NO_RETRIES}
     return {**options, "config_kwargs": settings | options.get("config_kwargs", {})}
+
+
+@cache
+def _without_retries(fs: Any) -> Any:
+    """Return another file system of gcsfs or adlfs, which repeats no requests.
+
+    `zarrdask.storage.retry` does. The given one may be in use elsewhere: fsspec keeps them.
+    """
+    own = type(fs)(*fs.storage_args, **fs.storage_options, skip_instance_cache=True)
+    own._fs_token_ = fs._fs_token  # they are equal, also as a part of the names of tasks
+    try:
+        if hasattr(own, "service_client"):  # adlfs, by way of Azure's package
+            own.service_client._config.retry_policy.total_retries = 0
+        else:  # gcsfs decorates the method
+            own._request = partial(type(own)._request.__wrapped__, own)
+    except AttributeError:
+        return fs  # a version that is made in another way
+    return own
 
 
 def _unknown_option(error: BaseException, options: Mapping[str, Any]) -> str | None:

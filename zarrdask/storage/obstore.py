@@ -63,6 +63,8 @@ class ObstoreStore(Store):
         self.prefix = prefix.strip("/")
         self._kind = _kind(store)
         self._name = uuid4().hex
+        #: Whether the server has refused a conditional write: obstore would repeat each one.
+        self._refuses_conditions = False
         if not self.shared:
             LIVE[self._name] = self
 
@@ -76,7 +78,7 @@ class ObstoreStore(Store):
     @property
     def conditional(self) -> bool:  # type: ignore[override]
         """Whether of several that `create` a value exactly one does."""
-        return bool(self._option("conditional_put") != "disabled")
+        return not self._refuses_conditions and self._option("conditional_put") != "disabled"
 
     @property
     def writeable(self) -> bool:
@@ -212,9 +214,9 @@ class ObstoreStore(Store):
             obstore.put(self.inner, self.path(key), body, mode="create", use_multipart=False)
         except AlreadyExistsError:
             return False
-        except (NotSupportedError, NotImplementedError):
-            return super().create(key, value)
         except _ERRORS as error:
+            if self._is_refused(error):
+                return super().create(key, value)
             raise self._failed(key, error) from error
         return True
 
@@ -243,11 +245,18 @@ class ObstoreStore(Store):
             )
         except (AlreadyExistsError, PreconditionError, FileNotFoundError):
             return False
-        except (NotSupportedError, NotImplementedError) as error:
-            raise not_supported(self.url, "changed on a condition") from error
         except _ERRORS as error:
+            if self._is_refused(error):
+                raise not_supported(self.url, "changed on a condition") from error
             raise self._failed(key, error) from error
         return True
+
+    def _is_refused(self, error: Exception) -> bool:
+        """Whether an error says that the server, or obstore, has no conditional writes."""
+        is_refused = isinstance(error, NotSupportedError | NotImplementedError)
+        is_refused = is_refused or "status code: 501" in str(error)
+        self._refuses_conditions |= is_refused
+        return is_refused
 
     def _body(self, value: Buffer) -> bytes | memoryview:
         # obstore's memory keeps what it is given, not a copy; others send it before they return.

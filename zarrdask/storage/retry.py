@@ -47,11 +47,13 @@ _CLASS_NAMES = {
     "HTTPClientError",
     "IncompleteRead",
     "IncompleteReadError",
+    "ProxyError",
     "ReadTimeoutError",
     "ResponseParserError",
     "ServerDisconnectedError",
     "ServiceRequestError",
     "ServiceResponseError",
+    "TransportError",
 }
 _CODES = {
     "ConditionalRequestConflict",
