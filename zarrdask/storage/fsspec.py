@@ -23,6 +23,7 @@ from zarrdask.storage.byte_ranges import Buffer, cut
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import elsewhere
+from zarrdask.storage.retry import http_status
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 #: Protocols of stores that have keys, not directories.
@@ -385,8 +386,7 @@ def _codes(error: BaseException | None) -> set[str]:
         response = getattr(error, "response", None)
         if isinstance(response, dict):
             codes.add(str(response.get("Error", {}).get("Code")))
-        codes |= {str(getattr(error, name, None)) for name in ("status", "status_code", "code")}
-        codes.add(type(error).__name__)
+        codes |= {str(http_status(error)), type(error).__name__}
         error = error.__cause__
     return codes
 

@@ -90,13 +90,14 @@ def _is_transient(error: BaseException) -> bool:
     response = getattr(error, "response", None)
     if isinstance(response, dict) and response.get("Error", {}).get("Code") in _CODES:
         return True  # botocore
-    return _status(error, response) in _STATUSES or (
+    return http_status(error) in _STATUSES or (
         isinstance(error, OSError) and error.errno in _ERRNOS
     )
 
 
-def _status(error: BaseException, response: Any) -> int | None:
+def http_status(error: BaseException) -> int | None:
     """Return the HTTP status of an error of any of the packages that fsspec uses, else None."""
+    response: Any = getattr(error, "response", None)
     if isinstance(response, dict):
         status: int | None = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
         return status

@@ -5,6 +5,7 @@ import lzma
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
@@ -46,6 +47,8 @@ _SMALL = 2**16
 # Bytes. Joining neighbouring ranges saves calls; a joined range that is longer than the limit would
 # not fit into the cache of the CPU.
 _LOCAL_GAP, _LOCAL_LIMIT = 2**12, 2**20
+#: A joined range, and the position, offset and length of each range in it.
+_Joined = tuple[Range, list[tuple[int, int, int]]]
 
 
 class Archive:
@@ -106,7 +109,7 @@ class Archive:
         if member is None:
             return None
         if self._local is None:
-            (data,) = self._fetch([member])
+            (data,) = self._fetch([[member]])
         else:
             self._local.check()
             data = self._local.read(self._start(member), member.packed)
@@ -146,39 +149,49 @@ class Archive:
         return self._decoded(member, view) if member.method == STORED else view
 
     def _get_remote(self, keys: Iterable[str]) -> Iterator[Buffer | None]:
+        present = list[list[Member]]()
+        batches = list[list[Member | None]]()
         for batch in partition_all(config.get("requests"), keys):
-            members = [self.members.get(key) for key in batch]
-            present = [member for member in members if member is not None]
-            values = iter(self._fetch(present) if present else [])
-            for member in members:
-                yield None if member is None else self._decoded(member, next(values))
+            batches.append([self.members.get(key) for key in batch])
+            present.append([member for member in batches[-1] if member is not None])
+        values = self._fetch(present)
+        for member in chain.from_iterable(batches):
+            yield None if member is None else self._decoded(member, next(values))
 
-    def _fetch(self, members: Sequence[Member]) -> list[Buffer]:
-        """Return the stored bytes of members, requested together with their headers."""
-        ranges = []
-        for member in members:
-            start = self._starts.get(member.offset)
-            if start is None:
-                ranges.append(_with_header(member, member.packed))
-            else:
-                ranges.append((start, member.packed))
-        values: list[Buffer] = []
-        groups = coalesce_any(ranges, config.get("coalesce-gap"), JOIN_LIMIT)
-        parts = self.source.read_all([whole for whole, _ in groups])
-        pieces_of = dict[int, memoryview]()
-        for data, (_, pieces) in zip(parts, groups, strict=True):
-            for at, offset, length in pieces:
-                pieces_of[at] = memoryview(data)[offset : offset + length]
-        for at, member in enumerate(members):
-            if ranges[at][0] != member.offset:
-                values.append(pieces_of[at])
-                continue
-            skip = self._header(member, pieces_of[at])
-            value = pieces_of[at][skip : skip + member.packed]
-            if len(value) < member.packed:
-                value = memoryview(self.source.read(member.offset + skip, member.packed))
-            values.append(value)
-        return values
+    def _fetch(self, batches: Iterable[Sequence[Member]]) -> Iterator[Buffer]:
+        """Yield the stored bytes of members, requested together with their headers.
+
+        Members of a batch that are close to each other are one request.
+        """
+        plans = [(members, *self._planned(members)) for members in batches]
+        parts = self.source.read_all(whole for _, _, groups in plans for whole, _ in groups)
+        for members, ranges, groups in plans:
+            pieces_of = dict[int, memoryview]()
+            for (_, pieces), data in zip(groups, parts, strict=False):
+                for at, offset, length in pieces:
+                    pieces_of[at] = memoryview(data)[offset : offset + length]
+            for at, member in enumerate(members):
+                yield self._value(member, ranges[at], pieces_of[at])
+
+    def _planned(self, members: Sequence[Member]) -> tuple[list[Range], list[_Joined]]:
+        """Return the range of each member, and the ranges that are requested for them."""
+        ranges = [
+            (self._starts[member.offset], member.packed)
+            if member.offset in self._starts
+            else _with_header(member, member.packed)
+            for member in members
+        ]
+        return ranges, coalesce_any(ranges, config.get("coalesce-gap"), JOIN_LIMIT)
+
+    def _value(self, member: Member, part: Range, data: memoryview) -> Buffer:
+        """Return the stored bytes of a member in the range that was read for it."""
+        if part[0] != member.offset:
+            return data
+        skip = self._header(member, data)
+        value = data[skip : skip + member.packed]
+        if len(value) < member.packed:
+            value = memoryview(self.source.read(member.offset + skip, member.packed))
+        return value
 
     # ---- parts of values
 
@@ -219,10 +232,9 @@ class Archive:
             for (start, length), parts in coalesce(ranges, gap, limit)
         ]
         if self._local is None:
-            for some in partition_all(config.get("requests"), groups):
-                wholes = self.source.read_all([(first + start, n) for (start, n), _ in some])
-                for data, ((_, length), parts) in zip(wholes, some, strict=True):
-                    yield from self._cut(member, memoryview(data), length, parts)
+            wholes = self.source.read_all((first + start, n) for (start, n), _ in groups)
+            for data, ((_, length), parts) in zip(wholes, groups, strict=True):
+                yield from self._cut(member, memoryview(data), length, parts)
             return
         for (start, length), parts in groups:
             view = scratch.reserve(length)[:length]

@@ -1,12 +1,13 @@
 """Files with zip archives, read by position: on a local disk, or by fsspec."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 from weakref import finalize
 
 from zarrdask.errors import StoreError, without_secrets
 from zarrdask.storage.byte_ranges import Range
+from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.system import IS_WINDOWS, fill, flags, open_file, pread
 
 _READ = flags("O_RDONLY", "O_BINARY")
@@ -30,8 +31,8 @@ class ByteSource(Protocol):
         """Return a number of bytes from an offset; fewer at the end of the file."""
         ...
 
-    def read_all(self, ranges: Sequence[Range]) -> list[bytes]:
-        """Return several parts (start, length)."""
+    def read_all(self, ranges: Iterable[Range]) -> Iterator[bytes]:
+        """Yield several parts (start, length); later ones are requested meanwhile if possible."""
         ...
 
 
@@ -85,8 +86,8 @@ class LocalFile:
         """Fill a buffer from an offset, and return the number of bytes that were read."""
         return fill(self._fd, view, start)
 
-    def read_all(self, ranges: Sequence[Range]) -> list[bytes]:
-        return [self.read(start, length) for start, length in ranges]
+    def read_all(self, ranges: Iterable[Range]) -> Iterator[bytes]:
+        return (self.read(start, length) for start, length in ranges)
 
 
 class ReopenedFile(LocalFile):
@@ -169,33 +170,19 @@ class RemoteFile:
         self.size = info["size"]
 
     def read(self, start: int, length: int) -> bytes:
-        return self.read_all([(start, length)])[0]
-
-    def read_all(self, ranges: Sequence[Range]) -> list[bytes]:
-        ends = [min(start + length, self.size) for start, length in ranges]
-        # An empty range can not be requested.
-        requests = [
-            (start, end) for (start, _), end in zip(ranges, ends, strict=True) if start < end
-        ]
+        end = min(start + length, self.size)
+        if start >= end:
+            return b""  # an empty range can not be requested
         try:
-            if len(requests) == 1:
-                ((first, last),) = requests
-                values = [self.fs.cat_file(self.path, start=first, end=last)]
-            else:
-                paths = [self.path] * len(requests)
-                values = self.fs.cat_ranges(
-                    paths, [first for first, _ in requests], [last for _, last in requests],
-                    on_error="raise",
-                )  # fmt: skip
+            return _trimmed((start, end), self.fs.cat_file(self.path, start=start, end=end))
         except Exception as error:
             raise StoreError(
                 str(error) or type(error).__name__, key=self.name, found=type(error).__name__
             ) from error
-        answers = iter(zip(requests, values, strict=True))
-        return [
-            _trimmed(*next(answers)) if start < end else b""
-            for (start, _), end in zip(ranges, ends, strict=True)
-        ]
+
+    def read_all(self, ranges: Iterable[Range]) -> Iterator[bytes]:
+        read = in_flight if self.fs.async_impl else map
+        return read(lambda part: self.read(*part), ranges)
 
 
 def _trimmed(request: tuple[int, int], value: Any) -> bytes:
