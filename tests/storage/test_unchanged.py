@@ -135,3 +135,28 @@ def test_a_writer_that_lost_its_lease_says_so(store, monkeypatch):
     with pytest.raises(StoreError, match="another writer changed the shape"):
         work()
     assert store.get(KEY) == b"another"  # it is not this writer's any more
+
+
+def test_a_writer_that_was_stopped_for_long_leaves_the_lease_to_its_new_holder(store, monkeypatch):
+    monkeypatch.setattr(unchanged, "_RENEWAL", 60)  # The process was stopped: nothing was renewed.
+    monkeypatch.setattr(unchanged, "_EXPIRY", 0.02)
+    taken, checked = threading.Event(), threading.Event()
+
+    def work():
+        with lease(store, KEY):
+            taken.set()
+            checked.wait(60)
+
+    another = threading.Thread(target=work)
+
+    def be_stopped():
+        with lease(store, KEY):
+            another.start()
+            taken.wait(60)
+
+    with pytest.raises(StoreError, match="another writer changed the shape"):
+        be_stopped()
+    assert taken.is_set()
+    assert store.get(KEY) is not None
+    checked.set()
+    another.join()

@@ -251,7 +251,10 @@ class Store(ABC):
     # ---- writing
 
     def set(self, key: str, value: Buffer) -> None:
-        """Store a value. Readers see the old value or the new one, never a mixture."""
+        """Store a value. Readers see the old value or the new one, never a mixture.
+
+        The caller may use the memory of the value again: a store that keeps values copies it.
+        """
         raise not_supported(self.url, "written")
 
     def create(self, key: str, value: Buffer) -> bool:

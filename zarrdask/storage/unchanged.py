@@ -163,13 +163,20 @@ def _take(store: Store, key: str, name: bytes) -> bool:
 
 
 def _renew(store: Store, key: str, name: bytes, ended: Event, lost: Event) -> None:
-    """Change the value of a lease from time to time, so that others see that it is held."""
-    number = 0
-    while not ended.wait(_RENEWAL):
+    """Change the value of a lease from time to time, so that others see that it is held.
+
+    At the end, a lease that could not be renewed for long, as the process was stopped, is read.
+    """
+    number, renewed, is_last = 0, time.monotonic(), False
+    while not is_last:
+        is_last, now = ended.wait(_RENEWAL), time.monotonic()
+        if is_last and now - renewed < _EXPIRY / 2:
+            return
         with suppress(StoreError):  # The next attempt may succeed.
             value, tag = store.get_tagged(key)
             number += 1
             if value is None or not bytes(value).startswith(name):
                 lost.set()
                 return
-            store.swap(key, b"%s %d" % (name, number), tag)
+            if store.swap(key, b"%s %d" % (name, number), tag):
+                renewed = now
