@@ -199,6 +199,20 @@ def test_a_scheduler_elsewhere_makes_bundles_as_the_user_has_set():
     assert y.__dask_optimize__ == z.__dask_optimize__ != cloudpickle.loads(sent)
 
 
+def test_results_are_optimised_together_whatever_they_read():
+    calls = []
+
+    def counted(block):
+        calls.append(block)
+        return block + 1
+
+    x = stored()
+    other = da.zeros(SHAPE, chunks=2).map_blocks(counted, dtype="f8", meta=np.empty((0, 0)))
+    totals = dask.compute((x + other).sum(), other.sum(), scheduler="sync")
+    assert totals == (pytest.approx(VALUES.sum() + VALUES.size), VALUES.size)
+    assert len(calls) == other.npartitions
+
+
 def _dying(block, marker, block_id):
     if block_id == (1, 2) and not marker.exists():
         marker.touch()

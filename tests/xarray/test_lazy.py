@@ -4,6 +4,7 @@ import asyncio
 import pickle
 import threading
 
+import dask
 import numpy as np
 import pytest
 import xarray as xr
@@ -157,6 +158,16 @@ def test_load_async_reads_all_variables(tmp_path, threads_used):
     loaded = asyncio.run(ds.load_async())
     np.testing.assert_array_equal(loaded.t, temperature())
     assert threads_used == [None]
+
+
+def test_small_blocks_of_datasets_that_are_reduced_share_tasks():
+    store, values = {}, np.arange(256.0)
+    xr.Dataset({"t": ("x", values)}).zarrdask.to_zarr(store, encoding={"t": {"chunks": 1}})
+    ds = open_zarr(store, chunks={"x": 1})
+    with dask.config.set(num_workers=1, scheduler="sync"):
+        mean, largest = dask.optimize(ds.t.mean(), ds.max())
+        assert len(dict(mean.__dask_graph__())) < ds.t.size
+        assert (mean.compute(), largest.compute().t) == (values.mean(), values.max())
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])

@@ -2,7 +2,10 @@
 
 Dask can be told how to optimise arrays only as a whole, by its setting ``array_optimize``, which is
 the user's, and which can't be sent to other machines while it is a function. So the method that
-Dask asks of each array is replaced by one that makes an exception for arrays that read stored ones.
+Dask asks of each array is replaced. Its answer is one value for all arrays, as those of xarray's
+objects are asked for by class, and as Dask optimises only those together that have equal ones: what
+several results need would be computed several times. Graphs that read no stored array are left to
+Dask's own function.
 """
 
 from collections.abc import Callable, Collection
@@ -38,7 +41,7 @@ class Optimization:
 
     def __call__(self, graph: Any, keys: Any, **options: Any) -> Any:
         """Return the optimised graph; the arguments are those of Dask's function."""
-        if isinstance(graph, HighLevelGraph):
+        if isinstance(graph, HighLevelGraph) and any(map(_reads, graph.layers.values())):
             results = set(flatten(keys if isinstance(keys, list | set) else [keys]))
             graph = self._bundled(optimize_blockwise(graph, keys=results), results)
         return optimize(graph, keys, **options)
@@ -63,13 +66,13 @@ def optimized(graph: HighLevelGraph, keys: Collection[Any]) -> dict[Any, Any]:
 
 
 class _Method:
-    """The method ``__dask_optimize__`` of arrays; by default Dask's own."""
+    """The method ``__dask_optimize__`` of arrays: Dask's own if the user has changed settings."""
 
     def __init__(self, default: Any) -> None:
         self._default = default
 
     def __get__(self, x: Any, owner: Any = None) -> Callable[..., Any]:
-        if x is not None and is_optimized() and any(map(_reads, x.dask.layers.values())):
+        if is_optimized():
             return Optimization(BundleLimits.current())
         return self._default.__get__(x, owner)  # type: ignore[no-any-return]
 
