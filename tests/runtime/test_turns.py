@@ -58,6 +58,22 @@ def test_a_thread_does_not_wait_for_its_turn_forever(monkeypatch):
     thread.join()
 
 
+def test_threads_wait_only_once_for_a_turn_that_takes_long(monkeypatch):
+    # The computation of a block may be one of Dask, whose threads read small chunks.
+    waited = []
+
+    class Held:
+        def acquire(self, timeout):
+            waited.append(timeout)
+            return False
+
+    monkeypatch.setattr(turns, "_TURN", Held())
+    monkeypatch.setattr(turns, "_is_stuck", False)
+    for _ in range(2):
+        turns.in_turns(partial(handle, []), iter(range(100)), slow=10, **SMALL)
+    assert [*map(bool, waited)] == [True] + [False] * (len(waited) - 1)
+
+
 def test_an_error_ends_the_turn():
     def fail(items):
         raise ValueError(next(items))

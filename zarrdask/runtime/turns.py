@@ -25,6 +25,8 @@ _SHORT_TURN, _LONG_TURN = 8, 64
 #: The time in seconds after which a thread no longer waits for its turn: the thread that has it may
 #: wait for something that this one holds, such as the lock of a chunk.
 _PATIENCE = 0.5
+#: Whether a thread has waited that long in vain: until the turn ends, no other thread waits for it.
+_is_stuck = False
 
 #: The size in bytes, decoded, below which a chunk is small.
 SMALL_CHUNK_BYTES = 2**16
@@ -93,14 +95,16 @@ def in_turns(
 @contextmanager
 def _turn() -> Iterator[None]:
     """Wait for the turn of this thread, but not for ever."""
-    had_turn, acquired = has_turn(), _TURN.acquire(timeout=_PATIENCE)
-    _THREAD.has_turn = acquired
+    global _is_stuck
+    turn, had_turn = _TURN, has_turn()
+    acquired = turn.acquire(timeout=0 if _is_stuck else _PATIENCE)
+    _is_stuck, _THREAD.has_turn = not acquired, acquired
     try:
         yield
     finally:
         _THREAD.has_turn = had_turn
         if acquired:
-            _TURN.release()
+            turn.release()
 
 
 def _after_fork() -> None:
