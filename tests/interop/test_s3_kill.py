@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 from urllib.request import urlopen
 from uuid import uuid4
@@ -100,10 +101,10 @@ class Job:
 
 
 VERBS = ["read", "unaligned", "shards", "append", "rechunk", "copy", "verify"]
+REMOTES = ["fsspec", "obstore"]
 
 
-@pytest.mark.parametrize("remote", ["fsspec", "obstore"])
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(("verb", "remote"), [*zip(VERBS, cycle(REMOTES))])
 def test_a_worker_is_killed(client, endpoint, verb, remote, setting):
     setting({"zarrdask.remote": remote})
     job, before = Job(verb, endpoint), requests(endpoint)
