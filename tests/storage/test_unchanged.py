@@ -3,6 +3,7 @@
 import json
 import threading
 
+import dask
 import pytest
 
 import zarrdask
@@ -85,6 +86,24 @@ def test_documents_keep_what_another_machine_changes_meanwhile(store, changed, c
     assert now["x"].attrs["old"] == 0
     assert (now["x"].shape, *now["x"].attrs, *now.attrs) != ((2,), "old", "theirs")  # both did
     assert "consolidated_metadata" not in json.loads(store.get("zarr.json"))
+
+
+def test_a_repeated_change_keeps_consolidated_metadata_that_it_is_to_update(store, monkeypatch):
+    zarrdask.create_group(store).create_array("x", shape=2, dtype="i4")
+    zarrdask.consolidate_metadata(store)
+    swap, keys = store.swap, []
+
+    def swap_at_second_attempt(key, value, tag):
+        keys.append(key)
+        is_first = key == "x/zarr.json" and keys.count(key) == 1
+        return not is_first and swap(key, value, tag)
+
+    monkeypatch.setattr(store, "swap", swap_at_second_attempt)
+    with dask.config.set({"zarrdask.consolidated-after-change": "update"}):
+        zarrdask.open_array(store, "x", mode="r+").attrs["a"] = 1
+    assert keys.count("x/zarr.json") == 2
+    root = zarrdask.open_group(store, consolidated=True)
+    assert root["x"].attrs.asdict() == {"a": 1}
 
 
 def test_a_lease_has_one_holder_who_renews_it(store):

@@ -25,7 +25,7 @@ from zarrdask.metadata.model import ZarrFormat
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.local import LocalStore
-from zarrdask.storage.unchanged import change_if_unchanged
+from zarrdask.storage.unchanged import ChangedError, change_if_unchanged
 from zarrdask.storage.v3_draft import DraftStore
 
 #: The documents that a group may have.
@@ -119,10 +119,16 @@ def _changing(
     # The documents are only removed: whether they follow all rules does not matter.
     with strictness(strict=False, quiet=True):
         dropped = _drop(wide, groups)
-    yield store
+    conflict = None
+    try:
+        yield store
+    except ChangedError as error:
+        conflict = error  # The change is repeated, and finds them again.
     if after == "update" and keep is None:
         for each in dropped:
             _update(wide, each, below, whole=whole)
+    if conflict is not None:
+        raise conflict
 
 
 def _widened(store: Store, path: str) -> tuple[Store, str]:
