@@ -92,7 +92,12 @@ def test_an_append(session, repository, chunks):
     xr.testing.assert_identical(open_zarr(stored).compute(), days(7))
     session = repository.writable_session("main")
     zarrdask.append(da.ones(2, chunks=1), session.store, "n")
-    assert zarrdask.open_array(session.store, "n").shape == (9,)
+    array = zarrdask.open_array(session.store, "n", mode="r+")
+    assert array.append(range(20)) == (29,)
+    assert array[-22:].tolist() == [1, 1, *range(20)]
+    with pytest.raises(ValueError, match="no number"):
+        array.append(["no number"])
+    assert zarrdask.open_array(session.store, "n").shape == (29,)
 
 
 def test_an_append_that_fails_changes_nothing(session):

@@ -417,7 +417,8 @@ class Array(Node):
         """Append values at the end of an axis.
 
         The values are stored first, then the new shape, so that readers see the array either
-        without the values or with all of them. If the append fails, the array is as it was before.
+        without the values or with all of them (in icechunk, by its commit). If the append fails,
+        the array is as it was before.
 
         Parameters
         ----------
@@ -455,12 +456,15 @@ class Array(Node):
             shape = old.metadata.shape
             grown, region = appended(old, values.shape, axis)
             values = values.astype(self.dtype, copy=False)
+            growth = self.store, self.path, self.zarr_format, shape, grown.metadata.shape
             try:
+                if self.store.bounded:
+                    grow(*growth)
                 write.write_region(grown, region, values, empty=empty, beyond="fill", threads=None)
             except BaseException:
                 roll_back_append(self.store, self.path, grown, shape)
                 raise
-            metadata = grow(self.store, self.path, self.zarr_format, shape, grown.metadata.shape)
+            metadata = grow(*growth)
         self.stored = replace(old, metadata=metadata)
         return self.shape
 
