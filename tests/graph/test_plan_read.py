@@ -7,6 +7,7 @@ import pytest
 
 import zarrdask
 from zarrdask.errors import SelectionError
+from zarrdask.plan.read_counts import ReadCounts
 from zarrdask.storage.memory import MappingStore
 
 
@@ -170,3 +171,10 @@ def test_too_many_chunks_to_count():
     z = zarrdask.create_array({}, shape=2**40, dtype="u1", chunks=2**10)
     with pytest.raises(SelectionError, match="plan a smaller selection"):
         _ = zarrdask.plan_read(z).repeated
+
+
+def test_a_chunk_that_very_many_tasks_read():
+    metadata = zarrdask.create_array({}, shape=8, dtype="i1", chunks=8).metadata
+    regions = ((slice(0, 1, 1),),) * 2**16
+    reads = ReadCounts("here", metadata, (8,), (8,), regions)
+    assert (reads.chunks, reads.repeated, reads.count_at((0,))) == (1, 1, 2**16)

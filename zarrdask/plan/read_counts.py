@@ -15,7 +15,8 @@ from zarrdask.indexing.projection import chunk_number
 from zarrdask.indexing.selection import Region
 from zarrdask.plan.write import Target
 
-#: The largest number of chunks in the box around all regions, each of which needs two bytes.
+#: The largest number of chunks in the box around all regions, each of which needs two bytes, or
+#: four if there are many regions.
 _MAX_CHUNKS = 2**27
 
 
@@ -111,7 +112,7 @@ class ReadCounts:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """How often each chunk in `box` is decoded (uint16).
+        """How often each chunk in `box` is decoded (unsigned integers).
 
         Raises
         ------
@@ -125,7 +126,7 @@ class ReadCounts:
         """How many regions meet each chunk in `box`, stored or not."""
         shape = tuple(max(last - first + 1, 0) for first, last in self.box)
         self._check_size(prod(shape))
-        counts = np.zeros(shape, np.uint16)
+        counts = np.zeros(shape, np.promote_types("u2", np.min_scalar_type(len(self.regions))))
         for met in self._met:
             counts[self._place(met)] += 1
         return counts
