@@ -154,7 +154,7 @@ def _row(case: Case) -> Iterator[str]:
 
 def clusters(cases: Sequence[Case] = CLUSTERS) -> str:
     """Return the table of what workers do that may hand each other values: Markdown."""
-    heads = ("case", "from", "to", "workers", "way", "otherwise")
+    heads = ("case", "from", "to", "workers", "strategy", "otherwise")
     return _markdown(heads, map(_cluster_row, cases))
 
 

@@ -7,7 +7,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from distributed import Client
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import zarrdask
@@ -100,6 +100,7 @@ OPERATIONS = {
     operations=st.lists(st.sampled_from(sorted(OPERATIONS)), max_size=2),
     shares=st.booleans(),
 )
+@example(first="memory", leaves=["random"], operations=[], shares=False)
 def test_any_graph_is_written_as_it_is_without_bundles(first, leaves, operations, shares):
     x = LEAVES[first]()
     for leaf in leaves:

@@ -125,9 +125,9 @@ class Chain:
         """Return the tasks in `layers`, or their values, that blocks need, by key."""
         keys = [
             (part.source, *part.number(block))
+            for block in blocks
             for part in self.parts
             if isinstance(part.source, str)
-            for block in blocks
         ]
         return {key: convert_legacy_task(key, graph.layers[key[0]][key], ()) for key in keys}
 

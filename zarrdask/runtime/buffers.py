@@ -69,9 +69,14 @@ def of_thread(size: int) -> np.ndarray:
     """Return memory of this thread: bytes that are valid until it asks again.
 
     As it is used again and again, it is still in the cache of the CPU.
+
+    Raises
+    ------
+    CodecError
+        As in `chunk`.
     """
     if size > _MAX_THREAD_BYTES:
-        return np.empty(size, np.uint8)
+        return chunk((size,), np.dtype(np.uint8))
     memory: np.ndarray | None = getattr(_THREAD, "memory", None)
     if memory is None or len(memory) < size:
         memory = _THREAD.memory = np.empty(size, np.uint8)
