@@ -220,6 +220,7 @@ def _dying(block, marker, block_id):
     return block
 
 
+@pytest.mark.stress
 def test_a_bundle_of_a_worker_that_dies_is_computed_by_another(tmp_path, client):
     x = stored(tmp_path / "a").map_blocks(
         _dying, tmp_path / "died", dtype="f8", meta=np.empty((0, 0))
