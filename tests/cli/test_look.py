@@ -7,6 +7,8 @@ import pytest
 
 import zarrdask
 from tests.cli.commands import call
+from zarrdask.cli import attrs
+from zarrdask.cli.nodes import open_node
 
 
 @pytest.fixture
@@ -254,6 +256,20 @@ def test_attributes_are_deleted(capsys, stored):
     assert "did you mean 'title'?" in done.err
     assert json.loads(call(capsys, "attrs", "delete", stored, "n", "title", "--json").out) == {}
     assert dict(zarrdask.open_group(stored).attrs) == {}
+
+
+def test_deleting_an_attribute_keeps_what_others_set_meanwhile(tmp_path, capsys, monkeypatch):
+    stored = str(tmp_path)
+    zarrdask.create_group(stored, attributes={"n": 1})
+
+    def opened(*arguments):
+        node = open_node(*arguments)
+        zarrdask.open(stored, mode="r+").attrs["title"] = "new"
+        return node
+
+    monkeypatch.setattr(attrs, "open_node", opened)
+    call(capsys, "attrs", "delete", stored, "n")
+    assert dict(zarrdask.open(stored).attrs) == {"title": "new"}
 
 
 def test_a_dry_run_of_consolidate(capsys, stored):

@@ -128,7 +128,8 @@ def delete(
         _check_exists(url, name, attributes)
     left = {name: value for name, value in attributes.items() if name not in names}
     if not dry_run:
-        node.attrs.put(left)
+        for name in attributes.keys() - left.keys():
+            del node.attrs[name]
     _print(left, as_json=as_json)
 
 
