@@ -10,12 +10,11 @@ import argparse
 import json
 import os
 import subprocess
-import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from statistics import median
 from typing import Any
@@ -26,7 +25,8 @@ import obstore
 from obstore.store import S3Store
 
 import zarrdask
-from benchmarks.__main__ import HERE, run
+from benchmarks.__main__ import run
+from benchmarks.object_server import serving
 
 IN_FLIGHT = 64
 #: What is written. Each measurement is a process of its own.
@@ -250,16 +250,6 @@ def control(url: str, command: str) -> Any:
     request = urllib.request.Request(f"{url}/-/{command}", method="POST")
     with urllib.request.urlopen(request) as answer:
         return json.load(answer)
-
-
-@contextmanager
-def serving() -> Iterator[str]:
-    command = [sys.executable, "-m", "benchmarks.object_server"]
-    with subprocess.Popen(
-        command, cwd=HERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as server:
-        yield server.stdout.readline().strip()  # type: ignore[union-attr]
-        server.communicate()
 
 
 def prepare(url: str) -> None:

@@ -10,19 +10,34 @@ in flight together; ``POST /-/set?delay=0.05`` changes the delay, and begins to 
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from hashlib import md5
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
+HERE = Path(__file__).resolve().parents[1]
 PAGE = 1000
 DATE = formatdate(usegmt=True)
+
+
+@contextmanager
+def serving(delay: float = 0) -> Iterator[str]:
+    """Run the server in a process of its own, and yield its URL."""
+    command = [sys.executable, "-m", "benchmarks.object_server", str(delay)]
+    with subprocess.Popen(
+        command, cwd=HERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        yield server.stdout.readline().strip()  # type: ignore[union-attr]
+        server.communicate()
 
 
 class Answer(NamedTuple):

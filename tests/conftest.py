@@ -98,6 +98,21 @@ def cluster_address(cluster):
     return cluster.scheduler_address
 
 
+@pytest.fixture(scope="module")
+def client(cluster_address):
+    """A client of it that is not the default one."""
+    from distributed import Client
+
+    with Client(cluster_address, set_as_default=False) as client:
+        yield client
+
+
+@pytest.fixture(params=["sync", "threads", "processes", "cluster"])
+def scheduler(request):
+    """Each of Dask's schedulers, as its setting takes them."""
+    return request.getfixturevalue("client") if request.param == "cluster" else request.param
+
+
 @pytest.fixture
 def place(request, tmp_path):
     """Somewhere to store nodes: a dict, a directory or a URL, by the name of the test.

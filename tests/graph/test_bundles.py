@@ -6,7 +6,6 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from distributed import Client
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -31,12 +30,6 @@ def three_bundles():
         mock.patch.object(chains, "_FAR_BUNDLES_PER_THREAD", 1),
     ):
         yield
-
-
-@pytest.fixture(scope="module")
-def client(cluster):
-    with Client(cluster, set_as_default=False) as client:
-        yield client
 
 
 def tasks_of(delayed):
@@ -184,16 +177,14 @@ def test_ways_to_write(options):
     np.testing.assert_array_equal(root["c"][8:], VALUES + 3)
 
 
-def _failing(block, block_id):
+def failing(block, block_id):
     if block_id == (1, 2):
         raise ZeroDivisionError("on purpose")
     return block
 
 
-@pytest.mark.parametrize("scheduler", ["sync", "threads", "processes", "cluster"])
-def test_an_error_names_the_block_and_its_key(tmp_path, client, scheduler):
-    x = (da.from_array(VALUES, chunks=BLOCKS) + 1).map_blocks(_failing, dtype="f8")
-    scheduler = client if scheduler == "cluster" else scheduler
+def test_an_error_names_the_block_and_its_key(tmp_path, scheduler):
+    x = (da.from_array(VALUES, chunks=BLOCKS) + 1).map_blocks(failing, dtype="f8")
     with dask.config.set(scheduler=scheduler), pytest.raises(ZeroDivisionError) as caught:
         zarrdask.to_zarr(x, tmp_path, "a")
     notes = "\n".join(caught.value.__notes__)

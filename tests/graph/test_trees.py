@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zarrdask
+from tests.graph.test_bundles import failing
 from zarrdask.graph import chains
 from zarrdask.graph.trees import join_blocks
 
@@ -29,15 +30,6 @@ def three_bundles():
     patch.setattr(chains, "_BUNDLES_PER_THREAD", 1)
     yield
     patch.undo()
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
 
 
 def stored(place=None, values=VALUES, chunks=2):
@@ -168,16 +160,8 @@ def test_the_configuration_can_still_be_sent_to_other_machines():
     assert dask.config.serialize(dask.config.config)
 
 
-def _failing(block, block_id):
-    if block_id == (1, 2):
-        raise ZeroDivisionError("on purpose")
-    return block
-
-
-@pytest.mark.parametrize("scheduler", ["sync", "threads", "processes", "cluster"])
-def test_an_error_names_the_block_and_its_key(tmp_path, client, scheduler):
-    x = stored(tmp_path).map_blocks(_failing, dtype="f8").sum()
-    scheduler = client if scheduler == "cluster" else scheduler
+def test_an_error_names_the_block_and_its_key(tmp_path, scheduler):
+    x = stored(tmp_path).map_blocks(failing, dtype="f8").sum()
     with dask.config.set(scheduler=scheduler), pytest.raises(ZeroDivisionError) as caught:
         x.compute()
     assert any("block (1, 2)" in note and "c/1/2" in note for note in caught.value.__notes__)
@@ -221,11 +205,14 @@ def _dying(block, marker, block_id):
 
 
 @pytest.mark.stress
-def test_a_bundle_of_a_worker_that_dies_is_computed_by_another(tmp_path, client):
+def test_a_bundle_of_a_worker_that_dies_is_computed_by_another(tmp_path):
     x = stored(tmp_path / "a").map_blocks(
         _dying, tmp_path / "died", dtype="f8", meta=np.empty((0, 0))
     )
-    with dask.config.set(scheduler=client):
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster),
+    ):
         np.testing.assert_array_equal(x.max(axis=1).compute(), VALUES.max(axis=1))
     assert (tmp_path / "died").exists()
 

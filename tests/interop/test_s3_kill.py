@@ -4,8 +4,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from itertools import cycle
@@ -19,6 +17,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import zarrdask
+from benchmarks.object_server import serving
 
 pytestmark = pytest.mark.stress
 
@@ -29,13 +28,8 @@ CHUNKS = {"chunks": (8, 8)}
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    command = [sys.executable, "-m", "benchmarks.object_server", "0.02"]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as server:
-        assert server.stdout is not None
-        yield server.stdout.readline().strip()
-        server.communicate()
+    with serving(0.02) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from benchmarks.object_server import serving
 from zarrdask.storage.resolve import resolve
 
 ROOT = Path(__file__).parents[2]
@@ -40,13 +41,8 @@ with dask.config.set({"zarrdask.remote": remote, "zarrdask.lock-directory": lock
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    command = [sys.executable, "-m", "benchmarks.object_server", "0.002"]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as server:
-        assert server.stdout is not None
-        yield server.stdout.readline().strip()
-        server.communicate()
+    with serving(0.002) as url:
+        yield url
 
 
 @pytest.mark.parametrize("remote", ["fsspec", "obstore"])

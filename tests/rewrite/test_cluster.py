@@ -8,7 +8,7 @@ from functools import partial
 import ml_dtypes
 import numpy as np
 import pytest
-from distributed import Client, get_client
+from distributed import get_client
 
 import zarrdask
 from tests.graph.cases import same
@@ -26,12 +26,6 @@ NEEDS_WORKERS = r"the plan was made for|this plan needs the workers"
 
 RECORD = np.dtype([("a", "<i2"), ("b", "<f4")])
 VALUES = np.arange(1, 72 * 30 + 1, dtype="i4").reshape(72, 30)
-
-
-@pytest.fixture(scope="module")
-def client(cluster_address):
-    with Client(cluster_address, set_as_default=False) as client:
-        yield client
 
 
 def planned(place, scheduler, **options):

@@ -9,7 +9,6 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from distributed import Client
 
 import zarrdask
 from tests.covering import for_each
@@ -887,12 +886,6 @@ def test_far_away_requests_cost_more_and_values_are_in_memory_twice():
     assert plan.costs.request > near.costs.request
     assert (plan.costs.copies, near.costs.copies) == (2, 1)
     same(quietly(plan)[...], VALUES)
-
-
-@pytest.fixture(scope="module")
-def client(cluster_address):
-    with Client(cluster_address, set_as_default=False) as client:
-        yield client
 
 
 class TestCluster:
