@@ -2,6 +2,7 @@
 
 import gc
 import multiprocessing
+import signal
 import uuid
 from zlib import crc32
 
@@ -32,6 +33,12 @@ dask.config.set(
         "distributed.worker.multiprocessing-method": "forkserver",
     }
 )
+
+
+def pytest_configure():
+    # A shell lets jobs in the background, and all processes that they start, ignore Ctrl-C.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish():
