@@ -138,8 +138,9 @@ def test_axes_by_the_names_of_dimensions():
     x = zarrdask.from_zarr(z, region={"time": slice(4)}, chunks={"time": 2, -1: 3})
     assert x.chunks == ((2, 2), (3, 1))
     for options in ({"region": {"tme": 1}}, {"chunks": {"tme": 1}}):
-        with pytest.raises(zarrdask.errors.SelectionError, match="expected one of"):
+        with pytest.raises(zarrdask.errors.SelectionError, match="expected one of") as caught:
             zarrdask.from_zarr(z, **options)
+        assert caught.value.key in options
 
 
 def test_what_is_no_array_is_an_error(tmp_path):

@@ -75,9 +75,9 @@ def find_region(region: Any, metadata: ArrayMetadata) -> Region:
             found=region,
             expected="slices, or a dict of names of dimensions to slices",
         )
+    if isinstance(region, Mapping):
+        region = index_by_name(region, metadata.dimension_names)
     try:
-        if isinstance(region, Mapping):
-            region = index_by_name(region, metadata.dimension_names)
         selection = basic(() if region is None else region, metadata.shape)
     except SelectionError as error:
         raise error.within("region") from error.__cause__

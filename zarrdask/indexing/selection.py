@@ -78,7 +78,7 @@ def whole_region(shape: tuple[int, ...]) -> Region:
 
 
 def index_by_name(picks: Mapping[str, Any], names: Sequence[str | None] | None) -> tuple[Any, ...]:
-    """Return the index for entries given by the names of axes; other axes are selected whole.
+    """Return the index for a region given by the names of axes; other axes are selected whole.
 
     Parameters
     ----------
@@ -104,6 +104,7 @@ def index_by_name(picks: Mapping[str, Any], names: Sequence[str | None] | None) 
                 "this is not the name of an axis"
                 if name not in axis_names
                 else "several axes have this name",
+                key="region",
                 found=name,
                 expected=f"one of {axis_names}" if names else "slices: the axes have no names",
             )
