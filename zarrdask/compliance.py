@@ -89,11 +89,6 @@ def report_deviation(
         The parts of the message, as in `ZarrdaskError`.
     warn : bool, default False
         Whether the interpretation is doubtful enough for a warning.
-
-    Raises
-    ------
-    MetadataError
-        In strict mode.
     """
     error = MetadataError(f"{message} ({rule})", key=key, found=found, expected=expected)
     if is_strict():

@@ -62,11 +62,6 @@ def parse_definition(value: Any, key: str) -> Definition:
     key : str
         The name of the member that has this value, for errors.
 
-    Raises
-    ------
-    MetadataError
-        If it is neither, or its name is neither raw nor a URI (conformance C-18 to C-21).
-
     Examples
     --------
     >>> parse_definition("int32", "data_type") == parse_definition({"name": "int32"}, "data_type")
@@ -151,13 +146,7 @@ class Registry(Generic[T]):
         return {point.name: point for point in entry_points(group=self.group)}
 
     def register(self, name: str, item: T) -> None:
-        """Register an implementation; one that had the same name is replaced.
-
-        Raises
-        ------
-        MetadataError
-            If the name is neither a raw name nor a URI.
-        """
+        """Register an implementation; one that had the same name is replaced."""
         if not _NAME.fullmatch(name):
             raise _bad_name(name, self.key)
         self._registered[name] = item
@@ -189,13 +178,7 @@ class Registry(Generic[T]):
             ) from error
 
     def find(self, name: str) -> T:
-        """Return the implementation with a name.
-
-        Raises
-        ------
-        UnsupportedError
-            If there is none.
-        """
+        """Return the implementation with a name."""
         item = self.get(name)
         if item is None:
             raise self.unknown(name)

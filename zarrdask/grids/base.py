@@ -86,27 +86,14 @@ GRIDS: Registry[type[ChunkGridClass]] = Registry(
 
 
 def parse_grid(value: Any, shape: Shape) -> ChunkGrid:
-    """Return the grid that ``chunk_grid`` describes: a name or an object (conformance C-18).
-
-    Raises
-    ------
-    MetadataError
-        If the value is neither, or its configuration is not valid.
-    UnsupportedError
-        If the name is unknown: ``must_understand`` makes no difference here (C-14).
-    """
+    """Return the grid that ``chunk_grid`` describes: a name or an object (conformance C-18)."""
+    # An unknown grid is an error whatever ``must_understand`` says (C-14).
     definition = parse_definition(value, "chunk_grid")
     return GRIDS.find(definition.name).from_configuration(definition.configuration, shape)
 
 
 def parse_lengths(value: Any, key: str, minimum: int) -> Shape:
-    """Return a shape or chunk shape from its JSON.
-
-    Raises
-    ------
-    MetadataError
-        If it is not a list of integers of at least `minimum`.
-    """
+    """Return a shape or chunk shape from its JSON."""
     if not isinstance(value, list) or any(
         type(n) is not int or not minimum <= n < 2**63 for n in value
     ):
@@ -130,11 +117,6 @@ def check_axes(entries: Sequence[Any], shape: Shape, key: str) -> None:
         The shape of the array.
     key : str
         What `entries` is, for the error.
-
-    Raises
-    ------
-    MetadataError
-        If the sequence has more or fewer entries.
     """
     if len(entries) != len(shape):
         raise MetadataError(

@@ -153,14 +153,7 @@ KEY_ENCODINGS: Registry[Callable[[Mapping[str, Any]], ChunkKeyEncoding]] = Regis
 
 
 def parse_keys(value: Any) -> ChunkKeyEncoding:
-    """Return the encoding that ``chunk_key_encoding`` describes: a name or an object (C-18).
-
-    Raises
-    ------
-    MetadataError
-        If the value is neither, or its configuration is not valid.
-    UnsupportedError
-        If the name is unknown: ``must_understand`` makes no difference here (C-14).
-    """
+    """Return the encoding that ``chunk_key_encoding`` describes: a name or an object (C-18)."""
+    # An unknown encoding is an error whatever ``must_understand`` says (C-14).
     definition = parse_definition(value, "chunk_key_encoding")
     return KEY_ENCODINGS.find(definition.name)(definition.configuration)

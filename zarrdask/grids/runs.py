@@ -28,11 +28,6 @@ def parse_runs(value: Any) -> int | list[Run]:
     value : int or list
         The length of all chunks, or a list of lengths and of pairs ``[length, count]``.
 
-    Raises
-    ------
-    MetadataError
-        If the value is neither.
-
     Examples
     --------
     >>> parse_runs(4), parse_runs([[1, 3], 3])
@@ -76,13 +71,7 @@ def trim_last_run(runs: int | list[Run], size: int) -> int | list[Run]:
 
 
 def expand(axes: list[int | list[Run]]) -> tuple[Lengths, ...]:
-    """Return the chunk lengths along each axis, with the runs written out.
-
-    Raises
-    ------
-    UnsupportedError
-        If there are more than `MAX_LENGTHS`.
-    """
+    """Return the chunk lengths along each axis, with the runs written out."""
     count = sum(times for runs in axes if not isinstance(runs, int) for _, times in runs)
     if count > MAX_LENGTHS:
         raise UnsupportedError(

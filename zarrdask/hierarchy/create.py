@@ -44,11 +44,6 @@ def check_creation(store: Store, path: str, metadata: Metadata, *, overwrite: bo
     -------
     Store
         The store as the node's hierarchy will see it.
-
-    Raises
-    ------
-    NodeExistsError, MetadataError, UnsupportedError
-        As in `create_node`.
     """
     detect.render(metadata)
     if is_draft_node(store, metadata):
@@ -160,13 +155,7 @@ def _missing_groups(store: Store, path: str) -> list[str]:
 
 
 def _without_group(store: Store, parents: list[str], documents: list[Documents]) -> list[str]:
-    """Return the paths above a node, with their documents, where there is no group.
-
-    Raises
-    ------
-    NodeExistsError
-        If an array is at one of them.
-    """
+    """Return the paths above a node, with their documents, where there is no group."""
     missing = []
     for parent, own in zip(parents, documents, strict=True):
         metadata = parse_node(store, parent, own)
@@ -210,13 +199,7 @@ def put_documents(store: Store, path: str, documents: Documents) -> None:
 
 
 def put_new_documents(store: Store, path: str, documents: Documents) -> None:
-    """Write the documents of a node that does not exist: of several writers, only one succeeds.
-
-    Raises
-    ------
-    NodeExistsError
-        If another writer was first. Its documents are not changed.
-    """
+    """Write the documents of a node that does not exist: of several writers, only one succeeds."""
     prefix, late = key_prefix(path), []
     for name, value in _in_order(documents):
         if store.create(prefix + name, value):
@@ -271,13 +254,7 @@ def create_members(
 
 
 def clear_members(store: Store, group: str, members: Mapping[str, ArrayMetadata]) -> None:
-    """Check that some names in a group are free, and erase what is left of former nodes there.
-
-    Raises
-    ------
-    NodeExistsError
-        If there is a node; nothing is erased then.
-    """
+    """Check that some names in a group are free, and erase what is left of former nodes there."""
     paths = {join_path(group, name): metadata for name, metadata in members.items()}
     if store.listable:
         below = set(store.list_dir(key_prefix(group))[1])
@@ -323,13 +300,6 @@ def write_consolidated(store: Store, path: str, zarr_format: ZarrFormat) -> None
         The path of the group in the store.
     zarr_format : {2, 3}
         The format of the group.
-
-    Raises
-    ------
-    MetadataError
-        If a document is not JSON, or has another format than the group.
-    UnsupportedError
-        If the store can't be listed.
     """
     try:
         entries = documents_below(store, path)

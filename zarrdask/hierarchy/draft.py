@@ -110,12 +110,6 @@ def prepare(
         The hierarchy.
     bool
         Whether the hierarchy has to be created with the node.
-
-    Raises
-    ------
-    NodeExistsError
-        If the node exists and `overwrite` is false, a node above it is an array, or the hierarchy
-        or the root of the store has another format.
     """
     view = store if isinstance(store, DraftStore) else root_above(store, [*ancestors(path), path])
     if overwrite and not path and view is not store and view is not None:
@@ -143,11 +137,6 @@ def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> D
     Parameters
     ----------
     store, path, metadata, overwrite
-        As in `prepare`.
-
-    Raises
-    ------
-    NodeExistsError
         As in `prepare`.
     """
     documents = detect.render(metadata)  # before anything is erased: rendering may fail
@@ -219,13 +208,7 @@ def below_root(view: DraftStore, path: str) -> str:
 
 
 def check_path(path: str) -> None:
-    """Check that a node may be created at a path, given from the root of its hierarchy.
-
-    Raises
-    ------
-    MetadataError
-        If a name in it has characters that the draft does not allow (conformance B-4, B-5).
-    """
+    """Check that a node may be created at a path, given from the root of its hierarchy."""
     if path and not all(map(_NAME.fullmatch, path.split("/"))):
         raise MetadataError(
             "the draft of Zarr v3 does not allow this path; choose other names",

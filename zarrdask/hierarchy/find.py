@@ -127,13 +127,6 @@ def find_node(
         A `DraftStore` if the node is in a hierarchy of the v3 draft, a `ConsolidatedStore` if the
         node was read from consolidated metadata, else the store itself.
     Metadata
-
-    Raises
-    ------
-    NodeNotFoundError
-        If there is no such node.
-    MetadataError, UnsupportedError
-        If the documents of the node are invalid; the error names the path.
     """
     base = plain(store)
     if consolidated == "never":
@@ -210,13 +203,7 @@ def read_documents(
 
 
 def parse_node(store: Store, path: str, documents: Documents) -> Metadata | None:
-    """Return the node that documents describe, or None if they describe none.
-
-    Raises
-    ------
-    MetadataError, UnsupportedError
-        If the documents are invalid; the error names the path.
-    """
+    """Return the node that documents describe, or None if they describe none."""
     try:
         metadata = detect.parse(documents, store)
         if isinstance(store, DraftStore):

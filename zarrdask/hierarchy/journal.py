@@ -87,11 +87,6 @@ class Journal:
         str or None
             The identifier of the plan that the record belongs to, "" if another version of
             zarrdask wrote it, None if there is no record.
-
-        Raises
-        ------
-        StoreError
-            If the record is damaged.
         """
         data = self._store.get(self._key)
         if data is None:

@@ -17,14 +17,7 @@ from zarrdask.storage.v3_draft import DraftStore
 
 
 def check_new_path(path: str, zarr_format: ZarrFormat) -> None:
-    """Check that a node may be created at a path.
-
-    Raises
-    ------
-    MetadataError
-        If a name in the path is reserved (conformance C-29); in strict mode, if the path is not
-        ASCII in v2.
-    """
+    """Check that a node may be created at a path."""
     if zarr_format == 2:
         check_ascii(path)
     reserved = (*detect.NAMES, forms.KEY)

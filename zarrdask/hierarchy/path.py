@@ -19,12 +19,6 @@ def normalise_path(path: str | None) -> str:
     path : str, optional
         The path as a user gives it; None and "" are the root. A backslash separates names, too.
 
-    Raises
-    ------
-    MetadataError
-        If it is not Unicode text, or a name in it consists of periods only or contains a NUL
-        (conformance A-44, A-45, C-29).
-
     Examples
     --------
     >>> normalise_path("//foo//bar/")
@@ -47,13 +41,7 @@ def normalise_path(path: str | None) -> str:
 
 
 def check_ascii(path: str) -> None:
-    """Report a path of Zarr v2 that is not ASCII, which all Zarr software reads and writes (A-1).
-
-    Raises
-    ------
-    MetadataError
-        If it is not, in strict mode.
-    """
+    """Report a path of Zarr v2 that is not ASCII, which not all Zarr software reads (A-1)."""
     if not path.isascii():
         report_deviation("A-1", "a path in Zarr v2 is ASCII text", key="path", found=path)
 

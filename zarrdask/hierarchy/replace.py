@@ -42,11 +42,6 @@ class Stage:
         ----------
         documents : mapping of str to (bytes or None)
             The documents by name; None for those that the node does not have.
-
-        Raises
-        ------
-        StoreError
-            If the directory can't be created.
         """
         tidy(os.path.dirname(self._old))
         try:
@@ -63,13 +58,7 @@ class Stage:
         self._stamp = version_stamp(self.inner, "")
 
     def finish(self) -> None:
-        """Replace the old node by the new one, unless that is done already.
-
-        Raises
-        ------
-        StoreError
-            If the directory can't be replaced, or the new node was removed meanwhile.
-        """
+        """Replace the old node by the new one, unless that is done already."""
         try:
             # A rename keeps the times and inode numbers of files, so the stamp identifies the node.
             if version_stamp(self.inner, "") == self._stamp:

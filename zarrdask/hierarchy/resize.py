@@ -183,11 +183,6 @@ def check_shape(
     outcome : str
         For the error, in words: what happens if the array has another shape. Which writer changed
         the shape is unknown: it may be this append, which Dask runs for a second time.
-
-    Raises
-    ------
-    StoreError
-        If the array has another shape or is gone.
     """
     if not isinstance(metadata, ArrayMetadata) or metadata.shape not in shapes:
         raise StoreError(
@@ -250,11 +245,6 @@ def parse_lengths(shape: Any, ndim: int) -> Shape:
         An int is the shape of an array with one axis.
     ndim : int
         The number of axes.
-
-    Raises
-    ------
-    MetadataError
-        If it is not a shape with that number of axes.
     """
     lengths = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
     if len(lengths) != ndim or any(not is_integer(n) or n < 0 for n in lengths):
@@ -294,13 +284,6 @@ def appended(chunks: StoredChunks, added: Sequence[int], axis: Any) -> tuple[Sto
         The shape of the values.
     axis : int or str
         The axis that becomes longer, by number or by name.
-
-    Raises
-    ------
-    SelectionError
-        If the shape of the values does not fit that of the array.
-    ZarrdaskError
-        As in `resized`.
     """
     shape = chunks.metadata.shape
     ndim = len(shape)

@@ -87,11 +87,6 @@ def index_by_name(picks: Mapping[str, Any], names: Sequence[str | None] | None) 
     names : sequence of (str or None), optional
         The dimension names of the array.
 
-    Raises
-    ------
-    SelectionError
-        If not exactly one axis has a name.
-
     Examples
     --------
     >>> index_by_name({"x": slice(2, 4)}, ("t", "x"))
@@ -115,11 +110,6 @@ def axis_number(axis: Any, ndim: int, names: Sequence[str | None] | None, key: s
     """Return the number of an axis that a user passes by number, from the end too, or by name.
 
     `key` is the argument of the user, for errors.
-
-    Raises
-    ------
-    SelectionError
-        If there is no such axis, or several axes have the name.
 
     Examples
     --------
@@ -150,11 +140,6 @@ def expand(index: Any, ndim: int, *, new_axes: bool = True) -> tuple[Any, ...]:
         The number of axes of the array.
     new_axes : bool, default True
         Whether the index may contain None, which adds an axis.
-
-    Raises
-    ------
-    SelectionError
-        If there are more entries than axes, two ellipses, or a None that is not allowed.
     """
     entries = index if isinstance(index, tuple) else (index,)
     indexed = sum(1 for e in entries if e is not None and e is not Ellipsis)
@@ -203,13 +188,7 @@ def is_integer(entry: Any) -> bool:
 
 
 def position(entry: Any, axis: int, size: int) -> int:
-    """Return an integer index as a position in 0..size-1.
-
-    Raises
-    ------
-    SelectionError
-        If the index is out of bounds.
-    """
+    """Return an integer index as a position in 0..size-1."""
     if not -size <= entry < size:
         raise SelectionError(
             f"index {entry} is out of bounds for axis {axis} with size {size}",
@@ -220,13 +199,7 @@ def position(entry: Any, axis: int, size: int) -> int:
 
 
 def basic(index: Any, shape: tuple[int, ...]) -> Selection:
-    """Normalise a NumPy basic index: integers, slices, an ellipsis, new axes.
-
-    Raises
-    ------
-    SelectionError
-        If the index has other entries, or one is out of bounds.
-    """
+    """Normalise a NumPy basic index: integers, slices, an ellipsis, new axes."""
     picks: list[Pick] = []
     finish: list[Any] = []
     for entry in expand(index, len(shape)):
@@ -333,13 +306,7 @@ def orthogonal(index: Any, shape: tuple[int, ...]) -> Selection:
 
 
 def positions(entry: Any, axis: int, size: int) -> np.ndarray:
-    """Return a list or 1-d mask as an array of positions in 0..size-1.
-
-    Raises
-    ------
-    SelectionError
-        If the entry is not 1-d, is not made of integers or bools, or is out of bounds.
-    """
+    """Return a list or 1-d mask as an array of positions in 0..size-1."""
     array = np.asarray(entry)
     if array.ndim != 1:
         raise SelectionError(f"axis {axis}: a list of indices must be 1-d", found=array.shape)
@@ -355,13 +322,7 @@ def positions(entry: Any, axis: int, size: int) -> np.ndarray:
 
 
 def within_bounds(array: np.ndarray, axis: int, size: int) -> np.ndarray:
-    """Return integer indices of any shape, with negative ones counted from the start of the axis.
-
-    Raises
-    ------
-    SelectionError
-        If they are not integers, or one is out of bounds.
-    """
+    """Return integer indices of any shape, with negative ones counted from the start."""
     if array.size == 0:
         return array.astype(np.intp)
     if array.dtype.kind not in "iu":
@@ -387,11 +348,6 @@ def pointwise(index: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     -------
     tuple of ndarray of int
         One array of positions for each axis, all in the shape of the result.
-
-    Raises
-    ------
-    SelectionError
-        If the arrays don't broadcast together, or one does not fit its axis.
     """
     entries = index if isinstance(index, tuple) else (index,)
     if len(entries) == 1:

@@ -21,15 +21,7 @@ GridLike = str | Mapping[str, Any] | ChunkGrid | None
 
 
 def parse_shape(value: Any) -> Shape:
-    """Return the `shape` argument of a user as a tuple.
-
-    Raises
-    ------
-    MetadataError
-        If it is neither an integer nor a sequence of integers.
-    UnsupportedError
-        If it has more dimensions than NumPy supports.
-    """
+    """Return the `shape` argument of a user as a tuple."""
     shape = _lengths(value, "shape", 0)
     check_dimensions(len(shape), "shape")
     return shape
@@ -66,13 +58,6 @@ def plan_grid(shape: Shape, itemsize: int, sizes: Sizes) -> tuple[ChunkGrid, Sha
         The size of an element, in bytes.
     sizes : Sizes
         The user's options.
-
-    Raises
-    ------
-    MetadataError
-        If the lengths don't fit the array, or the chunks don't divide the shards.
-    UnsupportedError
-        If the user asks for an unknown kind of grid.
     """
     chunks, shards, grid = sizes
     if grid is not None:
@@ -141,11 +126,6 @@ def plan_shapes(
     most ``zarrdask.chunk-size`` bytes (1 MiB). For ``"auto"`` shards, the shortest length, counted
     in chunks, is doubled until a shard has ``zarrdask.shard-size`` bytes (64 MiB) or holds the
     array. A size, such as ``"1 MB"``, is used as the limit instead of the setting.
-
-    Raises
-    ------
-    MetadataError
-        If the lengths don't fit the array, or the chunks don't divide the shards.
 
     Examples
     --------

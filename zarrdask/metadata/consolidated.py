@@ -120,11 +120,6 @@ def parse(zarr_format: ZarrFormat, value: Any) -> Entries:
         The format of the group.
     value : bytes or mapping
         ``.zmetadata``, or the member of ``zarr.json``.
-
-    Raises
-    ------
-    MetadataError
-        If it is not valid, or is of another version than 1 (conformance A-68).
     """
     return _parse_v2(value) if zarr_format == 2 else _parse_v3(value)
 
@@ -241,11 +236,6 @@ def render(zarr_format: ZarrFormat, entries: Entries) -> dict[str, bytes]:
         The format of the group.
     entries : mapping
         The documents of all nodes below the group and, with the path "", of the group itself.
-
-    Raises
-    ------
-    MetadataError
-        If a node has another format: consolidated metadata can't hold it.
     """
     names = v2.NAMES if zarr_format == 2 else v3.NAMES
     for path, documents in entries.items():
@@ -290,13 +280,7 @@ def _inline(metadata: Json) -> Json:
 
 
 def parse_documents(path: str, documents: Documents) -> dict[str, Json]:
-    """Return the parsed documents of a node, as an entry of consolidated metadata.
-
-    Raises
-    ------
-    MetadataError
-        If a document is not JSON.
-    """
+    """Return the parsed documents of a node, as an entry of consolidated metadata."""
     prefix = f"{path}/" if path else ""
     parsed = {
         name: parse_json(data, prefix + name)

@@ -217,13 +217,7 @@ def _fill(
 
 
 def convert_fill(value: Any, metadata: ArrayMetadata, data_type: DataType) -> Any:
-    """Return a fill value of an array as a scalar of another data type.
-
-    Raises
-    ------
-    MetadataError
-        If that type has no such value.
-    """
+    """Return a fill value of an array as a scalar of another data type."""
     dtype = data_type.dtype
     if dtype.hasobject:
         # Documents have 0, "" or null for objects of every kind (A-32).

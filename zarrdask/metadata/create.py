@@ -22,15 +22,7 @@ from zarrdask.metadata.v2_codecs import object_fill
 
 
 def plan_array(options: ArrayOptions) -> ArrayMetadata:
-    """Return the metadata of the array that the options describe.
-
-    Raises
-    ------
-    MetadataError
-        If an option is not valid, or two contradict each other.
-    UnsupportedError
-        If the format has no such data type or codec.
-    """
+    """Return the metadata of the array that the options describe."""
     if options.order not in ("C", "F"):
         raise MetadataError(
             "this is not an order", key="order", found=options.order, expected="'C' or 'F'"
@@ -84,13 +76,7 @@ def _with_axes_of(dtype: np.dtype[Any], options: ArrayOptions) -> ArrayOptions:
 
 
 def new_attributes(attributes: Any) -> dict[str, Any]:
-    """Return the attributes of a new node as a dict.
-
-    Raises
-    ------
-    MetadataError
-        If they are not a mapping.
-    """
+    """Return the attributes of a new node as a dict."""
     if attributes is not None and not isinstance(attributes, Mapping):
         raise MetadataError(
             "these are not attributes", key="attributes", found=attributes, expected="a mapping"
@@ -117,13 +103,7 @@ def _fill(
 
 
 def check_optional_fill(rules: FormatRules) -> None:
-    """Check that an array of a format may have no fill value.
-
-    Raises
-    ------
-    UnsupportedError
-        If every array of the format has one.
-    """
+    """Check that an array of a format may have no fill value."""
     if not rules.optional_fill:
         raise UnsupportedError(
             "every array of this format has a fill value",

@@ -96,13 +96,6 @@ def parse(documents: Documents, store: Store | None = None) -> Metadata | None:
     store : Store, optional
         The store that the node is in. A hierarchy of the draft has nodes of one format only; in
         any other store, those of all other formats are tried, the preferred one first.
-
-    Raises
-    ------
-    MetadataError
-        If a document is not valid in its format.
-    UnsupportedError
-        If it needs a data type, codec or extension that is not supported.
     """
     formats: tuple[Format, ...] = _PLAIN
     if isinstance(store, DraftStore):
@@ -117,13 +110,7 @@ def parse(documents: Documents, store: Store | None = None) -> Metadata | None:
 
 
 def find(zarr_format: ZarrFormat) -> Format:
-    """Return the format with a version, such as 3.
-
-    Raises
-    ------
-    MetadataError
-        If there is no such format.
-    """
+    """Return the format with a version, such as 3."""
     if not isinstance(zarr_format, int | str) or zarr_format not in FORMATS:
         raise MetadataError(
             "unknown format",

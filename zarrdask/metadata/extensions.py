@@ -15,15 +15,7 @@ EXTENSIONS: Registry[Callable[[Mapping[str, Any]], None]] = Registry(
 
 
 def parse_extensions(items: Any) -> tuple[Definition, ...]:
-    """Return the extensions of an array or a group (conformance C-24, C-25).
-
-    Raises
-    ------
-    MetadataError
-        If they are not a list of extension definitions, or the list is empty.
-    UnsupportedError
-        If one that must be understood is unknown.
-    """
+    """Return the extensions of an array or a group (conformance C-24, C-25)."""
     if not isinstance(items, list) or not items:
         raise MetadataError(
             "these are not extensions",
@@ -35,13 +27,7 @@ def parse_extensions(items: Any) -> tuple[Definition, ...]:
 
 
 def check_understood(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
-    """Return extensions after checking the configurations of those that are known.
-
-    Raises
-    ------
-    UnsupportedError
-        If one that must be understood is unknown.
-    """
+    """Return extensions after checking the configurations of those that are known."""
     checked = tuple(definitions)
     for definition in checked:
         check = EXTENSIONS.get(definition.name)
@@ -53,16 +39,7 @@ def check_understood(definitions: Iterable[Definition]) -> tuple[Definition, ...
 
 
 def parse_transformers(items: Any) -> tuple[StorageTransformer, ...]:
-    """Return the storage transformers of an array; ``[]`` means none (conformance C-77).
-
-    Raises
-    ------
-    MetadataError
-        If they are not a list of extension definitions, or a configuration is not valid.
-    UnsupportedError
-        If one is unknown: without it the chunks can't be found, so ``must_understand`` makes no
-        difference (S-14).
-    """
+    """Return the storage transformers of an array; ``[]`` means none (conformance C-77)."""
     if not isinstance(items, list):
         raise MetadataError(
             "these are not storage transformers",

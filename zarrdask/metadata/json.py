@@ -75,12 +75,6 @@ def parse_json(data: bytes, key: str) -> dict[str, Any]:
     """Return the JSON object in a document.
 
     Bare NaN and infinities, which are not JSON, become `BareToken` numbers.
-
-    Raises
-    ------
-    MetadataError
-        If the document is not a JSON object, is nested too deeply, or holds bare NaN or infinities
-        in strict mode.
     """
 
     def token(text: str) -> float:
@@ -153,12 +147,6 @@ def render_json(
         The number of spaces by which a level is indented, 2 by default. None writes one line.
     limit : int
         The maximum number of nested objects and lists, `MAX_DEPTH` by default.
-
-    Raises
-    ------
-    MetadataError
-        If the document can't be expressed in JSON, or is nested too deeply. NaN and infinities
-        are not JSON (conformance A-29), unless they are of the class `BareToken`.
     """
     _check_json(document, key, "", limit)
     try:
@@ -222,11 +210,6 @@ def render_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
     NaN and infinities that were not read from a document become `BareToken` numbers, if the
     setting ``zarrdask.non-finite-attributes`` permits.
-
-    Raises
-    ------
-    MetadataError
-        If the setting, or strict mode, refuses NaN and infinities.
     """
     return {name: _with_tokens(value, str(name), MAX_DEPTH) for name, value in attributes.items()}
 
@@ -268,13 +251,7 @@ def _check_non_finite_allowed(value: float, place: str) -> None:
 
 
 def required(document: Mapping[str, Any], names: tuple[str, ...], key: str) -> None:
-    """Check that a document has all required members.
-
-    Raises
-    ------
-    MetadataError
-        If a member is missing; it names the first one (conformance A-7, C-3).
-    """
+    """Check that a document has all required members."""
     for name in names:
         if name not in document:
             raise MetadataError(
@@ -283,13 +260,7 @@ def required(document: Mapping[str, Any], names: tuple[str, ...], key: str) -> N
 
 
 def parse_attributes(value: Any) -> dict[str, Any]:
-    """Return the user's attributes from their JSON.
-
-    Raises
-    ------
-    MetadataError
-        If they are not an object.
-    """
+    """Return the user's attributes from their JSON."""
     if not isinstance(value, dict):
         raise MetadataError(
             "this is not an object", key="attributes", found=value, expected="a JSON object"

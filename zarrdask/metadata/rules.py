@@ -45,13 +45,6 @@ def v3_codecs(
         The number of axes.
     inner : tuple of int, optional
         The shape of the chunks in shards, if there are shards.
-
-    Raises
-    ------
-    MetadataError
-        If the options contradict each other, or a codec is misconfigured.
-    UnsupportedError
-        If a codec is unknown.
     """
     if options.codecs is not None:
         if options.compressors is not None or options.filters is not None or options.order != "C":
@@ -88,13 +81,6 @@ def v3_keys(options: ArrayOptions, default: str = "default") -> ChunkKeyEncoding
         The options of the array.
     default : {"default", "v2"}
         The encoding to use if the user asks for none.
-
-    Raises
-    ------
-    MetadataError
-        If the options are not those of an encoding.
-    UnsupportedError
-        If the encoding is unknown.
     """
     encoding = options.chunk_key_encoding
     if isinstance(encoding, Mapping):

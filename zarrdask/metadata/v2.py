@@ -46,15 +46,7 @@ _MEMBERS = (
 
 
 def parse(documents: Documents) -> Metadata | None:
-    """Return the array or group that documents describe, or None if there is none.
-
-    Raises
-    ------
-    MetadataError
-        If a document is not valid v2 metadata.
-    UnsupportedError
-        If it needs a data type or codec that is not supported.
-    """
+    """Return the array or group that documents describe, or None if there is none."""
     array, group, attributes = (documents.get(name) for name in NAMES)
     attributes_document = {} if attributes is None else parse_json(attributes, ".zattrs")
     if array is not None:
@@ -170,13 +162,7 @@ def _parse_codecs(
 
 
 def render(metadata: Metadata) -> dict[str, bytes | None]:
-    """Return the documents that describe a node; None for those that should be absent.
-
-    Raises
-    ------
-    UnsupportedError
-        If v2 can't express the node.
-    """
+    """Return the documents that describe a node; None for those that should be absent."""
     attributes = render_attributes(metadata.attributes)
     if isinstance(metadata, GroupMetadata):
         document: Json = {"zarr_format": VERSION}

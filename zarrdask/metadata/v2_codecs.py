@@ -177,13 +177,7 @@ _COMPRESSOR_MEMBERS = {
 
 
 def render_codecs(metadata: ArrayMetadata) -> tuple[str, list[Json], Json | None]:
-    """Return the ``order``, ``filters`` and ``compressor`` for the codecs of an array.
-
-    Raises
-    ------
-    UnsupportedError
-        If v2 has no such codecs.
-    """
+    """Return the ``order``, ``filters`` and ``compressor`` for the codecs of an array."""
     codecs = list(metadata.codecs)
     order = "C"
     if codecs and isinstance(codecs[0], TransposeCodec):
@@ -208,13 +202,7 @@ COMPRESSORS = frozenset({*_COMPRESSORS, "bz2", "lz4", "lzma"})
 
 
 def render_codec(codec: Codec) -> Json:
-    """Return the v2 configuration of a codec.
-
-    Raises
-    ------
-    UnsupportedError
-        If v2 has no such codec.
-    """
+    """Return the v2 configuration of a codec."""
     if isinstance(codec, BufferCodec | ObjectCodec):
         return dict(json.loads(codec.config))
     if isinstance(codec, BloscCodec):

@@ -26,15 +26,7 @@ from zarrdask.metadata.v2_codecs import chain, render_codec
 def v2_codecs(
     options: ArrayOptions, data_type: DataType, ndim: int, inner: Shape | None
 ) -> Sequence[Codec]:
-    """Return the codecs of a new array in v2; the parameters are those of `v3_codecs`.
-
-    Raises
-    ------
-    MetadataError
-        If there is more than one compressor, or a codec is misconfigured.
-    UnsupportedError
-        If the options ask for shards or for v3's codecs, or a codec is unknown.
-    """
+    """Return the codecs of a new array in v2; the parameters are those of `v3_codecs`."""
     if inner is not None:
         raise UnsupportedError("Zarr v2 has no shards", key="shards", found=options.shards)
     if options.codecs is not None:

@@ -49,13 +49,7 @@ _Member = tuple[str, Callable[[Any], Any]]
 
 
 def parse(documents: Documents) -> Metadata | None:
-    """Return the array or group that ``zarr.json`` describes, or None if there is none.
-
-    Raises
-    ------
-    MetadataError, UnsupportedError
-        If it is not valid v3 metadata, or needs an extension that is not supported.
-    """
+    """Return the array or group that ``zarr.json`` describes, or None if there is none."""
     data = documents.get(_KEY)
     if data is None:
         return None
@@ -170,13 +164,7 @@ _ARRAY_OPTIONAL: Mapping[str, _Member] = {
 
 
 def render(metadata: Metadata) -> dict[str, bytes | None]:
-    """Return the document that describes a node.
-
-    Raises
-    ------
-    UnsupportedError
-        If v3 can't express the node.
-    """
+    """Return the document that describes a node."""
     document: Json = {"zarr_format": VERSION}
     if isinstance(metadata, GroupMetadata):
         document |= {"node_type": "group", "attributes": render_attributes(metadata.attributes)}

@@ -37,13 +37,7 @@ class Node:
         return self.mode == "r"
 
     def check_writable(self) -> None:
-        """Check that the node was opened for writing.
-
-        Raises
-        ------
-        ReadOnlyError
-            If it was opened for reading only.
-        """
+        """Check that the node was opened for writing."""
         if self.mode == "r":
             raise ReadOnlyError(
                 f"the {self._kind} was opened for reading only",

@@ -133,13 +133,7 @@ class BlockIndex:
 
 
 def broadcast(value: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
-    """Return a value as an array with a shape and data type, converted as by NumPy's assignment.
-
-    Raises
-    ------
-    SelectionError
-        If the value can't be converted to the data type or broadcast to the shape.
-    """
+    """Return a value as an array with a shape and data type, converted as by NumPy's assignment."""
     try:
         if dtype.hasobject:
             values = _objects(value, shape)

@@ -61,12 +61,6 @@ def check_options(
         The function that was called.
     kind : type, optional
         A dataclass whose fields the function accepts as keyword arguments, too.
-
-    Raises
-    ------
-    TypeError
-        If it has no such argument, as Python would raise it. The message names the argument that
-        was probably meant, or else all arguments.
     """
     field_names = set() if kind is None else {field.name for field in fields(kind)}
     unknown = [name for name in options if name not in field_names]

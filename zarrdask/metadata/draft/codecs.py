@@ -23,15 +23,7 @@ _BLOSC = {"cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0}
 
 
 def parse_layout(value: Any, ndim: int) -> list[Codec]:
-    """Return the codec for a ``chunk_memory_layout``: none for C order (B-30, B-52, B-53).
-
-    Raises
-    ------
-    UnsupportedError
-        If the layout is that of an extension.
-    MetadataError
-        If the value is not a layout.
-    """
+    """Return the codec for a ``chunk_memory_layout``: none for C order (B-30, B-52, B-53)."""
     if isinstance(value, dict) and "extension" in value:
         raise UnsupportedError(
             "unknown memory layout", key="chunk_memory_layout", found=value["extension"]
@@ -56,14 +48,6 @@ def parse_codecs(value: Any, stored: np.dtype[Any]) -> list[Codec]:
         The JSON of ``codecs``.
     stored : numpy.dtype
         The type of the elements, in the byte order in which they are stored.
-
-    Raises
-    ------
-    MetadataError
-        If the value is not a list of objects with a URI as ``type``, or a configuration is not
-        valid.
-    UnsupportedError
-        If a codec is unknown (conformance B-62).
     """
     if not isinstance(value, list):
         raise MetadataError(
@@ -156,11 +140,6 @@ def parse_compressor(
         The type of the elements, in the byte order in which they are stored.
     ndim : int
         The number of axes.
-
-    Raises
-    ------
-    MetadataError, UnsupportedError
-        As in `parse_codecs`.
     """
     config: Json | None = None
     last: list[Codec] = []
@@ -175,13 +154,7 @@ def parse_compressor(
 
 
 def split_layout(codecs: Sequence[Codec], ndim: int) -> tuple[str, list[Codec]]:
-    """Return the memory layout, "C" or "F", and the codecs that follow it.
-
-    Raises
-    ------
-    UnsupportedError
-        If the axes have another order, which the draft does not have.
-    """
+    """Return the memory layout, "C" or "F", and the codecs that follow it."""
     if not codecs or not isinstance(codecs[0], TransposeCodec):
         return "C", list(codecs)
     if codecs[0].order != tuple(reversed(range(ndim))):
@@ -194,13 +167,7 @@ def split_layout(codecs: Sequence[Codec], ndim: int) -> tuple[str, list[Codec]]:
 
 
 def render_codecs(codecs: Sequence[Codec], dtype: np.dtype[Any]) -> list[Json]:
-    """Return the JSON of ``codecs`` (B-58 to B-61).
-
-    Raises
-    ------
-    UnsupportedError
-        If the draft has no such codec.
-    """
+    """Return the JSON of ``codecs`` (B-58 to B-61)."""
     rendered: list[Json] = []
     for codec in codecs:
         if "://" in codec.name:
@@ -240,13 +207,7 @@ def _no_such(codec: Codec) -> UnsupportedError:
 
 
 def render_compressor(codecs: Sequence[Codec]) -> tuple[Json | None, list[Json]]:
-    """Return the older dialect's ``compressor``, and its filters, which are kept as an attribute.
-
-    Raises
-    ------
-    UnsupportedError
-        If the dialect has no such codecs.
-    """
+    """Return the older dialect's ``compressor``, and its filters, which become an attribute."""
     remaining = [codec for codec in codecs if not isinstance(codec, BytesCodec)]
     last = remaining[-1] if remaining else None
     if last is not None and "://" in last.name:

@@ -83,15 +83,7 @@ class DraftFormat:
     # ---- documents -> metadata
 
     def parse(self, documents: Documents) -> Metadata | None:
-        """Return the array or group that documents describe, or None if there are none.
-
-        Raises
-        ------
-        MetadataError
-            If a document is not valid.
-        UnsupportedError
-            If it needs a data type, codec or extension that is not supported.
-        """
+        """Return the array or group that documents describe, or None if there are none."""
         array, group = documents.get(ARRAY), documents.get(GROUP)
         if array is not None:
             if group is not None:
@@ -176,13 +168,7 @@ class DraftFormat:
     # ---- metadata -> documents
 
     def render(self, metadata: Metadata) -> dict[str, bytes | None]:
-        """Return the document that describes a node.
-
-        Raises
-        ------
-        UnsupportedError
-            If the draft can't express the node.
-        """
+        """Return the document that describes a node."""
         if isinstance(metadata, GroupMetadata):
             _no_extensions(metadata)
             attributes = render_attributes(metadata.attributes)

@@ -108,13 +108,6 @@ def parse_type(value: Any, *, older: bool) -> Element:
         The JSON of ``data_type``.
     older : bool
         Whether the dialect is the older one, whose names are NumPy's (X-B17).
-
-    Raises
-    ------
-    MetadataError
-        If the value is neither an identifier nor an extension type.
-    UnsupportedError
-        If the type is unknown and no fallback can be used, or its elements are too large.
     """
     element = _parse_element(value, older=older)
     check_item_size(element.stored.itemsize, "data_type")
@@ -320,11 +313,6 @@ def render_type(data_type: DataType, stored: np.dtype[Any], *, older: bool) -> A
         The NumPy type, in the byte order in which the array's codecs store it.
     older : bool
         Whether the dialect is the older one.
-
-    Raises
-    ------
-    UnsupportedError
-        If the draft has no such type.
     """
     if isinstance(data_type, FallbackType):
         return json.loads(data_type.document)

@@ -65,15 +65,7 @@ def is_entry(data: bytes | None) -> bool:
 
 
 def parse_entry(data: bytes) -> EntryPoint:
-    """Return the contents of an entry point.
-
-    Raises
-    ------
-    MetadataError
-        If it is not valid.
-    UnsupportedError
-        If it has another major version, or requires an extension that is unknown.
-    """
+    """Return the contents of an entry point."""
     document = parse_json(data, KEY)
     required(document, ("zarr_format",), KEY)
     older, minor = _parse_format(document["zarr_format"])
@@ -172,11 +164,6 @@ def check_members(document: Json, known_members: tuple[str, ...], key: str, mino
     """Check that a document of minor version 0 has no unknown members.
 
     In higher minor versions they may be ignored (conformance B-11, B-21, X-B6).
-
-    Raises
-    ------
-    UnsupportedError
-        If there are unknown members.
     """
     unknown = sorted(set(document) - set(known_members))
     if unknown and not minor:
@@ -189,15 +176,7 @@ def check_members(document: Json, known_members: tuple[str, ...], key: str, mino
 
 
 def parse_extensions(value: Any) -> tuple[Definition, ...]:
-    """Return the extensions of a hierarchy or an array (B-15 to B-18, X-B14).
-
-    Raises
-    ------
-    MetadataError
-        If they are not a list of objects with ``extension`` and ``must_understand``.
-    UnsupportedError
-        If one that must be understood is unknown.
-    """
+    """Return the extensions of a hierarchy or an array (B-15 to B-18, X-B14)."""
     if not isinstance(value, list):
         raise MetadataError(
             "these are not extensions", key="extensions", found=value, expected="a list"

@@ -22,11 +22,6 @@ def parse_fill(value: Any, data_type: DataType, *, older: bool) -> Any:
     """Return a ``fill_value`` as a scalar of the data type.
 
     In the older dialect null means that the fill value is undefined; the result is None then.
-
-    Raises
-    ------
-    MetadataError
-        If the JSON value is not a valid fill value of the data type.
     """
     if value is None and not data_type.dtype.hasobject:
         report_deviation(

@@ -119,12 +119,6 @@ def with_shards(
     """Return an array's grid, codecs and storage transformers with sharding as a codec (S.1).
 
     A sharding transformer next to the array stores the same bytes as the sharding codec.
-
-    Raises
-    ------
-    UnsupportedError
-        If a sharding transformer has another transformer before it, which would change the chunks
-        within shards, or if the chunks differ in shape.
     """
     others: list[StorageTransformer] = []
     for transformer in transformers:
