@@ -48,6 +48,15 @@ def test_objects_of_xarray_are_not_written_without_their_dimensions(choose, tmp_
     assert not (tmp_path / "a").exists()
 
 
+def test_objects_of_xarray_are_not_appended_without_their_coordinates(tmp_path):
+    z = zarrdask.create_array(tmp_path / "a", shape=3, dtype="f8", chunks=2)
+    ds = xr.Dataset({"t": ("x", np.ones(2))})
+    for x in (ds, ds.t):
+        with pytest.raises(UnsupportedError, match=r"zarrdask\.xarray\.to_zarr"):
+            zarrdask.append(x, z)
+    assert zarrdask.open_array(tmp_path / "a").shape == (3,)
+
+
 def test_the_values_of_a_mapping_are_not_hashed():
     class Values(dict):
         def items(self):

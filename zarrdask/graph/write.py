@@ -14,6 +14,7 @@ from zarrdask.graph.write_job import (
     batches,
     begin,
     check_deferrable,
+    check_plain,
     deferred,
 )
 from zarrdask.graph.write_job import compute as compute_jobs
@@ -168,25 +169,13 @@ class _Parent(NamedTuple):
 
 def _pairs(x: Any) -> list[tuple[Any, Any]] | None:
     """Return pairs of targets and arrays if `x` holds several arrays; None for a single array."""
-    _check_plain(x)
+    check_plain(x)
     if isinstance(x, Mapping):
         return list(x.items())
     if hasattr(x, "shape") or not isinstance(x, Iterable):
         return None
     items = list(x)
     return items if any(map(_is_pair, items)) else None
-
-
-def _check_plain(x: Any) -> None:
-    """Check that an object is none of xarray's: its dimensions and coordinates would be lost."""
-    if hasattr(x, "to_zarr") and (isinstance(x, Mapping) or hasattr(x, "to_dataset")):
-        raise UnsupportedError(
-            "an object of xarray would lose its dimensions, coordinates and attributes; pass it to "
-            "zarrdask.xarray.to_zarr, or pass the `data` of a DataArray to store its values alone",
-            key="x",
-            found=type(x).__name__,
-            expected="an array, or a mapping of paths to arrays",
-        )
 
 
 def _is_pair(item: Any) -> bool:
@@ -197,8 +186,6 @@ def _members(
     pairs: list[tuple[Any, Any]], group: _Parent, how: WriteOptions, options: dict[str, Any]
 ) -> list[tuple[da.Array, WriteTarget]]:
     """Return several arrays and their targets, in the format of their group."""
-    for _, x in pairs:
-        _check_plain(x)
     arrays = [as_dask_array(x) for _, x in pairs]
     options, inputs = _with_group_format(group, options), Inputs(arrays)
     return [

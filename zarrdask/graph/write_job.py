@@ -1,7 +1,7 @@
 """One or more writes that begin, run and finish together."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from math import prod
 from typing import Any, NamedTuple
@@ -55,9 +55,23 @@ class WriteJob(NamedTuple):
 
 def as_dask_array(x: Any) -> da.Array:
     """Return an array-like as a Dask array with known chunk sizes."""
+    check_plain(x)
     x = da.asanyarray(x)
     known_blocks(x.shape, x.chunks)  # Raises the error if any is unknown.
     return x
+
+
+def check_plain(x: Any) -> None:
+    """Check that an object is none of xarray's: its dimensions and coordinates would be lost."""
+    if hasattr(x, "to_zarr") and (isinstance(x, Mapping) or hasattr(x, "to_dataset")):
+        raise UnsupportedError(
+            "an object of xarray would lose its dimensions, coordinates and attributes; pass it to "
+            "zarrdask.xarray.to_zarr (which also appends), or pass the `data` of a DataArray to "
+            "store its values alone",
+            key="x",
+            found=type(x).__name__,
+            expected="an array, or a mapping of paths to arrays",
+        )
 
 
 def begin(
