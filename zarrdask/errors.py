@@ -1,7 +1,10 @@
 """Errors with fields: each names the key, the value that was found and what was expected."""
 
 import re
-from typing import Any, Self
+from collections.abc import Iterable
+from typing import Any, Self, TypeVar
+
+T = TypeVar("T")
 
 #: The maximum number of characters of a value that a message quotes.
 MAX_VALUE_LENGTH = 200
@@ -159,3 +162,19 @@ class ReadOnlyError(StoreError, PermissionError):
 
 class ComplianceWarning(UserWarning):
     """A document was read in a way that may not be what its writer meant."""
+
+
+def one_of(value: Any, key: str, choices: Iterable[Any]) -> Any:
+    """Return a value of a document or an argument that must be one of some choices."""
+    if value in (choices := tuple(choices)):
+        return value
+    expected = " or ".join(map(repr, choices))
+    raise MetadataError("not a permitted value", key=key, found=value, expected=expected)
+
+
+def instance_of(value: Any, key: str, kind: type[T]) -> T:
+    """Return a value of a document that must be of a type: a ``dict``, or a ``list``."""
+    if isinstance(value, kind):
+        return value
+    expected = "a list" if kind is list else "an object"
+    raise MetadataError("this has the wrong type", key=key, found=value, expected=expected)

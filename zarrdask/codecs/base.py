@@ -249,24 +249,6 @@ def integer(value: Any, key: str, low: int, high: int) -> int:
     return value
 
 
-def one_of(value: Any, key: str, choices: Sequence[Any]) -> Any:
-    """Return a value from a configuration.
-
-    Raises
-    ------
-    MetadataError
-        If it is not one of the choices.
-    """
-    if value not in choices:
-        raise MetadataError(
-            "not a permitted value",
-            key=key,
-            found=value,
-            expected=", ".join(map(repr, choices)),
-        )
-    return value
-
-
 class Configurable(Protocol):
     """The interface of codec classes."""
 

@@ -7,7 +7,7 @@ from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
 from zarrdask.codecs.base import Codec, Configurable, Kind, check_count
 from zarrdask.codecs.unknown import SkippedCodec
 from zarrdask.compliance import report_deviation
-from zarrdask.errors import MetadataError
+from zarrdask.errors import instance_of
 from zarrdask.extension import Definition, Registry, parse_definition
 
 _HERE = "zarrdask.codecs"
@@ -98,9 +98,7 @@ def parse_codecs(items: Any, ndim: int | None = None) -> tuple[Codec, ...]:
     UnsupportedError
         If a name is unknown.
     """
-    if not isinstance(items, list):
-        raise MetadataError("not a list of codecs", key="codecs", found=items, expected="a list")
-    check_count(items, "codecs")
+    check_count(instance_of(items, "codecs", list), "codecs")
     codecs: list[Codec] = []
     kind = Kind.ARRAY_ARRAY
     for item in items:

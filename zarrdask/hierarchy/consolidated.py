@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from zarrdask import config
 from zarrdask.codecs.base import Json
 from zarrdask.compliance import strictness, warn_compliance
-from zarrdask.errors import MetadataError
+from zarrdask.errors import MetadataError, one_of
 from zarrdask.hierarchy.path import key_prefix
 from zarrdask.metadata import consolidated, detect, v2, v3
 from zarrdask.metadata.json import Documents
@@ -30,8 +30,6 @@ from zarrdask.storage.v3_draft import DraftStore
 
 #: The documents that a group may have.
 _GROUP_DOCUMENTS = (v2.CHILD_NAMES[1], *v3.NAMES)
-#: The values of ``zarrdask.consolidated-after-change``.
-CHOICES = ("drop", "update")
 
 
 class _Dropped(NamedTuple):
@@ -103,14 +101,8 @@ def _changing(
     if isinstance(store, ConsolidatedStore):
         store.forget()
         store = store.inner
-    after = config.get("consolidated-after-change")
-    if after not in CHOICES:
-        raise MetadataError(
-            "unknown value of a setting",
-            key="zarrdask.consolidated-after-change",
-            found=after,
-            expected=" or ".join(CHOICES),
-        )
+    setting = "consolidated-after-change"
+    after = one_of(config.get(setting), f"zarrdask.{setting}", ("drop", "update"))
     wide, below = _widened(store, path)
     groups = [*ancestors(below), *([] if is_array else [below])]
     if keep is not None:

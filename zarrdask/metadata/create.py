@@ -11,7 +11,7 @@ from zarrdask.codecs.base import ChunkSpec, Codec, complete
 from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.fill_values import NO_FILL_VALUE
 from zarrdask.dtypes.registry import find_data_type
-from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.errors import MetadataError, UnsupportedError, one_of
 from zarrdask.grids.keys import ChunkKeyEncoding, ChunkKeys
 from zarrdask.metadata import detect
 from zarrdask.metadata.chunking import Sizes, parse_shape, plan_grid
@@ -23,10 +23,7 @@ from zarrdask.metadata.v2_codecs import object_fill
 
 def plan_array(options: ArrayOptions) -> ArrayMetadata:
     """Return the metadata of the array that the options describe."""
-    if options.order not in ("C", "F"):
-        raise MetadataError(
-            "this is not an order", key="order", found=options.order, expected="'C' or 'F'"
-        )
+    one_of(options.order, "order", ("C", "F"))
     requested = find_data_type(options.dtype)
     if requested.dtype.subdtype is not None:
         return plan_array(_with_axes_of(requested.dtype, options))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from zarrdask.codecs.base import check_count
-from zarrdask.errors import MetadataError
+from zarrdask.errors import MetadataError, instance_of
 from zarrdask.extension import Definition, Registry, parse_definition
 from zarrdask.storage.transformers import TRANSFORMERS, StorageTransformer
 
@@ -16,13 +16,8 @@ EXTENSIONS: Registry[Callable[[Mapping[str, Any]], None]] = Registry(
 
 def parse_extensions(items: Any) -> tuple[Definition, ...]:
     """Return the extensions of an array or a group (conformance C-24, C-25)."""
-    if not isinstance(items, list) or not items:
-        raise MetadataError(
-            "these are not extensions",
-            key="extensions",
-            found=items,
-            expected="a list that is not empty",
-        )
+    if not instance_of(items, "extensions", list):
+        raise MetadataError("there must be at least one extension", key="extensions")
     return check_understood(parse_definition(item, "extensions") for item in items)
 
 
@@ -40,14 +35,7 @@ def check_understood(definitions: Iterable[Definition]) -> tuple[Definition, ...
 
 def parse_transformers(items: Any) -> tuple[StorageTransformer, ...]:
     """Return the storage transformers of an array; ``[]`` means none (conformance C-77)."""
-    if not isinstance(items, list):
-        raise MetadataError(
-            "these are not storage transformers",
-            key="storage_transformers",
-            found=items,
-            expected="a list",
-        )
-    check_count(items, "storage_transformers")
+    check_count(instance_of(items, "storage_transformers", list), "storage_transformers")
     definitions = [parse_definition(item, "storage_transformers") for item in items]
     return tuple(
         TRANSFORMERS.find(d.name).from_configuration(d.configuration)  # type: ignore[misc]

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from zarrdask import config
 from zarrdask.compliance import is_strict, report_deviation
-from zarrdask.errors import MetadataError
+from zarrdask.errors import MetadataError, instance_of, one_of
 from zarrdask.metadata.model import Metadata, ZarrFormat
 
 Documents = Mapping[str, bytes | None]
@@ -17,8 +17,6 @@ Documents = Mapping[str, bytes | None]
 MAX_DEPTH = 128
 #: The number of levels that consolidated metadata adds around the documents in it.
 CONSOLIDATED_LEVELS = 4
-#: The values of the setting ``zarrdask.non-finite-attributes``.
-NON_FINITE_CHOICES = ("write", "refuse")
 
 
 class Format(Protocol):
@@ -60,11 +58,7 @@ class BareToken(float):
         return _bare_token, (repr(float(self)),)
 
 
-_BARE_TOKENS = {
-    "nan": BareToken("nan"),
-    "inf": BareToken("inf"),
-    "-inf": BareToken("-inf"),
-}
+_BARE_TOKENS = {text: BareToken(text) for text in ("nan", "inf", "-inf")}
 
 
 def _bare_token(text: str) -> BareToken:
@@ -158,19 +152,7 @@ def render_json(
 
 
 def _check_json(value: Any, key: str, place: str, limit: int) -> None:
-    """Refuse values that JSON does not have, or that Python's encoder writes as something else.
-
-    Parameters
-    ----------
-    value : object
-        A value in the document.
-    key : str
-        The name of the document, for errors.
-    place : str
-        The place of the value in the document, for errors.
-    limit : int
-        The maximum number of levels of objects and lists in the value.
-    """
+    """Refuse values that JSON does not have, or that Python's encoder writes as something else."""
     if isinstance(value, Mapping):
         if limit <= 0:
             raise _too_deep(key, MAX_DEPTH)
@@ -232,14 +214,8 @@ def _with_tokens(value: Any, place: str, limit: int) -> Any:
 
 
 def _check_non_finite_allowed(value: float, place: str) -> None:
-    setting = config.get("non-finite-attributes")
-    if setting not in NON_FINITE_CHOICES:
-        raise MetadataError(
-            "unknown setting",
-            key="zarrdask.non-finite-attributes",
-            found=setting,
-            expected=" or ".join(NON_FINITE_CHOICES),
-        )
+    name = "non-finite-attributes"
+    setting = one_of(config.get(name), f"zarrdask.{name}", ("write", "refuse"))
     if setting == "refuse" or is_strict():
         raise _not_finite(
             value,
@@ -261,8 +237,4 @@ def required(document: Mapping[str, Any], names: tuple[str, ...], key: str) -> N
 
 def parse_attributes(value: Any) -> dict[str, Any]:
     """Return the user's attributes from their JSON."""
-    if not isinstance(value, dict):
-        raise MetadataError(
-            "this is not an object", key="attributes", found=value, expected="a JSON object"
-        )
-    return value
+    return instance_of(value, "attributes", dict)

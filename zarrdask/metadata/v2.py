@@ -9,18 +9,12 @@ from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.fill_values import parse_v2, render_v2
 from zarrdask.dtypes.registry import of_dtype
 from zarrdask.dtypes.v2 import parse_dtype, render_dtype
-from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
 from zarrdask.grids.base import parse_lengths
 from zarrdask.grids.keys import ChunkKeys
 from zarrdask.grids.regular import RegularGrid
 from zarrdask.metadata import v2_rules
-from zarrdask.metadata.json import (
-    Documents,
-    parse_json,
-    render_attributes,
-    render_json,
-    required,
-)
+from zarrdask.metadata.json import Documents, parse_json, render_attributes, render_json, required
 from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.metadata.v2_codecs import chain, object_fill, render_codecs
 from zarrdask.metadata.writers import is_netcdf
@@ -92,13 +86,7 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
     fill = parse_v2(document["fill_value"], dtype)
     shape = parse_lengths(document["shape"], "shape", 0)
     separator = document.get("dimension_separator", ".")
-    if separator not in (".", "/"):
-        raise MetadataError(
-            "this is not a separator",
-            key="dimension_separator",
-            found=separator,
-            expected="'.' or '/'",
-        )
+    one_of(separator, "dimension_separator", (".", "/"))
     netcdf = is_netcdf(document, attributes)
     codecs = _parse_codecs(document, dtype, len(shape), netcdf=netcdf)
     names = _dimension_names(attributes, len(shape))
@@ -140,12 +128,8 @@ def _parse_codecs(
     document: Json, dtype: np.dtype[Any], ndim: int, *, netcdf: bool
 ) -> tuple[Codec, ...]:
     order, filters, compressor = document["order"], document["filters"], document["compressor"]
-    if order not in ("C", "F"):
-        raise MetadataError("this is not an order", key="order", found=order, expected="'C' or 'F'")
-    if filters is not None and not isinstance(filters, list):
-        raise MetadataError(
-            "these are not filters", key="filters", found=filters, expected="a list or null"
-        )
+    one_of(order, "order", ("C", "F"))
+    filters = filters if filters is None else instance_of(filters, "filters", list)
     if filters == []:
         report_deviation(
             "A-15",

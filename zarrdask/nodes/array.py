@@ -15,12 +15,7 @@ from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.base import Codec
 from zarrdask.display.words import brief_lengths
-from zarrdask.errors import (
-    MetadataError,
-    NodeNotFoundError,
-    SelectionError,
-    UnsupportedError,
-)
+from zarrdask.errors import NodeNotFoundError, SelectionError, UnsupportedError, one_of
 from zarrdask.grids.base import Shape, extents
 from zarrdask.hierarchy.journal import erase_journal
 from zarrdask.hierarchy.path import key_prefix, node_location
@@ -211,9 +206,7 @@ class Array(Node):
         array([[False,  True],
                [False, False]])
         """
-        if per not in ("unit", "chunk"):
-            raise MetadataError("unknown part", key="per", found=per, expected="'unit' or 'chunk'")
-        return stored_map(self.stored, per)
+        return stored_map(self.stored, one_of(per, "per", ("unit", "chunk")))
 
     def nbytes_stored(self) -> int:
         """Add up the sizes of the stored chunks or shards, by listing the store.
@@ -395,13 +388,7 @@ class Array(Node):
         NodeNotFoundError
             If the array was removed meanwhile.
         """
-        if outside not in ("erase", "keep"):
-            raise MetadataError(
-                "unknown way to treat the elements outside the new shape",
-                key="outside",
-                found=outside,
-                expected="'erase' or 'keep'",
-            )
+        one_of(outside, "outside", ("erase", "keep"))
         self.check_writable()
         lengths = parse_lengths(shape, self.ndim)
         with exclusive_shape(self.store, self.path), self.store.batch():

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zarrdask.codecs.array_to_array.cast import ROUNDINGS, OutOfRange, Rounding, cast
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, one_of, parse_configuration
+from zarrdask.codecs.base import ChunkSpec, Json, Kind, parse_configuration
 from zarrdask.codecs.numeric import check_number, parse_scalar
 from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.ml import kind_of
 from zarrdask.dtypes.registry import parse_data_type
-from zarrdask.errors import CodecError, MetadataError
+from zarrdask.errors import CodecError, MetadataError, one_of
 
 #: Pairs of JSON scalars: a number, and the number that replaces it.
 Pairs = tuple[tuple[Any, Any], ...]

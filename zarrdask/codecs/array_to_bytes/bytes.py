@@ -16,11 +16,10 @@ from zarrdask.codecs.base import (
     Json,
     Kind,
     Serializer,
-    one_of,
     parse_configuration,
 )
 from zarrdask.dtypes.ml import BITS, kind_of, name_of
-from zarrdask.errors import CodecError, MetadataError, UnsupportedError
+from zarrdask.errors import CodecError, MetadataError, UnsupportedError, one_of
 from zarrdask.runtime import buffers
 
 #: "own" leaves each field of a structured type in its own byte order, which only v2 supports.

@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, integer, one_of, parse_configuration
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, integer, parse_configuration
 from zarrdask.codecs.numeric import part_of
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.ml import BITS, kind_of, name_of
-from zarrdask.errors import CodecError, MetadataError
+from zarrdask.errors import CodecError, MetadataError, one_of
 
 Padding = Literal["none", "first_byte", "last_byte"]
 _PADDINGS = ("none", "first_byte", "last_byte")

@@ -14,11 +14,10 @@ from zarrdask.codecs.base import (
     Json,
     Kind,
     integer,
-    one_of,
     parse_configuration,
 )
 from zarrdask.codecs.numeric import native
-from zarrdask.errors import CodecError, MetadataError, UnsupportedError
+from zarrdask.errors import CodecError, MetadataError, UnsupportedError, one_of
 
 _KEY = "codec numcodecs.pcodec"
 #: Imported by its name, as it is not an attribute of the package before pcodec 1.1.

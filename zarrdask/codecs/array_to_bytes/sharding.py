@@ -14,7 +14,6 @@ from zarrdask.codecs.base import (
     Json,
     Kind,
     complete,
-    one_of,
     parse_configuration,
 )
 from zarrdask.codecs.byte_source import HeldValue, PartOfValue, exact
@@ -25,7 +24,7 @@ from zarrdask.codecs.registry import parse_codecs, with_serializer
 from zarrdask.codecs.shard_index import MISSING, ShardIndex
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.fill_values import only_fill
-from zarrdask.errors import CodecError, MetadataError, TruncatedError, ZarrdaskError
+from zarrdask.errors import CodecError, MetadataError, TruncatedError, ZarrdaskError, one_of
 from zarrdask.grids.base import Shape, parse_lengths
 from zarrdask.grids.regular import RegularGrid
 from zarrdask.indexing.projection import Points, Request, permute, project

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zarrdask.codecs.array_to_bytes import zfp_header as stream
-from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, integer, one_of, parse_configuration
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, integer, parse_configuration
 from zarrdask.codecs.numeric import native
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.ml import name_of
-from zarrdask.errors import CodecError, MetadataError, UnsupportedError
+from zarrdask.errors import CodecError, MetadataError, UnsupportedError, one_of
 
 #: The members of the configuration for each mode, without `mode` itself.
 _MODES: dict[str, tuple[str, ...]] = {

@@ -6,9 +6,9 @@ from importlib import import_module
 from struct import Struct, pack, unpack_from
 from typing import Any, ClassVar, Self
 
-from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, integer, one_of, parse_configuration
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, integer, parse_configuration
 from zarrdask.codecs.bytes_to_bytes.blosc_snappy import decode_frame
-from zarrdask.errors import CodecError, MetadataError, TruncatedError
+from zarrdask.errors import CodecError, MetadataError, TruncatedError, one_of
 
 _SHUFFLES = ("noshuffle", "shuffle", "bitshuffle")
 _COMPRESSORS = ("lz4", "lz4hc", "blosclz", "zstd", "snappy", "zlib")

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from zarrdask.codecs.base import Buffer, Json, Kind, integer, one_of, parse_configuration
-from zarrdask.errors import CodecError, TruncatedError
+from zarrdask.codecs.base import Buffer, Json, Kind, integer, parse_configuration
+from zarrdask.errors import CodecError, TruncatedError, one_of
 
 _MAGIC = 0xFD2FB528
 _SKIPPED = 0x184D2A50

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, integer, one_of, parse_configuration
+from zarrdask.codecs.base import ChunkSpec, Json, Kind, integer, parse_configuration
 from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
 from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec, ZlibCodec
 from zarrdask.codecs.bytes_to_bytes.zstd import ZstdCodec, limited
@@ -17,7 +17,7 @@ from zarrdask.codecs.numcodecs.adapter import BufferCodec, make
 from zarrdask.codecs.numeric import native
 from zarrdask.dtypes.ml import name_of
 from zarrdask.dtypes.numpy_type import numpy_type
-from zarrdask.errors import CodecError, MetadataError
+from zarrdask.errors import CodecError, MetadataError, one_of
 
 #: Checks the value of a member of a configuration, and returns it.
 Check = Callable[[Any, str], Any]

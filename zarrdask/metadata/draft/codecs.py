@@ -10,7 +10,7 @@ from zarrdask.codecs.array_to_array.transpose import TransposeCodec
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec, endian_of, has_byte_order
 from zarrdask.codecs.base import Codec, Json, Kind, check_count, integer, parse_configuration
 from zarrdask.codecs.registry import CODECS
-from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
 from zarrdask.extension import is_uri
 from zarrdask.metadata.v2_codecs import COMPRESSORS, chain, render_codec
 
@@ -28,13 +28,7 @@ def parse_layout(value: Any, ndim: int) -> list[Codec]:
         raise UnsupportedError(
             "unknown memory layout", key="chunk_memory_layout", found=value["extension"]
         )
-    if value not in ("C", "F"):
-        raise MetadataError(
-            "this is not a memory layout",
-            key="chunk_memory_layout",
-            found=value,
-            expected="'C' or 'F'",
-        )
+    one_of(value, "chunk_memory_layout", ("C", "F"))
     reverse = value == "F" and ndim > 1
     return [TransposeCodec(tuple(reversed(range(ndim))))] if reverse else []
 
@@ -49,11 +43,7 @@ def parse_codecs(value: Any, stored: np.dtype[Any]) -> list[Codec]:
     stored : numpy.dtype
         The type of the elements, in the byte order in which they are stored.
     """
-    if not isinstance(value, list):
-        raise MetadataError(
-            "this is not a list of codecs", key="codecs", found=value, expected="a list"
-        )
-    check_count(value, "codecs")
+    check_count(instance_of(value, "codecs", list), "codecs")
     codecs: list[Codec] = []
     keeps_elements = True
     for item in value:
@@ -99,13 +89,7 @@ def _parse_codec(uri: str, settings: Json, stored: np.dtype[Any]) -> Codec:
 
 def _parse_endian(settings: Json, stored: np.dtype[Any]) -> Codec:
     endian = parse_configuration(settings, _ENDIAN, {"endian": ...})["endian"]
-    if endian not in ("big", "little"):
-        raise MetadataError(
-            "this is not a byte order",
-            key="codec endian",
-            found=endian,
-            expected="'big' or 'little'",
-        )
+    one_of(endian, "codec endian", ("big", "little"))
     return BytesCodec(endian if has_byte_order(stored) else None)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from zarrdask.codecs.array_to_bytes.bytes import stored_type
 from zarrdask.codecs.base import Codec, Json
 from zarrdask.compliance import is_strict, report_deviation
-from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
 from zarrdask.extension import is_uri
 from zarrdask.grids.base import GRIDS, ChunkGrid, Shape, parse_lengths
 from zarrdask.grids.keys import DraftKeys
@@ -254,9 +254,7 @@ def _take_names(attributes: Json, ndim: int) -> tuple[str | None, ...] | None:
 
 def _parse_grid(document: Json, shape: Shape) -> tuple[ChunkGrid, DraftKeys]:
     """Return the chunk grid and the encoding of chunk keys (B-28, B-29)."""
-    member = document["chunk_grid"]
-    if not isinstance(member, dict):
-        raise MetadataError("this is not a chunk grid", key="chunk_grid", found=member)
+    member = instance_of(document["chunk_grid"], "chunk_grid", dict)
     if is_uri(member.get("extension")):
         members = {name: value for name, value in member.items() if name != "extension"}
         return GRIDS.find(member["extension"]).from_configuration(members, shape), DraftKeys()
@@ -273,14 +271,7 @@ def _parse_grid(document: Json, shape: Shape) -> tuple[ChunkGrid, DraftKeys]:
         report_deviation(
             "X-B15", "the separator is missing", key="chunk_grid", expected="'/' or '.'"
         )
-    separator = member.get("separator", "/")
-    if separator not in ("/", "."):
-        raise MetadataError(
-            "this is not a separator",
-            key="chunk_grid.separator",
-            found=separator,
-            expected="'/' or '.'",
-        )
+    separator = one_of(member.get("separator", "/"), "chunk_grid.separator", ("/", "."))
     if document.get("dimension_separator", separator) not in (separator, None):
         raise MetadataError(
             "the separator differs from that of the grid",

@@ -7,7 +7,7 @@ from typing import Any
 
 from zarrdask.codecs.base import Json
 from zarrdask.compliance import report_deviation
-from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.errors import MetadataError, UnsupportedError, instance_of
 from zarrdask.extension import Definition, is_uri
 from zarrdask.metadata.extensions import check_understood
 from zarrdask.metadata.json import parse_json, render_json, required
@@ -100,14 +100,7 @@ def _parse_format(value: Any) -> tuple[bool, int]:
 
 def _parse_encoding(value: Any) -> str:
     """Return the suffix of the documents' keys (B-12 to B-14)."""
-    if not isinstance(value, Mapping):
-        raise MetadataError(
-            "this is not an object",
-            key="metadata_encoding",
-            found=value,
-            expected='{"type": "json", ...}',
-        )
-    if "extension" in value:
+    if "extension" in instance_of(value, "metadata_encoding", dict):
         raise UnsupportedError(
             "unknown encoding of documents", key="metadata_encoding", found=value["extension"]
         )
@@ -177,11 +170,7 @@ def check_members(document: Json, known_members: tuple[str, ...], key: str, mino
 
 def parse_extensions(value: Any) -> tuple[Definition, ...]:
     """Return the extensions of a hierarchy or an array (B-15 to B-18, X-B14)."""
-    if not isinstance(value, list):
-        raise MetadataError(
-            "these are not extensions", key="extensions", found=value, expected="a list"
-        )
-    return check_understood(map(_parse_extension, value))
+    return check_understood(map(_parse_extension, instance_of(value, "extensions", list)))
 
 
 def _parse_extension(value: Any) -> Definition:

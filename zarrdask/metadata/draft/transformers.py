@@ -7,7 +7,7 @@ from typing import Any
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
 from zarrdask.codecs.array_to_bytes.sharding import ShardingCodec
 from zarrdask.codecs.base import Codec, check_count
-from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
 from zarrdask.extension import is_uri
 from zarrdask.grids.base import ChunkGrid, Shape
 from zarrdask.grids.regular import RegularGrid
@@ -48,14 +48,7 @@ class DraftSharding:
 
 def parse_transformers(value: Any, ndim: int) -> tuple[StorageTransformer | DraftSharding, ...]:
     """Return the storage transformers, the one next to the array first (B-33, S-1, S-2, S-14)."""
-    if not isinstance(value, list):
-        raise MetadataError(
-            "these are not storage transformers",
-            key="storage_transformers",
-            found=value,
-            expected="a list",
-        )
-    check_count(value, "storage_transformers")
+    check_count(instance_of(value, "storage_transformers", list), "storage_transformers")
     return tuple(_parse_transformer(item, ndim) for item in value)
 
 
@@ -82,13 +75,7 @@ def _parse_transformer(value: Any, ndim: int) -> StorageTransformer | DraftShard
 
 
 def _parse_sharding(configuration: Mapping[str, Any], ndim: int) -> DraftSharding:
-    if configuration["type"] != "indexed":
-        raise MetadataError(
-            "the format of shards is unknown",
-            key="storage_transformers",
-            found=configuration["type"],
-            expected="'indexed'",
-        )
+    one_of(configuration["type"], "storage_transformers.type", ("indexed",))
     counts = configuration.get("chunks_per_shard")
     if (
         not isinstance(counts, list)
