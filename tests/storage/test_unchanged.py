@@ -5,8 +5,10 @@ import threading
 
 import dask
 import pytest
+import xarray
 
 import zarrdask
+import zarrdask.xarray
 from zarrdask.errors import StoreError
 from zarrdask.storage import unchanged
 from zarrdask.storage.memory import MemoryStore
@@ -104,6 +106,24 @@ def test_a_repeated_change_keeps_consolidated_metadata_that_it_is_to_update(stor
     assert keys.count("x/zarr.json") == 2
     root = zarrdask.open_group(store, consolidated=True)
     assert root["x"].attrs.asdict() == {"a": 1}
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_consolidated_metadata_keep_what_another_machine_adds_meanwhile(store, zarr_format):
+    root = zarrdask.create_group(store, zarr_format=zarr_format)
+    root.create_array("x", shape=2, dtype="i4")
+    zarrdask.consolidate_metadata(store)
+
+    def others():
+        theirs = Swapping(store.values)
+        zarrdask.create_array(theirs, "theirs", shape=1, dtype="i4", zarr_format=zarr_format)
+        zarrdask.consolidate_metadata(theirs)
+
+    store.others = others
+    xarray.Dataset({"ours": ("a", [2])}, attrs={"by": "us"}).zarrdask.to_zarr(store, mode="a")
+    assert store.others is None
+    now = zarrdask.open_group(store, consolidated=True)
+    assert (sorted(now), dict(now.attrs)) == (["ours", "theirs", "x"], {"by": "us"})
 
 
 def test_a_lease_has_one_holder_who_renews_it(store):

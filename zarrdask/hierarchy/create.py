@@ -15,13 +15,14 @@ from zarrdask.hierarchy.journal import is_begun, record_key
 from zarrdask.hierarchy.members import check_new_path, documents_below
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.metadata import consolidated, detect
-from zarrdask.metadata.detect import ANY
+from zarrdask.metadata.detect import ANY, Search
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 from zarrdask.storage.prefetched import PrefetchedStore
+from zarrdask.storage.unchanged import change_if_unchanged
 from zarrdask.storage.v3_draft import DraftStore
 
 T = TypeVar("T")
@@ -290,8 +291,19 @@ def exists_error(store: Store, path: str) -> NodeExistsError:
     )
 
 
-def write_consolidated(store: Store, path: str, zarr_format: ZarrFormat) -> None:
+def write_consolidated(
+    store: Store,
+    path: str,
+    zarr_format: ZarrFormat,
+    search: Search = ANY,
+    *,
+    group: GroupMetadata | None = None,
+    nodes: Iterable[str] | None = None,
+) -> None:
     """Write a group's consolidated metadata (conformance A-67, C-78).
+
+    In stores that are `swappable`, the documents are read again if another writer has changed the
+    consolidated metadata, or the group in v3, meanwhile: nobody's changes are lost.
 
     Parameters
     ----------
@@ -300,12 +312,39 @@ def write_consolidated(store: Store, path: str, zarr_format: ZarrFormat) -> None
         The path of the group in the store.
     zarr_format : {2, 3}
         The format of the group.
+    search : Search
+        The formats that the nodes below the group may have.
+    group : GroupMetadata, optional
+        New metadata of the group, which are written, too.
+    nodes : iterable of str, optional
+        For a dataset of xarray, paths that are probably below the group, to read all of them at
+        once. Then members whose names v3 reserves are included.
     """
-    try:
-        entries = documents_below(store, path)
-        documents = consolidated.render(zarr_format, entries)
-    except ZarrdaskError as error:
-        raise error.within(node_location(store, path)) from error.__cause__
-    with store.batch():
-        for name, value in documents.items():
-            store.set(key_prefix(path) + name, value)
+    prefix, own = key_prefix(path), {} if group is None else detect.render(group)
+
+    def write(target: Store) -> None:
+        if target is not store:
+            target.get(prefix + consolidated.DOCUMENTS[zarr_format])  # for the condition of `set`
+        source = store if nodes is None else _prefetched_below(store, path, search, nodes)
+        try:
+            entries = dict(documents_below(source, path, search, reserved=nodes is not None))
+            if group is not None:
+                present = {name: data for name, data in own.items() if data is not None}
+                entries[""] = consolidated.parse_documents("", present)
+            documents = consolidated.render(zarr_format, entries)
+        except ZarrdaskError as error:
+            raise error.within(node_location(store, path)) from error.__cause__
+        with target.batch():
+            for name, value in (own | documents).items():  # in v3 all is in one document
+                if value is not None:
+                    target.set(prefix + name, value)
+
+    change_if_unchanged(store, write)
+
+
+def _prefetched_below(store: Store, path: str, search: Search, nodes: Iterable[str]) -> Store:
+    if store.seekable or not store.listable:
+        return store
+    names = search.rounds(store)[0]
+    keys = [key_prefix(each) + name for each in (path, *nodes) for name in names]
+    return PrefetchedStore(store, keys, key_prefix(path))

@@ -30,6 +30,8 @@ KEY = ".zmetadata"
 MEMBER = "consolidated_metadata"
 #: The names of the documents to request, to find consolidated metadata of either format.
 NAMES = (KEY, *v3.NAMES)
+#: By format, the name of the document that has the consolidated metadata.
+DOCUMENTS: dict[ZarrFormat, str] = {v2.VERSION: KEY, v3.VERSION: v3.NAMES[0]}
 #: The parsed documents of each node, by the path from the group ("" is the group) and by name.
 Entries = Mapping[str, Mapping[str, Json]]
 _FORMAT = "zarr_consolidated_format"

@@ -19,15 +19,12 @@ from zarrdask.graph.target import ExistingRegion, WriteOptions, WriteTarget, fin
 from zarrdask.graph.write_job import WriteJob, begin
 from zarrdask.hierarchy.change import write_node
 from zarrdask.hierarchy.consolidated import changing
-from zarrdask.hierarchy.create import at_once, create_members, put_documents
-from zarrdask.hierarchy.members import documents_below
-from zarrdask.hierarchy.path import key_prefix
+from zarrdask.hierarchy.create import at_once, create_members, write_consolidated
 from zarrdask.hierarchy.resize import consolidating, grow_member, roll_back_append
-from zarrdask.metadata import consolidated, detect
+from zarrdask.metadata import consolidated
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import GroupMetadata, ZarrFormat
 from zarrdask.storage.base import Store
-from zarrdask.storage.prefetched import PrefetchedStore
 from zarrdask.xarray.plan import GroupWrite, VariableWrite
 
 #: Variables, and where their values go.
@@ -119,38 +116,17 @@ def consolidate(
     """
     if zarr_format not in consolidated.CONSOLIDATED_FORMATS:
         return
+    search = Search(zarr_format)
     try:
         # Of two writers the later one must see what the earlier one wrote.
         with consolidating(store, root):
             own = changed if path == root else None
-            _consolidate(_prefetched(store, root, zarr_format, nodes), root, zarr_format, own)
+            write_consolidated(store, root, zarr_format, search, group=own, nodes=nodes)
     except MetadataError:
         if path == root:
             raise
         with changing(store, path, whole=False) as real:  # what groups above tell is not true
-            _consolidate(real, path, zarr_format, changed)
-
-
-def _prefetched(store: Store, root: str, zarr_format: ZarrFormat, nodes: Sequence[str]) -> Store:
-    if store.seekable or not store.listable:
-        return store
-    names = Search(zarr_format).rounds(store)[0]
-    keys = [key_prefix(path) + name for path in (root, *nodes) for name in names]
-    return PrefetchedStore(store, keys, key_prefix(root))
-
-
-def _consolidate(
-    store: Store, path: str, zarr_format: ZarrFormat, changed: GroupMetadata | None
-) -> None:
-    entries = dict(documents_below(store, path, Search(zarr_format), reserved=True))
-    if changed is not None:
-        rendered = detect.render(changed)
-        own = {name: data for name, data in rendered.items() if data is not None}
-        entries[""] = consolidated.parse_documents("", own)
-        if zarr_format == 2:  # in v3 all is in one document
-            put_documents(store, path, rendered)
-    for name, value in consolidated.render(zarr_format, entries).items():
-        store.set(key_prefix(path) + name, value)
+            write_consolidated(real, path, zarr_format, search, group=changed, nodes=())
 
 
 def _grow(store: Store, zarr_format: ZarrFormat, variable: VariableWrite) -> None:
