@@ -266,10 +266,11 @@ def prepare(url: str) -> None:
 
 def measure(job: str, tool: str, url: str, delay: float) -> dict[str, Any]:
     """Return the time and the requests of one job."""
-    control(url, "set?delay=0")
+    control(url, f"set?delay={delay}")
     work = TOOLS[tool](job, url)
     if work is None:
         return {}
+    # Beside the delay, so that all connections are open.
     TOOLS[tool](WARM_UP.get(job, job), url)()  # type: ignore[misc]
     control(url, f"set?delay={delay}")
     start, cpu = time.perf_counter(), time.process_time()

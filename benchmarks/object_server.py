@@ -46,11 +46,16 @@ class Answer(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
+class Stored(NamedTuple):
+    value: bytes
+    etag: str
+
+
 @dataclass
 class Bucket:
     """Objects by path: "bucket/key"."""
 
-    objects: dict[str, bytes] = field(default_factory=dict)
+    objects: dict[str, Stored] = field(default_factory=dict)
     delay: float = 0.0
     counts: Counter[str] = field(default_factory=Counter)
     now: int = 0
@@ -98,8 +103,10 @@ class Bucket:
             return self._list(path, query)
         if path not in self.objects:
             return error(404, "NoSuchKey")
-        value = self.objects[path]
-        about = {"ETag": etag(value), "Last-Modified": DATE, "Accept-Ranges": "bytes"}
+        value, tag = self.objects[path]
+        if headers.get("if-match", tag).strip('"') != tag.strip('"'):
+            return error(412, "PreconditionFailed")
+        about = {"ETag": tag, "Last-Modified": DATE, "Accept-Ranges": "bytes"}
         wanted = headers.get("range")
         if wanted is None:
             return Answer(200, value, about)
@@ -121,11 +128,12 @@ class Bucket:
         if headers.get("if-none-match") == "*" and old is not None:
             return error(412, "PreconditionFailed")
         condition = headers.get("if-match")
-        if condition is not None and (old is None or condition.strip('"') != etag(old).strip('"')):
+        if condition is not None and (old is None or condition.strip('"') != old.etag.strip('"')):
             return error(404 if old is None else 412, "PreconditionFailed")
+        tag = f'"{md5(body, usedforsecurity=False).hexdigest()}"'
         if "/" in path:
-            self.objects[path] = body
-        return Answer(200, b"", {"ETag": etag(body)})
+            self.objects[path] = Stored(body, tag)
+        return Answer(200, b"", {"ETag": tag})
 
     def _delete(self, path: str, *_: object) -> Answer:
         self.objects.pop(path, None)
@@ -153,7 +161,7 @@ class Bucket:
             below, found, _ = key[len(start) :].partition(delimiter) if delimiter else (key, "", "")
             name = start + below + found if found else key
             if name > after:
-                names.setdefault(name, None if found else len(self.objects[path]))
+                names.setdefault(name, None if found else len(self.objects[path].value))
         page = list(names.items())[:PAGE]
         items = "".join(
             f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
@@ -171,10 +179,6 @@ class Bucket:
             f"<KeyCount>{len(page)}</KeyCount><MaxKeys>{PAGE}</MaxKeys>"
             f"<IsTruncated>{str(more).lower()}</IsTruncated>{token}{items}</ListBucketResult>"
         )
-
-
-def etag(value: bytes) -> str:
-    return f'"{md5(value, usedforsecurity=False).hexdigest()}"'
 
 
 def xml(text: str) -> Answer:

@@ -1,7 +1,9 @@
 """Passing failures are not seen; lasting ones come at once."""
 
 import errno
+import pickle
 from collections import UserDict
+from contextlib import contextmanager
 
 import dask.config
 import numpy as np
@@ -11,7 +13,7 @@ import zarrdask
 from tests.covering import for_each
 from zarrdask.errors import StoreError
 from zarrdask.storage import retry
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Scratch, Store, StoredValue
 from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.retry import RetryingStore, is_transient
@@ -105,8 +107,8 @@ def pauses(monkeypatch):
 class Failing(MemoryStore):
     """Fails a number of times in a row, then works."""
 
-    def __init__(self, error, times):
-        super().__init__()
+    def __init__(self, error, times, values=None):
+        super().__init__(values)
         self.error, self.left = error, times
 
     def _maybe(self):
@@ -147,6 +149,64 @@ def test_it_is_given_up_after_the_configured_number(pauses):
         RetryingStore(Failing(ConnectionResetError(), 3)).get("a")
     assert isinstance(caught.value.__cause__, ConnectionResetError)
     assert len(pauses) == 2
+
+
+class Server(Store):
+    """A server that refuses connections for a time, which passes while one pauses."""
+
+    url = "server://"
+
+    def __init__(self, up):
+        self.up = up
+
+    def get(self, key):
+        if not self.up:
+            raise behind(ConnectionRefusedError("refused"))
+        return b"1"
+
+
+def test_a_server_that_was_never_reached_is_not_waited_for(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(retry.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(retry.random, "uniform", lambda low, high: high)
+
+    def pause(seconds):
+        clock[0] += seconds
+        return True
+
+    monkeypatch.setattr(retry, "pause", pause)
+    store = RetryingStore(Server(up=False))
+    with pytest.raises(StoreError):
+        store.get("a")
+    assert 0 < clock[0] <= 1
+    store.inner.up = True
+    assert store.get("a") == b"1"
+    # Now the address is right: the server is waited for, also in another process.
+    for same in (store, pickle.loads(pickle.dumps(store))):
+        same.inner.up, clock[0] = False, 0.0
+        with pytest.raises(StoreError):
+            same.get("a")
+        assert clock[0] > 20
+
+
+def test_values_read_in_parts_are_those_of_the_store_and_retried(pauses):
+    class Opening(Foreign):
+        opened = 0
+
+        @contextmanager
+        def reading(self, key, scratch):
+            self.opened += 1
+            yield StoredValue(Failing(TimeoutError(), 0, {key: self.values[key]}), key, scratch)
+
+    inner = Opening(TimeoutError(), set())
+    inner.set("a", b"0123")
+    with RetryingStore(inner).reading("a", Scratch()) as value:
+        inner.set("a", b"9999")
+        value.value.store.left = 1
+        assert bytes(value.part(1, 2)) == b"12"
+        value.value.store.left = 1
+        assert [bytes(part) for part in value.parts([(0, 1), (3, 1)])] == [b"0", b"3"]
+    assert (inner.opened, len(pauses)) == (1, 2)
 
 
 def test_pauses_have_a_limit(pauses):

@@ -37,8 +37,8 @@ _NOT_SUPPORTED = {"NotImplemented", "ParamValidationError"}
 _NO_BUCKET = "NoSuchBucket"
 #: Codes of servers for a range that begins behind the end of a value, which may be empty.
 _BEHIND = {"416", "InvalidRange"}
-#: The setting of botocore for requests that are not repeated.
-_NO_RETRIES = {"total_max_attempts": 1}
+#: The setting of botocore for requests that are not repeated. botocore would add the mode.
+_NO_RETRIES = {"total_max_attempts": 1, "mode": "legacy"}
 
 
 class FsspecStore(Store):
@@ -398,7 +398,7 @@ def _with_client(url: str, options: dict[str, Any]) -> dict[str, Any]:
     """
     if not url.startswith(("s3://", "s3a://")):
         return options
-    settings = {"max_pool_connections": config.get("requests"), "retries": _NO_RETRIES}
+    settings = {"max_pool_connections": config.get("requests"), "retries": {**_NO_RETRIES}}
     return {**options, "config_kwargs": settings | options.get("config_kwargs", {})}
 
 

@@ -59,14 +59,14 @@ class Requests:
         Exception
             What an earlier request raised.
         """
-        limit = _AHEAD * config.get("requests")
+        requests = config.get("requests")
         while self._pending and (
             self._pending[0][0].done()
             or self._held + size > self.max_bytes
-            or len(self._pending) >= limit
+            or len(self._pending) >= _AHEAD * requests
         ):
             self._finish_first()
-        self._pending.append((submit(call, self._abandoned), size))
+        self._pending.append((_submit(call, self._abandoned, requests), size))
         self._held += size
 
     def _finish_first(self) -> None:
@@ -114,7 +114,8 @@ def in_flight(
     """
     window: deque[tuple[Future[T], int]] = deque()
     abandoned = threading.Event()
-    limit, held = config.get("requests") * (1 if size is None else _AHEAD), 0
+    requests, held = config.get("requests"), 0
+    limit = requests * (1 if size is None else _AHEAD)
     try:
         for item in items:
             nbytes = 0 if size is None else size(item)
@@ -122,7 +123,7 @@ def in_flight(
                 future, of_first = window.popleft()
                 held -= of_first
                 yield future.result()
-            window.append((submit(partial(call, item), abandoned), nbytes))
+            window.append((_submit(partial(call, item), abandoned, requests), nbytes))
             held += nbytes
         while window:
             yield window.popleft()[0].result()
@@ -147,7 +148,7 @@ def pause(seconds: float) -> bool:
     return not abandoned.wait(seconds)
 
 
-def submit(call: Callable[[], T], abandoned: threading.Event) -> "Future[T]":
+def _submit(call: Callable[[], T], abandoned: threading.Event, requests: int) -> "Future[T]":
     """Start a request; in a thread of the pool itself it is made at once, not waited for.
 
     Parameters
@@ -156,6 +157,8 @@ def submit(call: Callable[[], T], abandoned: threading.Event) -> "Future[T]":
         Makes the request.
     abandoned : threading.Event
         Is set when the result is not asked for any more.
+    requests : int
+        The setting ``zarrdask.requests``.
     """
     if getattr(_THREAD, "is_request", False):
         done: Future[T] = Future()
@@ -169,7 +172,7 @@ def submit(call: Callable[[], T], abandoned: threading.Event) -> "Future[T]":
         _THREAD.abandoned = abandoned
         return call()
 
-    return _pool(config.get("requests")).submit(run)
+    return _pool(requests).submit(run)
 
 
 @cache

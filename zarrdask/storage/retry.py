@@ -5,14 +5,15 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import count
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from zarrdask import config
 from zarrdask.errors import StoreError, ZarrdaskError, without_secrets
 from zarrdask.storage.base import Scratch, Store, Tag
-from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range
+from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, Value
 from zarrdask.storage.in_flight import pause
 from zarrdask.storage.keys import Names
 from zarrdask.storage.memory import MappingStore
@@ -24,6 +25,16 @@ T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 #: Retries of one operation that are not worth a warning.
 _QUIET_RETRIES = 3
+#: The longest time in seconds for which an operation is retried if the server has never answered
+#: and can't be connected to: its address is probably wrong.
+_FIRST_CONTACT_SECONDS = 1.0
+#: Class names of errors of a connection that could not be made.
+_NOT_CONNECTED = {
+    "ClientConnectorError",
+    "ConnectionRefusedError",
+    "EndpointConnectionError",
+    "gaierror",
+}
 
 #: Transient errors, by HTTP status, by ``errno``, by class name and by error code of S3.
 _STATUSES = {408, 425, 429, 500, 502, 503, 504}
@@ -73,19 +84,26 @@ def is_transient(error: BaseException | None) -> bool:
 
     The error of a store may be the cause of one that names the key.
     """
+    return any(map(_is_transient, _causes(error)))
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and its causes."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        if _is_transient(error):
-            return True
+        yield error
         error = error.__cause__
-    return False
+
+
+def _class_names(error: BaseException) -> set[str]:
+    return {kind.__name__ for kind in type(error).__mro__}
 
 
 def _is_transient(error: BaseException) -> bool:
     if isinstance(error, ConnectionError | TimeoutError):
         return True
-    if {kind.__name__ for kind in type(error).__mro__} & _CLASS_NAMES:
+    if _class_names(error) & _CLASS_NAMES:
         return True
     response = getattr(error, "response", None)
     if isinstance(response, dict) and response.get("Error", {}).get("Code") in _CODES:
@@ -120,6 +138,9 @@ class RetryingStore(WrappedStore):
     Of a call that concerns many values, only the requests that failed are repeated if the store is
     `concurrent`.
 
+    As long as no operation has succeeded, a server to which no connection can be made is an error
+    after about a second: its address is probably wrong.
+
     An error that is not a `ZarrdaskError`, such as an `OSError` or an error of another package, is
     raised as a `StoreError` that names the key and has the original error as its cause.
 
@@ -128,6 +149,12 @@ class RetryingStore(WrappedStore):
     inner : Store
         The store whose operations are retried.
     """
+
+    #: Whether an operation has succeeded, in this process or where the store was pickled.
+    _is_reached = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return *super().__reduce__(), vars(self)
 
     def get(self, key: str) -> bytes | None:
         return self._attempt(key, partial(self.inner.get, key))
@@ -149,6 +176,14 @@ class RetryingStore(WrappedStore):
         return self._resumed(
             [key] * len(ranges), lambda start: self.inner.get_ranges(key, ranges[start:], scratch)
         )
+
+    @contextmanager
+    def reading(self, key: str, scratch: Scratch) -> Iterator[Value]:
+        """Return a context in which parts of a value are read, of the same value if possible."""
+        with ExitStack() as stack:
+            opened = self.inner.reading
+            value = self._attempt(key, lambda: stack.enter_context(opened(key, scratch)))
+            yield _RetriedValue(self, key, value)
 
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         if self.concurrent:
@@ -212,10 +247,12 @@ class RetryingStore(WrappedStore):
         pauses = _Pauses()
         while True:
             try:
-                return call()
+                result = call()
             except Exception as error:  # noqa: BLE001 - it is raised as a store error
-                if not pauses.after(error, f"{self.url}/{key}"):
-                    self._fail(key, error)
+                self._pause(pauses, error, key)
+            else:
+                self._is_reached = True
+                return result
 
     def _resumed(self, keys: list[str], read: Callable[[int], Iterator[T]]) -> Iterator[T]:
         """Yield a value for each key; after a transient error, the remaining ones are read again.
@@ -234,13 +271,18 @@ class RetryingStore(WrappedStore):
                 while position < len(keys):
                     value = next(values)
                     position += 1
-                    pauses = _Pauses()
+                    pauses, self._is_reached = _Pauses(), True
                     yield value
             except Exception as error:  # noqa: BLE001 - it is raised as a store error
-                if not pauses.after(error, f"{self.url}/{keys[position]}"):
-                    self._fail(keys[position], error)
+                self._pause(pauses, error, keys[position])
 
-    def _fail(self, key: str, error: Exception) -> NoReturn:
+    def _pause(self, pauses: "_Pauses", error: Exception, key: str) -> None:
+        """Wait before another attempt; if there is to be none, raise the error."""
+        most: float = config.get("retry-time")
+        if not self._is_reached and any(_NOT_CONNECTED & _class_names(e) for e in _causes(error)):
+            most = min(most, _FIRST_CONTACT_SECONDS)
+        if pauses.after(error, f"{self.url}/{key}", most):
+            return
         if isinstance(error, ZarrdaskError | MemoryError):
             raise error
         raise StoreError(
@@ -248,6 +290,21 @@ class RetryingStore(WrappedStore):
             key=f"{self.url}/{key}",
             found=type(error).__name__,
         ) from error
+
+
+class _RetriedValue(NamedTuple):
+    """A value that is read in parts, which are read again after transient errors."""
+
+    store: RetryingStore
+    key: str
+    value: Value
+
+    def part(self, start: int, length: int) -> Buffer | None:
+        return self.store._attempt(self.key, partial(self.value.part, start, length))
+
+    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
+        keys = [self.key] * len(ranges)
+        return self.store._resumed(keys, lambda start: self.value.parts(ranges[start:]))
 
 
 def retrying(store: Store) -> Store:
@@ -275,14 +332,17 @@ class _Pauses:
         self.count = 0
         self.start = time.monotonic()
 
-    def after(self, error: Exception, place: str) -> bool:
-        """Wait before another attempt, and return True; False if there is to be no other one."""
+    def after(self, error: Exception, place: str, most: float) -> bool:
+        """Wait before another attempt, and return True; False if there is to be no other one.
+
+        No attempt begins later than `most` seconds after the first one.
+        """
         if self.count >= config.get("retries") or not is_transient(error):
             return False
         longest = min(0.1 * 2**self.count, config.get("retry-delay"))
         # A random time, so that many clients do not repeat their requests all at once.
         seconds = random.uniform(0, longest)
-        if time.monotonic() + seconds > self.start + config.get("retry-time"):
+        if time.monotonic() + seconds > self.start + most:
             return False
         self.count += 1
         # Python shows warnings by default, and hides what is only informative.
