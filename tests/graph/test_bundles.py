@@ -1,5 +1,8 @@
 """Bundles: small blocks that share a task are what they are when each has its own."""
 
+import os
+import subprocess
+import sys
 from unittest import mock
 
 import dask
@@ -260,3 +263,27 @@ def test_arrays_that_are_written_beside_others_have_bundles_where_they_can():
         chosen = {name: members[name] for name in names}
         with dask.config.set(num_workers=1):
             assert tasks_of(zarrdask.to_zarr(chosen, {}, compute=False))[1] == number, names
+
+
+#: Prints the number of tasks that write each of several arrays whose blocks are joined.
+JOINED = """
+import dask
+import dask.array as da
+import zarrdask
+
+def stored(count):
+    z = zarrdask.create_array({}, shape=(count, 8), dtype="i1", chunks=1)
+    return zarrdask.from_zarr(z, chunks="stored")
+
+for _ in range(8):
+    written = zarrdask.to_zarr(da.concatenate([stored(64), stored(64)]), {}, compute=False)
+    print(len(dict(dask.optimize(written)[0].__dask_graph__())))
+"""
+
+
+def test_bundles_do_not_depend_on_the_order_of_sets():
+    for seed in ("1", "4"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "DASK_NUM_WORKERS": "2"}
+        command = [sys.executable, "-c", JOINED]
+        counts = subprocess.run(command, env=environment, check=True, capture_output=True)
+        assert counts.stdout.split() == [b"34"] * 8  # 32 bundles

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import dask.array as da
 import numpy as np
-from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
 
 from zarrdask.chunks.write import MAX_BYTES_IN_FLIGHT
@@ -80,14 +79,3 @@ class BlockWrites(NamedTuple):
         block_bytes = prod(map(max, self.blocks)) * chunks.metadata.dtype.itemsize
         limits = BundleLimits.current(is_far=not chunks.units.seekable)
         return limits.length(self.block_count, block_bytes)
-
-
-def subgraph(graph: HighLevelGraph, names: Iterable[str]) -> HighLevelGraph:
-    """Return layers of a graph, and all layers below them."""
-    pending, dependencies = list(names), dict[str, set[str]]()
-    while pending:
-        name = pending.pop()
-        if name not in dependencies:
-            dependencies[name] = graph.dependencies[name]
-            pending.extend(dependencies[name])
-    return HighLevelGraph({name: graph.layers[name] for name in dependencies}, dependencies)

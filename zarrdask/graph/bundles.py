@@ -18,7 +18,7 @@ from dask.blockwise import optimize_blockwise
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from zarrdask.execution.expressions import EXPRESSIONS
-from zarrdask.graph.block_writes import BlockWrites, Place, in_one_task, subgraph
+from zarrdask.graph.block_writes import BlockWrites, Place, in_one_task
 from zarrdask.graph.chains import Block, Chain, find_chain
 from zarrdask.graph.groups import group_bundles
 from zarrdask.graph.optimization import is_optimized
@@ -140,7 +140,7 @@ def _chain_bundles(
     # What the bundles have in common is one key, so that a worker receives it once.
     node = MaterializedLayer({shared: DataNode(shared, common)})
     outside = graph.dependencies[layer] - chain.layers
-    below = subgraph(graph, outside)
+    below = graph.cull_layers(outside)
     tasks = MaterializedLayer(bundles, annotations=graph.layers[layer].annotations)
     whole = HighLevelGraph(
         {**below.layers, shared: node, name: tasks},

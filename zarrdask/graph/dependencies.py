@@ -19,6 +19,7 @@ from dask.optimization import cull
 
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import Source, Target
+from zarrdask.graph.culling import culled
 from zarrdask.indexing.regions import overlap
 from zarrdask.indexing.selection import Region, basic, whole_region
 from zarrdask.nodes.array import Array
@@ -99,7 +100,7 @@ def _optimized(x: da.Array) -> dict[Any, Any]:
 def _culled(x: da.Array) -> dict[Any, Any]:
     graph, keys = x.__dask_graph__(), list(flatten(x.__dask_keys__()))
     if isinstance(graph, HighLevelGraph):
-        return dict(graph.cull(keys))
+        return dict(culled(graph, keys))
     return dict(cull(convert_legacy_graph(graph), keys)[0])
 
 

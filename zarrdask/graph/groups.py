@@ -17,7 +17,8 @@ from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from zarrdask.execution.fused import steps
-from zarrdask.graph.block_writes import BlockWrites, Place, in_one_task, subgraph
+from zarrdask.graph.block_writes import BlockWrites, Place, in_one_task
+from zarrdask.graph.culling import culled
 from zarrdask.graph.optimization import optimized
 from zarrdask.storage.in_flight import Requests
 
@@ -125,8 +126,8 @@ def _is_local(graph: HighLevelGraph, write: BlockWrites) -> bool:
         for number in range(at - _MAX_USES // 2, at + _MAX_USES // 2 + 1)
         if 0 <= number < len(write.blocks[axis])
     }
-    below = subgraph(graph, [name])
-    count = sum(map(len, below.cull(keys).layers.values()))
+    below = graph.cull_layers([name])
+    count = sum(map(len, culled(below, keys).layers.values()))
     if count > 2 * _MAX_TASKS_PER_BLOCK * len(keys):
         return False
     groups, shared = _groups(_single_tasks(below, keys), keys)
@@ -159,8 +160,9 @@ def _groups(tasks: Graph, keys: Iterable[Any]) -> tuple[list[Group], set[Any]]:
                 above[one] = other
     members: dict[Any, dict[Any, GraphNode]] = defaultdict(dict)
     writes: dict[Any, list[Any]] = defaultdict(list)
-    for key in tasks.keys() - shared:
-        members[group_of(key)][key] = tasks[key]
+    for key, task in tasks.items():
+        if key not in shared:
+            members[group_of(key)][key] = task
     for key in keys:
         writes[group_of(key)].append(key)
     return [Group(members[group], tuple(each)) for group, each in writes.items()], shared

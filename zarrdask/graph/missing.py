@@ -21,6 +21,7 @@ from dask.layers import ArrayBlockwiseDep
 from zarrdask.codecs.decode import put_fill
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import Source
+from zarrdask.graph.culling import culled
 from zarrdask.grids.base import Axis, Index, Shape
 from zarrdask.indexing.projection import chunk_number
 from zarrdask.indexing.selection import Region
@@ -137,7 +138,7 @@ def shared_tasks(graph: HighLevelGraph, results: set[Any]) -> tuple[dict[Any, An
 
     The graph has layers of Blockwise that are fused.
     """
-    sharing = _Sharing(graph.cull(results), results)
+    sharing = _Sharing(culled(graph, results), results)
     return sharing.tasks, {*sharing.constants.values()}
 
 

@@ -15,7 +15,6 @@ from dask.core import reverse_dict
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from zarrdask.execution.fused import prepared
-from zarrdask.graph.block_writes import subgraph
 from zarrdask.graph.chains import Chain, find_chain
 
 Tasks = Mapping[Any, GraphNode]
@@ -168,7 +167,7 @@ def with_branches(
         below = {other for other in graph.dependencies[name] - chains.keys() if layers[other]}
         dependencies[name] = (needs & layers.keys() | below) - {name}
     tops = graph.layers.keys() - {need for each in graph.dependencies.values() for need in each}
-    return subgraph(HighLevelGraph(layers, dependencies), tops)
+    return HighLevelGraph(layers, dependencies).cull_layers(tops)
 
 
 def find_chains(graph: HighLevelGraph, results: Collection[Any]) -> dict[str, Chain]:
