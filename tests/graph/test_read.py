@@ -141,6 +141,8 @@ def test_axes_by_the_names_of_dimensions():
         with pytest.raises(zarrdask.errors.SelectionError, match="expected one of") as caught:
             zarrdask.from_zarr(z, **options)
         assert caught.value.key in options
+    with pytest.raises(zarrdask.errors.MetadataError, match="0 and 'time' are the same axis"):
+        zarrdask.from_zarr(z, chunks={0: 2, "time": 3})
 
 
 def test_what_is_no_array_is_an_error(tmp_path):

@@ -179,3 +179,37 @@ def test_who_comes_late_erases_no_chunks(monkeypatch):
     with pytest.raises(NodeExistsError):
         zarrdask.to_zarr(da.zeros(4, chunks=2, dtype="i4"), store, "a")
     assert z[...].tolist() == [1] * 4
+
+
+@pytest.mark.parametrize("root", ["{tmp}", "memory://bucket/{tmp}", "file://{tmp}"])
+@for_each("zarr_format", [2, 3])
+def test_no_node_is_created_in_the_directory_of_an_array(tmp_path, root, zarr_format):
+    url = root.format(tmp=tmp_path) + f"/{zarr_format}.zarr"
+    zarrdask.create_array(url, shape=4, dtype="i4", zarr_format=zarr_format)
+    for create in (
+        lambda: zarrdask.create_group(f"{url}/x"),
+        lambda: zarrdask.create_array(f"{url}/x", shape=4, dtype="i4", overwrite=True),
+        lambda: zarrdask.create_array(f"{url}/x", "y/z", shape=4, dtype="i4"),
+        lambda: zarrdask.create_array(f"{url}/x", shape=4, dtype="i4", zarr_format="v3-draft"),
+        lambda: zarrdask.to_zarr(da.ones(4), f"{url}/x", commit="last"),
+    ):
+        with pytest.raises(NodeExistsError, match=r"\.zarr: this is an array, which can't hold"):
+            create()
+
+
+class Far(MemoryStore):
+    """A store with latency, in a directory that is one, too: both are read at the same time."""
+
+    seekable = False
+    begun = threading.Barrier(2, timeout=20)
+
+    def above(self):
+        return Far()
+
+    def get_many(self, keys, scratch):
+        self.begun.wait()
+        return super().get_many(keys, scratch)
+
+
+def test_the_directory_above_is_read_in_the_same_round():
+    assert zarrdask.create_array(Far(), shape=4, dtype="i4").shape == (4,)

@@ -191,8 +191,8 @@ class TestMetadata:
         other.create_group("b")
         found = zarrdask.verify(a, b)
         assert [str(each) for each in found.differences] == [
-            "only: node: missing and present",
             "b: node: array and group",
+            "only: node: missing and present",
             'g: attributes: {} and {"k": 1}',
         ]
         assert [each.path for each in found.arrays] == ["g/a"]

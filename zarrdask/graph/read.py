@@ -197,10 +197,7 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
     if isinstance(chunks, str) and chunks == "stored":
         return previous
     if isinstance(chunks, Mapping):
-        names, ndim = metadata.dimension_names, len(region)
-        chunks = {
-            axis_number(axis, ndim, names, "chunks"): length for axis, length in chunks.items()
-        }
+        chunks = _by_number(chunks, len(region), metadata.dimension_names)
     try:
         blocks: Chunks = normalize_chunks(
             chunks, region_shape(region), dtype=metadata.dtype, previous_chunks=previous
@@ -210,6 +207,23 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
             f"these chunks do not fit the array: {error}", key="chunks", found=chunks
         ) from error
     return blocks
+
+
+def _by_number(
+    chunks: Mapping[Any, Any], ndim: int, names: Sequence[str | None] | None
+) -> dict[int, Any]:
+    """Return lengths by the numbers of axes, which a user passes by number or by name."""
+    keys: dict[int, Any] = {}
+    for key in chunks:
+        axis = axis_number(key, ndim, names, "chunks")
+        if axis in keys:
+            raise MetadataError(
+                f"{keys[axis]!r} and {key!r} are the same axis; pass one of them",
+                key="chunks",
+                found=chunks,
+            )
+        keys[axis] = key
+    return {axis: chunks[key] for axis, key in keys.items()}
 
 
 def block_bytes(*, is_far: bool) -> int:

@@ -1,6 +1,7 @@
 """Create nodes: check that it is possible, then write the documents in a safe order."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from zarrdask import config
@@ -10,6 +11,7 @@ from zarrdask.errors import NodeExistsError, ZarrdaskError
 from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.change import remove_keys
 from zarrdask.hierarchy.consolidated import ancestors, changing
+from zarrdask.hierarchy.diagnose import array_around, below_array_error, check_around
 from zarrdask.hierarchy.find import node_exists, parse_node, read_documents
 from zarrdask.hierarchy.journal import is_begun, record_key
 from zarrdask.hierarchy.members import check_new_path, documents_below
@@ -103,7 +105,8 @@ def prefetched(store: Store, path: str, *, listed: bool = False) -> Store:
     names = (*detect.NAMES, consolidated.KEY)
     keys = [key_prefix(each) + name for each in (*ancestors(path), path) for name in names]
     keys.append(record_key(key_prefix(path)))
-    return PrefetchedStore(store, keys, key_prefix(path) if listed and store.listable else None)
+    listing = key_prefix(path) if listed and store.listable else None
+    return PrefetchedStore(store, keys, listing, None if path else partial(array_around, store))
 
 
 def _create_draft(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Store:
@@ -141,6 +144,8 @@ def _check(
     base, parents = plain(store), ancestors(path)
     *above, own = read_documents(base, [*parents, path], ANY.rounds(base))
     missing_groups = _without_group(base, parents, above)
+    if missing_groups == parents:
+        check_around(store)
     exists = detect.is_node(own)
     if exists and not overwrite:
         raise exists_error(store, path)
@@ -161,10 +166,7 @@ def _without_group(store: Store, parents: list[str], documents: list[Documents])
     for parent, own in zip(parents, documents, strict=True):
         metadata = parse_node(store, parent, own)
         if isinstance(metadata, ArrayMetadata):
-            raise NodeExistsError(
-                "an array can't hold other nodes; create the node in a group",
-                key=node_location(store, parent),
-            )
+            raise below_array_error(node_location(store, parent))
         if metadata is None:
             missing.append(parent)
     return missing

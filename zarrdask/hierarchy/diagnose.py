@@ -2,21 +2,21 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
-from importlib import import_module
 
 from zarrdask.display.words import nearest
-from zarrdask.errors import MetadataError, StoreError, ZarrdaskError
+from zarrdask.errors import MetadataError, NodeExistsError, StoreError, ZarrdaskError
+from zarrdask.metadata import v2
 from zarrdask.metadata.draft.entry import KEY, is_entry
 from zarrdask.metadata.json import parse_json
-from zarrdask.storage.base import Store
+from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.prefetched import PrefetchedStore
 from zarrdask.storage.v3_draft import DraftStore
 from zarrdask.storage.wrapper import innermost
 
-#: How many directories up the entry point of a draft hierarchy is searched for: in a local
-#: directory, and in other stores, where each costs a request.
+#: How many directories up nodes are searched for: in a local directory, and in other stores, where
+#: each costs a request.
 _MAX_LEVELS_LOCAL, _MAX_LEVELS_REMOTE = 8, 4
 #: Modes, which other software takes as the second argument.
 _MODES = ("r", "r+", "a", "w", "w-", "x")
@@ -38,19 +38,16 @@ def missing_node(store: Store, path: str, text: str = "there is no array or grou
     if path in _MODES:
         return f"{text}; the second argument is the path of a node: pass mode={path!r} by name"
     inner = innermost(store)
-    for store_above, path_below in _stores_above(inner):
-        try:
-            document = store_above.get(KEY)
-        except StoreError:
-            break  # access to the store does not imply access to the directories around it
-        if is_entry(document):
-            component = _component(f"{path_below}/{path}".strip("/"))
+    levels = _MAX_LEVELS_LOCAL if inner.seekable else _MAX_LEVELS_REMOTE
+    for url, v3_document, v2_document in _documents_above(inner, levels):
+        if is_entry(v3_document):
+            component = _component(f"{inner.url[len(url) :]}/{path}".strip("/"))
             return (
                 f"{text}: it is inside a hierarchy of the v3 draft; open that at its root, "
-                f"{store_above.url}" + (f", with component={component!r}" if component else "")
+                f"{url}" + (f", with component={component!r}" if component else "")
             )
-        if _is_array(document):
-            return f"{text}: it is inside an array, {store_above.url}"
+        if v2_document is not None or _is_array(v3_document):
+            return f"{text}: it is inside an array, {url}"
     directories = not isinstance(store, DraftStore)  # in the draft nodes are files
     if directories and isinstance(inner, LocalStore) and not os.path.isdir(inner.path(path)):
         if os.path.exists(inner.path(path).rstrip("/")):
@@ -60,6 +57,42 @@ def missing_node(store: Store, path: str, text: str = "there is no array or grou
         return text  # the directory exists, so that its name is not the mistake
     name = nearest_name(inner, path)
     return text if name is None else f"{text}; the nearest name is {name!r}"
+
+
+def check_around(store: Store) -> None:
+    """Check that the directory of a store is not inside that of an array.
+
+    Raises
+    ------
+    NodeExistsError
+        If it is: nodes can't be created there.
+    """
+    meanwhile = store.meanwhile if isinstance(store, PrefetchedStore) else None
+    array = array_around(store) if meanwhile is None else meanwhile.result()
+    if array is not None:
+        raise below_array_error(array)
+
+
+def below_array_error(location: str) -> NodeExistsError:
+    """Return the error for a node that would be below the array at a location."""
+    return NodeExistsError(
+        "this is an array, which can't hold other nodes; create the node in a group", key=location
+    )
+
+
+def array_around(store: Store) -> str | None:
+    """Return the location of an array whose directory a store is in; None if there is none.
+
+    In a store with latency only the directory right above is looked at.
+    """
+    inner = innermost(store)
+    levels = _MAX_LEVELS_LOCAL if inner.seekable else 1
+    for url, v3_document, v2_document in _documents_above(inner, levels):
+        if v2_document is not None or _is_array(v3_document):
+            return url
+        if v3_document is not None:
+            return None
+    return None
 
 
 def _is_array(document: bytes | None) -> bool:
@@ -93,23 +126,21 @@ def nearest_name(store: Store, path: str) -> str | None:
     return nearest(name, [n for n in names if n != name])
 
 
-def _stores_above(store: Store) -> Iterator[tuple[Store, str]]:
-    """Yield stores of the directories above that of a store, each with the path back to it."""
-    root = getattr(store, "root", "")
-    names = root.strip("/").split("/") if isinstance(root, str) else []
-    # Nothing is above a bucket, or above a host with its protocol.
-    first = 3 if names[:1] in (["http:"], ["https:"]) else 1
-    max_levels = _MAX_LEVELS_LOCAL if isinstance(store, LocalStore) else _MAX_LEVELS_REMOTE
-    for level in range(1, min(len(names) - first, max_levels) + 1):
-        above = "/" * root.startswith("/") + "/".join(names[:-level])
-        below = "/".join(names[-level:])
-        try:
-            if isinstance(store, LocalStore):
-                yield replace(store, root=above), below
-            elif hasattr(store, "fs"):
-                yield import_module("zarrdask.storage.fsspec").FsspecStore(store.fs, above), below
-        except StoreError:
+def _documents_above(store: Store, levels: int) -> Iterator[tuple[str, bytes | None, bytes | None]]:
+    """Yield the location of each directory above a store, its ``zarr.json`` and its ``.zarray``."""
+    above, keys = store.above(), (KEY, v2.NAMES[0])
+    for _ in range(levels):
+        if above is None:
             return
+        try:
+            # On a local disk, looking whether a document is there takes a fraction of reading it.
+            if not isinstance(above, LocalStore) or any(map(above.stamp, keys)):
+                values = above.get_many(keys, Scratch())
+                v3_document, v2_document = (None if v is None else bytes(v) for v in values)
+                yield above.url, v3_document, v2_document
+        except StoreError:
+            return  # access to the store does not imply access to the directories around it
+        above = above.above()
 
 
 def _component(path: str) -> str:

@@ -11,6 +11,7 @@ from zarrdask import config
 from zarrdask.compliance import report_deviation
 from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.hierarchy.consolidated import ancestors
+from zarrdask.hierarchy.diagnose import below_array_error, check_around
 from zarrdask.hierarchy.path import key_prefix
 from zarrdask.metadata import detect
 from zarrdask.metadata.draft.entry import KEY, is_entry, parse_entry, render_entry
@@ -126,6 +127,7 @@ def prepare(
             "and the path of the root",
             key=store.url,
         )
+    check_around(store)
     return DraftStore(store, "", str(metadata.zarr_format)), True
 
 
@@ -191,10 +193,7 @@ def _check_place(view: DraftStore, path: str, metadata: Metadata, *, overwrite: 
     values = view.get_many([prefix + ARRAY for prefix in above], Scratch())
     for prefix, value in zip(above, values, strict=True):
         if value is not None:
-            raise NodeExistsError(
-                "an array can't hold other nodes; create the node in a group",
-                key=f"{view.url}/{prefix}",
-            )
+            raise below_array_error(f"{view.url}/{prefix}".rstrip("/"))
     prefix = key_prefix(path)
     # A group that is only implied may get a document.
     implied = isinstance(metadata, ArrayMetadata) and view.has_nodes(prefix)

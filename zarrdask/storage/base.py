@@ -125,6 +125,10 @@ class Store(ABC):
         """Return a text that changes whenever the key is written, or "" if that is expensive."""
         return ""
 
+    def above(self) -> "Store | None":
+        """Return the store of the directory that this one is in; None if there is none."""
+        return None
+
     def for_chunks(self) -> "Store":
         """Return this store for reading and writing the chunks of an array.
 

@@ -109,6 +109,12 @@ class FsspecStore(Store):
         """The URL; for a local directory, its URI."""
         return f"file://{quote(self.root)}" if "file" in protocols(self.fs) else self.url
 
+    def above(self) -> "FsspecStore | None":
+        directory, _, name = self.root.rpartition("/")
+        # Nothing is above a bucket, or above a host with its protocol.
+        is_top = not name or directory in ("", "http:/", "https:/")
+        return None if is_top else FsspecStore(self.fs, directory)
+
     @property
     def writeable(self) -> bool:
         """Whether values can be stored: not in archives opened for reading, nor by HTTP."""

@@ -96,6 +96,10 @@ class LocalStore(Store):
         """The directory's path."""
         return self.root
 
+    def above(self) -> "LocalStore | None":
+        directory = os.path.dirname(self.root)
+        return None if directory == self.root else LocalStore(directory, self.follow_links)
+
     def path(self, key: str) -> str:
         """Return the file that holds a key's value."""
         return f"{self.root}/{key}"

@@ -109,6 +109,10 @@ class ObstoreStore(Store):
                 return "file://"
         return f"obstore-memory://{os.getpid():x}-{id(self.inner):x}"
 
+    def above(self) -> "ObstoreStore | None":
+        directory = self.prefix.rpartition("/")[0]
+        return ObstoreStore(self.inner, directory) if self.prefix and self.shared else None
+
     @property
     def token(self) -> str:
         settings = sorted(self._options().items())

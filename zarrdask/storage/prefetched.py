@@ -1,13 +1,16 @@
 """A store some values of which were read beforehand, by one round of requests."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from threading import Thread
+from typing import Any, TypeVar
 
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.keys import Names
 from zarrdask.storage.wrapper import WrappedStore
+
+T = TypeVar("T")
 
 
 class PrefetchedStore(WrappedStore):
@@ -24,12 +27,22 @@ class PrefetchedStore(WrappedStore):
     listed : str, optional
         A prefix that is listed at the same time. Keys that the listing rules out are not requested.
         If nobody needs the listing, nobody waits for it.
+    meanwhile : callable, optional
+        It is called at the same time, and `meanwhile` is the future of its result: for a request
+        to another place.
     """
 
-    def __init__(self, inner: Store, keys: Iterable[str] = (), listed: str | None = None) -> None:
+    def __init__(
+        self,
+        inner: Store,
+        keys: Iterable[str] = (),
+        listed: str | None = None,
+        meanwhile: Callable[[], Any] | None = None,
+    ) -> None:
         super().__init__(inner)
+        self.meanwhile = None if meanwhile is None else _in_background(meanwhile)
         self._prefix = listed or ""
-        self._listing = None if listed is None else _list_dir(inner, listed)
+        self._listing = None if listed is None else _in_background(lambda: _list_dir(inner, listed))
         keys = list(dict.fromkeys(keys))
         values = inner.get_many(keys, Scratch()) if keys else ()
         self._values = {
@@ -99,16 +112,20 @@ class PrefetchedStore(WrappedStore):
         self.inner.erase_prefix(prefix)
 
 
-def _list_dir(store: Store, prefix: str) -> "Future[tuple[set[str], set[str]]]":
-    """List a prefix in a thread for which the process does not wait when it ends."""
-    listing: Future[tuple[set[str], set[str]]] = Future()
+def _list_dir(store: Store, prefix: str) -> tuple[set[str], set[str]]:
+    keys, prefixes = store.list_dir(prefix)
+    return {*keys}, {*prefixes}
+
+
+def _in_background(call: Callable[[], T]) -> "Future[T]":
+    """Call a function in a thread for which the process does not wait when it ends."""
+    future: Future[T] = Future()
 
     def work() -> None:
         try:
-            keys, prefixes = store.list_dir(prefix)
-            listing.set_result(({*keys}, {*prefixes}))
-        except BaseException as error:  # noqa: BLE001 - it is raised where the listing is used
-            listing.set_exception(error)
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is used
+            future.set_exception(error)
 
     Thread(target=work, daemon=True).start()
-    return listing
+    return future

@@ -60,6 +60,8 @@ def compare(
             regions = blocks(handles[0].chunks, handles[1].chunks, _TASK_BYTES)
             tasks += [ComparedRegion(*handles, path, region) for region in regions]
             arrays[path] = ArrayComparison(path, prod(one.shape))
+    # What explains other differences comes first: nodes that are missing, or of another kind.
+    unequal.sort(key=lambda difference: (difference.what != "node", difference.path))
     bar = show_progress(len(tasks), "compare", progress, unit="region")
     with workers(scheduler) as on, bar as shown:
         check_reached(on, scan_a.base, scan_b.base)

@@ -9,6 +9,7 @@ import numpy as np
 import xarray
 from xarray import Variable
 
+from zarrdask.display.words import did_you_mean
 from zarrdask.errors import MetadataError
 from zarrdask.graph.write_job import as_dask_array
 from zarrdask.grids.base import Shape
@@ -175,12 +176,13 @@ def _check_encoding(
                 found=encoding[name],
             )
         if name not in dataset.variables:
-            raise _UnknownVariableError(
-                "the dataset has no such variable", key="encoding", found=name
+            hint = did_you_mean(str(name), map(str, dataset.variables))
+            raise UnknownVariableError(
+                f"the dataset has no such variable{hint}", key="encoding", found=name
             )
 
 
-class _UnknownVariableError(MetadataError, KeyError):
+class UnknownVariableError(MetadataError, KeyError):
     """A name that is not that of a variable."""
 
 

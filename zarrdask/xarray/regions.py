@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray
 
-from zarrdask.errors import SelectionError, ZarrdaskError
+from zarrdask.errors import SelectionError
 from zarrdask.xarray.existing import StoredDataset
 
 Regions = dict[Hashable, slice]
@@ -19,8 +19,6 @@ class RegionTypeError(SelectionError, TypeError):
 
 class MissingLabelError(SelectionError, KeyError):
     """A coordinate value that is not in the stored dataset."""
-
-    __str__ = ZarrdaskError.__str__  # KeyError would show the text quoted
 
 
 def find_region(dataset: xarray.Dataset, region: Any, stored: StoredDataset, mode: str) -> Regions:

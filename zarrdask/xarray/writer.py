@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import xarray
 
-from zarrdask.errors import MetadataError
+from zarrdask.errors import UnsupportedError
 from zarrdask.hierarchy.path import locate_node, normalise_path
 from zarrdask.metadata.chunking import GridLike
 from zarrdask.metadata.model import ZarrFormat
@@ -142,14 +142,10 @@ def to_zarr(
     )
     options.check()
     if isinstance(obj, xarray.DataTree) and append_dim is not None:
-        raise _TreeAppendError("an append to a whole tree is not supported; append to its nodes")
+        raise UnsupportedError("an append to a whole tree is not supported; append to its nodes")
     groups = contents(obj, encoding or {}, inherit=write_inherited_coords)
     location, path = locate_node(store, group, storage_options)
     root = path.removesuffix(normalise_path(group)).rstrip("/")
     destination = Destination(plain(location), path, root, options)
     with destination.alone(groups[""].dataset), location.batch():
         return write(destination, groups)
-
-
-class _TreeAppendError(MetadataError, NotImplementedError):
-    """An append to a tree."""
