@@ -344,6 +344,10 @@ def test_completion(capsys, shell):
     done = call(capsys, "completion", shell)
     assert done.code == 0
     assert "_ZARRDASK_COMPLETE" in done.out
+    if shell == "zsh":  # compdef does not exist where the user's files do not call compinit
+        assert done.out.index("compinit") < done.out.index("compdef _zarrdask_completion zarrdask")
+    if shell == "fish":  # descriptions have commas
+        assert 'string split ","' not in done.out
 
 
 def test_what_the_script_of_completion_asks_for(stored):

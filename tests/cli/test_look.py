@@ -164,7 +164,7 @@ def test_lengths_of_many_chunks_are_cut(capsys, tmp_path):
 
 def test_consolidate(capsys, stored):
     done = call(capsys, "consolidate", stored)
-    assert (done.code, done.out) == (0, "4 nodes below /\n")
+    assert (done.code, done.out) == (0, "consolidated metadata of 4 nodes\n")
     assert "consolidated_metadata" in json.loads((stored / "zarr.json").read_text())
     assert zarrdask.open_group(stored, consolidated=True)["a"].shape == (10, 4)
     done = call(capsys, "consolidate", stored / "a")
@@ -273,7 +273,11 @@ def test_deleting_an_attribute_keeps_what_others_set_meanwhile(tmp_path, capsys,
 
 
 def test_a_dry_run_of_consolidate(capsys, stored):
-    assert call(capsys, "consolidate", stored, "--dry-run") == (0, "4 nodes below /\n", "")
+    assert call(capsys, "consolidate", stored, "--dry-run") == (
+        0,
+        "consolidated metadata of 4 nodes\n",
+        "",
+    )
     assert "consolidated_metadata" not in json.loads((stored / "zarr.json").read_text())
     assert "expected a group" in call(capsys, "consolidate", stored / "a", "--dry-run").err
     nodes = json.loads(call(capsys, "consolidate", stored, "--json").out)["nodes"]

@@ -5,6 +5,17 @@ from click.shell_completion import get_completion_class
 
 from zarrdask.cli import options
 
+#: Changes of click's scripts: zsh loads its completion if the user's files have not done so, and
+#: fish shows descriptions beyond their first comma.
+_CHANGES = {
+    "bash": ("", ""),
+    "zsh": (
+        "    compdef ",
+        "    (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }\n    compdef ",
+    ),
+    "fish": ('string split ","', 'string split -m1 ","'),
+}
+
 
 @click.command(
     epilog=options.examples(
@@ -13,7 +24,7 @@ from zarrdask.cli import options
         "zarrdask completion fish > ~/.config/fish/completions/zarrdask.fish",
     )
 )
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=click.Choice(list(_CHANGES)))
 def command(shell: str) -> None:
     """Print the script that completes the commands and options of zarrdask in a shell."""
     from zarrdask.cli.app import app
@@ -21,4 +32,5 @@ def command(shell: str) -> None:
     completion = get_completion_class(shell)
     if completion is None:
         raise click.ClickException(f"click has no completion for {shell}")
-    click.echo(completion(app, {}, "zarrdask", "_ZARRDASK_COMPLETE").source())
+    script = completion(app, {}, "zarrdask", "_ZARRDASK_COMPLETE").source()
+    click.echo(script.replace(*_CHANGES[shell]))

@@ -51,4 +51,4 @@ def command(
     if as_json:
         print_json({"group": node_location(group.store, group.path), "nodes": paths})
     else:
-        click.echo(f"{counted(len(paths), 'node')} below {group.path or '/'}")
+        click.echo(f"consolidated metadata of {counted(len(paths), 'node')}")

@@ -22,7 +22,7 @@ from zarrdask.cli import copy, options
     type=options.Format(),
     default=3,
     show_default=True,
-    help="The new format: 2, 3, v3-draft or v3-draft-protocol.",
+    help="The new format.",
 )
 @options.copying
 @options.dry_run

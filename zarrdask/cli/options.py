@@ -11,6 +11,7 @@ import click
 from zarrdask.config import parse_size
 from zarrdask.dtypes.fill_values import NO_FILL_VALUE
 from zarrdask.errors import ZarrdaskError
+from zarrdask.storage.v3_draft import DRAFT, PROTOCOL
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,16 +33,18 @@ def interruptible(message: str) -> Iterator[None]:
         raise Interrupted(f"interrupted; {message}") from error
 
 
-class Format(click.ParamType):  # type: ignore[type-arg]
+class Format(click.Choice):  # type: ignore[type-arg]
     """A format: 2, 3, or a dialect of the draft of 3."""
 
-    name = "format"
+    def __init__(self) -> None:
+        super().__init__(("2", "3", DRAFT, PROTOCOL))
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | str:
         """Return a number or the name of a dialect."""
-        return int(value) if str(value).isdecimal() else str(value)
+        name: str = super().convert(str(value), param, ctx)
+        return int(name) if name.isdecimal() else name
 
 
 class KeyValue(click.ParamType):  # type: ignore[type-arg]
@@ -228,7 +231,7 @@ def changes(function: F) -> F:
         ),
         click.option("--dtype", help="The data type."),
         click.option("--fill-value", help="The fill value as JSON; null leaves it open (v2)."),
-        click.option("--zarr-format", type=Format(), help="2, 3, v3-draft or v3-draft-protocol."),
+        click.option("--zarr-format", type=Format(), help="The format of Zarr."),
     ):
         function = option(function)
     return function
