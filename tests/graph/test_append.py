@@ -110,7 +110,8 @@ def test_documents_are_read_when_it_begins_before_blocks_and_at_the_end(zarr_for
     store.clear()
     # A second passes before the first block, and before the last one.
     monkeypatch.setattr("zarrdask.graph.append.monotonic", iter([7.0, 7.5, 8.5]).__next__)
-    zarrdask.append(da.ones((12, 4), chunks=4), z)
+    with dask.config.set(scheduler="sync"):
+        zarrdask.append(da.ones((12, 4), chunks=4), z)
     assert _of_documents(store) == {f"a/{name}": 4 for name in documents}
     store.clear()
     z.append(np.ones((4, 4)))

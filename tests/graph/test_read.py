@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import zarrdask
 from tests.covering import for_each
 from tests.graph.counting import CountingStore
+from tests.memory import at_most
 from tests.storage.latency import LatencyStore
 from zarrdask.graph.read import StoredArray
 
@@ -460,12 +461,14 @@ def test_a_task_is_small_whatever_the_attributes(tmp_path):
 
 def test_the_graph_does_not_grow_with_the_number_of_blocks():
     store = {}
-    zarrdask.create_array(store, shape=(10**7, 10**6), dtype="f4", chunks=1000)
+    zarrdask.create_array(store, shape=(10**7, 10**5), dtype="f4", chunks=1000)
     x = zarrdask.from_zarr(store, chunks="stored")
-    assert x.npartitions == 10**7
+    assert x.npartitions == 10**6
     y = x[5:8, :10]
     assert len(cloudpickle.dumps(x.dask)) < 2**20
-    assert y.compute().tolist() == [[0] * 10] * 3
+    y.compute()  # imports what it needs
+    with at_most(10**6):
+        assert y.compute().tolist() == [[0] * 10] * 3
 
 
 def test_a_pickled_array_still_reads_little():

@@ -134,10 +134,10 @@ def with_branches(
     if not chains or length < 2:
         return graph
     joining = _joining_layers(graph, chains)
-    tasks = convert_legacy_graph(
-        {key: task for name in joining for key, task in graph.layers[name].items()},
-        graph.get_all_external_keys(),
-    )
+    tasks = {key: task for name in joining for key, task in graph.layers[name].items()}
+    if not all(isinstance(task, GraphNode) for task in tasks.values()):
+        # There can be very many keys.
+        tasks = convert_legacy_graph(tasks, graph.get_all_external_keys())
     others = graph.layers.keys() - {*joining}
     exposed = {need for name in others for need in graph.dependencies[name]}.intersection(joining)
     kept = results.union(*(graph.layers[name] for name in exposed))
