@@ -127,17 +127,18 @@ def test_an_archive_has_one_writer(platform, tmp_path):
         VERBS
         + """
 from zarrdask.storage.zip.store import ZipStore
+from contextlib import ExitStack
 from zarrdask.storage.zip.lock import lock_archive
 store = ZipStore(f"{place}/a.zip")
 store.set("a", b"1")
-lock = lock_archive(f"{place}/a.zip")
-try:
-    store.set("a", b"2")
-except zarrdask.errors.StoreError as error:
-    assert "another process is writing" in str(error), error
-else:
-    raise AssertionError("the archive was written")
-lock.release()
+with ExitStack() as stack:
+    lock_archive(f"{place}/a.zip", stack)
+    try:
+        store.set("a", b"2")
+    except zarrdask.errors.StoreError as error:
+        assert "another process is writing" in str(error), error
+    else:
+        raise AssertionError("the archive was written")
 store.set("a", b"3")
 assert store.get("a") == b"3"
 """,

@@ -1,20 +1,20 @@
-"""Files with zip archives, read by position: on a local disk, or by fsspec."""
+"""The files of zip archives, read in parts: on a local disk, or by fsspec."""
 
 import os
-from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 from weakref import finalize
 
 from zarrdask.errors import StoreError, without_secrets
-from zarrdask.storage.byte_ranges import Range
-from zarrdask.storage.in_flight import in_flight
-from zarrdask.storage.system import IS_WINDOWS, fill, flags, open_file, pread
+from zarrdask.storage.base import Scratch, StoredValue
+from zarrdask.storage.byte_ranges import Value
+from zarrdask.storage.local import LocalStore, OpenFile
+from zarrdask.storage.system import IS_WINDOWS, flags
 
 _READ = flags("O_RDONLY", "O_BINARY")
 
 
-class ByteSource(Protocol):
-    """A file that is read by position. Several threads may read it at the same time.
+class ArchiveFile(Protocol):
+    """The file of an archive. Several threads may read it at the same time.
 
     Attributes
     ----------
@@ -22,22 +22,22 @@ class ByteSource(Protocol):
         The name of the file in errors.
     size : int
         The length of the file in bytes.
+    is_local : bool
+        Whether there is no latency to hide.
     """
 
     name: str
     size: int
+    is_local: bool
 
-    def read(self, start: int, length: int) -> bytes:
-        """Return a number of bytes from an offset; fewer at the end of the file."""
-        ...
-
-    def read_all(self, ranges: Iterable[Range]) -> Iterator[bytes]:
-        """Yield several parts (start, length); later ones are requested meanwhile if possible."""
-        ...
+    def value(self, scratch: Scratch) -> Value:
+        """Return the bytes of the file, which are read into the buffer as far as possible."""
 
 
 class LocalFile:
-    """A file on a local disk.
+    """A file on a local disk. Another file that replaces it meanwhile is not read.
+
+    Windows can't replace an open file. There, it is opened for each read, and must not be replaced.
 
     Parameters
     ----------
@@ -45,90 +45,40 @@ class LocalFile:
         The path of the file.
     may_change : bool
         Whether the file may be changed while it is read.
-
-    Raises
-    ------
-    OSError
-        If it can't be opened, or is not a regular file.
     """
+
+    is_local = True
 
     def __init__(self, path: str, *, may_change: bool = False) -> None:
         self.name = path
         self._may_change = may_change
-        self._open()
-        self.size, self.stamp = self._now()
+        self._fd = -1
+        if not IS_WINDOWS:
+            self._fd = os.open(path, _READ)
+            finalize(self, os.close, self._fd)
+        status = self._status()
+        self.size, self.stamp = status.st_size, stamp_of(status)
 
-    def _open(self) -> None:
-        self._fd = os.open(self.name, _READ)
-        finalize(self, os.close, self._fd)
+    def _status(self) -> os.stat_result:
+        return os.stat(self.name) if self._fd < 0 else os.fstat(self._fd)
 
-    def _now(self) -> tuple[int, str]:
-        status = os.fstat(self._fd)
-        return status.st_size, stamp_of(status)
-
-    def check(self) -> None:
-        """Check that the file was not changed since it was opened.
+    def value(self, scratch: Scratch) -> Value:
+        """Return the bytes of the file.
 
         Raises
         ------
         StoreError
-            If it was. Another file that replaced it does not count as a change.
+            If the file was changed since it was opened.
         """
-        if not self._may_change and self._now()[1] != self.stamp:
+        status = self._status()
+        if not self._may_change and stamp_of(status) != self.stamp:
             raise StoreError(
                 "the zip archive was changed while it was read; open it again", key=self.name
             )
-
-    def read(self, start: int, length: int) -> bytes:
-        return _read(self._fd, start, length)
-
-    def read_into(self, view: memoryview, start: int) -> int:
-        """Fill a buffer from an offset, and return the number of bytes that were read."""
-        return fill(self._fd, view, start)
-
-    def read_all(self, ranges: Iterable[Range]) -> Iterator[bytes]:
-        return (self.read(start, length) for start, length in ranges)
-
-
-class ReopenedFile(LocalFile):
-    """A file that is opened for each read, for platforms that can't replace an open file."""
-
-    def _open(self) -> None:
-        pass
-
-    def _now(self) -> tuple[int, str]:
-        status = os.stat(self.name)
-        return status.st_size, stamp_of(status)
-
-    def read(self, start: int, length: int) -> bytes:
-        fd = open_file(self.name, _READ)
-        try:
-            return _read(fd, start, length)
-        finally:
-            os.close(fd)
-
-    def read_into(self, view: memoryview, start: int) -> int:
-        fd = open_file(self.name, _READ)
-        try:
-            return fill(fd, view, start)
-        finally:
-            os.close(fd)
-
-
-def local_file(path: str, *, may_change: bool = False) -> LocalFile:
-    """Open a file on a local disk in the way that the platform allows."""
-    return (ReopenedFile if IS_WINDOWS else LocalFile)(path, may_change=may_change)
-
-
-def _read(fd: int, start: int, length: int) -> bytes:
-    data = pread(fd, length, start)
-    while len(data) < length:
-        # Linux returns at most 2 GiB from one call.
-        more = pread(fd, length - len(data), start + len(data))
-        if not more:
-            break
-        data += more
-    return data
+        if self._fd < 0:
+            folder, name = os.path.split(self.name)
+            return StoredValue(LocalStore(folder), name, scratch)
+        return OpenFile(self._fd, status.st_size, scratch)
 
 
 def stamp_of(status: os.stat_result) -> str:
@@ -137,14 +87,7 @@ def stamp_of(status: os.stat_result) -> str:
 
 
 class RemoteFile:
-    """A file in a file system of fsspec, read by ranges.
-
-    Parameters
-    ----------
-    fs : fsspec.AbstractFileSystem
-        The file system.
-    path : str
-        The path in the file system, without the protocol.
+    """A file in a file system of fsspec.
 
     Raises
     ------
@@ -154,10 +97,12 @@ class RemoteFile:
         If the file system does not know the length of the file.
     """
 
+    is_local = False
+
     def __init__(self, fs: Any, path: str) -> None:
+        from zarrdask.storage.fsspec import FsspecStore
+
         self.name = without_secrets(fs.unstrip_protocol(path))
-        self.fs = fs
-        self.path = path
         info = fs.info(path)
         if info.get("type") == "directory":
             raise IsADirectoryError(path)
@@ -168,24 +113,9 @@ class RemoteFile:
                 key=self.name,
             )
         self.size = info["size"]
+        folder, _, name = path.rpartition("/")
+        self._store, self._key = FsspecStore(fs, folder), name if folder else path
 
-    def read(self, start: int, length: int) -> bytes:
-        end = min(start + length, self.size)
-        if start >= end:
-            return b""  # an empty range can not be requested
-        try:
-            return _trimmed((start, end), self.fs.cat_file(self.path, start=start, end=end))
-        except Exception as error:
-            raise StoreError(
-                str(error) or type(error).__name__, key=self.name, found=type(error).__name__
-            ) from error
-
-    def read_all(self, ranges: Iterable[Range]) -> Iterator[bytes]:
-        read = in_flight if self.fs.async_impl else map
-        return read(lambda part: self.read(*part), ranges)
-
-
-def _trimmed(request: tuple[int, int], value: Any) -> bytes:
-    """Return the requested part, even if the server sent the whole file."""
-    start, end = request
-    return bytes(value[start:end] if len(value) > end - start else value)
+    def value(self, scratch: Scratch) -> Value:
+        """Return the bytes of the file."""
+        return StoredValue(self._store, self._key, scratch)

@@ -5,7 +5,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,12 @@ from weakref import WeakValueDictionary
 from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
-from zarrdask.storage.keys import Names, check_key, check_prefix
+from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.system import after_fork
-from zarrdask.storage.zip.archive import Archive
-from zarrdask.storage.zip.source import RemoteFile, local_file, stamp_of
-from zarrdask.storage.zip.writer import PartWriter, ZipWriter
+from zarrdask.storage.zip.archive import Archive, Directory, read_directory
+from zarrdask.storage.zip.source import LocalFile, RemoteFile, stamp_of
+from zarrdask.storage.zip.writer import PartWriter, ZipWriter, reported
 
 
 class _ZipReader(Store):
@@ -30,13 +30,18 @@ class _ZipReader(Store):
     #: The stamp of the archive when another process pickled this store, or "" if it is unknown.
     _expected: str = ""
 
+    @property
     @abstractmethod
-    def _opened(self) -> Archive | None:
-        """Return the current archive, or None if there is none."""
+    def _place(self) -> tuple[Any, ...]:
+        """What identifies the values, as arguments of the class."""
 
-    def _archive(self) -> Archive | None:
+    @abstractmethod
+    def _opened(self) -> Archive:
+        """Return the current archive, which is empty if there is none."""
+
+    def _archive(self) -> Archive:
         archive = self._opened()
-        if self._expected and (archive is None or archive.stamp != self._expected):
+        if self._expected and archive.stamp != self._expected:
             raise StoreError(
                 "the zip archive was changed after this task was created; open it again",
                 key=self.url,
@@ -44,45 +49,41 @@ class _ZipReader(Store):
         return archive
 
     def stamp(self, key: str) -> str:
-        archive = self._archive()
-        member = archive.members.get(self.prefix + key) if archive else None
-        return f"{member.crc:x}-{member.size:x}-{member.offset:x}" if member else ""
+        member = self._archive().members.get(self.prefix + key)
+        return f"{member.CRC:x}-{member.file_size:x}-{member.header_offset:x}" if member else ""
 
     def get(self, key: str) -> bytes | None:
-        archive = self._archive()
-        return archive.get(self.prefix + key) if archive else None
+        return self._archive().get(self.prefix + key)
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        archive = self._archive()
-        if archive is None:
-            return (None for _ in keys)
-        return archive.get_many((self.prefix + key for key in keys), scratch)
+        return self._archive().get_many((self.prefix + key for key in keys), scratch)
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
-        archive = self._archive()
-        return archive.get_range(self.prefix + key, start, length) if archive else None
+        return self._archive().get_range(self.prefix + key, start, length)
 
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
-        archive = self._archive()
-        if archive is None:
-            return (None for _ in ranges)
-        return archive.get_ranges(self.prefix + key, ranges, scratch)
+        return self._archive().get_ranges(self.prefix + key, ranges, scratch)
 
     def list_dir(self, prefix: str) -> Names:
-        prefix = check_prefix(prefix)
-        archive = self._archive()
-        keys, prefixes = (
-            archive.folders.get(self.prefix + prefix, ([], [])) if archive else ([], [])
-        )
-        return [*keys], [*prefixes]
+        prefix = self.prefix + check_prefix(prefix)
+        return right_below(prefix, self._archive().names(prefix))
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
-        start, skip = self.prefix + check_prefix(prefix), len(self.prefix)
-        archive = self._archive()
-        names = sorted(archive.members) if archive else []
-        return (name[skip:] for name in names if name.startswith(start))
+        names = self._archive().names(self.prefix + check_prefix(prefix))
+        return (name.removeprefix(self.prefix) for name in names)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self._place == other._place
+
+    def __hash__(self) -> int:
+        return hash(self._place)
+
+
+@cache
+def _no_archive() -> Archive:
+    return Archive(LocalFile(os.devnull), Directory({}, 0))
 
 
 # --------------------------------------------------------------------------------------------
@@ -120,23 +121,19 @@ class _Shared:
             stamp = stamp_of(os.stat(self.path))
         except OSError:
             stamp = ""
-        if stamp != getattr(self.archive.source, "stamp", None):
+        if stamp != getattr(self.archive.file, "stamp", None):
             self.archive = None
 
-    def opened(self) -> Archive | None:
-        """Return the existing archive, or None if there is none."""
+    def opened(self) -> Archive:
+        """Return the existing archive, or an empty one if there is none."""
         archive = self.archive
         if archive is None:
-            try:
-                archive = self.archive = Archive(local_file(self.path))
-            except FileNotFoundError:
-                return None
-            except OSError as error:
-                if isinstance(error, StoreError):
-                    raise
-                raise StoreError(
-                    error.strerror or str(error), key=self.path, found=type(error).__name__
-                ) from error
+            with reported(self.path):
+                try:
+                    file = LocalFile(self.path)
+                except FileNotFoundError:
+                    return _no_archive()
+                archive = self.archive = Archive(file, read_directory(file))
         return archive
 
     @contextmanager
@@ -231,7 +228,7 @@ class ZipStore(_ZipReader):
     def uri(self) -> str:
         return Path(self.url).as_uri()
 
-    def _opened(self) -> Archive | None:
+    def _opened(self) -> Archive:
         if self._folder or self._shared.part is not None:
             raise StoreError(
                 "a task in another process can't read from a zip archive that is being written; "
@@ -286,20 +283,16 @@ class ZipStore(_ZipReader):
         if self._folder is None and self._shared.part is None:
             # Missing keys must not cause a new archive.
             with self.batch():
-                archive = self._opened()
-                names = [name for name in names if archive and name in archive.members]
+                members = self._opened().members
+                names = [name for name in names if name in members]
                 if names:
                     self._do(lambda writer: writer.erase(names))
         else:
             self._do(lambda writer: writer.erase(names))
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ZipStore):
-            return NotImplemented
-        return (self.path, self.prefix) == (other.path, other.prefix)
-
-    def __hash__(self) -> int:
-        return hash((self.path, self.prefix))
+    @property
+    def _place(self) -> tuple[Any, ...]:
+        return self.path, self.prefix
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._folder is not None:  # this process got it from another one
@@ -311,8 +304,7 @@ class ZipStore(_ZipReader):
         else:
             # If the archive is damaged, reading it raises the error.
             with suppress(StoreError):
-                archive = self._shared.opened()
-                expected = archive.stamp if archive else ""
+                expected = self._shared.opened().stamp
         return _reopen, (self.path, self.prefix, folder, expected, os.getpid())
 
 
@@ -376,15 +368,16 @@ class RemoteZipStore(_ZipReader):
     def token(self) -> str:
         return f"{self.path}#{self.prefix}#{self.fs._fs_token}"
 
-    def _opened(self) -> Archive | None:
+    def _opened(self) -> Archive:
         if self._held is None:
             key = self.fs, self.path, self._expected
             archive = _REMOTE.get(key) if self._expected else None
             if archive is None:
                 try:
-                    archive = Archive(RemoteFile(self.fs, self.path))
+                    file = RemoteFile(self.fs, self.path)
+                    archive = Archive(file, read_directory(file))
                 except FileNotFoundError:
-                    return None
+                    return _no_archive()
                 except Exception as error:
                     if isinstance(error, StoreError):
                         raise
@@ -412,13 +405,9 @@ class RemoteZipStore(_ZipReader):
             key=self.url,
         )
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, RemoteZipStore):
-            return NotImplemented
-        return bool((self.fs, self.path, self.prefix) == (other.fs, other.path, other.prefix))
-
-    def __hash__(self) -> int:
-        return hash((self.fs, self.path, self.prefix))
+    @property
+    def _place(self) -> tuple[Any, ...]:
+        return self.fs, self.path, self.prefix
 
     def __reduce__(self) -> tuple[Any, ...]:
         expected = self._expected if self._held is None else self._held.stamp

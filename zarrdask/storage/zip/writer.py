@@ -1,51 +1,44 @@
 """Write a zip archive: to a temporary file, which replaces the archive when it is complete."""
 
-import errno
+import json
 import os
+import shutil
 import threading
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from operator import attrgetter
+from pathlib import Path
 from secrets import token_hex
-from zlib import crc32
+from typing import BinaryIO
+from zipfile import ZipFile
 
 from zarrdask.errors import MetadataError, StoreError
 from zarrdask.storage.atomic import beside, tidy
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.staged import remove_directory
-from zarrdask.storage.system import IS_WINDOWS, NO_COPY, NO_LINKS, flags, pread, pwritev, replace
-from zarrdask.storage.zip.archive import Archive
-from zarrdask.storage.zip.directory import (
+from zarrdask.storage.system import NO_LINKS, replace
+from zarrdask.storage.zip.archive import (
+    Archive,
     Directory,
-    Member,
+    crc32,
+    encoding,
     is_name,
     new_member,
-    parse_local,
-    render_directory,
-    render_local,
+    read_directory,
 )
-from zarrdask.storage.zip.lock import ArchiveLock, lock_archive
-from zarrdask.storage.zip.source import local_file
+from zarrdask.storage.zip.lock import lock_archive
+from zarrdask.storage.zip.source import LocalFile
 
-_READ = flags("O_RDONLY", "O_BINARY")
-_CREATE = flags("O_RDWR", "O_CREAT", "O_EXCL", "O_BINARY")
-_APPEND = flags("O_WRONLY", "O_APPEND", "O_CREAT", "O_BINARY")
 _ARCHIVE, _PART = "archive", "part-"
-#: The method of a record of a part file for a key that was erased.
-_ERASED = 0xFFFF
-#: The number of bytes that are copied at a time, and that are gathered before they are written.
-_COPY_BYTES, _GATHER_BYTES = 2**23, 2**20
-#: The number of bytes that contain nearly all local headers, and all of them (with long names).
-_HEADER_BYTES, _MAX_HEADER_BYTES = 2**12, 2**18
 
 
 class ZipWriter:
     """The only writer of an archive.
 
-    The members of the archive are copied to a new file in a temporary folder, and new values are
-    appended to it. `commit` writes the directory and replaces the archive by this file; until then
-    the archive is unchanged. Several threads may write at the same time. Other processes append
-    values to files of their own in the folder (`PartWriter`), which this writer appends to its
-    file.
+    The archive is copied to a new file in a temporary folder, and new values are appended to it.
+    `commit` writes the directory and replaces the archive by this file; until then the archive is
+    unchanged. Several threads may write at the same time. Other processes append values to files of
+    their own in the folder (`PartWriter`), which this writer appends to its file.
 
     Parameters
     ----------
@@ -62,45 +55,38 @@ class ZipWriter:
     def __init__(self, path: str) -> None:
         self.path = path
         self._lock = threading.RLock()
-        self._busy = 0
-        self._is_closed = False
         #: Whether other processes may have written values.
         self.is_shared = False
-        self._taken: dict[str, int] = {}
-        try:
+        self._taken: dict[Path, int] = {}
+        with reported(path), ExitStack() as stack:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             tidy(os.path.dirname(path))
-            self._before: ArchiveLock | None = lock_archive(path)
+            self._is_new = not lock_archive(path, stack)
             self.folder = beside(path)
-            try:
-                os.mkdir(self.folder)
-                self._file = f"{self.folder}/{_ARCHIVE}"
-                self._fd = os.open(self._file, _CREATE, 0o666)
-                self._copy()
-            except BaseException:
-                self._close()
-                raise
-        except OSError as error:
-            raise error if isinstance(error, StoreError) else _failed(path, error) from error
+            os.mkdir(self.folder)
+            stack.callback(_remove_folder, self.folder)
+            self._new_path = f"{self.folder}/{_ARCHIVE}"
+            directory = Directory({}, 0)
+            if not self._is_new:
+                directory = read_directory(LocalFile(path))
+                shutil.copy(path, self._new_path)
+            mode = "w+b" if self._is_new else "r+b"
+            self._file: BinaryIO = stack.enter_context(open(self._new_path, mode))  # type: ignore[assignment]
+            self._end = directory.start
+            self._archive = Archive(LocalFile(self._new_path, may_change=True), directory)
+            self._encode_names()
+            self._opened = stack.pop_all()
 
-    def _copy(self) -> None:
-        """Copy the members of the existing archive."""
-        members: dict[str, Member] = {}
-        self._end = 0
-        if self._before is not None:
-            before = Archive(local_file(self.path))
-            members, self._end = dict(before.members), before.directory.start
-            _copy_range(self._before.fd, 0, self._fd, 0, self._end)
-            os.chmod(self._file, os.fstat(self._before.fd).st_mode & 0o7777)
-        self._archive = Archive(
-            local_file(self._file, may_change=True), Directory(members, self._end)
-        )
+    def _encode_names(self) -> None:
+        # `zipfile` writes names of other encodings to the directory as UTF-8.
+        for name, member in list(self._archive.members.items()):
+            if encoding(member) == "cp437":
+                self.set(name, self._archive.get(name) or b"")
 
     @property
     def archive(self) -> Archive:
         """The archive with the values that were written, for reading."""
-        if self.is_shared:
-            self.absorb()
+        self.absorb()
         return self._archive
 
     # ---- values
@@ -115,41 +101,34 @@ class ZipWriter:
         StoreError
             If the value can't be written.
         """
-        view, member, header = _record(key, value)
-        if self.is_shared:
-            self.absorb()
-        length = len(header) + len(view)
-        with self._lock:
-            start, self._end = self._end, self._end + length
-            self._busy += 1
-        try:
-            _write_at(self._fd, start, header, view)
-            with self._lock:
-                self._put(member._replace(offset=start, limit=start + length))
-        except OSError as error:
-            raise _failed(f"{self.path}/{key}", error) from error
-        finally:
-            with self._lock:
-                self._busy -= 1
+        view, crc = _checked(key, value)
+        self.absorb()
+        with self._lock, reported(f"{self.path}/{key}"):
+            self._append(key, view, crc)
 
-    def _put(self, member: Member) -> None:
-        self._archive.members[member.name] = member
-        self._archive.forget()
+    def _append(self, key: str, value: Buffer, crc: int) -> None:
+        member = new_member(key, crc, len(value))
+        member.header_offset = self._end
+        self._file.seek(self._end)
+        self._file.write(member.FileHeader())
+        self._file.write(value)
+        self._file.flush()
+        self._end = self._file.tell()
+        self._archive.members[key] = member
+        self._archive.changed()
 
     def erase(self, keys: Iterable[str]) -> None:
         """Remove values: their bytes stay in the file, but the directory does not name them."""
-        if self.is_shared:
-            self.absorb()
+        self.absorb()
         with self._lock:
-            members = self._archive.members
             for key in keys:
-                members.pop(key, None)
-            self._archive.forget()
-            if not members and not self._busy:
-                # The file has no values any more.
-                os.ftruncate(self._fd, 0)
-                self._end = 0
-                self._archive.forget_places()
+                self._remove(key)
+
+    def _remove(self, key: str) -> None:
+        self._archive.members.pop(key, None)
+        self._archive.changed()
+        if not self._archive.members:
+            self._end = 0
 
     # ---- values of other processes
 
@@ -161,49 +140,25 @@ class ZipWriter:
         StoreError
             If that fails.
         """
-        try:
-            with self._lock:
-                if self._is_closed:
+        with self._lock, reported(self.path):
+            if self.is_shared and not self._file.closed:
+                for path in sorted(Path(self.folder).glob(f"{_PART}*")):
+                    with open(path, "rb") as part:
+                        part.seek(self._taken.get(path, 0))
+                        self._absorb(part, path)
+
+    def _absorb(self, part: BinaryIO, path: Path) -> None:
+        # The last record may be incomplete: it is being written, or its writer was killed.
+        while (line := part.readline()).endswith(b"\n"):
+            key, size, crc = json.loads(line)
+            if size is None:
+                self._remove(key)
+            else:
+                value = part.read(size)
+                if len(value) < size:
                     return
-                for name in sorted(os.listdir(self.folder)):
-                    if name.startswith(_PART):
-                        self._absorb(name)
-        except OSError as error:
-            raise _failed(self.path, error) from error
-
-    def _absorb(self, name: str) -> None:
-        fd = os.open(f"{self.folder}/{name}", _READ)
-        try:
-            at, size = self._taken.get(name, 0), os.fstat(fd).st_size
-            first, members = at, list[Member]()
-
-            def append() -> None:
-                shift = self._end - first
-                _copy_range(fd, first, self._fd, self._end, at - first)
-                self._end += at - first
-                for member in members:
-                    offset, limit = member.offset + shift, member.limit + shift
-                    self._put(member._replace(offset=offset, limit=limit))
-
-            while at < size:
-                header = parse_local(pread(fd, _HEADER_BYTES, at), 0)
-                header = header or parse_local(pread(fd, _MAX_HEADER_BYTES, at), 0)
-                if header is None or at + header[1] + header[0].packed > size:
-                    break  # the record is incomplete, as its writer was killed
-                member, length = header
-                stop = at + length + member.packed
-                if member.method == _ERASED:
-                    append()
-                    first, members = stop, []
-                    self._archive.members.pop(member.name, None)
-                else:
-                    members.append(member._replace(offset=at, limit=stop))
-                at = stop
-            append()
-            self._archive.forget()
-            self._taken[name] = at
-        finally:
-            os.close(fd)
+                self._append(key, value, crc)
+            self._taken[path] = part.tell()
 
     # ---- the end
 
@@ -215,63 +170,45 @@ class ZipWriter:
         StoreError
             If that fails; the archive is unchanged then.
         """
-        try:
+        with self._opened, reported(self.path):
+            self.is_shared = True  # with processes that were forked in the meantime
             self.absorb()
-            if self._before is None and not self._archive.members:
+            members = self._archive.members.values()
+            if self._is_new and not members:
                 return  # nothing was written, so there is no archive
-            self._write_directory()
-            if IS_WINDOWS:
-                self._close_files()
-            if self._before is not None:
-                replace(self._file, self.path)
+            self._file.seek(self._end)
+            with ZipFile(self._file, "w") as archive:
+                archive.filelist.extend(sorted(members, key=attrgetter("header_offset")))
+            self._file.truncate()
+            with self._lock:
+                self._file.close()
+            if self._is_new:
+                self._link()
             else:
-                _link(self._file, self.path)
-        except FileExistsError as error:
+                replace(self._new_path, self.path)
+
+    def _link(self) -> None:
+        """Rename the new file, unless there is an archive by now."""
+        try:
+            os.link(self._new_path, self.path)
+        except OSError as error:
+            if error.errno in NO_LINKS and not os.path.exists(self.path):
+                replace(self._new_path, self.path)
+                return
+            if error.errno not in NO_LINKS and not isinstance(error, FileExistsError):
+                raise
             raise StoreError(
                 "another process created this zip archive meanwhile, and the values written here "
                 "are lost; write them again",
                 key=self.path,
             ) from error
-        except OSError as error:
-            raise error if isinstance(error, StoreError) else _failed(self.path, error) from error
-        finally:
-            self._close()
-
-    def _write_directory(self) -> None:
-        at, gathered = self._end, bytearray()
-        members = sorted(self._archive.members.values(), key=lambda member: member.offset)
-        for piece in render_directory(members, self._end):
-            gathered += piece
-            if len(gathered) >= _GATHER_BYTES:
-                _write_at(self._fd, at, gathered)
-                at, gathered = at + len(gathered), bytearray()
-        _write_at(self._fd, at, gathered)
-        os.ftruncate(self._fd, at + len(gathered))
-
-    def _close(self) -> None:
-        """Remove the temporary folder, and release the lock."""
-        with self._lock:
-            self._is_closed = True
-        self._close_files()
-        with suppress(OSError):
-            remove_directory(self.folder)
-        if self._before is not None:
-            self._before.release()
-            self._before = None
-
-    def _close_files(self) -> None:
-        with suppress(AttributeError):
-            os.close(self._fd)
-            del self._fd
-        if IS_WINDOWS and self._before is not None:
-            self._before.close()
 
 
 class PartWriter:
     """Writes values in another process than the `ZipWriter`, to a file in its folder.
 
-    Each record is a local header and a value, written by one call. An incomplete record, of a
-    process that was killed, is ignored.
+    Each record is a line of JSON with the key, the length of the value and its CRC-32, followed by
+    the value. The length of a value that is erased is null.
 
     Parameters
     ----------
@@ -283,9 +220,12 @@ class PartWriter:
 
     def __init__(self, folder: str, archive: str) -> None:
         self.folder = folder
-        self._path = f"{folder}/{_PART}{os.getpid():x}-{token_hex(6)}"
+        self._path = self._next_path()
         self._archive = archive
         self._lock = threading.Lock()
+
+    def _next_path(self) -> str:
+        return f"{self.folder}/{_PART}{token_hex(8)}"
 
     def set(self, key: str, value: Buffer) -> None:
         """Append a value.
@@ -295,40 +235,36 @@ class PartWriter:
         StoreError
             If the value can't be written, or the archive is already complete.
         """
-        view, _, header = _record(key, value)
-        self._append(key, header, view)
+        view, crc = _checked(key, value)
+        self._append(key, len(view), crc, view)
 
     def erase(self, keys: Iterable[str]) -> None:
         """Append records that values are erased."""
         for key in keys:
-            erased = new_member(key, 0, 0)._replace(method=_ERASED)
-            self._append(key, render_local(erased), b"")
+            self._append(key, None, 0, b"")
 
-    def _append(self, key: str, *pieces: Buffer) -> None:
+    def _append(self, key: str, size: int | None, crc: int, value: Buffer) -> None:
+        line = json.dumps([key, size, crc]).encode() + b"\n"
         try:
             # The file is opened for each record: closing it makes the record visible to other
             # machines, and if the folder is missing, the archive is complete.
-            with self._lock:
-                fd = os.open(self._path, _APPEND, 0o666)
-                try:
-                    size = os.fstat(fd).st_size
-                    try:
-                        _write_at(fd, size, *pieces)
-                    except BaseException:
-                        os.ftruncate(fd, size)
-                        raise
-                finally:
-                    os.close(fd)
-        except FileNotFoundError as error:
-            raise StoreError(
-                "the zip archive is no longer being written, or this process can't see its folder",
-                key=f"{self._archive}/{key}",
-            ) from error
-        except OSError as error:
-            raise _failed(f"{self._archive}/{key}", error) from error
+            with self._lock, reported(f"{self._archive}/{key}"), open(self._path, "ab") as file:
+                file.write(line)
+                file.write(value)
+        except BaseException as error:
+            # No record after an incomplete one would be read.
+            self._path = self._next_path()
+            if isinstance(error.__cause__, FileNotFoundError):
+                raise StoreError(
+                    "the zip archive is no longer being written, or this process can't see its "
+                    "folder",
+                    key=f"{self._archive}/{key}",
+                ) from error
+            raise
 
 
-def _record(key: str, value: Buffer) -> tuple[memoryview, Member, bytes]:
+def _checked(key: str, value: Buffer) -> tuple[memoryview, int]:
+    """Return the bytes of a value and their CRC-32, after checking the key."""
     if not is_name(key):
         raise MetadataError(
             "this key can't be the name of a member of a zip archive",
@@ -336,53 +272,21 @@ def _record(key: str, value: Buffer) -> tuple[memoryview, Member, bytes]:
             expected='names joined by "/", none of them "", "." or "..", without backslashes',
         )
     view = memoryview(value).cast("B")
-    member = new_member(key, crc32(view), len(view))
-    return view, member, render_local(member)
+    return view, crc32(view)
 
 
-def _link(new: str, path: str) -> None:
-    """Rename a file unless there is a file of the new name."""
+def _remove_folder(path: str) -> None:
+    with suppress(OSError):
+        remove_directory(path)
+
+
+@contextmanager
+def reported(key: str) -> Iterator[None]:
+    """Raise a `StoreError` for an error of the system."""
     try:
-        os.link(new, path)
+        yield
+    except StoreError:
+        raise
     except OSError as error:
-        if error.errno not in NO_LINKS:
-            raise
-        if os.path.exists(path):
-            raise FileExistsError(path) from error
-        replace(new, path)
-
-
-def _write_at(fd: int, start: int, *pieces: Buffer) -> None:
-    views = [memoryview(piece).cast("B") for piece in pieces]
-    while views:
-        written = pwritev(fd, views, start)
-        start += written
-        while views and written >= len(views[0]):
-            written -= len(views.pop(0))
-        if views:
-            views[0] = views[0][written:]
-
-
-def _copy_range(source: int, start: int, target: int, at: int, length: int) -> None:
-    """Copy bytes from one file to another, by the kernel if possible."""
-    copies = hasattr(os, "copy_file_range")
-    while length:
-        if copies:
-            try:
-                count = os.copy_file_range(source, target, min(length, 2**30), start, at)
-            except OSError as error:
-                if error.errno not in NO_COPY:
-                    raise
-                copies = False
-                continue
-        else:
-            data = pread(source, min(length, _COPY_BYTES), start)
-            _write_at(target, at, data)
-            count = len(data)
-        if not count:
-            raise OSError(errno.EIO, "the file became shorter while it was copied")
-        start, at, length = start + count, at + count, length - count
-
-
-def _failed(path: str, error: OSError) -> StoreError:
-    return StoreError(error.strerror or str(error), key=path, found=type(error).__name__)
+        text = error.strerror or str(error)
+        raise StoreError(text, key=key, found=type(error).__name__) from error
