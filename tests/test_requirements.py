@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 #: What the extra `test` takes of the other extras.
-EXTRAS = ("cli", "fast", "http", "ml_dtypes", "obstore", "pcodec", "xarray", "zfp")
+EXTRAS = ("cli", "fast", "http", "ml_dtypes", "obstore", "parquet", "pcodec", "xarray", "zfp")
 _BOUND = re.compile(r"([\w-]+)(?:\[.*\])?>=([\d.]+)")
 
 

@@ -3,6 +3,9 @@
 import base64
 import json
 import pickle
+import shutil
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ import zarrdask
 from tests.covering import for_each
 from tests.storage.latency import LatencyStore
 from zarrdask.errors import MetadataError, StoreError, UnsupportedError
+from zarrdask.storage import parquet_references
 from zarrdask.storage import references as module
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.references import ReferenceStore, open_references
@@ -156,3 +160,90 @@ def test_a_document_that_was_changed_is_not_read_by_tasks(tmp_path):
     path.write_text('{"a": "new"}')
     with pytest.raises(StoreError, match="changed"):
         pickle.loads(task)
+
+
+# --------------------------------------------------------------------------------------------
+# Parquet
+
+PARQUET = Path(__file__).parents[1] / "data" / "kerchunk_parquet"
+
+
+@pytest.fixture
+def bucket(monkeypatch):
+    """Return the bucket that all references are to."""
+    bucket = LatencyStore()
+    bucket.inner.set("data.bin", b"header" + np.arange(32, dtype="f4").tobytes())
+    bucket.inner.set("scalar.bin", b"scalar")
+    monkeypatch.setattr(module, "open_remote", lambda *_: bucket)
+    return bucket
+
+
+def opened(folder=PARQUET):
+    return open_references({"fo": str(folder), "remote_protocol": "s3", "lazy": True})
+
+
+def test_files_of_kerchunk_in_parquet_are_read(bucket):
+    expected = np.arange(32, dtype="f4").reshape(8, 4)
+    expected[5] = -1
+    group = zarrdask.open_group("reference://", storage_options={"fo": str(PARQUET)})
+    np.testing.assert_array_equal(group["x"][...], expected)
+    assert set(bucket.calls) == {"get_partial_values"}
+    assert len(bucket.calls) <= 2
+    assert [*group["g/inline"][...]] == [1, 2, ord("a")]
+    assert group["s"][()] == b"scalar"
+    assert (sorted(group), sorted(group["g"])) == (["g", "s", "x"], ["inline"])
+    assert group["x"].nchunks_stored() == 7
+    x = zarrdask.from_zarr(group["x"])
+    assert x.sum().compute() == expected.sum()
+
+
+def test_only_the_files_that_are_needed_are_read_and_few_are_kept(bucket, tmp_path, monkeypatch):
+    shutil.copytree(PARQUET, tmp_path / "refs")
+    (tmp_path / "refs" / "x" / "refs.1.parq").write_bytes(b"damaged")
+    (tmp_path / "refs" / "x" / "refs.2.parq").unlink()
+    store = opened(tmp_path / "refs")
+    z = zarrdask.open_array(store, "x")
+    np.testing.assert_array_equal(z[:3].ravel(), np.arange(12))
+    assert z[7, 0] == -1  # as all of the file's chunks
+    with pytest.raises(StoreError, match=r"x/refs\.1\.parq: .*damaged"):
+        z[3]
+    monkeypatch.setattr(parquet_references, "_MAX_BYTES", 0)
+    assert store.get("x/0.0") is not None
+    assert not store._entries._files
+    for key in ("x/8.0", "x/0.1", "x/0", "x/-1.0", "x/0.0.0", "y/0.0", "0.0", "x/.zarray/0.0"):
+        assert store.get(key) is None
+
+
+def test_tasks_carry_where_the_files_are(bucket):
+    store = opened()
+    again = pickle.loads(pickle.dumps(store))
+    assert again == store
+    assert again.get("s/0") == b"scalar"
+    assert len(pickle.dumps(store)) < 500
+
+
+@for_each(
+    "document",
+    [
+        '{"metadata": {}, "record_size": 0}',
+        '{"metadata": []}',
+        '{"metadata": {"x/.zarray": {"shape": [4], "chunks": [0]}}, "record_size": 3}',
+        '{"metadata": {"../x/.zarray": {"shape": [4], "chunks": [1]}}, "record_size": 3}',
+        "[1]",
+        "{",
+    ],
+)
+def test_a_malformed_document_of_parquet_is_an_error(tmp_path, document):
+    (tmp_path / ".zmetadata").write_text(document)
+    with pytest.raises(MetadataError, match="no document of references in Parquet"):
+        opened(tmp_path)
+
+
+def test_the_error_without_pyarrow_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(StoreError, match=r"zarrdask\[parquet\]"):
+        opened()
+
+
+def test_other_directories_are_left_to_fsspec(tmp_path):
+    assert opened(tmp_path) is None

@@ -6,6 +6,7 @@ import re
 from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -16,8 +17,9 @@ from zarrdask import config
 from zarrdask.errors import MetadataError, StoreError, UnsupportedError, without_secrets
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, cut
-from zarrdask.storage.keys import check_key
+from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.parquet_references import DOCUMENT, ParquetReferences
 from zarrdask.storage.partial_access import StoreWithPartialAccess
 from zarrdask.storage.remote import open_remote
 from zarrdask.storage.retry import retrying
@@ -31,7 +33,10 @@ _MAX_OPEN = 8
 _SCHEMES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "http", "https"}
 _TEMPLATE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 #: The options of fsspec's reference file system that are understood here.
-_OPTIONS = {"fo", "target_options", "target_protocol", "remote_options", "remote_protocol"}
+_OPTIONS = {
+    *("fo", "target_options", "target_protocol", "remote_options", "remote_protocol"),
+    "lazy",  # which references in Parquet always are
+}
 
 
 class Target(NamedTuple):
@@ -42,6 +47,24 @@ class Target(NamedTuple):
     length: int | None
 
 
+@dataclass(frozen=True)
+class _JsonReferences:
+    """The references in a document of JSON: all are in memory."""
+
+    entries: Mapping[str, Any]
+    templates: Mapping[str, str]
+    digest: str
+
+    def load(self, _: Iterable[str]) -> Mapping[str, Any]:
+        return self.entries
+
+    def list_dir(self, prefix: str) -> Names:
+        return right_below(prefix, self.list_prefix(prefix))
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        return (key for key in sorted(self.entries) if key.startswith(prefix))
+
+
 class ReferenceStore(StoreWithPartialAccess):
     """Values that are parts of other objects, or are given with their keys.
 
@@ -50,9 +73,10 @@ class ReferenceStore(StoreWithPartialAccess):
 
     Parameters
     ----------
-    references : mapping
+    references : mapping or ParquetReferences
         The JSON document of kerchunk, version 0 or 1: by key a text, a text that begins with
-        ``base64:``, ``[url]`` or ``[url, start, length]``. Templates are replaced.
+        ``base64:``, ``[url]`` or ``[url, start, length]``. Templates are replaced. Or the
+        references in a directory of Parquet files.
     options : dict, optional
         Options of fsspec for the objects.
     protocol : str, optional
@@ -75,7 +99,7 @@ class ReferenceStore(StoreWithPartialAccess):
 
     def __init__(
         self,
-        references: Mapping[str, Any],
+        references: Mapping[str, Any] | ParquetReferences,
         *,
         options: dict[str, Any] | None = None,
         protocol: str | None = None,
@@ -83,10 +107,10 @@ class ReferenceStore(StoreWithPartialAccess):
         local: bool | None = None,
     ) -> None:
         self._references, self._options, self._protocol = references, options, protocol
-        self._entries, self._templates = _parse(references)
-        digest = blake2b(json.dumps(references, sort_keys=True).encode(), digest_size=12)
-        self._token = digest.hexdigest()
-        self._url = url or f"reference:{self._token}"
+        self._entries = (
+            references if isinstance(references, ParquetReferences) else _parse(references)
+        )
+        self._url = url or f"reference:{self._entries.digest}"
         self._local = config.get("local-references") if local is None else local
         self._stores: dict[str, Store] = {}
         #: Where the document is read in another process: its URL and the options for it.
@@ -98,7 +122,7 @@ class ReferenceStore(StoreWithPartialAccess):
 
     @property
     def token(self) -> str:
-        return f"{self._url}#{self._token}"
+        return f"{self._url}#{self._entries.digest}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ReferenceStore) and self._identity == other._identity
@@ -133,8 +157,9 @@ class ReferenceStore(StoreWithPartialAccess):
         values: list[Buffer | None] = [None] * len(requests)
         asked = defaultdict[str, list[tuple[int, KeyRange]]](list)
         bounded: dict[int, int] = {}
+        entries = self._entries.load([key for key, _, _ in requests])
         for at, (key, start, length) in enumerate(requests):
-            target = self._target(key)
+            target = self._target(key, entries.get(key))
             if not isinstance(target, Target):
                 values[at] = None if target is None else cut(target, start, length)
                 continue
@@ -159,22 +184,25 @@ class ReferenceStore(StoreWithPartialAccess):
                 values[at] = part
         return values
 
-    def list(self) -> Iterator[str]:
-        return iter(sorted(self._entries))
+    def list_dir(self, prefix: str) -> Names:
+        return self._entries.list_dir(check_prefix(prefix))
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        return self._entries.list_prefix(check_prefix(prefix))
 
     # ---- references
 
-    def _target(self, key: str) -> bytes | Target | None:
-        """Return what a key refers to: its value if it is in the document; None if there is none.
+    def _target(self, key: str, reference: Any) -> bytes | Target | None:
+        """Return what a reference is to: the value itself if it has it; None if there is none.
 
         Raises
         ------
         MetadataError
             If the reference is malformed.
         """
-        match self._entries.get(key):
-            case None:
-                return None
+        match reference:
+            case None | bytes():
+                return reference
             case str(text) if (value := _inline(text)) is not None:
                 return value
             case dict(document):
@@ -192,7 +220,7 @@ class ReferenceStore(StoreWithPartialAccess):
                 )
 
     def _filled(self, url: str) -> str:
-        return _TEMPLATE.sub(lambda name: self._templates.get(name[1], name[0]), url)
+        return _TEMPLATE.sub(lambda name: self._entries.templates.get(name[1], name[0]), url)
 
     def _split(self, key: str, url: str) -> tuple[str, str]:
         """Return the bucket or server of a URL, and the key in it; "/" for a local path.
@@ -235,7 +263,7 @@ class ReferenceStore(StoreWithPartialAccess):
 def open_references(options: dict[str, Any]) -> Store | None:
     """Return the store for the options of fsspec's ``reference://``; None if fsspec opens them.
 
-    These are references in Parquet, and options that are not known here.
+    It does if there are options, or a kind of document, that are not known here.
     """
     document = options.get("fo")
     how = {"options": options.get("remote_options"), "protocol": options.get("remote_protocol")}
@@ -243,32 +271,39 @@ def open_references(options: dict[str, Any]) -> Store | None:
         return None
     if isinstance(document, Mapping):
         return ReferenceStore(document, **how)
-    if not isinstance(document, str) or not document.endswith(".json"):
+    if not isinstance(document, str):
         return None
     protocol = options.get("target_protocol", "file")
     url = document if "://" in document or protocol == "file" else f"{protocol}://{document}"
     return _read((url, options.get("target_options")), {**how, "url": url})
 
 
-def _read(source: tuple[str, dict[str, Any] | None], how: dict[str, Any]) -> ReferenceStore:
-    """Return the references in a document.
+def _read(source: tuple[str, dict[str, Any] | None], how: dict[str, Any]) -> ReferenceStore | None:
+    """Return the references in a document, or in a directory; None if it is neither.
 
     Raises
     ------
     StoreError
-        If the document can't be read, or is not JSON.
+        If the document can't be read.
+    MetadataError
+        If it is not valid.
     """
     url, options = source
+    is_json = url.endswith(".json")
     if "://" in url and not url.startswith(("file://", "local://")):
-        root, _, name = url.rpartition("/")
-        data = retrying(open_remote(root, options)).get(name)
+        place, _, name = url.rpartition("/") if is_json else (url, "", DOCUMENT)
+        directory = retrying(open_remote(place, options))
     else:
         path = os.path.abspath(path_of_url(url.rpartition("://")[2]))
-        data = LocalStore(os.path.dirname(path)).get(os.path.basename(path))
+        place, name = os.path.split(path) if is_json else (path, DOCUMENT)
+        directory = LocalStore(place)
+    data = directory.get(name)
+    if data is None and not is_json:
+        return None
     if data is None:
         raise StoreError("there is no document of references here", key=url)
     try:
-        references = json.loads(data)
+        references = json.loads(data) if is_json else ParquetReferences(directory, data)
     except (ValueError, RecursionError) as error:
         raise MetadataError(f"the references are not JSON: {error}", key=url) from error
     store = ReferenceStore(references, **how)
@@ -286,20 +321,22 @@ def _recall(token: str, source: tuple[str, Any], how: dict[str, Any]) -> Referen
     store = _OPEN.get(identity)
     if store is None:
         store = _read(source, how)
-        if store.token != token:
-            raise StoreError("the document of references was changed; open it again", key=store.url)
+        if store is None or store.token != token:
+            raise StoreError("the document of references was changed; open it again", key=source[0])
         if len(_OPEN) >= _MAX_OPEN:
             _OPEN.clear()
         _OPEN[identity] = store
     return store
 
 
-def _parse(references: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-    """Return the references of a document by key, and its templates."""
+def _parse(references: Mapping[str, Any]) -> _JsonReferences:
+    """Return the references of a document."""
     if not isinstance(references, Mapping):
         raise _no_document("")
+    text = json.dumps(references, sort_keys=True)
+    digest = blake2b(text.encode(), digest_size=12).hexdigest()
     if "refs" not in references and "version" not in references:
-        return references, {}
+        return _JsonReferences(references, {}, digest)
     if references.get("gen"):
         raise UnsupportedError("references that are generated from a pattern", key="gen")
     entries, templates = references.get("refs"), references.get("templates") or {}
@@ -310,7 +347,7 @@ def _parse(references: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[st
             raise UnsupportedError(
                 "a template that is a function", key=f"templates.{name}", found=text
             )
-    return entries, templates
+    return _JsonReferences(entries, templates, digest)
 
 
 def _no_document(key: str) -> MetadataError:

@@ -16,6 +16,7 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
         "pytest",  # its sharding imports its own tests
     ),
     "newest": ("zarr[cast-value-rs]>=3.4", "numcodecs[msgpack]"),
+    "kerchunk": ("kerchunk>=0.2.10", "virtualizarr[hdf]>=2.5", "fastparquet", "h5py", "pyarrow"),
     "dataset": ("xarray>=2024.10", "zarr>=3.0.8,<3.2"),
 }
 #: Debian's package: GDAL 3.6, the last that writes the draft of v3.
