@@ -1,13 +1,16 @@
 """Shards of a store with latency: indexes and chunks of all of them are in flight together."""
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrdask
-from tests.storage.latency import LatencyStore
+from tests.storage.latency import FarStore, LatencyStore
 from zarrdask.chunks import shards
+from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import CodecError
 
 VALUES = np.arange(40 * 30, dtype="i4").reshape(40, 30)
@@ -51,10 +54,8 @@ def test_only_what_is_needed_is_read():
     assert [length for _, (_, length) in chunks] == [300]  # two of them by one request
 
 
-class Concurrent(LatencyStore):
+class Concurrent(FarStore):
     """A store whose requests may be in flight together; it keeps where they start."""
-
-    concurrent = True
 
     def get_range(self, key, start, length=None):
         self.starts.append(start)
@@ -72,6 +73,34 @@ def test_chunks_are_requested_while_later_indexes_are_on_their_way(setting):
     of_index = [start < 0 for start in far.starts]
     assert (len(of_index), sum(of_index)) == (8, 4)
     assert not all(of_index[:4])
+
+
+@pytest.mark.parametrize("shards", [None, (10, 10)])
+def test_units_are_decoded_while_later_ones_are_on_their_way(monkeypatch, setting, shards):
+    decoding, answered = threading.Event(), []
+
+    class Slow(FarStore):
+        """Answers for the last unit only when the first one is being decoded."""
+
+        def get(self, key):
+            return self.get_range(key, 0)
+
+        def get_range(self, key, start, length=None):
+            if key == "c/3/2":
+                answered.append(decoding.wait(30))
+            return super().get_range(key, start, length)
+
+    def decode(pipeline, *args):
+        decoding.set()
+        return original(pipeline, *args)
+
+    _, store = sharded(chunks=(5, 5) if shards else (10, 10), shards=shards)
+    z = zarrdask.open_array(Slow(store.inner, seconds=0))
+    original = Pipeline.decode
+    monkeypatch.setattr(Pipeline, "decode", decode)
+    setting({"zarrdask.threads": 1})
+    np.testing.assert_array_equal(z[...], VALUES)
+    assert answered == [True]
 
 
 @pytest.mark.parametrize(("limit", "most"), [(2**28, 12), (900, 2), (1, 1)])

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import zarrdask
 from tests.graph.test_bundles import failing
+from tests.storage.latency import FarStore
 from zarrdask.graph import chains
 from zarrdask.graph.trees import join_blocks
 
@@ -47,6 +48,7 @@ def sparse():
 
 LEAVES = {
     "stored": stored,
+    "far": lambda: stored(FarStore(seconds=0)),
     "sparse": sparse,
     "transposed": lambda: stored(values=VALUES.T.copy()).T,
     "random": lambda: da.random.default_rng(3).random(SHAPE, chunks=2),
@@ -102,6 +104,25 @@ def test_any_graph_has_the_same_values_as_without_bundles(leaves, operations, re
         np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(blocks.compute(scheduler="sync"), other)
         assert blocks.chunks == result.chunks
+
+
+@pytest.mark.parametrize("shards", [None, 4])
+@pytest.mark.parametrize(
+    "compute",
+    [lambda x: (x * 2).sum(), lambda x: zarrdask.to_zarr(x, {}, compute=False)],
+    ids=["sum", "write"],
+)
+def test_blocks_of_a_bundle_are_requested_together_from_a_far_store(compute, shards):
+    store = FarStore(seconds=0.01)
+    z = zarrdask.create_array(store, shape=SHAPE, dtype="f8", chunks=2, shards=shards)
+    z[...] = VALUES
+    x = zarrdask.from_zarr(z, chunks=2)
+    store.clear()
+    with dask.config.set(scheduler="sync", num_workers=1):
+        dask.compute(compute(x))
+    assert store.most >= 8
+    # Of a shard first the index is requested.
+    assert store.rounds <= 2 * 3 * (1 if shards is None else 2)
 
 
 def tasks_of(x):

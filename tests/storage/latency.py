@@ -3,6 +3,7 @@
 import threading
 import time
 
+from zarrdask.storage.base import Store
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.wrapper import WrappedStore
 
@@ -86,3 +87,18 @@ class LatencyStore(WrappedStore):
 
     def erase(self, key):
         self._request("erase", [key], lambda: self.inner.erase(key))
+
+
+class FarStore(LatencyStore):
+    """The same, for requests of several threads that are in flight together."""
+
+    concurrent = True
+
+    def get_many(self, keys, scratch):
+        return Store.get_many(self, keys, scratch)
+
+    def get_ranges(self, key, ranges, scratch):
+        return Store.get_ranges(self, key, ranges, scratch)
+
+    def get_partial_values(self, key_ranges):
+        return Store.get_partial_values(self, key_ranges)

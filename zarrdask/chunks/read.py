@@ -4,11 +4,11 @@ A *unit* is a stored object: a chunk, or a shard of an array that has shards.
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from itertools import groupby, islice
-from typing import cast
+from itertools import chain, groupby, islice, tee
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from zarrdask.runtime import buffers
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Value
+
+#: The names of units in the store, and which part of each goes where.
+_Part = tuple[list[str], Projection]
 
 
 def read_region(
@@ -66,14 +69,34 @@ def read_region(
     StoreError
         If the store fails.
     """
-    metadata = chunks.metadata
-    cuts = project(request, metadata.grid.axes)
-    if not metadata.grid.is_regular:
-        cuts = cuts.ordered(metadata.grid.shape_of)
+    metadata, cuts = chunks.metadata, _project(chunks, request)
     values = buffers.empty(request_shape(request), metadata.dtype) if out is None else out
     read, nbytes = partial(_read, chunks, out=values), values.nbytes
     in_parts(read, chunks, cuts, threads=threads, label="read", show=show, nbytes=nbytes)
     return values
+
+
+def read_regions(chunks: StoredChunks, requests: Iterable[Request]) -> Iterator[np.ndarray]:
+    """Yield the requested elements of an array, with later requests on their way meanwhile.
+
+    In a store with latency the units of all requests are in flight together, as far as the settings
+    allow. Each request is as in `read_region`, and so are the errors.
+    """
+    ahead, parts = tee(
+        (request, *_named(chunks, _project(chunks, request))) for request in requests
+    )
+    units = _fetch(chunks, ((names, cuts) for _, names, cuts in ahead))
+    for request, names, cuts in parts:
+        out = buffers.empty(request_shape(request), chunks.metadata.dtype)
+        _decode(chunks, names, cuts, units, out=out)
+        yield out
+
+
+def _project(chunks: StoredChunks, request: Request) -> Projection:
+    """Return the units of a request, those of one shape together."""
+    grid = chunks.metadata.grid
+    cuts = project(request, grid.axes)
+    return cuts if grid.is_regular else cuts.ordered(grid.shape_of)
 
 
 def request_shape(request: Request) -> Shape:
@@ -83,39 +106,68 @@ def request_shape(request: Request) -> Shape:
     return tuple(map(pick_size, request))
 
 
+def _named(chunks: StoredChunks, cuts: Projection) -> _Part:
+    return [chunks.prefix + name for name in chunks.metadata.keys.names(cuts.indices)], cuts
+
+
 def _read(chunks: StoredChunks, cuts: Projection, *, out: np.ndarray) -> None:
     """Read some of the requested units in this thread."""
-    metadata, store = chunks.metadata, chunks.units
-    names = [chunks.prefix + name for name in metadata.keys.names(cuts.indices)]
-    scratch = _scratch()
+    names, cuts = _named(chunks, cuts)
+    _decode(chunks, names, cuts, _fetch(chunks, [(names, cuts)]), out=out)
+
+
+def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
+    """Return the encoded units; of an array with shards, contexts in which each shard is read.
+
+    Of remote shards, what is needed is in memory.
+    """
+    metadata, store, scratch = chunks.metadata, chunks.units, _scratch()
+    if metadata.shard is None:
+        return store.get_many(chain.from_iterable(names for names, _ in parts), scratch)
+    if store.seekable:
+        return (store.reading(name, scratch) for names, _ in parts for name in names)
+    requests = (
+        ShardRequest(name, metadata.pipeline_at(index), inside)
+        for names, cuts in parts
+        for name, index, inside in zip(names, cuts.indices, cuts.insides, strict=True)
+    )
+    return map(nullcontext, fetch_shards(store, requests, scratch))
+
+
+def _decode(
+    chunks: StoredChunks,
+    names: list[str],
+    cuts: Projection,
+    units: Iterator[Any],
+    *,
+    out: np.ndarray,
+) -> None:
+    """Decode what `_fetch` returned for a projection, the next of several, to its places."""
+    metadata, far = chunks.metadata, not chunks.units.seekable
     if metadata.shard is not None:
-        _read_shards(chunks, names, cuts, scratch, out=out)
+        _decode_shards(chunks, names, cuts, islice(units, len(names)), out=out)
         return
-    encoded, far = store.get_many(names, scratch), not store.seekable
-    if metadata.grid.is_regular:
-        scatter(metadata.pipeline, names, cuts.insides, cuts.outsides, encoded, out=out, far=far)
-        return
+    runs = [(metadata.pipeline, len(names))]
+    if not metadata.grid.is_regular:
+        shapes = groupby(map(metadata.grid.shape_of, cuts.indices))
+        runs = [(metadata.pipeline_of(shape), sum(1 for _ in run)) for shape, run in shapes]
     at = 0
-    for shape, run in groupby(map(metadata.grid.shape_of, cuts.indices)):
-        end = at + sum(1 for _ in run)
-        part, values = cuts.some(at, end), islice(encoded, end - at)
-        pipeline = metadata.pipeline_of(shape)
+    for pipeline, count in runs:
+        end = at + count
+        part, values = cuts.some(at, end) if count < len(names) else cuts, islice(units, count)
         scatter(pipeline, names[at:end], part.insides, part.outsides, values, out=out, far=far)
         at = end
 
 
-def _read_shards(
-    chunks: StoredChunks, names: list[str], cuts: Projection, scratch: Scratch, *, out: np.ndarray
+def _decode_shards(
+    chunks: StoredChunks,
+    names: list[str],
+    cuts: Projection,
+    shards: Iterable[AbstractContextManager[Value | None]],
+    *,
+    out: np.ndarray,
 ) -> None:
-    """Read shards in parts; remote ones with the needed parts in memory."""
-    metadata, store = chunks.metadata, chunks.units
-    shards: Iterable[AbstractContextManager[Value | None]]
-    if store.seekable:
-        shards = (store.reading(name, scratch) for name in names)
-    else:
-        pipelines = map(metadata.pipeline_at, cuts.indices)
-        requests = map(ShardRequest, names, pipelines, cuts.insides)
-        shards = map(nullcontext, fetch_shards(store, requests, scratch))
+    metadata = chunks.metadata
     for name, shard, (index, inside, outside) in zip(
         names, shards, zip(*cuts, strict=True), strict=True
     ):

@@ -2,7 +2,8 @@
 
 import pickle
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import Any
@@ -12,7 +13,7 @@ import cloudpickle
 import numpy as np
 
 from zarrdask import __version__
-from zarrdask.chunks.read import read_region
+from zarrdask.chunks.read import read_region, read_regions
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import Beyond, write_region
 from zarrdask.compliance import strictness
@@ -178,15 +179,47 @@ class Source:
 
     def __getitem__(self, index: Any) -> np.ndarray:
         selection = basic(index, self.shape)
-        values = read_region(self.handle.chunks, self.place(selection.slices))
+        values = self._read(self.place(selection.slices))
         values = values.reshape(selection.shape)
         return values if selection.plain else values[selection.finish]
+
+    def _read(self, region: Region) -> np.ndarray:
+        """Return a region of the stored array."""
+        return read_region(self.handle.chunks, region)
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         return "zarrdask", self.token, _bounds(self.region), self.axes
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _source, (self.handle, _bounds(self.region), self.axes)
+
+
+class SourceAhead(Source):
+    """A source whose blocks are requested before they are read, one after another, in one thread.
+
+    In a store with latency the requests for several blocks are in flight together then.
+
+    Parameters
+    ----------
+    source : Source
+        The source.
+    blocks : iterable of (tuple of slice)
+        The regions of the source that are going to be read, in this order.
+    """
+
+    __slots__ = ("_blocks", "_next")
+
+    def __init__(self, source: Source, blocks: Iterable[Region]) -> None:
+        super().__init__(source.handle, source.region, source.token, source.axes)
+        regions = [self.place(basic(block, self.shape).slices) for block in blocks]
+        self._next = deque(regions)
+        self._blocks = read_regions(self.handle.chunks, regions)
+
+    def _read(self, region: Region) -> np.ndarray:
+        if not self._next or self._next[0] != region:
+            return super()._read(region)
+        self._next.popleft()
+        return next(self._blocks)
 
 
 def _keys(chunks: StoredChunks, region: Region) -> list[str]:

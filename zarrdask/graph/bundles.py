@@ -90,7 +90,8 @@ def write_chain(
     `tasks` are those that only these blocks need, and `results` those of the tasks `needs`.
     """
     place, repeats = common.place, common.repeats
-    write = common.chain.given(dict(zip(needs, results, strict=True)), tasks)
+    outside, items = dict(zip(needs, results, strict=True)), [*common.blocks(numbers)]
+    write = common.chain.given(outside, tasks, items)
     counts = list[int]()
     # Numbers of blocks of which nothing was stored: they hold the fill value only.
     blank = set[int]()
@@ -112,12 +113,11 @@ def write_chain(
                 blank.add(repeat)
         return len(counts) - before
 
-    items = common.blocks(numbers)
     with in_one_task([place]) as requests:
         if place.target.handle.chunks.units.seekable:
-            count, nbytes = len(numbers), place.nbytes(next(common.blocks(numbers)))
+            count, nbytes = len(items), place.nbytes(items[0])
             slow, pace = _SLOW_SECONDS, common.pace
-            in_turns(run, items, count=count, nbytes=nbytes, slow=slow, pace=pace)
+            in_turns(run, iter(items), count=count, nbytes=nbytes, slow=slow, pace=pace)
         else:
             run(items)
     return np.array(counts, np.intp)

@@ -5,7 +5,7 @@ is what such a layer does, as a value: it computes blocks where it is sent to, s
 process nor a scheduler does anything for a single block.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
@@ -18,8 +18,9 @@ from dask.layers import ArrayBlockwiseDep, ArraySliceDep
 from zarrdask import config
 from zarrdask.execution.client import thread_count
 from zarrdask.execution.fused import prepared, resolve
-from zarrdask.execution.handle import Source
-from zarrdask.graph.dependencies import source_of
+from zarrdask.execution.handle import Source, SourceAhead
+from zarrdask.graph.dependencies import source_of, with_source
+from zarrdask.indexing.selection import Region
 
 #: The smallest number of bundles: for each thread, and at all. If they were fewer, a thread without
 #: work would wait longer for the last one.
@@ -131,10 +132,21 @@ class Chain:
         ]
         return {key: convert_legacy_task(key, graph.layers[key[0]][key], ()) for key in keys}
 
-    def given(self, results: Mapping[Any, Any], tasks: Mapping[Any, Any]) -> Callable[[Block], Any]:
-        """Return the function of a block, given the results in `needs` and the `tasks`."""
+    def given(
+        self, results: Mapping[Any, Any], tasks: Mapping[Any, Any], blocks: Sequence[Block]
+    ) -> Callable[[Block], Any]:
+        """Return the function of a block, given the results in `needs` and the `tasks`.
+
+        It is going to be called for `blocks`, in this order: what they read of stores with latency
+        is requested ahead.
+        """
         compute = prepared(self.task)
         shared = {**results, **{k: resolve(v, results) for k, v in self.constants.items()}}
+        for key in self.constants:
+            source = source_of(shared[key])
+            if source is not None and not source.handle.chunks.units.seekable:
+                regions = [region for block in blocks for region in self._regions(source, block)]
+                shared[key] = with_source(shared[key], SourceAhead(source, regions))
 
         def function(block: Block) -> Any:
             values = dict(shared)
@@ -149,14 +161,19 @@ class Chain:
         keys = [
             key
             for source in self.sources
-            for part in self.parts
-            if isinstance(part.source, ArraySliceDep)
-            and source.shape == tuple(map(sum, part.source.chunks))
-            for key in source.keys(part.source[part.number(block)])
+            for region in self._regions(source, block)
+            for key in source.keys(region)
         ]
         first, *others = dict.fromkeys(keys) or ["nothing"]
         more = f" and {len(others)} others" if others else ""
         return f"raised for block {block} of {self.name}, read from {first}{more}"
+
+    def _regions(self, source: Source, block: Block) -> Iterator[Region]:
+        """Yield the regions of a source that a block is read from."""
+        for part in self.parts:
+            slices = part.source
+            if isinstance(slices, ArraySliceDep) and source.shape == tuple(map(sum, slices.chunks)):
+                yield slices[part.number(block)]
 
 
 def find_chain(graph: HighLevelGraph, name: str) -> Chain | None:

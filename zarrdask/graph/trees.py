@@ -6,7 +6,7 @@ joins them as the tasks of the branch would. The same holds for tasks that merge
 ones.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from dask.core import reverse_dict
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from zarrdask.execution.fused import prepared
-from zarrdask.graph.chains import Chain, find_chain
+from zarrdask.graph.chains import Block, Chain, find_chain
 
 Tasks = Mapping[Any, GraphNode]
 
@@ -53,7 +53,19 @@ def join_blocks(
     """
     known = dict(zip(needs, results, strict=True))
     chains = {each.name: each for each in results if isinstance(each, Chain)}
-    functions = {name: chain.given(known, inputs) for name, chain in chains.items()}
+    blocks = defaultdict[str, list[Block]](list)
+
+    def visit(key: Any) -> None:
+        """Note the blocks in the order in which they are computed."""
+        if key in tasks:
+            for need in tasks[key].dependencies:
+                visit(need)
+        elif key not in known:
+            name, *block = key
+            blocks[name].append(tuple(block))
+
+    visit(root)
+    functions = {name: chain.given(known, inputs, blocks[name]) for name, chain in chains.items()}
 
     def compute(key: Any) -> Any:
         if key in known:
