@@ -22,7 +22,7 @@ from tests.graph.test_regressions import (
 )
 from tests.graph.writes import append_elsewhere
 from zarrdask.execution import locks as graph_locks
-from zarrdask.hierarchy.resize import lock_shape
+from zarrdask.hierarchy.resize import lock_node
 
 pytestmark = pytest.mark.stress
 
@@ -344,7 +344,7 @@ def test_machines_of_a_cluster_append_one_after_the_other(monkeypatch):
 
 def test_the_lock_of_a_shape_is_none_of_a_unit():
     array = zarrdask.create_array({}, shape=(), dtype="i4")
-    with lock_shape(array.store, array.path):
+    with lock_node(array.store, array.path, "shape"):
         array[...] = 5
         zarrdask.open_array(array.store, mode="r+").attrs["a"] = 1
     assert array[...] == 5

@@ -7,9 +7,8 @@ from posixpath import join, normpath
 from typing import Any, Literal
 
 from zarrdask.errors import MetadataError, NodeNotFoundError
-from zarrdask.hierarchy.consolidated import ancestors
 from zarrdask.hierarchy.find import node_exists, read_node
-from zarrdask.hierarchy.path import join_path, node_location
+from zarrdask.hierarchy.path import ancestors, join_path, node_location
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.create import create_array

@@ -1,50 +1,69 @@
-"""Write and erase the documents of a node."""
+"""Write and erase the documents of a node, and keep consolidated metadata true meanwhile.
 
-from zarrdask.errors import LinkError
+Consolidated metadata are one document about many nodes. Any number of writers can remove them at
+the same time. To update them instead, a writer has to read, change and write that one document,
+and of two writers at the same time the later one discards the change of the earlier one. Hence
+removing them is the default (setting ``zarrdask.consolidated-after-change``).
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from zarrdask import config
+from zarrdask.codecs.base import Json
+from zarrdask.compliance import strictness, warn_compliance
+from zarrdask.errors import LinkError, MetadataError, one_of
 from zarrdask.hierarchy import draft
-from zarrdask.hierarchy.consolidated import changing
-from zarrdask.hierarchy.path import key_prefix
-from zarrdask.metadata import detect
+from zarrdask.hierarchy.path import ancestors, key_prefix
+from zarrdask.metadata import consolidated, detect, v2, v3
 from zarrdask.metadata.json import Documents
-from zarrdask.metadata.model import ArrayMetadata, Metadata
-from zarrdask.storage.base import Store
+from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.consolidated import ConsolidatedStore
+from zarrdask.storage.local import LocalStore
+from zarrdask.storage.unchanged import ChangedError, change_if_unchanged
 from zarrdask.storage.v3_draft import DraftStore
+
+#: The documents that a group may have.
+_GROUP_DOCUMENTS = (v2.CHILD_NAMES[1], *v3.NAMES)
 
 
 def write_node(
-    store: Store, path: str, metadata: Metadata, *, before: Metadata | None = None
+    store: Store,
+    path: str,
+    metadata: Metadata,
+    *,
+    before: Metadata | None,
+    is_member: bool = False,
 ) -> None:
     """Write a node's documents, and erase those that the node no longer has.
 
     Parameters
     ----------
-    store : Store
-    path : str
-        The path of the node in the store.
+    store, path
+        Where the node is.
     metadata : Metadata
         The node.
-    before : Metadata, optional
+    before : Metadata or None
         The node as it is stored at present. Documents that stay the same are not written: another
         writer may have added members to them that are not known here.
+    is_member : bool
+        Whether consolidated metadata are left to the caller, who changes many nodes.
     """
-    documents = _changed_documents(metadata, before)
-    if documents:
+    documents = detect.render(metadata)
+    if before is not None:
+        old = detect.render(before)
+        documents = {name: value for name, value in documents.items() if old.get(name) != value}
+    if is_member:
+        _put(store, path, documents)
+    elif documents:
         is_array = isinstance(metadata, ArrayMetadata)
         with changing(store, path, whole=False, is_array=is_array) as real:
             _put(real, path, documents)
-
-
-def write_member(store: Store, path: str, metadata: Metadata, *, before: Metadata) -> None:
-    """Write a node's documents as `write_node`, but leave consolidated metadata to the caller."""
-    _put(store, path, _changed_documents(metadata, before))
-
-
-def _changed_documents(metadata: Metadata, before: Metadata | None) -> Documents:
-    documents = detect.render(metadata)
-    if before is None:
-        return documents
-    old = detect.render(before)
-    return {name: value for name, value in documents.items() if old.get(name) != value}
 
 
 def _put(store: Store, path: str, documents: Documents) -> None:
@@ -76,3 +95,147 @@ def remove_keys(store: Store, path: str) -> None:
         except LinkError:
             pass  # The node is a symbolic link, which is erased below; its target stays.
     store.erase_prefix(prefix)
+
+
+# --------------------------------------------------------------------------------------------
+# Consolidated metadata
+
+
+class _Dropped(NamedTuple):
+    """Consolidated metadata that were removed from a group: v2's document, or v3's member."""
+
+    group: str
+    zarr_format: ZarrFormat
+    content: Any
+
+
+@contextmanager
+def changing(
+    store: Store, path: str, *, whole: bool, is_array: bool = False, keep: str | None = None
+) -> Iterator[Store]:
+    """Keep consolidated metadata true while a node is changed.
+
+    Those of the node and of the groups above it are removed first, so that a reader meanwhile reads
+    the nodes' own documents.
+
+    Parameters
+    ----------
+    store, path
+        Where the node is.
+    whole : bool
+        Whether everything below the node is erased, too.
+    is_array : bool
+        Whether the node is known to be an array, which has no consolidated metadata.
+    keep : str, optional
+        The path of the node, or of a group above it, whose consolidated metadata stay: the caller
+        writes them again when all changes are complete, so that readers see all changes or none.
+        The others are removed then, whatever the setting.
+
+    Yields
+    ------
+    Store
+        The store to write to, which is not seen through consolidated metadata.
+    """
+    with store.batch():
+        yield from _changing(store, path, whole=whole, is_array=is_array, keep=keep)
+
+
+def _changing(
+    store: Store, path: str, *, whole: bool, is_array: bool, keep: str | None
+) -> Iterator[Store]:
+    if isinstance(store, DraftStore):
+        yield store  # the draft has no consolidated metadata
+        return
+    if isinstance(store, ConsolidatedStore):
+        store.forget()
+        store = store.inner
+    setting = "consolidated-after-change"
+    after = one_of(config.get(setting), f"zarrdask.{setting}", ("drop", "update"))
+    wide, below = _widened(store, path)
+    groups = [*ancestors(below), *([] if is_array else [below])]
+    if keep is not None:
+        around = below.removesuffix(path).rstrip("/")
+        groups.remove(f"{around}/{keep}".strip("/"))
+    # The documents are only removed: whether they follow all rules does not matter.
+    with strictness(strict=False, quiet=True):
+        dropped = change_if_unchanged(wide, partial(_drop, groups))
+    conflict = None
+    try:
+        yield store
+    except ChangedError as error:
+        conflict = error  # The change is repeated, and finds them again.
+    if after == "update" and keep is None:
+        for each in dropped:
+            _update(wide, each, below, whole=whole)
+    if conflict is not None:
+        raise conflict
+
+
+def _widened(store: Store, path: str) -> tuple[Store, str]:
+    """Return the store of the outermost group around a node, and the path of the node in it.
+
+    A local directory may be opened as a store by itself, though it is a node in a group.
+    """
+    if type(store) is not LocalStore:
+        return store, path
+    root = store.root
+    above, name = os.path.split(root)
+    while name and any(os.path.exists(f"{above}/{key}") for key in _GROUP_DOCUMENTS):
+        root, path = above, f"{name}/{path}" if path else name
+        above, name = os.path.split(root)
+    return (store if root == store.root else replace(store, root=root)), path
+
+
+def _read(store: Store, paths: list[str], names: tuple[str, ...]) -> list[Documents]:
+    keys = [prefix + name for prefix in map(key_prefix, paths) for name in names]
+    values = iter([None if v is None else bytes(v) for v in store.get_many(keys, Scratch())])
+    return [{name: next(values) for name in names} for _ in paths]
+
+
+def _drop(groups: list[str], store: Store) -> list[_Dropped]:
+    """Remove the consolidated metadata of the groups at some paths, and return them.
+
+    The rest of a group's document stays: other machines may change its attributes meanwhile.
+    """
+    dropped = []
+    for group, documents in zip(groups, _read(store, groups, consolidated.NAMES), strict=True):
+        prefix = key_prefix(group)
+        flat, document = documents[consolidated.KEY], _with_member(documents)
+        if flat is not None:
+            store.erase(prefix + consolidated.KEY)
+            dropped.append(_Dropped(group, 2, flat))
+        if document is not None:
+            member = document.pop(consolidated.MEMBER)
+            store.set(f"{prefix}{v3.NAMES[0]}", consolidated.dump_json(document))
+            dropped.append(_Dropped(group, 3, member))
+    return dropped
+
+
+def _with_member(documents: Documents) -> Json | None:
+    try:
+        return consolidated.group_with_member(documents[v3.NAMES[0]])
+    except MetadataError:
+        return None  # nobody can read this document, so it misleads nobody
+
+
+def _update(store: Store, dropped: _Dropped, path: str, *, whole: bool) -> None:
+    """Write consolidated metadata again, updated after a change of the node at a path."""
+    group, zarr_format = dropped.group, dropped.zarr_format
+    start = key_prefix(group)
+    try:
+        entries = dict(consolidated.parse(zarr_format, dropped.content))
+        paths = [each for each in (*ancestors(path), path) if f"{each}/".startswith(start)]
+        if whole:
+            erased = key_prefix(path)
+            entries = {p: d for p, d in entries.items() if not f"{start}{p}/".startswith(erased)}
+        for each, documents in zip(paths, _read(store, paths, detect.NAMES), strict=True):
+            below = each[len(start) :]
+            entries[below] = consolidated.parse_documents(each, documents)
+        entries = {below: documents for below, documents in entries.items() if documents}
+        if consolidated.is_group(entries.get("", {})):
+            for name, value in consolidated.render(zarr_format, entries).items():
+                store.set(start + name, value)
+    except MetadataError as error:
+        warn_compliance(
+            f"{store.url}: consolidated metadata were removed, as they can't be updated: {error}"
+        )

@@ -9,13 +9,18 @@ from zarrdask.chunks.inventory import erase_leftovers
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import NodeExistsError, ZarrdaskError
 from zarrdask.hierarchy import draft
-from zarrdask.hierarchy.change import remove_keys
-from zarrdask.hierarchy.consolidated import ancestors, changing
+from zarrdask.hierarchy.change import changing, remove_keys
 from zarrdask.hierarchy.diagnose import array_around, below_array_error, check_around
 from zarrdask.hierarchy.find import node_exists, parse_node, read_documents
 from zarrdask.hierarchy.journal import is_begun, record_key
 from zarrdask.hierarchy.members import check_new_path, documents_below
-from zarrdask.hierarchy.path import join_path, key_prefix, node_location
+from zarrdask.hierarchy.path import (
+    ancestors,
+    exists_error,
+    join_path,
+    key_prefix,
+    node_location,
+)
 from zarrdask.metadata import consolidated, detect
 from zarrdask.metadata.detect import ANY, Search
 from zarrdask.metadata.json import Documents
@@ -36,18 +41,7 @@ def is_draft_node(store: Store, metadata: Metadata) -> bool:
 
 
 def check_creation(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Store:
-    """Check that a node can be created; nothing is written.
-
-    Parameters
-    ----------
-    store, path, metadata, overwrite
-        As in `create_node`.
-
-    Returns
-    -------
-    Store
-        The store as the node's hierarchy will see it.
-    """
+    """Check that `create_node` can create a node, without writing anything; return its result."""
     detect.render(metadata)
     if is_draft_node(store, metadata):
         return draft.prepare(plain(store), path, metadata, overwrite=overwrite)[0]
@@ -60,9 +54,8 @@ def create_node(store: Store, path: str, metadata: Metadata, *, overwrite: bool)
 
     Parameters
     ----------
-    store : Store
-    path : str
-        The path of the new node in the store.
+    store, path
+        Where the new node will be.
     metadata : Metadata
         The new node.
     overwrite : bool
@@ -80,25 +73,35 @@ def create_node(store: Store, path: str, metadata: Metadata, *, overwrite: bool)
     MetadataError, UnsupportedError
         If a name in the path is reserved, or the format can't express the metadata.
     """
+    documents = detect.render(metadata)  # before anything is erased: rendering may fail
+    prefix, exists = key_prefix(path), overwrite
+    missing_groups: list[str] = []
+    view: Store
     with store.batch():
         if is_draft_node(store, metadata):
-            return _create_draft(store, path, metadata, overwrite=overwrite)
-        _create(prefetched(store, path), path, metadata, overwrite=overwrite)
-        return store
+            store = view = draft.begin(plain(store), path, metadata, overwrite=overwrite)
+        else:
+            view = prefetched(store, path)
+            missing_groups, exists = _check(view, path, metadata, overwrite=overwrite)
+        with changing(view, path, whole=True) as real:
+            for group in missing_groups:
+                _put_group(real, group, metadata)
+            real.tidy(prefix)
+            # Only nodes are erased: a directory with other files is left alone.
+            if exists:
+                remove_keys(real, path)
+            elif isinstance(metadata, ArrayMetadata) and (overwrite or is_begun(real, prefix)):
+                erase_leftovers(StoredChunks(real, prefix, metadata))
+            put = put_documents if overwrite else put_new_documents
+            put(real, path, documents)
+    return store
 
 
 def prefetched(store: Store, path: str, *, listed: bool = False) -> Store:
     """Return a store with all that the creation of a node looks at, read by one round of requests.
 
-    It is the store itself if requests take no time, or if that has been done.
-
-    Parameters
-    ----------
-    store : Store
-    path : str
-        The path of the new node.
-    listed : bool
-        Whether the node's directory is listed, too, as for the creation of its members.
+    It is the store itself if requests take no time, or if that has been done. With `listed`, the
+    node's directory is listed, too, as for the creation of its members.
     """
     if store.seekable or plain(store) is not store or isinstance(store, PrefetchedStore):
         return store
@@ -109,33 +112,6 @@ def prefetched(store: Store, path: str, *, listed: bool = False) -> Store:
     return PrefetchedStore(store, keys, listing, None if path else partial(array_around, store))
 
 
-def _create_draft(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Store:
-    if isinstance(metadata, ArrayMetadata) and is_begun(store, key_prefix(path)):
-        view = check_creation(store, path, metadata, overwrite=overwrite)
-        erase_leftovers(StoredChunks(view, key_prefix(path), metadata))
-    return draft.create(plain(store), path, metadata, overwrite=overwrite)
-
-
-def _create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> None:
-    documents = detect.render(metadata)  # before anything is erased: rendering may fail
-    missing_groups, exists = _check(store, path, metadata, overwrite=overwrite)
-    with changing(store, path, whole=True) as real:
-        for group in missing_groups:
-            _put_group(real, group, metadata)
-        real.tidy(key_prefix(path))
-        # Only nodes are erased: a directory with other files is left alone.
-        if exists:
-            remove_keys(real, path)
-        elif isinstance(metadata, ArrayMetadata) and (
-            overwrite or is_begun(real, key_prefix(path))
-        ):
-            erase_leftovers(StoredChunks(real, key_prefix(path), metadata))
-        if overwrite:
-            put_documents(real, path, documents)
-        else:
-            put_new_documents(real, path, documents)
-
-
 def _check(
     store: Store, path: str, metadata: Metadata, *, overwrite: bool
 ) -> tuple[list[str], bool]:
@@ -143,7 +119,7 @@ def _check(
     check_new_path(path, metadata.zarr_format)
     base, parents = plain(store), ancestors(path)
     *above, own = read_documents(base, [*parents, path], ANY.rounds(base))
-    missing_groups = _without_group(base, parents, above)
+    missing_groups = _missing_groups(base, path, above)
     if missing_groups == parents:
         check_around(store)
     exists = detect.is_node(own)
@@ -154,17 +130,16 @@ def _check(
     return missing_groups, exists
 
 
-def _missing_groups(store: Store, path: str) -> list[str]:
-    parents = ancestors(path)
-    documents = read_documents(store, parents, ANY.rounds(store)) if parents else []
-    return _without_group(store, parents, documents)
+def _missing_groups(store: Store, path: str, above: list[Documents] | None = None) -> list[str]:
+    """Return the paths above a node where there is no group; if there is an array, raise an error.
 
-
-def _without_group(store: Store, parents: list[str], documents: list[Documents]) -> list[str]:
-    """Return the paths above a node, with their documents, where there is no group."""
-    missing = []
-    for parent, own in zip(parents, documents, strict=True):
-        metadata = parse_node(store, parent, own)
+    `above` are the documents there, if they have been read.
+    """
+    parents, missing = ancestors(path), []
+    if above is None:
+        above = read_documents(store, parents, ANY.rounds(store)) if parents else []
+    for parent, documents in zip(parents, above, strict=True):
+        metadata = parse_node(store, parent, documents)
         if isinstance(metadata, ArrayMetadata):
             raise below_array_error(node_location(store, parent))
         if metadata is None:
@@ -173,13 +148,7 @@ def _without_group(store: Store, parents: list[str], documents: list[Documents])
 
 
 def create_parents(store: Store, path: str, metadata: Metadata) -> None:
-    """Write the groups above a node that are missing, in the format of the node.
-
-    Raises
-    ------
-    NodeExistsError
-        If an array stands above the node.
-    """
+    """Write the groups above a node that are missing, in the format of the node."""
     missing = _missing_groups(plain(store), path)
     if missing:
         with changing(store, missing[0], whole=True) as real:
@@ -207,7 +176,7 @@ def put_new_documents(store: Store, path: str, documents: Documents) -> None:
     for name, value in _in_order(documents):
         if store.create(prefix + name, value):
             continue
-        if name in detect.CHILD_NAMES:
+        if name in detect.NODE_NAMES:
             raise exists_error(store, path)
         # It is left from an erased node, or from another writer that may still be the first.
         late.append((name, value))
@@ -216,7 +185,7 @@ def put_new_documents(store: Store, path: str, documents: Documents) -> None:
 
 
 def _in_order(documents: Documents) -> list[tuple[str, bytes]]:
-    names = sorted(documents, key=detect.CHILD_NAMES.__contains__)
+    names = sorted(documents, key=detect.NODE_NAMES.__contains__)
     return [(name, value) for name in names if (value := documents[name]) is not None]
 
 
@@ -283,14 +252,6 @@ def at_once(store: Store, work: Callable[[Any], T], items: Iterable[Any]) -> lis
     items = list(items)
     is_single = store.seekable or len(items) == 1
     return on_each(work, items, 1 if is_single else config.get("requests"))
-
-
-def exists_error(store: Store, path: str) -> NodeExistsError:
-    """Return the error for a path where a node exists already."""
-    return NodeExistsError(
-        "there is an array or group here already; overwrite=True replaces it",
-        key=node_location(store, path),
-    )
 
 
 def write_consolidated(

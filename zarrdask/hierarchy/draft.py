@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from zarrdask import config
 from zarrdask.compliance import report_deviation
 from zarrdask.errors import MetadataError, NodeExistsError
-from zarrdask.hierarchy.consolidated import ancestors
 from zarrdask.hierarchy.diagnose import below_array_error, check_around
-from zarrdask.hierarchy.path import key_prefix
+from zarrdask.hierarchy.path import ancestors, exists_error, key_prefix, node_location
 from zarrdask.metadata import detect
 from zarrdask.metadata.draft.entry import KEY, is_entry, parse_entry, render_entry
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
@@ -39,23 +38,10 @@ def entry_point_error(entry_point: bytes | None) -> MetadataError:
 
 
 def enter(store: Store, path: str, entry_point: bytes) -> DraftStore:
-    """Return a store as a hierarchy of the draft.
+    """Return a store as the hierarchy of the draft whose root, at a path, has an entry point.
 
     If the entry point mixes the forms of both dialects, the documents of the root decide (X-B16,
     X-B17).
-
-    Parameters
-    ----------
-    store : Store
-    path : str
-        The path of the hierarchy's root in the store.
-    entry_point : bytes
-        The document ``zarr.json`` of the root.
-
-    Raises
-    ------
-    MetadataError, UnsupportedError
-        If the entry point is invalid, or requires an extension that is not available.
     """
     entry, base = parse_entry(entry_point), key_prefix(path)
     view = DraftStore(store, base, entry.zarr_format, entry.suffix, entry.minor)
@@ -69,16 +55,7 @@ def enter(store: Store, path: str, entry_point: bytes) -> DraftStore:
 def root_above(store: Store, paths: Sequence[str]) -> DraftStore | None:
     """Return the hierarchy that is rooted at the first of some paths with an entry point.
 
-    Parameters
-    ----------
-    store : Store
-    paths : sequence of str
-        Usually the paths above a node. Their documents are requested together.
-
-    Returns
-    -------
-    DraftStore or None
-        None if there is no entry point, or the store is a hierarchy of the draft already.
+    It is None if there is no entry point, or the store is a hierarchy of the draft already.
     """
     if isinstance(store, DraftStore) or not paths:
         return None
@@ -95,16 +72,6 @@ def prepare(
 ) -> tuple[DraftStore, bool]:
     """Check that a node can be created in a hierarchy of the draft; nothing is written.
 
-    Parameters
-    ----------
-    store : Store
-    path : str
-        The path of the new node in the store.
-    metadata : Metadata
-        The new node.
-    overwrite : bool
-        Whether an existing node may be replaced.
-
     Returns
     -------
     DraftStore
@@ -118,7 +85,13 @@ def prepare(
         view = view if view.zarr_format == metadata.zarr_format else None
     check_path(path if view is None else below_root(view, path))
     if view is not None:
-        _check_format(view, metadata.zarr_format)
+        if view.zarr_format != metadata.zarr_format:
+            raise NodeExistsError(
+                "the hierarchy has another format than the new node",
+                key=f"{view.url}/{view.base}{KEY}",
+                found=metadata.zarr_format,
+                expected=f"zarr_format={view.zarr_format!r}",
+            )
         _check_place(view, path, metadata, overwrite=overwrite)
         return view, False
     if _is_taken(store) and (path or not overwrite):
@@ -131,43 +104,19 @@ def prepare(
     return DraftStore(store, "", str(metadata.zarr_format)), True
 
 
-def create(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> DraftStore:
-    """Write a new node in a hierarchy of the draft, and the entry point if there is none.
+def begin(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> DraftStore:
+    """Return the hierarchy that a new node belongs to; its entry point is written if there is none.
 
     No groups above the node are created: they are implied (conformance B-67).
-
-    Parameters
-    ----------
-    store, path, metadata, overwrite
-        As in `prepare`.
     """
-    documents = detect.render(metadata)  # before anything is erased: rendering may fail
     view, is_new = prepare(store, path, metadata, overwrite=overwrite)
     if is_new:
         if _is_taken(store):
             store.erase_prefix("")
         entry = render_entry(view.zarr_format)
         if not store.create(KEY, entry) and store.get(KEY) != entry:
-            raise _exists(view, path)
-    prefix = key_prefix(path)
-    view.tidy(prefix)
-    if overwrite:
-        view.erase_prefix(prefix)
-    for name, value in documents.items():
-        if value is None:
-            continue
-        if overwrite:
-            view.set(prefix + name, value)
-        elif not view.create(prefix + name, value):
-            raise _exists(view, path)
+            raise exists_error(view, path)
     return view
-
-
-def _exists(view: DraftStore, path: str) -> NodeExistsError:
-    return NodeExistsError(
-        "there is an array or group here already; overwrite=True replaces it",
-        key=f"{view.url}/{path}",
-    )
 
 
 def _is_taken(store: Store) -> bool:
@@ -176,29 +125,18 @@ def _is_taken(store: Store) -> bool:
     return any(document is not None for document in documents)
 
 
-def _check_format(view: DraftStore, zarr_format: ZarrFormat) -> None:
-    if view.zarr_format != zarr_format:
-        raise NodeExistsError(
-            "the hierarchy has another format than the new node",
-            key=f"{view.url}/{view.base}{KEY}",
-            found=zarr_format,
-            expected=f"zarr_format={view.zarr_format!r}",
-        )
-
-
 def _check_place(view: DraftStore, path: str, metadata: Metadata, *, overwrite: bool) -> None:
     """Check that no node above a new one is an array, and that the new one does not exist."""
-    prefixes = map(key_prefix, ancestors(path))
-    above = [prefix for prefix in prefixes if prefix.startswith(view.base)]
-    values = view.get_many([prefix + ARRAY for prefix in above], Scratch())
-    for prefix, value in zip(above, values, strict=True):
+    above = [each for each in ancestors(path) if key_prefix(each).startswith(view.base)]
+    values = view.get_many([key_prefix(each) + ARRAY for each in above], Scratch())
+    for each, value in zip(above, values, strict=True):
         if value is not None:
-            raise below_array_error(f"{view.url}/{prefix}".rstrip("/"))
+            raise below_array_error(node_location(view, each))
     prefix = key_prefix(path)
     # A group that is only implied may get a document.
     implied = isinstance(metadata, ArrayMetadata) and view.has_nodes(prefix)
     if not overwrite and (implied or view.has_document(prefix)):
-        raise _exists(view, path)
+        raise exists_error(view, path)
 
 
 def below_root(view: DraftStore, path: str) -> str:

@@ -1,25 +1,27 @@
 """Find the node at a path: read its documents and parse them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from zarrdask.compliance import strictness, warn_compliance
-from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError
-from zarrdask.hierarchy import diagnose, draft, nested
-from zarrdask.hierarchy.consolidated import ancestors
-from zarrdask.hierarchy.implicit import implied_group
-from zarrdask.hierarchy.path import check_ascii, key_prefix, locate_node, node_location
+from zarrdask import config
+from zarrdask.compliance import report_deviation, strictness, warn_compliance
+from zarrdask.errors import MetadataError, NodeNotFoundError, UnsupportedError, ZarrdaskError
+from zarrdask.grids.keys import ChunkKeys
+from zarrdask.hierarchy import diagnose, draft
+from zarrdask.hierarchy.path import ancestors, check_ascii, key_prefix, locate_node, node_location
 from zarrdask.metadata import consolidated as forms
 from zarrdask.metadata import detect, v2, v3
 from zarrdask.metadata.detect import ANY, Search
 from zarrdask.metadata.draft.entry import KEY, is_entry
 from zarrdask.metadata.json import Documents
-from zarrdask.metadata.model import Metadata, ZarrFormat
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore, plain
 from zarrdask.storage.v3_draft import DraftStore
 
+#: The keys of nested chunks, such as "0/1".
+_NESTED = ChunkKeys("v2", "/")
 #: Which consolidated metadata are used to find a node. "never": none, the node's own documents are
 #: read. "inherited": only those that the store is already seen through. "own": also those of the
 #: group itself, if it has any. "nearest": those of the group itself or of the nearest group above
@@ -55,12 +57,8 @@ class Lookup:
     ) -> tuple[Store, Metadata]:
         """Return the node, and the store as the node's hierarchy sees it; see `find_node`.
 
-        Parameters
-        ----------
-        consolidated : bool, optional
-            The argument of the user: consolidated metadata are required, or never used.
-        default : UseConsolidated
-            Which consolidated metadata are used if the user does not say.
+        `consolidated` is the argument of the user: consolidated metadata are required, or never
+        used. If it is None, `default` holds.
         """
         use = default if consolidated is None else "required" if consolidated else "never"
         with strictness(self.strict):
@@ -77,20 +75,8 @@ def look_up(
 ) -> Lookup:
     """Return where the node is that a user names, and how it is read; the node need not exist.
 
-    Parameters
-    ----------
-    url, component, storage_options
-        As in `locate_node`. The members of an opened group are read as the group was, unless the
-        next arguments say otherwise.
-    zarr_format : 2, 3, "v3-draft" or "v3-draft-protocol", optional
-        The only format, if the user asks for one.
-    strict : bool, optional
-        The argument of the user.
-
-    Raises
-    ------
-    MetadataError
-        If there is no such format.
+    The arguments are those of `zarrdask.open`. The members of an opened group are read as the
+    group was, unless `zarr_format` and `strict` say otherwise.
     """
     search = ANY if zarr_format is None else Search(detect.find(zarr_format).VERSION, only=True)
     if not isinstance(url, str):
@@ -113,9 +99,8 @@ def find_node(
 
     Parameters
     ----------
-    store : Store
-    path : str
-        The path of the node in the store, in normal form.
+    store, path
+        Where the node is.
     consolidated : {"never", "inherited", "own", "nearest", "required"}
         Which consolidated metadata are used; see `UseConsolidated`.
     search : Search
@@ -154,20 +139,15 @@ def find_node(
 
 def not_found(store: Store, path: str, search: Search) -> NodeNotFoundError:
     """Return the error for a node that does not exist."""
+    requested = [name for names in search.rounds(store) for name in names]
+    if isinstance(store, DraftStore):
+        requested = [store.real(key_prefix(path) + name) for name in requested]
     of_format = f" of zarr_format={search.zarr_format!r}" if search.only else ""
     return NodeNotFoundError(
         diagnose.missing_node(store, path, f"there is no array or group{of_format} here"),
         key=node_location(store, path),
-        expected=f"one of {', '.join(_requested_documents(store, path, search))}",
+        expected=f"one of {', '.join(requested)}",
     )
-
-
-def _requested_documents(store: Store, path: str, search: Search) -> Iterable[str]:
-    """Return the documents that were requested: by name, or by key in the draft."""
-    if not isinstance(store, DraftStore):
-        requested = {name for names in search.rounds(store) for name in names}
-        return [name for name in detect.NAMES if name in requested]
-    return [store.real(key_prefix(path) + name) for name in detect.names(store)]
 
 
 # --------------------------------------------------------------------------------------------
@@ -177,15 +157,10 @@ def _requested_documents(store: Store, path: str, search: Search) -> Iterable[st
 def read_documents(
     store: Store, paths: list[str], rounds: tuple[tuple[str, ...], ...]
 ) -> list[Documents]:
-    """Return the documents of several nodes.
+    """Return the documents of several nodes, whose names are given in rounds.
 
-    Parameters
-    ----------
-    store : Store
-    paths : list of str
-    rounds : tuple of (tuple of str)
-        The names of the documents. Those of one round are requested together, for the nodes for
-        which no earlier round returned a document that makes a node.
+    Those of one round are requested together, for the nodes for which no earlier round returned a
+    document that makes a node.
     """
     documents: list[dict[str, bytes | None]] = [{} for _ in paths]
     left = list(range(len(paths)))
@@ -210,7 +185,7 @@ def parse_node(store: Store, path: str, documents: Documents) -> Metadata | None
             draft.check_read_path(store, path)
         elif metadata is not None and metadata.zarr_format == 2:
             check_ascii(path)
-            metadata = nested.with_stored_separator(store, key_prefix(path), documents, metadata)
+            metadata = _with_stored_separator(store, path, documents, metadata)
     except ZarrdaskError as error:
         is_root = is_entry(documents.get(KEY))
         cause = draft.entry_point_error(documents.get(KEY)) if is_root else error
@@ -235,27 +210,15 @@ def parse_node(store: Store, path: str, documents: Documents) -> Metadata | None
 
 
 def node_of(store: Store, path: str, documents: Documents, search: Search) -> Metadata | None:
-    """Return the node at a path whose documents were read, or None if there is none.
-
-    Raises
-    ------
-    MetadataError, UnsupportedError
-        If the documents are invalid; the error names the path.
-    """
+    """Return the node at a path whose documents were read, or None if there is none."""
     metadata = parse_node(store, path, documents)
     if metadata is None and search.accepts(3):
-        metadata = implied_group(store, key_prefix(path))
+        metadata = implied_group(store, path)
     return metadata if metadata is None or search.accepts(metadata.zarr_format) else None
 
 
 def read_node(store: Store, path: str, search: Search = ANY) -> Metadata | None:
-    """Return the node at a path, or None if there is none.
-
-    Raises
-    ------
-    MetadataError, UnsupportedError
-        If the documents are invalid; the error names the path.
-    """
+    """Return the node at a path, or None if there is none."""
     documents = read_documents(store, [path], search.rounds(store))[0]
     return node_of(store, path, documents, search)
 
@@ -273,9 +236,50 @@ def has_document(store: Store, path: str) -> bool:
     return node_exists(plain(store), path)
 
 
-def is_implicit_group(store: Store, path: str) -> bool:
-    """Whether a group without a document is at a path, if the settings allow such (X-C10)."""
-    return implied_group(store, key_prefix(path)) is not None
+def implied_group(store: Store, path: str) -> GroupMetadata | None:
+    """Return the group without a document that a v3 node below a path implies (C-6, X-C10).
+
+    Drafts of v3 had such groups. They are read if ``zarrdask.implicit-groups`` is set.
+    """
+    if not config.get("implicit-groups"):
+        return None
+    name = v3.NAMES[0]
+    try:
+        keys = store.list_prefix(key_prefix(path))
+        has_nodes = any(key.rpartition("/")[2] == name for key in keys)
+    except UnsupportedError:
+        return None  # the store can't be listed
+    if not has_nodes:
+        return None
+    report_deviation("X-C10", "a group must have a document", key=path or "/", expected=name)
+    return GroupMetadata(3)
+
+
+def _with_stored_separator(
+    store: Store, path: str, documents: Documents, metadata: Metadata
+) -> Metadata:
+    """Return a v2 node's metadata with the separator that its stored chunks have (X-A1).
+
+    Old writers left out ``dimension_separator``, which then means ".". If
+    ``zarrdask.v2-nested-legacy`` is set and the first chunk is stored under its key with "/" but
+    not under its key with ".", the separator is "/".
+    """
+    if not isinstance(metadata, ArrayMetadata) or len(metadata.shape) < 2:
+        return metadata
+    is_explicit = b'"dimension_separator"' in (documents[".zarray"] or b"")
+    if is_explicit or not config.get("v2-nested-legacy"):
+        return metadata
+    first_chunk = (0,) * len(metadata.shape)
+    flat, nested = (key_prefix(path) + keys.key(first_chunk) for keys in (metadata.keys, _NESTED))
+    if store.get_range(flat, 0, 1) is not None or store.get_range(nested, 0, 1) is None:
+        return metadata
+    report_deviation(
+        "X-A1",
+        "the chunks are nested, which the document does not say",
+        key="dimension_separator",
+        expected="'/'",
+    )
+    return replace(metadata, keys=_NESTED)
 
 
 def version_stamp(store: Store, path: str, names: Iterable[str] = detect.NAMES) -> str:
@@ -296,12 +300,8 @@ def _read_consolidated(
 ) -> tuple[Store, Documents]:
     """Return the documents of the node at a path, and the store as consolidated metadata show it.
 
-    Parameters
-    ----------
-    above : bool
-        Whether consolidated metadata of the groups above are used, too.
-    required : bool
-        Whether it is an error if there are none.
+    With `above`, those of the groups above are used, too; `required` makes it an error if there
+    are none.
     """
     if isinstance(store, ConsolidatedStore) and store.holds(path):
         return store, read_documents(store, [path], search.rounds(store))[0]

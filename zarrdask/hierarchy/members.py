@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Iterator
 
 from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, ZarrdaskError
-from zarrdask.hierarchy.find import is_implicit_group, node_of, read_documents
+from zarrdask.hierarchy.find import implied_group, node_of, read_documents
 from zarrdask.hierarchy.path import check_ascii, join_path, key_prefix
 from zarrdask.metadata import consolidated as forms
 from zarrdask.metadata import detect, v2
@@ -49,58 +49,36 @@ def member_documents(
 
     Parameters
     ----------
-    store : Store
-    path : str
-        The path of the group in the store.
+    store, path
+        Where the group is.
     search : Search
         The formats that the members may have.
     skip : container of str
         Names of nodes that are not read.
     reserved : bool
         Whether v3 nodes are included whose names v3 reserves, such as xarray's ``__values__``.
-
-    Raises
-    ------
-    UnsupportedError
-        If the store can't be listed.
     """
     _, prefixes = store.list_dir(key_prefix(path))
-    names = [name for name in prefixes if _is_node_name(name) and name not in skip]
-    documents = read_documents(
-        store, [join_path(path, name) for name in names], search.rounds(store)
-    )
-    for name, member in zip(names, documents, strict=True):
-        if _is_node(store, name, member, reserved=reserved) or (
-            search.accepts(3) and _is_implied_member(store, path, name)
-        ):
+    # Names that no node can have are those of directories with another purpose.
+    names = [n for n in prefixes if n.strip(".") and "\\" not in n and n not in skip]
+    paths = [join_path(path, name) for name in names]
+    in_draft = isinstance(store, DraftStore)
+    for name, member in zip(names, read_documents(store, paths, search.rounds(store)), strict=True):
+        if is_reserved_name(name) and not in_draft:
+            own = detect.CHILD_NAMES if reserved else v2.CHILD_NAMES
+            is_node = any(member.get(key) is not None for key in own)
+        else:
+            is_node = detect.is_node(member) or (
+                not in_draft
+                and search.accepts(3)
+                and implied_group(store, join_path(path, name)) is not None
+            )
+        if is_node:
             yield name, member
 
 
-def _is_implied_member(store: Store, path: str, name: str) -> bool:
-    if isinstance(store, DraftStore) or is_reserved_name(name):
-        return False
-    return is_implicit_group(store, join_path(path, name))
-
-
-def _is_node(store: Store, name: str, documents: Documents, *, reserved: bool) -> bool:
-    if is_reserved_name(name) and not reserved and not isinstance(store, DraftStore):
-        return any(documents.get(key) is not None for key in v2.CHILD_NAMES)
-    return detect.is_node(documents)
-
-
-def _is_node_name(name: str) -> bool:
-    """Whether a node can have the name of a directory, which may have another purpose."""
-    return bool(name.strip(".")) and "\\" not in name
-
-
 def member_names(store: Store, path: str, search: Search = ANY) -> list[str]:
-    """Return the names of the nodes right below a group, valid or not.
-
-    Raises
-    ------
-    UnsupportedError
-        If the store can't be listed.
-    """
+    """Return the names of the nodes right below a group, valid or not."""
     names = store.members(path) if isinstance(store, ConsolidatedStore) else None
     return [name for name, _ in member_documents(store, path, search)] if names is None else names
 
@@ -117,11 +95,6 @@ def child_nodes(
 
     In place of the metadata of an invalid node there is the error. The parameters are those of
     `member_documents`.
-
-    Raises
-    ------
-    UnsupportedError
-        If the store can't be listed.
     """
     members = member_documents(store, path, search, skip=skip, reserved=reserved)
     for name, documents in members:
@@ -149,9 +122,8 @@ def walk_nodes(
 
     Parameters
     ----------
-    store : Store
-    path : str
-        The path of the group in the store. The paths that are yielded are relative to it.
+    store, path
+        Where the group is. The paths that are yielded are relative to it.
     search : Search
         The formats that the nodes may have. Unless there is only one, members are expected to
         have the format of their group.
@@ -160,11 +132,6 @@ def walk_nodes(
     descend : callable, optional
         Is called with the relative path of each group, after that group was yielded. If it
         returns False, nothing below the group is visited. By default all groups are.
-
-    Raises
-    ------
-    UnsupportedError
-        If the store can't be listed.
     """
 
     def members(group: str, expected: Search) -> list[tuple[str, Metadata | ZarrdaskError]]:
@@ -185,25 +152,8 @@ def documents_below(
 ) -> forms.Entries:
     """Return the documents of a group and of all nodes below it, as consolidated metadata.
 
-    Parameters
-    ----------
-    store : Store
-    path : str
-        The path of the group in the store.
-    search, reserved
-        As in `member_documents`.
-
-    Returns
-    -------
-    mapping of str to (mapping of str to dict)
-        For each node, by its path from the group ("" is the group): its documents, parsed, by name.
-
-    Raises
-    ------
-    MetadataError
-        If a document is not JSON.
-    UnsupportedError
-        If the store can't be listed.
+    The result has the parsed documents of each node, by name, by its path from the group ("" is
+    the group). The parameters are those of `member_documents`.
     """
     entries = {
         "": forms.parse_documents("", read_documents(store, [path], search.rounds(store))[0])

@@ -1,10 +1,11 @@
-"""Paths of nodes, and the stores that the nodes are in."""
+"""Paths of nodes, and the stores that the nodes are in; the errors for a path that is taken."""
 
 import os
+from itertools import accumulate
 from typing import Any
 
 from zarrdask.compliance import report_deviation
-from zarrdask.errors import MetadataError
+from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.storage.base import Store
 from zarrdask.storage.resolve import resolve
 from zarrdask.storage.retry import retrying
@@ -12,15 +13,10 @@ from zarrdask.storage.zarr_python import split_node
 
 
 def normalise_path(path: str | None) -> str:
-    """Return a path in normal form: names joined by "/", without "/" at either end.
+    """Return a user's path in normal form: names joined by "/", without "/" at either end.
 
-    Parameters
-    ----------
-    path : str, optional
-        The path as a user gives it; None and "" are the root. A backslash separates names, too.
+    None and "" are the root. A backslash separates names, too (conformance A-44, A-45, C-29).
 
-    Examples
-    --------
     >>> normalise_path("//foo//bar/")
     'foo/bar'
     """
@@ -51,14 +47,7 @@ def locate_node(
 ) -> tuple[Store, str]:
     """Return the store and the path of the node that a user names; the node need not exist.
 
-    Parameters
-    ----------
-    url : str, os.PathLike, MutableMapping, Store, Array or Group
-        A place as `zarrdask.open` takes it; for an opened node, its store.
-    component : str, optional
-        The path of the node from there.
-    storage_options : dict, optional
-        Options for fsspec.
+    The arguments are those of `zarrdask.open`. Of an opened node its own store is returned.
     """
     store_above = getattr(url, "store", None)
     if isinstance(store_above, Store) and not isinstance(url, Store):
@@ -77,20 +66,30 @@ def key_prefix(path: str) -> str:
     return f"{path}/" if path else ""
 
 
+def ancestors(path: str) -> list[str]:
+    """Return the paths of the groups above a node, the root first.
+
+    >>> ancestors("a/b/c")
+    ['', 'a', 'a/b']
+    """
+    names = path.split("/")[:-1]
+    return ["", *accumulate(names, lambda above, name: f"{above}/{name}")] if path else []
+
+
 def node_location(store: Store, path: str) -> str:
     """Return where a node is, for messages: the URL of its store and its path."""
     return f"{store.url}/{path}".rstrip("/")
 
 
 def join_path(path: str, name: str) -> str:
-    """Return the path of a node below another one, in normal form.
-
-    Parameters
-    ----------
-    path : str
-        The path of the upper node, in normal form.
-    name : str
-        The name of the lower node, or its path from the upper one.
-    """
+    """Return the path, in normal form, of the node at a name or a path below another node."""
     below = normalise_path(name)
     return f"{path}/{below}" if path and below else path or below
+
+
+def exists_error(store: Store, path: str) -> NodeExistsError:
+    """Return the error for a path where a node exists already."""
+    return NodeExistsError(
+        "there is an array or group here already; overwrite=True replaces it",
+        key=node_location(store, path),
+    )

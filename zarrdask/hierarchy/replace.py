@@ -3,7 +3,7 @@
 import os
 
 from zarrdask.errors import StoreError
-from zarrdask.hierarchy.consolidated import changing
+from zarrdask.hierarchy.change import changing
 from zarrdask.hierarchy.find import version_stamp
 from zarrdask.hierarchy.path import node_location
 from zarrdask.metadata.json import Documents

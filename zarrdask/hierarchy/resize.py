@@ -8,7 +8,7 @@ lock, for the moment between reading and writing them.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, SelectionError, StoreError, ZarrdaskError
 from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.change import write_member, write_node
+from zarrdask.hierarchy.change import write_node
 from zarrdask.hierarchy.find import read_node
 from zarrdask.hierarchy.journal import erase_journal, lease_key
 from zarrdask.hierarchy.path import key_prefix, node_location
@@ -30,19 +30,23 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
 from zarrdask.storage.unchanged import change_if_unchanged, lease
 
+#: What a lock of a node is for.
+Purpose = Literal["shape", "rewrite", "documents", "consolidated"]
 Node = TypeVar("Node", ArrayMetadata, GroupMetadata)
 
 
-def lock_shape(
-    store: Store, path: str, among: Lock | None = None
+def lock_node(
+    store: Store, path: str, purpose: Purpose, among: Lock | None = None
 ) -> AbstractContextManager[object]:
-    """Return a lock that lets one writer at a time change the shape of an array.
+    """Return a lock that one writer on this machine at a time holds, for a purpose.
 
     Parameters
     ----------
-    store : Store
-    path : str
-        The path of the array in the store.
+    store, path
+        Where the node is.
+    purpose : {"shape", "rewrite", "documents", "consolidated"}
+        To change the shape of an array, to rewrite a node, to change the documents of a node, or
+        to read all documents below a group and write its consolidated metadata.
     among : Lock, optional
         Another lock to take first, which excludes writers on other machines.
 
@@ -51,7 +55,9 @@ def lock_shape(
     StoreError
         When the lock is entered, if other processes can't be excluded.
     """
-    return _lock(store, path, "shape", among)
+    # The key of a chunk does not end with "/": this is not the lock of a chunk.
+    name = f"{location_of(store, key_prefix(path))}{purpose}/"
+    return ChunkLocks(store, among).hold(name)
 
 
 @contextmanager
@@ -61,45 +67,15 @@ def exclusive_shape(store: Store, path: str, among: Lock | None = None) -> Itera
     Parameters
     ----------
     store, path, among
-        As in `lock_shape`; `among` is not needed where the store can exclude other machines.
+        As in `lock_node`; `among` is not needed where the store can exclude other machines.
     """
     real = plain(store)
-    if not (real.swappable and real.shared):
-        with lock_shape(store, path, among):
+    if real.swappable and real.shared:
+        with lock_node(store, path, "shape"), lease(real, lease_key(key_prefix(path))):
             yield
-        return
-    with lock_shape(store, path), lease(real, lease_key(key_prefix(path))):
-        yield
-
-
-def rewrite_lock(store: Store, path: str) -> AbstractContextManager[object]:
-    """Return a lock that lets one process on this machine at a time rewrite a node.
-
-    Raises
-    ------
-    StoreError
-        When the lock is entered, if other processes can't be excluded.
-    """
-    return _lock(store, path, "rewrite")
-
-
-def consolidating(store: Store, path: str) -> AbstractContextManager[object]:
-    """Be the only one on this machine who reads all documents below a group and writes them anew.
-
-    Raises
-    ------
-    StoreError
-        When entered, if other processes can't be kept away.
-    """
-    return _lock(store, path, "consolidated")
-
-
-def _lock(
-    store: Store, path: str, purpose: str, among: Lock | None = None
-) -> AbstractContextManager[object]:
-    # The key of a chunk does not end with "/": this is not the lock of a chunk.
-    name = f"{location_of(store, key_prefix(path))}{purpose}/"
-    return ChunkLocks(store, among).hold(name)
+    else:
+        with lock_node(store, path, "shape", among):
+            yield
 
 
 def update_node(
@@ -107,7 +83,8 @@ def update_node(
     path: str,
     zarr_format: ZarrFormat,
     update: Callable[[Metadata | None], Node],
-    write: Callable[..., None] = write_node,
+    *,
+    is_member: bool = False,
 ) -> Node:
     """Read the documents of a node, change them and write them, under a lock.
 
@@ -121,22 +98,17 @@ def update_node(
     update : callable
         Takes the stored metadata, or None if the node is gone. Returns the new metadata, or raises
         an error.
-    write : {write_node, write_member}
-        How the documents are written.
-
-    Returns
-    -------
-    ArrayMetadata or GroupMetadata
-        The new metadata.
+    is_member : bool
+        Whether consolidated metadata are left to the caller, as in `write_node`.
     """
 
     def change(store: Store) -> Node:
         before = stored_metadata(store, path, zarr_format)
         metadata = update(before)
-        write(store, path, metadata, before=before)
+        write_node(store, path, metadata, before=before, is_member=is_member)
         return metadata
 
-    with _lock(store, path, "documents"):
+    with lock_node(store, path, "documents"):
         if isinstance(store, ConsolidatedStore):
             store.forget()
         return change_if_unchanged(plain(store), change)
@@ -145,20 +117,8 @@ def update_node(
 def stored_metadata(store: Store, path: str, zarr_format: ZarrFormat) -> Metadata | None:
     """Return the metadata of an opened node as they are stored at present.
 
-    No warnings are emitted, as they were when the node was opened.
-
-    Parameters
-    ----------
-    store : Store
-    path : str
-        The path of the node in the store.
-    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}
-        The format of the node. Documents of other formats are not read.
-
-    Returns
-    -------
-    Metadata or None
-        None if the node is gone.
+    It is None if the node is gone. Documents of other formats are not read, and no warnings are
+    emitted, as they were when the node was opened.
     """
     with strictness(strict=False, quiet=True):
         return read_node(plain(store), path, Search(zarr_format, only=True))
@@ -194,58 +154,30 @@ def check_shape(
     return metadata
 
 
-def grow(store: Store, path: str, zarr_format: ZarrFormat, old: Shape, new: Shape) -> ArrayMetadata:
-    """Store the new shape of an array, unless that is done already.
+def grow(
+    store: Store,
+    path: str,
+    zarr_format: ZarrFormat,
+    old: Shape,
+    new: Shape,
+    *,
+    is_member: bool = False,
+) -> ArrayMetadata:
+    """Change the shape of an array from `old` to `new`, unless that is done already.
 
-    Parameters
-    ----------
-    store, path, zarr_format
-        As in `stored_metadata`.
-    old, new : tuple of int
-        The shape before the append, and after it.
-
-    Raises
-    ------
-    StoreError
-        If the array has neither the old shape nor the new one.
+    With `is_member`, consolidated metadata are left to the caller. It is a `StoreError` if the
+    array has neither shape.
     """
-
-    def update(metadata: Metadata | None) -> ArrayMetadata:
-        return _grown(metadata, old, new, node_location(store, path))
-
-    return update_node(store, path, zarr_format, update)
-
-
-def _grown(metadata: Metadata | None, old: Shape, new: Shape, location: str) -> ArrayMetadata:
     outcome = "that shape stays, and the appended values may be in the array"
-    return check_shape(metadata, (old, new), location, outcome).resized(new)
-
-
-def grow_member(store: Store, path: str, zarr_format: ZarrFormat, old: Shape, new: Shape) -> None:
-    """Give an array its new shape as `grow`, but leave consolidated metadata to the caller.
-
-    Raises
-    ------
-    StoreError
-        If it has neither the old shape nor the new one.
-    """
 
     def update(metadata: Metadata | None) -> ArrayMetadata:
-        return _grown(metadata, old, new, node_location(store, path))
+        return check_shape(metadata, (old, new), node_location(store, path), outcome).resized(new)
 
-    update_node(store, path, zarr_format, update, write_member)
+    return update_node(store, path, zarr_format, update, is_member=is_member)
 
 
 def parse_lengths(shape: Any, ndim: int) -> Shape:
-    """Return the new shape of an array, given the argument of the user.
-
-    Parameters
-    ----------
-    shape : int or sequence of int
-        An int is the shape of an array with one axis.
-    ndim : int
-        The number of axes.
-    """
+    """Return the shape that a user asks for; an integer is that of an array with one axis."""
     lengths = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
     if len(lengths) != ndim or any(not is_integer(n) or n < 0 for n in lengths):
         raise MetadataError(
@@ -261,11 +193,6 @@ def resized(chunks: StoredChunks, shape: Shape) -> StoredChunks:
     """Return an array with another shape; nothing is written.
 
     The documents are rendered, since that may fail and must do so before any chunk is changed.
-
-    Raises
-    ------
-    ZarrdaskError
-        If the array can't have the shape, or its documents can't be written.
     """
     metadata = chunks.metadata.resized(shape)
     detect.render(chunks.metadata)
@@ -309,25 +236,19 @@ def appended(chunks: StoredChunks, added: Sequence[int], axis: Any) -> tuple[Sto
 
 
 def roll_back_append(store: Store, path: str, grown: StoredChunks, shape: Shape) -> str:
-    """Erase what a failed append has written.
+    """Erase what a failed append has written; return the state of the array, in words.
 
     Nothing is erased if the array has another shape than before: the values there may belong to
     another append.
 
     Parameters
     ----------
-    store : Store
-    path : str
-        The path of the array in the store.
+    store, path
+        Where the array is.
     grown : StoredChunks
         The array with the shape that it was to get.
     shape : tuple of int
         The shape before the append.
-
-    Returns
-    -------
-    str
-        The state of the array, in words, for the error that made the append fail.
     """
     # The cause of the failure, such as a lost connection, may make this fail, too.
     try:
@@ -345,7 +266,8 @@ def roll_back_append(store: Store, path: str, grown: StoredChunks, shape: Shape)
         erase_journal(grown.store, grown.prefix)
         trim(grown, shape)
         if store.bounded:
-            grow_member(store, path, metadata.zarr_format, grown.metadata.shape, shape)
+            zarr_format, new = metadata.zarr_format, grown.metadata.shape
+            grow(store, path, zarr_format, new, shape, is_member=True)
     except ZarrdaskError:
         return "the array is as it was, but values remain stored beyond its end"
     return "the array is as it was"

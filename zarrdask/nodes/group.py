@@ -19,7 +19,7 @@ from zarrdask.hierarchy.create import create_node
 from zarrdask.hierarchy.diagnose import missing_node
 from zarrdask.hierarchy.find import (
     Lookup,
-    is_implicit_group,
+    implied_group,
     node_exists,
     not_found,
     read_node,
@@ -185,7 +185,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
         path = self._below(name)
         return path is not None and (
             node_exists(self.store, path, self.search)
-            or (self.search.accepts(3) and is_implicit_group(self.store, path))
+            or (self.search.accepts(3) and implied_group(self.store, path) is not None)
         )
 
     def _children(self) -> list[tuple[str, Metadata | ZarrdaskError]]:

@@ -10,11 +10,11 @@ from zarrdask.errors import StoreError
 from zarrdask.execution.locks import shape_lock
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import erase_node
-from zarrdask.hierarchy.create import check_creation, create_node, exists_error
+from zarrdask.hierarchy.create import check_creation, create_node
 from zarrdask.hierarchy.find import has_document
 from zarrdask.hierarchy.journal import Journal, beside
-from zarrdask.hierarchy.path import key_prefix, node_location
-from zarrdask.hierarchy.resize import check_shape, grow, rewrite_lock, stored_metadata
+from zarrdask.hierarchy.path import exists_error, key_prefix, node_location
+from zarrdask.hierarchy.resize import check_shape, grow, lock_node, stored_metadata
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array
 from zarrdask.storage.base import Store
@@ -90,8 +90,9 @@ class Destination:
 
     def locked(self) -> AbstractContextManager[Any]:
         """Return a lock: no other process may rewrite or resize the node meanwhile."""
-        lock = rewrite_lock if self.along is None else shape_lock
-        return lock(self.store, self.path)
+        if self.along is not None:
+            return shape_lock(self.store, self.path)
+        return lock_node(self.store, self.path, "rewrite")
 
     def check_unchanged(self, *, resumed: bool) -> None:
         """Check that the node is as it was when the plan was made."""

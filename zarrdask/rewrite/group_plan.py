@@ -16,7 +16,7 @@ from zarrdask.hierarchy.create import check_creation, create_node, write_consoli
 from zarrdask.hierarchy.find import find_node, has_document
 from zarrdask.hierarchy.journal import Journal, beside, is_begun, journal_of
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
-from zarrdask.hierarchy.resize import rewrite_lock
+from zarrdask.hierarchy.resize import lock_node
 from zarrdask.indexing.selection import whole_region
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.convert import convert_group
@@ -118,7 +118,11 @@ class GroupPlan(Report):
             The new group.
         """
         prefix = key_prefix(self.path)
-        with rewrite_lock(self.store, self.path), workers(scheduler) as on, self.store.batch():
+        with (
+            lock_node(self.store, self.path, "rewrite"),
+            workers(scheduler) as on,
+            self.store.batch(),
+        ):
             journal = journal_of(self.store, prefix, self.fingerprint)
             place = node_location(self.store, self.path)
             resumed = is_resumed(journal, place, restart=restart)

@@ -17,7 +17,7 @@ from zarrdask.hierarchy.draft import is_draft
 from zarrdask.hierarchy.find import node_exists
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.hierarchy.replace import Stage, can_stage
-from zarrdask.hierarchy.resize import check_shape, lock_shape
+from zarrdask.hierarchy.resize import check_shape, lock_node
 from zarrdask.metadata import detect
 from zarrdask.metadata.model import GroupMetadata
 from zarrdask.runtime.locks import location_of
@@ -66,7 +66,7 @@ class Destination:
         with ExitStack() as stack:
             stack.enter_context(shape_lock(self.store, self.path))
             for name in names if len(names) <= _MAX_LOCKS else ():
-                stack.enter_context(lock_shape(self.store, join_path(self.path, name)))
+                stack.enter_context(lock_node(self.store, join_path(self.path, name), "shape"))
             yield
 
     def check(self) -> None:

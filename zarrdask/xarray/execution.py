@@ -17,10 +17,9 @@ from zarrdask.errors import MetadataError, ZarrdaskError
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.target import ExistingRegion, WriteOptions, WriteTarget, find_target
 from zarrdask.graph.write_job import WriteJob, begin
-from zarrdask.hierarchy.change import write_node
-from zarrdask.hierarchy.consolidated import changing
+from zarrdask.hierarchy.change import changing, write_node
 from zarrdask.hierarchy.create import at_once, create_members, write_consolidated
-from zarrdask.hierarchy.resize import consolidating, grow_member, roll_back_append
+from zarrdask.hierarchy.resize import grow, lock_node, roll_back_append
 from zarrdask.metadata import consolidated
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import GroupMetadata, ZarrFormat
@@ -119,7 +118,7 @@ def consolidate(
     search = Search(zarr_format)
     try:
         # Of two writers the later one must see what the earlier one wrote.
-        with consolidating(store, root):
+        with lock_node(store, root, "consolidated"):
             own = changed if path == root else None
             write_consolidated(store, root, zarr_format, search, group=own, nodes=nodes)
     except MetadataError:
@@ -131,7 +130,7 @@ def consolidate(
 
 def _grow(store: Store, zarr_format: ZarrFormat, variable: VariableWrite) -> None:
     array = variable.array
-    grow_member(store, array.path, zarr_format, variable.old_shape or (), array.shape)
+    grow(store, array.path, zarr_format, variable.old_shape or (), array.shape, is_member=True)
 
 
 # --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from zarrdask.chunks.inventory import trim
 from zarrdask.compliance import warn_compliance
 from zarrdask.errors import MetadataError
 from zarrdask.hierarchy.path import node_location
-from zarrdask.hierarchy.resize import grow_member
+from zarrdask.hierarchy.resize import grow
 from zarrdask.nodes.array import Array
 from zarrdask.xarray.existing import StoredDataset
 
@@ -49,4 +49,4 @@ def _shorten(array: Array, axis: int, length: int) -> None:
     shape = (*array.shape[:axis], length, *array.shape[axis + 1 :])
     trim(array.stored, shape)
     # Consolidated metadata, if there are any, still tell of the shapes before the append.
-    grow_member(array.store, array.path, array.zarr_format, array.shape, shape)
+    grow(array.store, array.path, array.zarr_format, array.shape, shape, is_member=True)
