@@ -762,7 +762,7 @@ def test_a_node_of_the_other_format_drops_them_though_they_should_be_updated(set
 
 def test_what_to_do_after_a_change_is_checked(setting):
     setting({"zarrdask.consolidated-after-change": "keep"})
-    with pytest.raises(MetadataError, match="drop or update"):
+    with pytest.raises(MetadataError, match="'drop' or 'update'"):
         zarrdask.create_group({})
     assert config.DEFAULTS["consolidated-after-change"] == "drop"
 
