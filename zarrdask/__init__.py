@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from zarrdask.graph.read import from_zarr
     from zarrdask.graph.write import to_zarr
     from zarrdask.nodes.array import Array
-    from zarrdask.nodes.consolidate import consolidate_metadata
     from zarrdask.nodes.create import create_array
     from zarrdask.nodes.group import Group
     from zarrdask.nodes.open import open_array
-    from zarrdask.nodes.open_group import create_group, open, open_group
+    from zarrdask.nodes.open_group import consolidate_metadata, create_group, open, open_group
     from zarrdask.rewrite.copy import copy
     from zarrdask.rewrite.rechunk import rechunk
     from zarrdask.verification.verify import verify
@@ -41,7 +40,7 @@ _MODULES = {
     "NO_FILL_VALUE": "dtypes.fill_values",
     "ZarrdaskError": "errors",
     "append": "graph.append",
-    "consolidate_metadata": "nodes.consolidate",
+    "consolidate_metadata": "nodes.open_group",
     "copy": "rewrite.copy",
     "create_array": "nodes.create",
     "create_group": "nodes.open_group",

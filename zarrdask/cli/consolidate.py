@@ -11,7 +11,7 @@ from zarrdask.display.words import counted
 from zarrdask.hierarchy.path import node_location
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.nodes.array import Array
-from zarrdask.nodes.consolidate import consolidate_metadata
+from zarrdask.nodes.open_group import consolidate_metadata
 
 
 @click.command(

@@ -18,7 +18,7 @@ from zarrdask.display.words import brief_lengths
 from zarrdask.errors import NodeNotFoundError, SelectionError, UnsupportedError, one_of
 from zarrdask.grids.base import Shape, extents
 from zarrdask.hierarchy.journal import erase_journal
-from zarrdask.hierarchy.path import key_prefix, node_location
+from zarrdask.hierarchy.path import key_prefix
 from zarrdask.hierarchy.resize import (
     appended,
     exclusive_shape,
@@ -30,11 +30,10 @@ from zarrdask.hierarchy.resize import (
     update_node,
 )
 from zarrdask.indexing.projection import Request
-from zarrdask.indexing.selection import Selection, basic, expand, is_basic, is_integer, scalar_mask
-from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
-from zarrdask.nodes.attributes import Attributes, Change
-from zarrdask.nodes.base import Node
-from zarrdask.nodes.indexers import BlockIndex, OuterIndex, PointIndex, broadcast
+from zarrdask.indexing.selection import Selection, basic, is_basic, scalar_mask
+from zarrdask.metadata.model import ArrayMetadata, Metadata
+from zarrdask.nodes.base import Change, Node
+from zarrdask.nodes.indexers import BlockIndex, OuterIndex, PointIndex, broadcast, fancy_index
 from zarrdask.nodes.info import Info, array_info, codec_options
 from zarrdask.storage.base import Store
 
@@ -121,16 +120,6 @@ class Array(Node):
         return self.metadata.dimension_names
 
     @property
-    def zarr_format(self) -> ZarrFormat:
-        """The format of the array: 2, 3, "v3-draft" or "v3-draft-protocol"."""
-        return self.metadata.zarr_format
-
-    @property
-    def attrs(self) -> Attributes:
-        """The user's attributes, a mapping. Each change is stored immediately."""
-        return Attributes(lambda: self.metadata.attributes, self._save_attributes)
-
-    @property
     def nchunks(self) -> int:
         """The number of chunks, stored or not; of a sharded array, of the chunks in all shards."""
         return self.metadata.read_grid.size
@@ -138,22 +127,22 @@ class Array(Node):
     @property
     def compressors(self) -> tuple[Codec, ...]:
         """The codecs on the bytes of a chunk; in v2 at most one."""
-        return codec_options(self.metadata).compressors
+        return codec_options(self.metadata)[2]
 
     @property
     def filters(self) -> tuple[Codec, ...]:
         """The codecs on the elements of a chunk; in v2 all codecs before the compressor."""
-        return codec_options(self.metadata).filters
+        return codec_options(self.metadata)[1]
 
     @property
     def order(self) -> Literal["C", "F"]:
         """The order of the elements in a stored chunk."""
-        return codec_options(self.metadata).order
+        return codec_options(self.metadata)[0]
 
     @property
     def info(self) -> Info:
         """The properties of the array as a table, which prints."""
-        return array_info(node_location(self.store, self.path), self.metadata)
+        return array_info(self._location, self.metadata)
 
     def nchunks_stored(self) -> int:
         """Count the chunks that are stored, by listing the store.
@@ -238,7 +227,7 @@ class Array(Node):
             return self.select(basic(index, self.shape), index)
         mask = scalar_mask(index)
         if mask is None:
-            return self._fancy(index)[index]
+            return fancy_index(self, index)[index]
         taken, new_axis = mask
         return self[new_axis] if taken else np.empty(self._shape_of(index), self.dtype)
 
@@ -269,18 +258,9 @@ class Array(Node):
         return BlockIndex(self)
 
     def select(self, selection: Selection, index: Any = ...) -> Any:
-        """Return the elements of a selection, in the shape that NumPy would return them.
+        """Return the elements of a selection, as NumPy would for the index that it was made from.
 
-        Parameters
-        ----------
-        selection : Selection
-        index : object
-            The index of the user that `selection` was made from: NumPy returns an array without
-            axes, not a scalar, if it has "...".
-
-        Returns
-        -------
-        ndarray or scalar
+        NumPy returns an array without axes, not a scalar, if the index has "...".
         """
         values = self.read(selection.picks)
         if selection.plain and values.ndim:
@@ -291,31 +271,6 @@ class Array(Node):
     def read(self, request: Request, threads: int | None = None) -> np.ndarray:
         """Return the requested elements; see `zarrdask.chunks.read.read_region`."""
         return read_region(self.stored, request, threads=threads, show=None)
-
-    def _fancy(self, index: Any) -> OuterIndex | PointIndex:
-        """Return the selector that does what an index with lists or masks means in NumPy."""
-        entries = index if isinstance(index, tuple) else (index,)
-        lists = [e for e in entries if not is_basic(e)]
-        if any(np.ndim(e) == 0 for e in lists):
-            raise SelectionError(
-                "an array can't be indexed by this",
-                found=index,
-                expected="integers, slices, '...', None, lists and masks",
-            )
-        if len(entries) == 1 and np.ndim(entries[0]) == self.ndim and self.ndim > 1:
-            return self.vindex
-        if len(lists) == len(entries) == self.ndim and (self.ndim > 1 or np.ndim(lists[0]) > 1):
-            return self.vindex
-        full = expand(index, self.ndim)
-        advanced = [i for i, e in enumerate(full) if is_integer(e) or not is_basic(e)]
-        together = advanced == list(range(advanced[0], advanced[-1] + 1))
-        if len(lists) == 1 and np.ndim(lists[0]) == 1 and together:
-            return self.oindex
-        raise SelectionError(
-            "NumPy's result for this mixture of lists, integers and slices is easily mistaken; "
-            "use array.oindex to select each axis independently, or array.vindex for points",
-            found=index,
-        )
 
     # ---- writing
 
@@ -329,7 +284,7 @@ class Array(Node):
             return
         mask = scalar_mask(index)
         if mask is None:
-            self._fancy(index)[index] = value
+            fancy_index(self, index)[index] = value
             return
         taken, new_axis = mask
         if taken:
@@ -353,13 +308,7 @@ class Array(Node):
         self.write(selection.picks, broadcast(value, result, self.dtype)[(*undo, ...)])
 
     def write(self, request: Request, values: np.ndarray, threads: int | None = None) -> None:
-        """Write values to the requested elements; see `zarrdask.chunks.write.write_region`.
-
-        Raises
-        ------
-        ReadOnlyError
-            If the array was opened for reading only.
-        """
+        """Write values to the requested elements; see `zarrdask.chunks.write.write_region`."""
         self.check_writable()
         empty = config.get("write-empty-chunks")
         with self.store.batch():
@@ -433,7 +382,7 @@ class Array(Node):
         if hasattr(values, "__dask_graph__"):
             raise UnsupportedError(
                 "append a Dask array in parallel, by zarrdask.append(x, array)",
-                key=node_location(self.store, self.path),
+                key=self._location,
                 found=type(values).__name__,
                 expected="an array-like",
             )
@@ -462,21 +411,12 @@ class Array(Node):
     def _update(self, update: Callable[[ArrayMetadata], ArrayMetadata]) -> None:
         """Update the documents, given the metadata that are stored at present."""
         metadata = update_node(
-            self.store,
-            self.path,
-            self.zarr_format,
-            lambda metadata: update(self._existing(metadata)),
+            self.store, self.path, self.zarr_format, lambda stored: update(self._existing(stored))
         )
         self.stored = replace(self.stored, metadata=metadata)
 
     def refreshed(self) -> StoredChunks:
-        """Return the array as it is stored at present: other writers may have changed its shape.
-
-        Raises
-        ------
-        NodeNotFoundError
-            If the array was removed.
-        """
+        """Return the array as it is stored at present: other writers may have changed its shape."""
         metadata = stored_metadata(self.store, self.path, self.zarr_format)
         return replace(self.stored, metadata=self._existing(metadata))
 
@@ -484,20 +424,18 @@ class Array(Node):
         if not isinstance(metadata, ArrayMetadata):
             raise NodeNotFoundError(
                 "the array no longer exists; it was removed or replaced by a group",
-                key=node_location(self.store, self.path),
+                key=self._location,
             )
         return metadata
 
     # ---- text
 
     def _repr_html_(self) -> str:
-        # Imported late: only notebooks need it.
         from zarrdask.nodes.html import array_html
 
-        return array_html(node_location(self.store, self.path), self.stored)
+        return array_html(self._location, self.stored)
 
     def __repr__(self) -> str:
         shards = f", shards={brief_lengths(self.shards)}" if self.shards else ""
-        chunks = brief_lengths(self.chunks)
-        place = node_location(self.store, self.path)
-        return f"<zarrdask.Array {place} {self.shape} {self.dtype}, chunks={chunks}{shards}>"
+        kind = f"{self.shape} {self.dtype}, chunks={brief_lengths(self.chunks)}{shards}"
+        return f"<zarrdask.Array {self._location} {kind}>"

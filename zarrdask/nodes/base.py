@@ -1,10 +1,16 @@
-"""What arrays and groups have in common."""
+"""What arrays and groups have in common: where they are, their mode, the user's attributes."""
 
-from typing import ClassVar
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from copy import deepcopy
+from typing import Any, ClassVar
 
-from zarrdask.errors import ReadOnlyError
+from zarrdask.errors import NodeTypeError, ReadOnlyError
 from zarrdask.hierarchy.path import node_location
+from zarrdask.metadata.model import ZarrFormat
 from zarrdask.storage.base import Store
+
+#: Returns the attributes of a node after a change, given those before.
+Change = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
 class Node:
@@ -23,6 +29,7 @@ class Node:
     store: Store
     path: str
     mode: str
+    metadata: Any
     #: What the node is, in messages.
     _kind: ClassVar[str]
 
@@ -36,11 +43,94 @@ class Node:
         """Whether the node was opened for reading only."""
         return self.mode == "r"
 
+    @property
+    def zarr_format(self) -> ZarrFormat:
+        """The format of the node: 2, 3, "v3-draft" or "v3-draft-protocol"."""
+        return self.metadata.zarr_format  # type: ignore[no-any-return]
+
+    @property
+    def attrs(self) -> "Attributes":
+        """The user's attributes, a mapping. Each change is stored immediately."""
+        return Attributes(self)
+
+    @property
+    def _location(self) -> str:
+        return node_location(self.store, self.path)
+
     def check_writable(self) -> None:
-        """Check that the node was opened for writing."""
+        """Check that the node was opened for writing.
+
+        Raises
+        ------
+        ReadOnlyError
+            If it was opened for reading only.
+        """
         if self.mode == "r":
             raise ReadOnlyError(
                 f"the {self._kind} was opened for reading only",
-                key=node_location(self.store, self.path),
+                key=self._location,
                 expected='mode="r+"',
             )
+
+    def _save_attributes(self, change: Change) -> None:
+        """Change the stored attributes: another writer may have changed some."""
+        raise NotImplementedError
+
+
+class Attributes(MutableMapping[str, Any]):
+    """The user's attributes of an array or a group.
+
+    Each change writes the documents of the node once; `update` and `put` are a single change.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def _load(self) -> Mapping[str, Any]:
+        return self._node.metadata.attributes  # type: ignore[no-any-return]
+
+    def __getitem__(self, name: str) -> Any:
+        # A copy, as changes inside the value would not be stored.
+        return deepcopy(self._load()[name])
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._node._save_attributes(lambda stored: {**stored, name: value})
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self._load():
+            raise KeyError(name)
+        self._node._save_attributes(
+            lambda stored: {key: stored[key] for key in stored if key != name}
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._load())
+
+    def __len__(self) -> int:
+        return len(self._load())
+
+    def update(self, *args: Any, **names: Any) -> None:
+        """Set several attributes in one write; the arguments are those of `dict`."""
+        changed = dict(*args, **names)
+        self._node._save_attributes(lambda stored: {**stored, **changed})
+
+    def put(self, attributes: Mapping[str, Any]) -> None:
+        """Replace all attributes by others in one write."""
+        self._node._save_attributes(lambda _: dict(attributes))
+
+    def asdict(self) -> dict[str, Any]:
+        """Return a copy of all attributes as a dict."""
+        return deepcopy(dict(self._load()))
+
+    def __repr__(self) -> str:
+        return repr(dict(self._load()))
+
+
+def is_array_error(hint: str, place: str) -> NodeTypeError:
+    """Return the error for an array where a group is needed."""
+    return NodeTypeError(hint, key=place, found="array", expected="group")
+
+
+def is_group_error(hint: str, place: str) -> NodeTypeError:
+    """Return the error for a group where an array is needed."""
+    return NodeTypeError(hint, key=place, found="group", expected="array")

@@ -1,39 +1,28 @@
 """Groups: nodes that hold arrays and other groups."""
 
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
+from collections.abc import Generator, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from inspect import GEN_CREATED, getgeneratorstate
+from typing import Any, TypeVar
 from weakref import ReferenceType, ref
 
 from zarrdask.compliance import strictness
 from zarrdask.display.tree import Tree
 from zarrdask.display.words import brief_lengths
-from zarrdask.errors import (
-    MetadataError,
-    NodeNotFoundError,
-    NodeTypeError,
-    ZarrdaskError,
-)
+from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError
 from zarrdask.hierarchy.change import erase_node
 from zarrdask.hierarchy.create import create_node
 from zarrdask.hierarchy.diagnose import missing_node
-from zarrdask.hierarchy.find import (
-    Lookup,
-    implied_group,
-    node_exists,
-    not_found,
-    read_node,
-)
+from zarrdask.hierarchy.find import Lookup, implied_group, node_exists, not_found, read_node
 from zarrdask.hierarchy.members import child_nodes, member_names, walk_nodes
 from zarrdask.hierarchy.path import join_path, node_location
 from zarrdask.hierarchy.resize import update_node
 from zarrdask.metadata.create import new_attributes, plan_array
 from zarrdask.metadata.detect import Search
-from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
-from zarrdask.nodes.attributes import Attributes, Change
-from zarrdask.nodes.base import Node
+from zarrdask.nodes.base import Change, Node, is_array_error, is_group_error
 from zarrdask.nodes.create import create_array
 from zarrdask.nodes.info import Info, group_info
 from zarrdask.storage.base import Store
@@ -41,28 +30,6 @@ from zarrdask.storage.base import Store
 T = TypeVar("T")
 #: The number of levels of members that a notebook shows: each group is another request.
 _SHOWN_LEVELS = 3
-
-
-class _Listing(Iterator[T], Generic[T]):
-    """An iterator over the members of a group, which knows their number before the first step.
-
-    ``list(group)`` calls ``iter`` and then ``len``: both are answered by one listing of the store.
-    """
-
-    def __init__(self, items: Iterable[T]) -> None:
-        self._items = list(items)
-        self._next = 0
-
-    @property
-    def count(self) -> int | None:
-        """The number of items, or None after the first step."""
-        return len(self._items) if self._next == 0 else None
-
-    def __next__(self) -> T:
-        self._next += 1
-        if self._next > len(self._items):
-            raise StopIteration
-        return self._items[self._next - 1]
 
 
 class _Items(ItemsView[str, "Array | Group"]):
@@ -108,8 +75,8 @@ class Group(Node, Mapping[str, "Array | Group"]):
     """
 
     _kind = "group"
-    #: The iterator over the members that was created last, while it is referenced.
-    _latest: "ReferenceType[_Listing[Any]] | None" = None
+    #: The iterator over the members that was created last, and their number.
+    _latest: "tuple[ReferenceType[Generator[Any]], int] | None" = None
 
     def __init__(
         self,
@@ -130,16 +97,6 @@ class Group(Node, Mapping[str, "Array | Group"]):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_latest"}
-
-    @property
-    def zarr_format(self) -> ZarrFormat:
-        """The format of the group: 2, 3, "v3-draft" or "v3-draft-protocol"."""
-        return self.metadata.zarr_format
-
-    @property
-    def attrs(self) -> Attributes:
-        """The user's attributes, a mapping. Each change is stored immediately."""
-        return Attributes(lambda: self.metadata.attributes, self._save_attributes)
 
     def _save_attributes(self, change: Change) -> None:
         self.check_writable()
@@ -178,7 +135,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
         text = "there is no array or group here"
         return NodeNotFoundError(
             text if path is None else missing_node(self.store, path, text),
-            key=f"{node_location(self.store, self.path)}/{name}",
+            key=f"{self._location}/{name}",
         )
 
     def __contains__(self, name: object) -> bool:
@@ -201,21 +158,25 @@ class Group(Node, Mapping[str, "Array | Group"]):
             members.append((name, self._node(join_path(self.path, name), metadata)))
         return members
 
-    def _listed(self, items: Iterable[T]) -> _Listing[T]:
-        listing = _Listing(items)
-        self._latest = ref(listing)
+    def _listed(self, items: Iterable[T]) -> Iterator[T]:
+        """Return an iterator over the members whose number is known before its first step.
+
+        ``list(group)`` calls ``iter`` and ``len``: one listing of the store answers both.
+        """
+        items = list(items)
+        listing = (item for item in items)
+        self._latest = ref(listing), len(items)
         return listing
 
     def __iter__(self) -> Iterator[str]:
         return self._listed(member_names(self.store, self.path, self.search))
 
     def __len__(self) -> int:
-        latest = self._latest and self._latest()
-        self._latest = None
-        count = latest.count if latest else None
-        if count is None:
-            count = len(member_names(self.store, self.path, self.search))
-        return count
+        latest, self._latest = self._latest, None
+        listing = latest and latest[0]()
+        if latest and listing and getgeneratorstate(listing) == GEN_CREATED:
+            return latest[1]
+        return len(member_names(self.store, self.path, self.search))
 
     def items(self) -> ItemsView[str, "Array | Group"]:
         """Return a view of the members as pairs of a name and an array or group."""
@@ -247,7 +208,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
     @property
     def info(self) -> Info:
         """The properties of the group as a table, which prints. It lists the members."""
-        return group_info(node_location(self.store, self.path), self.metadata, self)
+        return group_info(self._location, self.metadata, self)
 
     def tree(self, depth: int | None = None) -> Tree:
         """Return a drawing of all nodes below the group, which prints and shows in notebooks.
@@ -356,12 +317,8 @@ class Group(Node, Mapping[str, "Array | Group"]):
         if member is None:
             return self.create_group(name)
         if isinstance(member, Array):
-            raise NodeTypeError(
-                "an array of this name exists; choose another name for the group",
-                key=member.path,
-                found="array",
-                expected="group",
-            )
+            hint = "an array of this name exists; choose another name for the group"
+            raise is_array_error(hint, member.path)
         return member
 
     def require_array(self, name: str, *, shape: Any, dtype: Any, **options: Any) -> Array:
@@ -387,12 +344,8 @@ class Group(Node, Mapping[str, "Array | Group"]):
         if member is None:
             return self.create_array(name, shape=shape, dtype=dtype, **options)
         if isinstance(member, Group):
-            raise NodeTypeError(
-                "a group of this name exists; choose another name for the array",
-                key=member.path,
-                found="group",
-                expected="array",
-            )
+            hint = "a group of this name exists; choose another name for the array"
+            raise is_group_error(hint, member.path)
         required = plan_array(
             ArrayOptions(shape=shape, dtype=dtype, zarr_format=member.zarr_format, chunks=-1)
         )
@@ -409,10 +362,10 @@ class Group(Node, Mapping[str, "Array | Group"]):
     def _repr_html_(self) -> str:
         from zarrdask.nodes.html import group_html
 
-        return group_html(node_location(self.store, self.path), self.tree(_SHOWN_LEVELS))
+        return group_html(self._location, self.tree(_SHOWN_LEVELS))
 
     def __repr__(self) -> str:
-        return f"<zarrdask.Group {node_location(self.store, self.path)}>"
+        return f"<zarrdask.Group {self._location}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Group) and (self.store, self.path) == (other.store, other.path)
@@ -443,20 +396,10 @@ def node(
 
 
 def as_group(store: Store, path: str, metadata: Metadata) -> GroupMetadata:
-    """Return the metadata of a node that must be a group.
-
-    Raises
-    ------
-    NodeTypeError
-        If it is an array.
-    """
+    """Return the metadata of a node that must be a group."""
     if isinstance(metadata, ArrayMetadata):
-        raise NodeTypeError(
-            "an array can't be opened as a group; open it with zarrdask.open_array",
-            key=node_location(store, path),
-            found="array",
-            expected="group",
-        )
+        hint = "an array can't be opened as a group; open it with zarrdask.open_array"
+        raise is_array_error(hint, node_location(store, path))
     return metadata
 
 

@@ -1,63 +1,36 @@
 """``array.oindex``, ``array.vindex`` and ``array.blocks``: selections that NumPy does not have."""
 
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from zarrdask.dtypes.generic import as_array
 from zarrdask.errors import SelectionError
 from zarrdask.grids.base import Shape
-from zarrdask.indexing.projection import Points, Request
-from zarrdask.indexing.selection import Selection, basic, orthogonal, pointwise
-from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.indexing.projection import Points
+from zarrdask.indexing.selection import (
+    Selection,
+    basic,
+    expand,
+    is_basic,
+    is_integer,
+    orthogonal,
+    pointwise,
+)
+
+if TYPE_CHECKING:
+    from zarrdask.nodes.array import Array
 
 
-class Selectable(Protocol):
-    """The part of an array's interface that the indexers use."""
-
-    @property
-    def metadata(self) -> ArrayMetadata:
-        """The parsed documents of the array."""
-
-    @property
-    def shape(self) -> Shape:
-        """The lengths of the axes, in elements."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The data type of the elements."""
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-
-    def __getitem__(self, index: Any) -> Any:
-        """Return the elements of an index, as in NumPy."""
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        """Write a value to an index, as in NumPy."""
-
-    def select(self, selection: Selection, index: Any = ...) -> Any:
-        """Return the elements of a selection that was made from an index: a scalar or an array."""
-
-    def assign(self, selection: Selection, value: Any) -> None:
-        """Write a value to a selection."""
-
-    def read(self, request: Request) -> np.ndarray:
-        """Return the requested elements."""
-
-    def write(self, request: Request, values: np.ndarray) -> None:
-        """Write values with the shape of the request to the requested elements."""
-
-
+@dataclass(frozen=True, slots=True)
 class OuterIndex:
     """``array.oindex``: selects each axis independently.
 
     The result is the outer product of a slice, integer, list of positions or mask for each axis.
     """
 
-    def __init__(self, array: Selectable) -> None:
-        self.array = array
+    array: "Array"
 
     def __getitem__(self, index: Any) -> Any:
         if not self.array.shape:
@@ -71,11 +44,11 @@ class OuterIndex:
             self.array.assign(orthogonal(index, self.array.shape), value)
 
 
+@dataclass(frozen=True, slots=True)
 class PointIndex:
     """``array.vindex``: selects points, by positions along each axis or by one mask."""
 
-    def __init__(self, array: Selectable) -> None:
-        self.array = array
+    array: "Array"
 
     def __getitem__(self, index: Any) -> Any:
         if not self.array.shape:
@@ -98,11 +71,11 @@ def _points(coordinates: tuple[np.ndarray, ...]) -> Points:
     return Points(tuple(c.reshape(-1) for c in coordinates))
 
 
+@dataclass(frozen=True, slots=True)
 class BlockIndex:
     """``array.blocks``: selects whole chunks, or shards if there are any, by their indices."""
 
-    def __init__(self, array: Selectable) -> None:
-        self.array = array
+    array: "Array"
 
     def _selection(self, index: Any) -> Selection:
         grid = self.array.metadata.grid
@@ -130,6 +103,32 @@ class BlockIndex:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.array.assign(self._selection(index), value)
+
+
+def fancy_index(array: "Array", index: Any) -> OuterIndex | PointIndex:
+    """Return the selector that does what an index with lists or masks means in NumPy."""
+    entries = index if isinstance(index, tuple) else (index,)
+    lists = [e for e in entries if not is_basic(e)]
+    if any(np.ndim(e) == 0 for e in lists):
+        raise SelectionError(
+            "an array can't be indexed by this",
+            found=index,
+            expected="integers, slices, '...', None, lists and masks",
+        )
+    if len(entries) == 1 and np.ndim(entries[0]) == array.ndim and array.ndim > 1:
+        return PointIndex(array)
+    if len(lists) == len(entries) == array.ndim and (array.ndim > 1 or np.ndim(lists[0]) > 1):
+        return PointIndex(array)
+    full = expand(index, array.ndim)
+    advanced = [i for i, e in enumerate(full) if is_integer(e) or not is_basic(e)]
+    together = advanced == list(range(advanced[0], advanced[-1] + 1))
+    if len(lists) == 1 and np.ndim(lists[0]) == 1 and together:
+        return OuterIndex(array)
+    raise SelectionError(
+        "NumPy's result for this mixture of lists, integers and slices is easily mistaken; "
+        "use array.oindex to select each axis independently, or array.vindex for points",
+        found=index,
+    )
 
 
 def broadcast(value: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:

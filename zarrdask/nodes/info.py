@@ -6,13 +6,13 @@ from math import prod
 from typing import Any, Literal
 
 from zarrdask.codecs.array_to_array.transpose import TransposeCodec
-from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
 from zarrdask.codecs.base import Codec, Kind
+from zarrdask.codecs.numcodecs.adapter import BufferCodec, ObjectCodec
 from zarrdask.display.words import byte_size
 from zarrdask.errors import UnsupportedError
 from zarrdask.grids.base import extents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
-from zarrdask.metadata.v2_codecs import render_codecs
+from zarrdask.metadata.v2_codecs import COMPRESSORS
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +41,6 @@ class Info:
         return str(self)
 
     def _repr_html_(self) -> str:
-        # Imported late: only notebooks need it, and opening an array should not wait for it.
         from zarrdask.display.html import table
 
         return table(self.rows)
@@ -67,10 +66,7 @@ def _array_rows(location: str, metadata: ArrayMetadata) -> Iterator[tuple[str, s
     yield "codecs", ", ".join(map(describe, metadata.codecs))
     yield "fill value", "undefined, read as zeros" if fill is None else str(fill)
     if metadata.transformers:
-        yield (
-            "transformers",
-            ", ".join(type(transformer).__name__ for transformer in metadata.transformers),
-        )
+        yield "transformers", ", ".join(type(each).__name__ for each in metadata.transformers)
     yield "attributes", str(len(metadata.attributes))
 
 
@@ -117,27 +113,13 @@ def describe(codec: Codec) -> str:
     return f"{codec.name}({', '.join(texts)})" if texts else codec.name
 
 
-@dataclass(frozen=True)
-class CodecOptions:
-    """The codecs of an array's chunks as `zarrdask.create_array` takes them.
+def codec_options(
+    metadata: ArrayMetadata,
+) -> tuple[Literal["C", "F"], tuple[Codec, ...], tuple[Codec, ...]]:
+    """Return the order, filters and compressors of an array's chunks, which may be in shards.
 
-    Attributes
-    ----------
-    order : {"C", "F"}
-        The order of the elements in a chunk.
-    filters : tuple of Codec
-        The codecs on the elements of a chunk; in v2 all codecs before the compressor.
-    compressors : tuple of Codec
-        The codecs on the bytes of a chunk; in v2 at most one.
+    A codec of numcodecs is a filter, in v2, unless it is the last one and compresses.
     """
-
-    order: Literal["C", "F"]
-    filters: tuple[Codec, ...]
-    compressors: tuple[Codec, ...]
-
-
-def codec_options(metadata: ArrayMetadata) -> CodecOptions:
-    """Return the order, filters and compressors of an array's chunks, which may be in shards."""
     shard = metadata.shard
     codecs = list(metadata.codecs if shard is None else shard.codec.codecs)
     reverse = tuple(reversed(range(len(metadata.shape))))
@@ -145,11 +127,12 @@ def codec_options(metadata: ArrayMetadata) -> CodecOptions:
     if len(reverse) > 1 and isinstance(codecs[0], TransposeCodec) and codecs[0].order == reverse:
         order = "F"
         codecs = codecs[1:]
-    if metadata.zarr_format == 2:
-        codecs = [codec for codec in codecs if not isinstance(codec, BytesCodec)]
-        compressed = render_codecs(metadata)[2] is not None
-        count = len(codecs) - compressed
-        return CodecOptions(order, tuple(codecs[:count]), tuple(codecs[count:]))
-    filters = tuple(codec for codec in codecs if codec.kind is Kind.ARRAY_ARRAY)
-    compressors = tuple(codec for codec in codecs if codec.kind is Kind.BYTES_BYTES)
-    return CodecOptions(order, filters, compressors)
+    filters, compressors = [], []
+    for codec in codecs:
+        if codec.kind is Kind.ARRAY_ARRAY or isinstance(codec, BufferCodec | ObjectCodec):
+            filters.append(codec)
+        elif codec.kind is Kind.BYTES_BYTES:
+            compressors.append(codec)
+    if isinstance(codecs[-1], BufferCodec) and codecs[-1].name in COMPRESSORS:
+        compressors.append(filters.pop())
+    return order, tuple(filters), tuple(compressors)

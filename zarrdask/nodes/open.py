@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from zarrdask.errors import MetadataError, NodeTypeError
+from zarrdask.errors import MetadataError
 from zarrdask.hierarchy.find import look_up
 from zarrdask.hierarchy.path import node_location
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.nodes.array import Array
+from zarrdask.nodes.base import is_group_error
 from zarrdask.nodes.options import suggests_arguments
 
 #: The modes of functions that open existing nodes.
@@ -80,31 +81,16 @@ def open_array(
         return url if mode in ("r", url.mode) else Array(url.store, url.path, url.metadata, mode)
     store, metadata = place.find(consolidated, default="inherited")
     if not isinstance(metadata, ArrayMetadata):
-        raise NodeTypeError(
+        raise is_group_error(
             "a group can't be opened as an array; pass component='path/to/array', the path of an "
             "array in it",
-            key=node_location(store, place.path),
-            found="group",
-            expected="array",
+            node_location(store, place.path),
         )
     return Array(store, place.path, metadata, mode)
 
 
 def check_mode(mode: str, modes: tuple[str, ...]) -> None:
-    """Check a mode.
-
-    Parameters
-    ----------
-    mode : str
-        The argument of the user.
-    modes : tuple of str
-        The modes that are allowed.
-
-    Raises
-    ------
-    MetadataError
-        If the mode is not one of them.
-    """
+    """Check that the mode that a user asks for is one of some modes."""
     if mode in modes:
         return
     message = "unknown mode"

@@ -51,16 +51,9 @@ def suggests_arguments(function: Callable[P, R]) -> Callable[P, R]:
 def check_options(
     options: Iterable[str], function: Callable[..., Any], kind: type | None = None
 ) -> None:
-    """Check that a function has arguments with some names.
+    """Check that a function takes arguments of some names, or that a dataclass has such fields.
 
-    Parameters
-    ----------
-    options : iterable of str
-        The names of the arguments that were passed.
-    function : callable
-        The function that was called.
-    kind : type, optional
-        A dataclass whose fields the function accepts as keyword arguments, too.
+    The error is the one that Python would raise; it names the argument that was probably meant.
     """
     field_names = set() if kind is None else {field.name for field in fields(kind)}
     unknown = [name for name in options if name not in field_names]
