@@ -1,4 +1,4 @@
-"""Paths of nodes, and the stores that the nodes are in; the errors for a path that is taken."""
+"""Paths of nodes, and the stores that the nodes are in; the error for a path that is taken."""
 
 import os
 from itertools import accumulate
