@@ -37,7 +37,7 @@ def write_node(
     path: str,
     metadata: Metadata,
     *,
-    before: Metadata | None,
+    before: Metadata | None = None,
     is_member: bool = False,
 ) -> None:
     """Write a node's documents, and erase those that the node no longer has.
@@ -48,7 +48,7 @@ def write_node(
         Where the node is.
     metadata : Metadata
         The node.
-    before : Metadata or None
+    before : Metadata, optional
         The node as it is stored at present. Documents that stay the same are not written: another
         writer may have added members to them that are not known here.
     is_member : bool
