@@ -1,7 +1,7 @@
 """The interfaces of codecs. They use a `ChunkSpec` and bytes, but no array metadata or store."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from functools import cached_property
 from math import prod
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, Self, cast
 
 import numpy as np
 
-from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.errors import CodecError, MetadataError, UnsupportedError
 from zarrdask.storage import byte_ranges
 
 Buffer = byte_ranges.Buffer
@@ -108,8 +108,8 @@ class ArrayBytes(Codec, Protocol):
         """
 
 
-class Serializer(Protocol):
-    """An array -> bytes codec, bound to the chunks of one array.
+class Serializer:
+    """An array -> bytes codec, bound to the chunks of one array; any class with these members.
 
     Attributes
     ----------
@@ -121,15 +121,17 @@ class Serializer(Protocol):
         The stored dtype if the bytes are the elements in C order and nothing else, else None.
     """
 
-    encoded_size: int | None
+    encoded_size: int | None = None
     most: int
-    raw: np.dtype[Any] | None
+    raw: np.dtype[Any] | None = None
 
     def encode(self, chunk: np.ndarray) -> Buffer:
         """Return the chunk as bytes."""
+        raise NotImplementedError
 
     def decode(self, data: Buffer) -> np.ndarray:
         """Return the chunk; it may be a read-only view of `data`."""
+        raise NotImplementedError
 
 
 class BytesBytes(Codec, Protocol):
@@ -197,6 +199,22 @@ def parse_configuration(configuration: Any, name: str, defaults: dict[str, Any])
     return members
 
 
+def refused(codec: str, dtype: Any, expected: str | None = None) -> MetadataError:
+    """Return the error for elements of a data type that a codec can't encode."""
+    return MetadataError(
+        "this codec can't encode elements of this data type",
+        key=f"codec {codec}",
+        found=str(dtype),
+        expected=expected,
+    )
+
+
+def failed(codec: str, verb: str, error: Exception) -> CodecError:
+    """Return the error for a chunk that a library can't "encode" or "decode"."""
+    what = "value" if verb == "decode" else "chunk"
+    return CodecError(f"the {what} can't be {verb}d: {error}", key=f"codec {codec}")
+
+
 def check_count(codecs: Sequence[Any], key: str) -> None:
     """Check that a list of codecs, filters or storage transformers is not too long.
 
@@ -247,6 +265,36 @@ def integer(value: Any, key: str, low: int, high: int) -> int:
             expected=f"an integer from {low} to {high}",
         )
     return value
+
+
+@dataclass(frozen=True)
+class Configured:
+    """A codec whose parameters are the members of its v3 configuration.
+
+    A parameter without a default is a required member. None stands for a member that is left out.
+    """
+
+    name: ClassVar[str]
+
+    @classmethod
+    def from_configuration(cls, configuration: Any) -> Self:
+        defaults = {
+            each.name: ... if each.default is MISSING else each.default for each in fields(cls)
+        }
+        return cls(**parse_configuration(configuration, cls.name, defaults))
+
+    def to_json(self) -> Json:
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        members = {member: _rendered(value) for member, value in values.items()}
+        members = {member: value for member, value in members.items() if value is not None}
+        return {"name": self.name, "configuration": members} if members else {"name": self.name}
+
+
+def _rendered(value: Any) -> Any:
+    """Return a parameter of a codec as a JSON value."""
+    if isinstance(value, tuple):
+        return [_rendered(item) for item in value]
+    return value.to_json() if hasattr(value, "to_json") else value
 
 
 class Configurable(Protocol):

@@ -6,17 +6,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zarrdask.codecs.array_to_array.cast import bit_length, floats
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, integer, parse_configuration
+from zarrdask.codecs.base import ChunkSpec, Configured, Kind, integer, refused
 from zarrdask.codecs.numeric import native, part_of
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.ml import kind_of, name_of
-from zarrdask.errors import MetadataError
 
 _MAX_BITS = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class BitroundCodec:
+class BitroundCodec(Configured):
     """Array -> array, with a loss of precision.
 
     Parameters
@@ -31,28 +30,23 @@ class BitroundCodec:
 
     name: ClassVar[str] = "bitround"
     kind: ClassVar[Kind] = Kind.ARRAY_ARRAY
+    #: Whether `keepbits` may be 0.
+    may_keep_none: ClassVar[bool] = False
 
     @classmethod
     def from_configuration(cls, configuration: Any) -> Self:
-        keepbits = parse_configuration(configuration, cls.name, {"keepbits": ...})["keepbits"]
+        codec = super().from_configuration(configuration)
         key = f"{cls.name}.keepbits"
-        if integer(keepbits, key, 0, _MAX_BITS) == 0:
+        if integer(codec.keepbits, key, 0, _MAX_BITS) == 0 and not cls.may_keep_none:
             report_deviation("X-C9", "no bit is kept", key=key, found=0, expected="1 or more")
-        return cls(keepbits)
-
-    def to_json(self) -> Json:
-        return {"name": self.name, "configuration": {"keepbits": self.keepbits}}
+        return codec
 
     def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         part = part_of(spec.dtype)
         floating = part.kind == "f" and name_of(part) is None
         if not (floating or part.kind in "iumM" or name_of(part) == "bfloat16"):
-            raise MetadataError(
-                "this codec can't round elements of this data type",
-                key=f"codec {self.name}",
-                found=str(spec.dtype),
-                expected="integers, floats of 16 bits or more, or complex numbers of them",
-            )
+            expected = "integers, floats of 16 bits or more, or complex numbers of them"
+            raise refused(self.name, spec.dtype, expected)
         fill = self.encode(np.array(spec.fill_value, spec.dtype))[()]
         return ChunkSpec(spec.shape, spec.dtype, fill)
 
@@ -99,16 +93,10 @@ class NumcodecsBitroundCodec(BitroundCodec):
     """Array -> array, as `BitroundCodec` for floats only; `keepbits` may be 0 (C-66)."""
 
     name: ClassVar[str] = "numcodecs.bitround"
-
-    @classmethod
-    def from_configuration(cls, configuration: Any) -> Self:
-        keepbits = parse_configuration(configuration, cls.name, {"keepbits": ...})["keepbits"]
-        return cls(integer(keepbits, f"{cls.name}.keepbits", 0, _MAX_BITS))
+    may_keep_none: ClassVar[bool] = True
 
     def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         if spec.dtype.kind != "f" or name_of(spec.dtype):
-            raise MetadataError(
-                "this codec can round floats only", key=f"codec {self.name}", found=str(spec.dtype)
-            )
+            raise refused(self.name, spec.dtype, "floats")
         integer(self.keepbits, f"{self.name}.keepbits", 0, floats(spec.dtype).digits - 1)
         return super().resolve(spec)

@@ -6,13 +6,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, check_dimensions, parse_configuration
-from zarrdask.errors import MetadataError
+from zarrdask.codecs.base import ChunkSpec, Configured, Kind, check_dimensions, parse_configuration
+from zarrdask.errors import MetadataError, instance_of
 from zarrdask.grids.base import Shape
 
 
 @dataclass(frozen=True)
-class ReshapeCodec:
+class ReshapeCodec(Configured):
     """Array -> array.
 
     Parameters
@@ -42,27 +42,15 @@ class ReshapeCodec:
         return MetadataError(
             "chunks can't have this shape",
             key="reshape.shape",
-            found=self._listed(),
+            found=self.to_json()["configuration"]["shape"],
             expected=expected,
         )
-
-    def _listed(self) -> list[Any]:
-        return [list(item) if isinstance(item, tuple) else item for item in self.shape]
 
     @classmethod
     def from_configuration(cls, configuration: Any) -> Self:
         shape = parse_configuration(configuration, cls.name, {"shape": ...})["shape"]
-        if not isinstance(shape, list | tuple):
-            raise MetadataError(
-                "the shape is not a list",
-                key="reshape.shape",
-                found=shape,
-                expected="a list such as [-1]",
-            )
+        instance_of(shape, "reshape.shape", list)
         return cls(tuple(tuple(n) if isinstance(n, list) else n for n in shape))
-
-    def to_json(self) -> Json:
-        return {"name": self.name, "configuration": {"shape": self._listed()}}
 
     def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         return ChunkSpec(self._shape(spec.shape), spec.dtype, spec.fill_value)

@@ -1,12 +1,12 @@
 """``scale_offset``: (x - offset) * scale, in the arithmetic of the data type (C-59)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from zarrdask.codecs.array_to_array.cast import cast
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, parse_configuration
+from zarrdask.codecs.base import ChunkSpec, Configured, Kind
 from zarrdask.codecs.numeric import check_number, parse_scalar
 from zarrdask.dtypes.ml import kind_of, limits, name_of
 from zarrdask.errors import CodecError, MetadataError
@@ -15,7 +15,7 @@ _KEY = "codec scale_offset"
 
 
 @dataclass(frozen=True)
-class ScaleOffsetCodec:
+class ScaleOffsetCodec(Configured):
     """Array -> array.
 
     Parameters
@@ -39,15 +39,6 @@ class ScaleOffsetCodec:
                     found=value,
                     expected="a number, or a text such as 'NaN'",
                 )
-
-    @classmethod
-    def from_configuration(cls, configuration: Any) -> Self:
-        return cls(**parse_configuration(configuration, cls.name, {"offset": None, "scale": None}))
-
-    def to_json(self) -> Json:
-        parameters = {"offset": self.offset, "scale": self.scale}
-        members = {member: value for member, value in parameters.items() if value is not None}
-        return {"name": self.name, "configuration": members} if members else {"name": self.name}
 
     def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         check_number(spec.dtype, self.name)

@@ -5,12 +5,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, parse_configuration
+from zarrdask.codecs.base import ChunkSpec, Configured, Kind, parse_configuration
 from zarrdask.errors import MetadataError
 
 
 @dataclass(frozen=True)
-class TransposeCodec:
+class TransposeCodec(Configured):
     """Array -> array.
 
     Parameters
@@ -37,9 +37,6 @@ class TransposeCodec:
                 expected="a list such as [1, 0]",
             )
         return cls(tuple(order))
-
-    def to_json(self) -> Json:
-        return {"name": self.name, "configuration": {"order": list(self.order)}}
 
     def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         if len(self.order) != len(spec.shape):

@@ -94,7 +94,7 @@ class BytesCodec:
         return Text(elements) if has_text(raw) else elements
 
 
-class Elements:
+class Elements(Serializer):
     """The bytes codec, bound to chunks.
 
     Parameters
@@ -105,12 +105,10 @@ class Elements:
         Their dtype with the stored byte order.
     """
 
-    __slots__ = ("encoded_size", "most", "raw", "spec")
-
     def __init__(self, spec: ChunkSpec, raw: np.dtype[Any]) -> None:
         self.spec = spec
-        self.raw: np.dtype[Any] | None = raw
-        self.encoded_size: int | None = spec.nbytes
+        self.raw = raw
+        self.encoded_size = spec.nbytes
         self.most = spec.nbytes
 
     def encode(self, chunk: np.ndarray) -> Buffer:
@@ -173,19 +171,16 @@ def find_padding(dtype: np.dtype[Any], at: int = 0) -> list[Padding]:
     return [Padding(at, bits, kind_of(dtype) == "i")] if bits < 8 else []
 
 
-class Padded:
+class Padded(Serializer):
     """The bytes codec, bound to chunks of elements with insignificant bits.
 
     Other software may have written any values of these bits. In memory they are zero. They are
     written as in a wider type: as copies of the sign, or zero.
     """
 
-    __slots__ = ("elements", "encoded_size", "most", "padding", "raw")
-
     def __init__(self, elements: Elements, padding: list[Padding]) -> None:
         self.elements = elements
         self.padding = padding
-        self.raw: np.dtype[Any] | None = None
         self.encoded_size = elements.encoded_size
         self.most = elements.most
 

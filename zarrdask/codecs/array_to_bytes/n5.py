@@ -14,10 +14,12 @@ from zarrdask.codecs.base import (
     Buffer,
     ChunkSpec,
     Codec,
-    Json,
+    Configured,
     Kind,
+    Serializer,
     complete,
     parse_configuration,
+    refused,
 )
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.registry import parse_codecs
@@ -34,7 +36,7 @@ _MAX_RATIO = 16
 
 
 @dataclass(frozen=True)
-class N5DefaultCodec:
+class N5DefaultCodec(Configured):
     """Array -> bytes.
 
     Parameters
@@ -55,10 +57,6 @@ class N5DefaultCodec:
             parse_codecs(parse_configuration(configuration, cls.name, {"codecs": ...})["codecs"])
         )
 
-    def to_json(self) -> Json:
-        codecs = [codec.to_json() for codec in self.codecs]
-        return {"name": self.name, "configuration": {"codecs": codecs}}
-
     def complete(self, spec: ChunkSpec) -> Self:
         """Return the codec with the parameters filled in that follow from the data type."""
         codecs = list(self.codecs)
@@ -70,12 +68,8 @@ class N5DefaultCodec:
         self._check_codecs(spec)
         kind, size = spec.dtype.kind, spec.dtype.itemsize
         if kind not in "iuf" or name_of(spec.dtype) or (kind == "f" and size < 4):
-            raise MetadataError(
-                "N5 has no such data type",
-                key=_KEY,
-                found=str(spec.dtype),
-                expected="integers of 8 to 64 bits, or floats of 32 or 64",
-            )
+            expected = "integers of 8 to 64 bits, or floats of 32 or 64"
+            raise refused(self.name, spec.dtype, expected)
         return Blocks(self.codecs, spec)
 
     def _check_codecs(self, spec: ChunkSpec) -> None:
@@ -98,10 +92,8 @@ class N5DefaultCodec:
             )
 
 
-class Blocks:
+class Blocks(Serializer):
     """The n5_default codec, bound to chunks."""
-
-    __slots__ = ("codecs", "encoded_size", "header", "most", "raw", "spec", "whole")
 
     def __init__(self, codecs: tuple[Codec, ...], spec: ChunkSpec) -> None:
         self.spec = spec
@@ -111,9 +103,7 @@ class Blocks:
         self.whole = Pipeline(codecs, spec)
         size = self.whole.encoded_size
         size = self.whole.most if size is None else size
-        self.encoded_size: int | None = None
         self.most = len(self.header) + _MAX_RATIO * size + SLACK
-        self.raw: np.dtype[Any] | None = None
 
     def encode(self, chunk: np.ndarray) -> Buffer:
         """Return the chunk as a block of its whole shape."""

@@ -6,7 +6,16 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, integer, parse_configuration
+from zarrdask.codecs.base import (
+    Buffer,
+    ChunkSpec,
+    Configured,
+    Json,
+    Kind,
+    Serializer,
+    integer,
+    refused,
+)
 from zarrdask.codecs.numeric import part_of
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.ml import BITS, kind_of, name_of
@@ -21,7 +30,7 @@ _KEY = "codec packbits"
 
 
 @dataclass(frozen=True)
-class PackbitsCodec:
+class PackbitsCodec(Configured):
     """Array -> bytes.
 
     Parameters
@@ -48,25 +57,13 @@ class PackbitsCodec:
 
     @classmethod
     def from_configuration(cls, configuration: Any) -> Self:
-        defaults = {"padding_encoding": "none", "first_bit": None, "last_bit": None}
-        return cls(**parse_configuration(_renamed(configuration or {}), cls.name, defaults))
-
-    def to_json(self) -> Json:
-        members: Json = {"padding_encoding": self.padding_encoding}
-        for member in ("first_bit", "last_bit"):
-            if getattr(self, member) is not None:
-                members[member] = getattr(self, member)
-        return {"name": self.name, "configuration": members}
+        return super().from_configuration(_renamed(configuration or {}))
 
     def bind(self, spec: ChunkSpec) -> "PackedBits":
         part = part_of(spec.dtype)
         if kind_of(part) not in "biufmM":
-            raise MetadataError(
-                "this codec can't encode elements of this data type",
-                key=_KEY,
-                found=str(spec.dtype),
-                expected="booleans, integers, floats, complex numbers or times",
-            )
+            expected = "booleans, integers, floats, complex numbers or times"
+            raise refused(self.name, spec.dtype, expected)
         width = _width(part)
         first = 0 if self.first_bit is None else self.first_bit
         last = width - 1 if self.last_bit is None else self.last_bit
@@ -112,10 +109,8 @@ def _width(part: np.dtype[Any]) -> int:
     return BITS.get(name_of(part) or "", part.itemsize * 8)
 
 
-class PackedBits:
+class PackedBits(Serializer):
     """The packbits codec, bound to chunks."""
-
-    __slots__ = ("encoded_size", "first", "last", "most", "padding", "raw", "spec", "unused")
 
     def __init__(self, padding: Padding, spec: ChunkSpec, first: int, last: int) -> None:
         self.padding = padding
@@ -125,9 +120,7 @@ class PackedBits:
         parts = spec.dtype.itemsize // part_of(spec.dtype).itemsize
         bits = prod(spec.shape) * parts * (last - first + 1)
         self.unused = -bits % 8
-        self.encoded_size: int | None = (bits + 7) // 8 + (padding != "none")
-        self.most = self.encoded_size
-        self.raw: np.dtype[Any] | None = None
+        self.most = self.encoded_size = (bits + 7) // 8 + (padding != "none")
 
     def encode(self, chunk: np.ndarray) -> Buffer:
         part = part_of(self.spec.dtype)

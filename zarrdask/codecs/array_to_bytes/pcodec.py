@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from importlib import import_module
 from math import prod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,10 +11,12 @@ from zarrdask.codecs.base import (
     SLACK,
     Buffer,
     ChunkSpec,
-    Json,
+    Configured,
     Kind,
+    Serializer,
+    failed,
     integer,
-    parse_configuration,
+    refused,
 )
 from zarrdask.codecs.numeric import native
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError, one_of
@@ -26,7 +28,7 @@ _DELTAS = ("auto", "none", "try_consecutive", "try_lookback")
 
 
 @dataclass(frozen=True)
-class PcodecCodec:
+class PcodecCodec(Configured):
     """Array -> bytes.
 
     Parameters
@@ -39,18 +41,18 @@ class PcodecCodec:
         Whether, and how, the codec stores differences between numbers.
     paging_spec : {"equal_pages_up_to"}
         How numbers are divided into pages.
-    delta_encoding_order : int, optional
-        The order of the differences, from 0 to 7, for "try_consecutive".
     equal_pages_up_to : int
         The maximum number of elements of a page.
+    delta_encoding_order : int, optional
+        The order of the differences, from 0 to 7, for "try_consecutive".
     """
 
     level: int = 8
     mode_spec: str = "auto"
     delta_spec: str = "auto"
     paging_spec: str = "equal_pages_up_to"
-    delta_encoding_order: int | None = None
     equal_pages_up_to: int = 262144
+    delta_encoding_order: int | None = None
 
     name: ClassVar[str] = "numcodecs.pcodec"
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
@@ -71,38 +73,9 @@ class PcodecCodec:
                 expected="an integer from 0 to 7",
             )
 
-    @classmethod
-    def from_configuration(cls, configuration: Any) -> Self:
-        defaults = {
-            "level": 8,
-            "mode_spec": "auto",
-            "delta_spec": "auto",
-            "paging_spec": "equal_pages_up_to",
-            "delta_encoding_order": None,
-            "equal_pages_up_to": 262144,
-        }
-        return cls(**parse_configuration(configuration, cls.name, defaults))
-
-    def to_json(self) -> Json:
-        members: Json = {
-            "level": self.level,
-            "mode_spec": self.mode_spec,
-            "delta_spec": self.delta_spec,
-            "paging_spec": self.paging_spec,
-            "equal_pages_up_to": self.equal_pages_up_to,
-        }
-        if self.delta_encoding_order is not None:
-            members["delta_encoding_order"] = self.delta_encoding_order
-        return {"name": self.name, "configuration": members}
-
     def bind(self, spec: ChunkSpec) -> "Numbers":
         if spec.dtype.kind not in "iuf" or spec.dtype.itemsize == 1 or spec.dtype.itemsize > 8:
-            raise MetadataError(
-                "this codec can't encode elements of this data type",
-                key=_KEY,
-                found=str(spec.dtype),
-                expected="integers or floats of 16, 32 or 64 bits",
-            )
+            raise refused(self.name, spec.dtype, "integers or floats of 16, 32 or 64 bits")
         return Numbers(self, spec)
 
     def chunk_config(self) -> Any:
@@ -138,18 +111,14 @@ def _load(module: str = "pcodec") -> Any:
         ) from error
 
 
-class Numbers:
+class Numbers(Serializer):
     """The pcodec codec, bound to chunks."""
-
-    __slots__ = ("codec", "encoded_size", "most", "raw", "spec")
 
     def __init__(self, codec: PcodecCodec, spec: ChunkSpec) -> None:
         _load()
         self.codec = codec
         self.spec = spec
-        self.encoded_size: int | None = None
         self.most = 2 * spec.nbytes + SLACK
-        self.raw: np.dtype[Any] | None = None
 
     def encode(self, chunk: np.ndarray) -> Buffer:
         standalone = _load(_STANDALONE)
@@ -157,7 +126,7 @@ class Numbers:
             values = native(chunk).reshape(-1)
             return standalone.simple_compress(values, self.codec.chunk_config())  # type: ignore[no-any-return]
         except (RuntimeError, ValueError, TypeError) as error:
-            raise CodecError(f"can't encode: {error}", key=_KEY) from error
+            raise failed(self.codec.name, "encode", error) from error
 
     def decode(self, data: Buffer) -> np.ndarray:
         count = prod(self.spec.shape)
@@ -165,7 +134,7 @@ class Numbers:
         try:
             progress = _load(_STANDALONE).simple_decompress_into(bytes(data), values)
         except (RuntimeError, ValueError, TypeError) as error:
-            raise CodecError(f"can't decode: {error}", key=_KEY) from error
+            raise failed(self.codec.name, "decode", error) from error
         if not progress.finished or progress.n_processed != count:
             raise CodecError(
                 "the number of elements in the value is not that of the chunk",

@@ -11,8 +11,9 @@ from zarrdask.codecs.base import (
     Buffer,
     ChunkSpec,
     Codec,
-    Json,
+    Configured,
     Kind,
+    Serializer,
     complete,
     parse_configuration,
 )
@@ -35,7 +36,7 @@ from zarrdask.storage.byte_ranges import Range, Value
 
 
 @dataclass(frozen=True)
-class ShardingCodec:
+class ShardingCodec(Configured):
     """Array -> bytes.
 
     Parameters
@@ -80,18 +81,6 @@ class ShardingCodec:
             one_of(members["index_location"], "sharding_indexed.index_location", ("end", "start")),
         )
 
-    def to_json(self) -> Json:
-        members: Json = {
-            "chunk_shape": list(self.chunk_shape),
-            "codecs": [codec.to_json() for codec in self.codecs],
-        }
-        if self.index_codecs is not None:
-            members["index_codecs"] = [codec.to_json() for codec in self.index_codecs]
-        return {
-            "name": self.name,
-            "configuration": {**members, "index_location": self.index_location},
-        }
-
     def complete(self, spec: ChunkSpec) -> Self:
         """Return the codec with the parameters filled in that follow from the data type."""
         inner = replace(spec, shape=self.chunk_shape)
@@ -101,7 +90,7 @@ class ShardingCodec:
         return Shard(self, spec)
 
 
-class Shard:
+class Shard(Serializer):
     """The sharding codec, bound to shards.
 
     Attributes
@@ -123,24 +112,9 @@ class Shard:
         If the inner chunks don't divide the shard, or the index has no fixed size.
     """
 
-    __slots__ = (
-        "chunks",
-        "codec",
-        "encoded_size",
-        "grid",
-        "index",
-        "index_size",
-        "most",
-        "plain_index",
-        "raw",
-        "spec",
-    )
-
     def __init__(self, codec: ShardingCodec, spec: ChunkSpec) -> None:
         self.codec = codec
         self.spec = spec
-        self.raw: np.dtype[Any] | None = None
-        self.encoded_size: int | None = None
         self.grid = RegularGrid(spec.shape, codec.chunk_shape)
         if any(n % m for n, m in zip(spec.shape, codec.chunk_shape, strict=True)):
             raise MetadataError(
@@ -260,16 +234,10 @@ class Shard:
 
     def _encode_chunk(self, shard: np.ndarray, index: Shape) -> Buffer | None:
         """Return the bytes of an inner chunk, or None if it has no value but the fill value."""
-        part = (
-            shard[
-                tuple(
-                    slice(i * n, (i + 1) * n)
-                    for i, n in zip(index, self.codec.chunk_shape, strict=True)
-                )
-            ]
-            if shard.ndim
-            else shard
-        )
+        lengths = zip(index, self.codec.chunk_shape, strict=True)
+        # The ellipsis makes parts of shards without axes arrays, too.
+        place: Any = (*(slice(i * n, (i + 1) * n) for i, n in lengths), ...)
+        part = shard[place]
         if only_fill(part, self.spec.fill_value):
             return None
         # A copy, as some codecs return a view of memory that is used again.

@@ -20,7 +20,7 @@ def has_text(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "U"
 
 
-class Text:
+class Text(Serializer):
     """A codec, bound to chunks of elements with text, that checks what it decodes.
 
     Parameters
@@ -29,11 +29,8 @@ class Text:
         The codec without the check.
     """
 
-    __slots__ = ("elements", "encoded_size", "most", "raw")
-
     def __init__(self, elements: Serializer) -> None:
         self.elements = elements
-        self.raw: np.dtype[Any] | None = None
         self.encoded_size = elements.encoded_size
         self.most = elements.most
 

@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zarrdask.codecs.base import Buffer, ChunkSpec, Json, parse_configuration
+from zarrdask.codecs.base import Buffer, ChunkSpec, Json, parse_configuration, refused
 from zarrdask.codecs.numcodecs.adapter import ObjectCodec, Objects, python_objects
-from zarrdask.errors import CodecError, MetadataError, quoted
+from zarrdask.errors import CodecError, quoted
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,9 @@ class VlenUtf8Codec(ObjectCodec):
 
     def bind(self, spec: ChunkSpec) -> "Items":
         if not spec.dtype.hasobject or not isinstance(spec.fill_value, self.item):
-            raise MetadataError(
-                "this codec can't encode elements of this data type",
-                key=f"codec {self.name}",
-                found=f"{spec.dtype}, with the fill value {quoted(spec.fill_value)}",
-                expected=f"the data type {'string' if self.item is str else 'bytes'}",
-            )
+            dtype = f"{spec.dtype}, with the fill value {quoted(spec.fill_value)}"
+            expected = f"the data type {'string' if self.item is str else 'bytes'}"
+            raise refused(self.name, dtype, expected)
         return Items(self, spec)
 
 
@@ -55,8 +52,6 @@ class VlenBytesCodec(VlenUtf8Codec):
 
 class Items(Objects):
     """A codec for elements of any length, bound to chunks."""
-
-    __slots__ = ()
 
     def encode(self, chunk: np.ndarray) -> Buffer:
         item = self.codec.item  # type: ignore[attr-defined]

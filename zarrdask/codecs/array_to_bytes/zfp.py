@@ -8,7 +8,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zarrdask.codecs.array_to_bytes import zfp_header as stream
-from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, integer, parse_configuration
+from zarrdask.codecs.base import (
+    Buffer,
+    ChunkSpec,
+    Json,
+    Kind,
+    Serializer,
+    failed,
+    integer,
+    parse_configuration,
+    refused,
+)
 from zarrdask.codecs.numeric import native
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.ml import name_of
@@ -103,10 +113,8 @@ def _check(value: Any, member: str) -> None:
         )
 
 
-class ZfpStream:
+class ZfpStream(Serializer):
     """The zfp codec, bound to chunks."""
-
-    __slots__ = ("codec", "encoded_size", "most", "raw", "shape", "spec", "stored")
 
     def __init__(self, codec: ZfpCodec, spec: ChunkSpec) -> None:
         stream.load(codec.name)
@@ -119,9 +127,7 @@ class ZfpStream:
         if means and "rate" in means:
             stream.check_rate(means["rate"], len(self.shape), self.stored)
         minbits = options.get("minbits") or options.get("rate", 0) * 4 ** len(self.shape)
-        self.encoded_size: int | None = None
         self.most = stream.bound(self.shape, self.stored, min(int(minbits) + 1, 2**20))
-        self.raw: np.dtype[Any] | None = None
 
     def encode(self, chunk: np.ndarray) -> Buffer:
         options: dict[str, Any] | None = dict(self.codec.options)
@@ -157,7 +163,7 @@ def _call(codec: str, verb: str, function: str, *arguments: Any, **options: Any)
     try:
         return getattr(stream.load(codec), function)(*arguments, **options)
     except (RuntimeError, ValueError, TypeError, MemoryError) as error:
-        raise CodecError(f"can't {verb}: {error}", key=f"codec {codec}") from error
+        raise failed(codec, verb, error) from error
 
 
 @dataclass(frozen=True)
@@ -192,21 +198,14 @@ class ZfpyCodec:
         return ZfpyStream(self, spec)
 
 
-class ZfpyStream:
+class ZfpyStream(Serializer):
     """The numcodecs.zfpy codec, bound to chunks."""
-
-    __slots__ = ("encoded_size", "most", "options", "raw", "shape", "spec")
 
     def __init__(self, codec: ZfpyCodec, spec: ChunkSpec) -> None:
         stream.load(codec.name)
         stored = stream.zfp_type(spec.dtype, codec.name)
         if stored != spec.dtype.newbyteorder("="):
-            raise MetadataError(
-                "this codec can't encode elements of this data type",
-                key=f"codec {codec.name}",
-                found=str(spec.dtype),
-                expected="int32, int64, float32 or float64",
-            )
+            raise refused(codec.name, spec.dtype, "int32, int64, float32 or float64")
         self.spec = spec
         self.shape = stream.field_shape(spec.shape, codec.name)
         self.options = json.loads(codec.config)
@@ -214,11 +213,8 @@ class ZfpyStream:
         rate = self.options.get("rate", -1)
         if rate != -1:
             stream.check_rate(rate, len(self.shape), stored)
-        self.encoded_size: int | None = None
-        self.most = stream.bound(
-            self.shape, stored, 2**16 + int(max(rate, 0) * 4 ** len(self.shape))
-        )
-        self.raw: np.dtype[Any] | None = None
+        bits = 2**16 + int(max(rate, 0) * 4 ** len(self.shape))
+        self.most = stream.bound(self.shape, stored, bits)
 
     def encode(self, chunk: np.ndarray) -> Buffer:
         values = native(chunk).reshape(self.shape)

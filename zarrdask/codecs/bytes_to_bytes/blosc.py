@@ -6,7 +6,7 @@ from importlib import import_module
 from struct import Struct, pack, unpack_from
 from typing import Any, ClassVar, Self
 
-from zarrdask.codecs.base import Buffer, ChunkSpec, Json, Kind, integer, parse_configuration
+from zarrdask.codecs.base import Buffer, ChunkSpec, Configured, Json, Kind, failed, integer
 from zarrdask.codecs.bytes_to_bytes.blosc_snappy import decode_frame
 from zarrdask.errors import CodecError, MetadataError, TruncatedError, one_of
 
@@ -26,7 +26,7 @@ _MAX_BYTES = 2**31 - 1 - _HEADER.size
 
 
 @dataclass(frozen=True)
-class BloscCodec:
+class BloscCodec(Configured):
     """Bytes -> bytes.
 
     Parameters
@@ -63,35 +63,16 @@ class BloscCodec:
 
     @classmethod
     def from_configuration(cls, configuration: Any) -> Self:
-        defaults = {
-            "cname": "lz4",
-            "clevel": 5,
-            "shuffle": "shuffle",
-            "blocksize": 0,
-            "typesize": None,
-        }
-        members = parse_configuration(configuration, cls.name, defaults)
-        shuffle = members["shuffle"]
-        if shuffle not in _SHUFFLES:
-            raise MetadataError(
-                "this shuffle is unknown",
-                key="blosc.shuffle",
-                found=shuffle,
-                expected=f"one of {', '.join(_SHUFFLES)}",
-            )
-        if (
-            members["typesize"] is None
-            and configuration
-            and "shuffle" in configuration
-            and shuffle != "noshuffle"
-        ):
+        members = dict(configuration or {})
+        shuffle = one_of(members.get("shuffle", "shuffle"), "blosc.shuffle", _SHUFFLES)
+        codec = super().from_configuration({**members, "shuffle": _SHUFFLES.index(shuffle)})
+        if codec.typesize is None and "shuffle" in members and shuffle != "noshuffle":
             raise MetadataError(
                 "a shuffle requires the type size",
                 key="blosc.typesize",
                 expected="the size of an element in bytes",
             )
-        members["shuffle"] = _SHUFFLES.index(shuffle)
-        return cls(**members)
+        return codec
 
     def bind(self, itemsize: int) -> "BloscCodec":
         """Return the codec with the parameters filled in that follow from the data type."""
@@ -104,15 +85,8 @@ class BloscCodec:
         return self.bind(1 if spec.dtype.hasobject else spec.dtype.itemsize)
 
     def to_json(self) -> Json:
-        members: Json = {
-            "cname": self.cname,
-            "clevel": self.clevel,
-            "shuffle": _SHUFFLES[self.shuffle],
-            "blocksize": self.blocksize,
-        }
-        if self.typesize is not None:
-            members["typesize"] = self.typesize
-        return {"name": self.name, "configuration": members}
+        members = super().to_json()["configuration"]
+        return {"name": self.name, "configuration": members | {"shuffle": _SHUFFLES[self.shuffle]}}
 
     def encode(self, data: Buffer) -> Buffer:
         # Blosc stores the type size in one byte, and uses 1 for larger sizes.
@@ -122,7 +96,7 @@ class BloscCodec:
                 data, self.cname.encode(), self.clevel, self.shuffle, self.blocksize, typesize
             )
         except (RuntimeError, ValueError) as error:
-            raise CodecError(f"the chunk can't be encoded: {error}", key="codec blosc") from error
+            raise failed("blosc", "encode", error) from error
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         if len(data) < _HEADER.size:
@@ -155,7 +129,7 @@ class BloscCodec:
                 return out  # type: ignore[no-any-return]
             return _library().decompress(data)  # type: ignore[no-any-return]
         except (RuntimeError, ValueError) as error:
-            raise CodecError(f"the value can't be decoded: {error}", key="codec blosc") from error
+            raise failed("blosc", "decode", error) from error
 
     def decode_part(self, data: Buffer, whole: int, start: int, stop: int) -> tuple[int, Buffer]:
         """Decode only those blocks of a frame that contain a range of bytes.

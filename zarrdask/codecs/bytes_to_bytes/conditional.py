@@ -11,7 +11,7 @@ from zarrdask.codecs.base import (
     BytesBytes,
     ChunkSpec,
     Codec,
-    Json,
+    Configured,
     Kind,
     complete,
     integer,
@@ -24,7 +24,7 @@ _KEY = "codec conditional"
 
 
 @dataclass(frozen=True)
-class ConditionalCodec:
+class ConditionalCodec(Configured):
     """Bytes -> bytes.
 
     A compressor is applied if it makes a chunk smaller. Codecs whose output has a fixed size, such
@@ -67,12 +67,6 @@ class ConditionalCodec:
     def from_configuration(cls, configuration: Any) -> Self:
         members = parse_configuration(configuration, cls.name, {"codecs": ..., "header_bits": None})
         return cls(parse_codecs(members["codecs"]), members["header_bits"])
-
-    def to_json(self) -> Json:
-        members: Json = {"codecs": [codec.to_json() for codec in self.codecs]}
-        if self.header_bits is not None:
-            members["header_bits"] = self.header_bits
-        return {"name": self.name, "configuration": members}
 
     def complete(self, spec: ChunkSpec) -> Self:
         """Return the codec with the parameters of its codecs that follow from the data type."""

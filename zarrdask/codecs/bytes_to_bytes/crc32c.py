@@ -1,30 +1,22 @@
 """``crc32c``: a checksum of 4 bytes after the data (C-51)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import google_crc32c
 
-from zarrdask.codecs.base import Buffer, Json, Kind, parse_configuration
+from zarrdask.codecs.base import Buffer, Configured, Kind
 from zarrdask.errors import ChecksumError
 
 _SIZE = 4
 
 
 @dataclass(frozen=True)
-class Crc32cCodec:
+class Crc32cCodec(Configured):
     """Bytes -> bytes: CRC-32C (RFC 3720), little-endian, at the end."""
 
     name: ClassVar[str] = "crc32c"
     kind: ClassVar[Kind] = Kind.BYTES_BYTES
-
-    @classmethod
-    def from_configuration(cls, configuration: Any) -> Self:
-        parse_configuration(configuration, cls.name, {})
-        return cls()
-
-    def to_json(self) -> Json:
-        return {"name": self.name}
 
     def encode(self, data: Buffer) -> Buffer:
         data = bytes(data)

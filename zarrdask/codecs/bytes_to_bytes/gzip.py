@@ -6,7 +6,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar, Literal, Self
 
-from zarrdask.codecs.base import Buffer, Json, Kind, integer, parse_configuration
+from zarrdask.codecs.base import Buffer, Configured, Kind, failed, integer
 from zarrdask.codecs.streams import decompress_streams
 from zarrdask.errors import CodecError
 
@@ -19,7 +19,7 @@ except ImportError:
 
 
 @dataclass(frozen=True)
-class GzipCodec:
+class GzipCodec(Configured):
     """Bytes -> bytes.
 
     Parameters
@@ -45,11 +45,9 @@ class GzipCodec:
 
     @classmethod
     def from_configuration(cls, configuration: Any) -> Self:
-        level = parse_configuration(configuration, cls.name, {"level": cls.level})["level"]
-        return cls(integer(level, f"{cls.name}.level", cls.lowest, 9))
-
-    def to_json(self) -> Json:
-        return {"name": self.name, "configuration": {"level": self.level}}
+        codec = super().from_configuration(configuration)
+        integer(codec.level, f"{cls.name}.level", cls.lowest, 9)
+        return codec
 
     def encode(self, data: Buffer) -> Buffer:
         deflate = zlib.compressobj(self.level, zlib.DEFLATED, self.wbits)
@@ -62,9 +60,7 @@ class GzipCodec:
         except CodecError as error:
             raise error.within(f"codec {self.name}") from None
         except _FAILURES as error:
-            raise CodecError(
-                f"the value can't be decoded: {error}", key=f"codec {self.name}"
-            ) from error
+            raise failed(self.name, "decode", error) from error
 
     def encoded_size(self, size: int) -> int | None:
         return None

@@ -9,7 +9,15 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from zarrdask.codecs.base import Buffer, Json, Kind, integer, parse_configuration
+from zarrdask.codecs.base import (
+    Buffer,
+    Configured,
+    Json,
+    Kind,
+    failed,
+    integer,
+    parse_configuration,
+)
 from zarrdask.errors import CodecError, TruncatedError, one_of
 
 _MAGIC = 0xFD2FB528
@@ -24,7 +32,7 @@ _ALWAYS_PERMITTED_BYTES = 2**23
 
 
 @dataclass(frozen=True)
-class ZstdCodec:
+class ZstdCodec(Configured):
     """Bytes -> bytes.
 
     Parameters
@@ -51,9 +59,7 @@ class ZstdCodec:
         return cls(**parse_configuration(configuration, cls.name, {"level": 0, "checksum": False}))
 
     def to_json(self) -> Json:
-        members: Json = {"level": self.level}
-        if self.checksum:
-            members["checksum"] = True
+        members = {"level": self.level, **({"checksum": True} if self.checksum else {})}
         return {"name": self.name, "configuration": members}
 
     def encode(self, data: Buffer) -> Buffer:
@@ -72,7 +78,7 @@ class ZstdCodec:
         except (RuntimeError, ValueError) as error:
             if isinstance(error, CodecError):
                 raise
-            raise CodecError(f"the value can't be decoded: {error}", key="codec zstd") from error
+            raise failed("zstd", "decode", error) from error
         return whole
 
     def encoded_size(self, size: int) -> int | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from zarrdask.codecs.array_to_bytes import nested_lists
 from zarrdask.codecs.array_to_bytes.zfp_header import check_rate
-from zarrdask.codecs.base import UNBOUNDED, Buffer, ChunkSpec, Json, Kind
+from zarrdask.codecs.base import UNBOUNDED, Buffer, ChunkSpec, Json, Kind, Serializer, failed
 from zarrdask.codecs.numcodecs.bounded import BOUNDED
 from zarrdask.codecs.streams import too_long
 from zarrdask.dtypes.numpy_type import check_divisors
@@ -119,9 +119,7 @@ class BufferCodec:
         try:
             return _plain(codec.encode(typed))
         except Exception as error:  # numcodecs raises all kinds of errors
-            raise CodecError(
-                f"the chunk can't be encoded: {error}", key=f"codec {self.name}"
-            ) from error
+            raise failed(self.name, "encode", error) from error
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         codec = _make(self.config)
@@ -181,17 +179,13 @@ class ObjectCodec:
         return Objects(self, spec)
 
 
-class Objects:
+class Objects(Serializer):
     """An object codec, bound to chunks."""
-
-    __slots__ = ("codec", "encoded_size", "most", "raw", "spec")
 
     def __init__(self, codec: ObjectCodec, spec: ChunkSpec) -> None:
         self.codec = codec
         self.spec = spec
-        self.encoded_size: int | None = None
         self.most = UNBOUNDED
-        self.raw: np.dtype[Any] | None = None
 
     def encode(self, chunk: np.ndarray) -> Buffer:
         # A copy, as some codecs need writable memory in C order.
@@ -205,9 +199,7 @@ class Objects:
             except TypeError:
                 return _plain(codec.encode(python_objects(values)))
         except Exception as error:  # numcodecs raises all kinds of errors
-            raise CodecError(
-                f"the chunk can't be encoded: {error}", key=f"codec {self.codec.name}"
-            ) from error
+            raise failed(self.codec.name, "encode", error) from error
 
     def decode(self, data: Buffer) -> np.ndarray:
         self._check_count(data)
@@ -223,9 +215,7 @@ class Objects:
         except CodecError:
             raise
         except Exception as error:  # numcodecs raises all kinds of errors
-            raise CodecError(
-                f"the value can't be decoded: {error}", key=f"codec {self.codec.name}"
-            ) from error
+            raise failed(self.codec.name, "decode", error) from error
 
     def _check_count(self, data: Buffer) -> None:
         # The variable-length codecs allocate memory for the number of items in the first bytes.

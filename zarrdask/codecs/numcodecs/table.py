@@ -9,7 +9,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, integer, parse_configuration
+from zarrdask.codecs.base import (
+    ChunkSpec,
+    Json,
+    Kind,
+    failed,
+    integer,
+    parse_configuration,
+    refused,
+)
 from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
 from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec, ZlibCodec
 from zarrdask.codecs.bytes_to_bytes.zstd import ZstdCodec, limited
@@ -17,7 +25,7 @@ from zarrdask.codecs.numcodecs.adapter import BufferCodec, make
 from zarrdask.codecs.numeric import native
 from zarrdask.dtypes.ml import name_of
 from zarrdask.dtypes.numpy_type import numpy_type
-from zarrdask.errors import CodecError, MetadataError, one_of
+from zarrdask.errors import MetadataError, one_of
 
 #: Checks the value of a member of a configuration, and returns it.
 Check = Callable[[Any, str], Any]
@@ -170,11 +178,7 @@ class NumcodecsFilter:
         entry, members = self.entry, json.loads(self.config)
         dtype = spec.dtype.newbyteorder("=")
         if not entry.supports(dtype):
-            raise MetadataError(
-                "this codec can't encode elements of this data type",
-                key=f"codec {self.name}",
-                found=str(dtype),
-            )
+            raise refused(self.name, dtype)
         if entry.before in members:
             expected = entry.parse_dtype(members[entry.before], entry.before)
             if expected != dtype:
@@ -217,9 +221,7 @@ class NumcodecsFilter:
             with np.errstate(all="ignore"):
                 return np.asarray(getattr(codec, verb)(chunk)).reshape(shape)
         except Exception as error:  # numcodecs raises all kinds of errors
-            raise CodecError(
-                f"the chunk can't be {verb}d: {error}", key=f"codec {self.name}"
-            ) from error
+            raise failed(self.name, verb, error) from error
 
 
 @lru_cache(maxsize=256)
@@ -322,8 +324,7 @@ class NumcodecsBloscCodec(BloscCodec):
 
     @classmethod
     def from_configuration(cls, configuration: Any) -> Self:
-        defaults = {"cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0, "typesize": None}
-        return cls(**parse_configuration(configuration, cls.name, defaults))
+        return super(BloscCodec, cls).from_configuration(configuration)
 
     def to_json(self) -> Json:
         members = {**super().to_json()["configuration"], "shuffle": self.shuffle}
