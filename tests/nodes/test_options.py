@@ -1,12 +1,15 @@
 """An option that a verb does not know is an error of the call, which tells what was meant."""
 
+import re
 from inspect import signature
 
 import dask.array as da
+import numpy as np
 import pytest
 
 import zarrdask
 from tests.covering import for_each
+from zarrdask.errors import MetadataError, StoreError
 
 
 def verbs():
@@ -96,3 +99,23 @@ def test_a_plan_suggests_the_right_name():
 def test_verbs_keep_their_signatures():
     assert "dimension_names" in signature(zarrdask.create_array).parameters
     assert zarrdask.create_array.__doc__.startswith("Create an array")
+
+
+@for_each(
+    ("mistake", "error", "message"),
+    [
+        (lambda z: z.mean(), AttributeError, "'mean'; zarrdask.from_zarr(array) is a Dask array"),
+        (lambda z: zarrdask.create_group({}).u, AttributeError, "a member is group['name']"),
+        (lambda z: zarrdask.plan_read(np.ones(3)), StoreError, "this is an array in memory"),
+        (lambda z: zarrdask.to_zarr([z, z], ["a", "b"]), StoreError, "[(url, array), ...]"),
+        (lambda z: zarrdask.verify(z, progress="yes"), MetadataError, "a function of (done"),
+    ],
+)
+def test_usual_mistakes_name_what_is_meant(mistake, error, message):
+    z = zarrdask.create_array({}, shape=3, dtype="i4", chunks=2)
+    with pytest.raises(error, match=re.escape(message)):
+        mistake(z)
+
+
+def test_a_write_of_what_has_no_chunks_can_be_planned():
+    assert zarrdask.plan_write(np.ones((4, 4)), chunks=2).whole == 4

@@ -7,6 +7,7 @@ import numpy as np
 from zarrdask import config
 from zarrdask.errors import NodeNotFoundError, NodeTypeError
 from zarrdask.graph.placement import chunk_options, find_place, known_blocks
+from zarrdask.graph.write_job import as_dask_array
 from zarrdask.hierarchy.find import find_node
 from zarrdask.hierarchy.path import locate_node, node_location
 from zarrdask.metadata.chunking import GridLike
@@ -35,7 +36,7 @@ def plan_write(
 
     Parameters
     ----------
-    x : dask.array.Array, or an object with shape, dtype and chunks
+    x : dask.array.Array, array_like, or an object with shape, dtype and chunks
         The array that would be stored. Chunks are lengths along each axis, or one length for all.
     target : Array, ArrayMetadata, str, os.PathLike, MutableMapping or Store, optional
         The stored array. If it does not exist, or if options of a new array are passed, the plan is
@@ -87,6 +88,8 @@ def plan_write(
     'Dask blocks meet in it along axis 0 at 100'
     """
     check_options(create_kwargs, plan_write, ArrayOptions)
+    if getattr(x, "chunks", None) is None:
+        x = as_dask_array(x)
     blocks = known_blocks(x.shape, x.chunks)
     existing = None
     if not (create_kwargs or grid != "regular" or target is None):

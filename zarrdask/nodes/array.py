@@ -56,6 +56,7 @@ class Array(Node):
     """
 
     _kind = "array"
+    _instead = "zarrdask.from_zarr(array) is a Dask array, and array[...] one of NumPy"
 
     def __init__(self, store: Store, path: str, metadata: ArrayMetadata, mode: str = "r") -> None:
         self.store = store

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from copy import deepcopy
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from zarrdask.errors import NodeTypeError, ReadOnlyError
 from zarrdask.hierarchy.path import node_location
@@ -32,6 +32,17 @@ class Node:
     metadata: Any
     #: What the node is, in messages.
     _kind: ClassVar[str]
+    #: What users usually look for, in the message for an attribute that does not exist.
+    _instead: ClassVar[str]
+
+    if not TYPE_CHECKING:  # For type checkers, every attribute would exist.
+
+        def __getattr__(self, name: str) -> Any:
+            kind = type(self).__name__
+            hint = "" if name.startswith("_") else f"; {self._instead}"
+            raise AttributeError(
+                f"{kind!r} object has no attribute {name!r}{hint}", name=name, obj=self
+            )
 
     @property
     def name(self) -> str:

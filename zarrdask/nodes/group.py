@@ -75,6 +75,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
     """
 
     _kind = "group"
+    _instead = "a member is group['name'], and attributes are in group.attrs"
     #: The iterator over the members that was created last, and their number.
     _latest: "tuple[ReferenceType[Generator[Any]], int] | None" = None
 

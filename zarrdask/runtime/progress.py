@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TextIO
 from uuid import uuid4
 
 from zarrdask import config
+from zarrdask.errors import MetadataError
 
 #: What a user passes: whether to show a bar, the file to write it to, or a function that is called
 #: with the work that is done, all work, and the bytes of the work that is done.
@@ -211,6 +212,13 @@ def _display(show: Show, *, leave: bool) -> _Display | None:
     file = sys.stderr if isinstance(show, bool) else show
     if file is None:  # the process was started without standard error
         return None
+    if not hasattr(file, "write"):
+        raise MetadataError(
+            "this is not a way to show progress",
+            key="progress",
+            found=file,
+            expected="True, False, a file, or a function of (done, total, bytes)",
+        )
     is_terminal = bool(getattr(file, "isatty", lambda: False)())
     return _Bar(file, leave=leave) if is_terminal else _Lines(file)
 

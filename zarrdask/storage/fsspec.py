@@ -35,6 +35,8 @@ _HAVE_RETRIES = {"gs", "gcs", "abfs", "az"}
 _NOT_MET = {"412", "PreconditionFailed"}
 _NOT_SUPPORTED = {"NotImplemented", "ParamValidationError"}
 _NO_BUCKET = "NoSuchBucket"
+#: The extras of this package with what a protocol needs.
+_EXTRAS = {"s3": "s3", "s3a": "s3", "http": "http", "https": "http"}
 #: Codes of servers for a range that begins behind the end of a value, which may be empty.
 _BEHIND = {"416", "InvalidRange"}
 #: The setting of botocore for requests that are not repeated. botocore would add the mode.
@@ -80,7 +82,9 @@ class FsspecStore(Store):
             if unknown is not None:
                 protocol = url.partition("://")[0].rpartition("::")[2]
                 raise _not_an_option(unknown, url, get_filesystem_class(protocol)) from error
-            raise StoreError(f"this URL can't be opened: {error}", key=url) from error
+            extra = _EXTRAS.get(url.partition(":")[0]) if isinstance(error, ImportError) else None
+            hint = f"; pip install zarrdask[{extra}]" if extra else ""
+            raise StoreError(f"this URL can't be opened: {error}{hint}", key=url) from error
         return cls(fs, root)
 
     @property

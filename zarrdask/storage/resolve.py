@@ -76,15 +76,16 @@ def _adapted(value: Any) -> Store:
         return import_module("zarrdask.storage.obstore").adapt_object(value)  # type: ignore[no-any-return]
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         raise StoreError(
-            "this is an array, not a place; the array is the first argument of to_zarr and append, "
-            "and the place is the second",
+            "this is an array in memory, not a place where one is stored; of to_zarr and append, "
+            "the array is the first argument, and the place is the second",
             found=type(value).__name__,
             expected="a URL, a path, a mutable mapping or a store",
         )
     raise StoreError(
-        "arrays can't be stored in an object of this type",
+        "an object of this type is not a place where arrays are stored",
         found=type(value).__name__,
-        expected="a URL, a path, a mutable mapping or a store",
+        expected="a URL, a path, a mutable mapping or a store"
+        + ("; to_zarr takes pairs: [(url, array), ...]" if isinstance(value, list) else ""),
     )
 
 

@@ -193,6 +193,14 @@ def _check_sizes(
         if dim != append_dim
     }
     sizes = {dim: size for dim, size in variable.sizes.items() if dim != append_dim}
+    if sizes != expected and region:
+        raise MetadataError(
+            "the region and the dataset have different dimension sizes; pass slices of the lengths "
+            "of the dataset",
+            key=f"variable {name!r}",
+            found=sizes,
+            expected=expected,
+        )
     if sizes != expected:
         raise MetadataError(
             f"variable {name!r} already exists with different dimension sizes: {expected} != "
