@@ -12,7 +12,7 @@ from typing import Any
 
 from zarrdask.codecs.base import Configurable
 from zarrdask.codecs.registry import CODECS
-from zarrdask.dtypes.base import DataTypeClass
+from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.registry import DATA_TYPES
 from zarrdask.grids.base import GRIDS, ChunkGridClass
 from zarrdask.grids.keys import KEY_ENCODINGS, ChunkKeyEncoding
@@ -39,7 +39,7 @@ def codec(codec: type[Configurable], name: str | None = None) -> None:
     CODECS.register(name or codec.name, codec)
 
 
-def data_type(name: str, data_type: type[DataTypeClass]) -> None:
+def data_type(name: str, data_type: type[DataType]) -> None:
     """Make a data type class known under a name; see `zarrdask.dtypes.base.DataType`.
 
     Raises

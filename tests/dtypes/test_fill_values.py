@@ -13,15 +13,8 @@ from hypothesis.extra import numpy as hnp
 
 from tests.covering import for_each
 from tests.documents import same
-from zarrdask.dtypes.fill_values import (
-    cast,
-    only_fill,
-    parse_v2,
-    parse_v3,
-    render_v2,
-    render_v3,
-    zero,
-)
+from zarrdask.dtypes.fill_json import parse_v2, parse_v3, render_v2, render_v3
+from zarrdask.dtypes.fill_values import cast, only_fill, zero
 from zarrdask.errors import MetadataError
 
 V3 = [

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,25 @@ class DataType:
 
     #: The name of the array -> bytes codec of new arrays, unless the user chooses another.
     serializer: ClassVar[str] = "bytes"
+
+    @classmethod
+    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> "DataType":
+        """Return the data type for its v3 metadata.
+
+        Raises
+        ------
+        MetadataError
+            If the configuration is not valid.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def from_dtype(cls, dtype: np.dtype[Any]) -> "DataType | None":
+        """Return the data type for a NumPy dtype, or None if this class does not store it.
+
+        By default it stores none: its types are chosen by name only.
+        """
+        return None
 
     def to_json(self) -> str | dict[str, Any]:
         """Return the v3 ``data_type``: a name, or ``{"name": ..., "configuration": ...}``.
@@ -81,24 +100,6 @@ def _advice(dtype: np.dtype[Any]) -> str:
     except ZarrdaskError:
         return "another data type"
     return "another data type, or zarr_format=2, which has this one"
-
-
-class DataTypeClass(Protocol):
-    """The interface of data type classes, which the registry holds under one name or several."""
-
-    @classmethod
-    def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> DataType:
-        """Return the data type for its v3 metadata.
-
-        Raises
-        ------
-        MetadataError
-            If the configuration is not valid.
-        """
-
-    @classmethod
-    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
-        """Return the data type for a NumPy dtype, or None if this class does not store it."""
 
 
 def check_configuration(

@@ -12,7 +12,8 @@ from typing import Any, Self
 import numpy as np
 
 from zarrdask.dtypes.base import DataType, check_configuration
-from zarrdask.dtypes.fill_values import bad_fill, parse_v3, render_v3
+from zarrdask.dtypes.fill_json import parse_v3, render_v3
+from zarrdask.dtypes.fill_values import bad_fill
 from zarrdask.dtypes.ml import BITS, dtype_named, kind_of, name_of
 
 _PREFIX = "complex_"

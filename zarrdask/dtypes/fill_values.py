@@ -1,27 +1,14 @@
-"""Fill values <-> JSON in the spelling of each format, with exact 64-bit integers and NaNs."""
+"""Fill values: those of users, cast without loss; and chunks that hold nothing else."""
 
-import base64
-import math
 import operator
-import re
-from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.generic import as_array
-from zarrdask.dtypes.ml import BITS, kind_of, limits, name_of, nearest
+from zarrdask.dtypes.ml import kind_of, limits, name_of, nearest
 from zarrdask.errors import MetadataError
-
-_SPECIAL = {
-    "NaN": math.nan,
-    "Infinity": math.inf,
-    "+Infinity": math.inf,
-    "-Infinity": -math.inf,
-}
-_NAT = np.iinfo(np.int64).min
 
 
 class NoFillValue(Enum):
@@ -66,7 +53,7 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
     kind = kind_of(dtype)
     try:
         if kind in "iu":
-            return dtype.type(_exact(value, dtype))
+            return dtype.type(exact(value, dtype))
         if kind == "b" and not (isinstance(value, bool | np.bool_ | int) and value in (0, 1)):
             raise bad_fill(value, "True or False")
         result = _cast(value, dtype)
@@ -123,7 +110,14 @@ def _is_lossless(value: Any, result: np.ndarray) -> bool:
     return True
 
 
-def _exact(value: Any, dtype: np.dtype[Any]) -> int:
+def exact(value: Any, dtype: np.dtype[Any]) -> int:
+    """Return a number as an integer that the dtype can hold.
+
+    Raises
+    ------
+    MetadataError
+        If it is not an integer, or out of range.
+    """
     number = None if isinstance(value, complex | np.complexfloating) else int(value)
     if number is None or (isinstance(value, float | np.generic) and number != value):
         raise bad_fill(value, f"an integer for {dtype}")
@@ -151,282 +145,3 @@ def only_fill(chunk: np.ndarray, fill: Any) -> bool:
         return bool((chunk.view(unsigned) == np.frombuffer(fill_bytes, unsigned)[0]).all())
     rows = np.ascontiguousarray(chunk).reshape(-1).view(np.uint8).reshape(-1, width)
     return bool((rows == np.frombuffer(fill_bytes, np.uint8)).all())
-
-
-# --------------------------------------------------------------------------------------------
-# Shared by the formats
-
-
-def _parse_int(value: Any, dtype: np.dtype[Any]) -> Any:
-    if type(value) is not int:
-        raise bad_fill(value, f"an integer for {dtype}")
-    return dtype.type(_exact(value, dtype))
-
-
-def _parse_float(value: Any, dtype: np.dtype[Any]) -> Any:
-    if isinstance(value, str) and value not in _SPECIAL:
-        return _parse_bits(value, dtype)
-    number = _SPECIAL[value] if isinstance(value, str) else value
-    if isinstance(number, bool) or not isinstance(number, int | float):
-        raise bad_fill(value, f"a number, 'NaN', 'Infinity' or '-Infinity' for {dtype}")
-    try:
-        with np.errstate(over="ignore"):
-            narrow = name_of(dtype) is not None
-            return nearest(float(number), dtype) if narrow else dtype.type(float(number))
-    except OverflowError as error:
-        raise bad_fill(value, f"a number that {dtype} can represent") from error
-
-
-def _parse_bits(value: str, dtype: np.dtype[Any]) -> Any:
-    digits = dtype.itemsize * 2
-    maximum = 2 ** BITS.get(name_of(dtype) or "", dtype.itemsize * 8) - 1
-    if not re.fullmatch(f"0x[0-9a-fA-F]{{{digits}}}", value) or int(value, 16) > maximum:
-        expected = f"'NaN', 'Infinity' or 0x and {digits} digits up to {maximum:x}"
-        raise bad_fill(value, f"a number, {expected} for {dtype}")
-    return np.array(int(value, 16), f"u{dtype.itemsize}").view(dtype.newbyteorder("="))[()]
-
-
-def _render_float(value: Any, *, payload: bool) -> Any:
-    # NumPy warns of a signalling NaN of ml_dtypes at every operation.
-    with np.errstate(invalid="ignore"):
-        is_nan, is_infinite = np.isnan(value), np.isinf(value)
-    if is_nan:
-        bits = int(np.asarray(value).view(f"u{value.dtype.itemsize}"))
-        quiet = int(np.array(np.nan, value.dtype).view(f"u{value.dtype.itemsize}"))
-        return "NaN" if bits == quiet or not payload else f"0x{bits:0{value.dtype.itemsize * 2}x}"
-    if is_infinite:
-        return "Infinity" if value > 0 else "-Infinity"
-    return float(value)
-
-
-def _parse_complex(
-    value: Any, dtype: np.dtype[Any], parse_float: Callable[[Any, np.dtype[Any]], Any]
-) -> Any:
-    if not isinstance(value, list) or len(value) != 2:
-        raise bad_fill(value, f"[real, imaginary] for {dtype}")
-    part = np.dtype(f"f{dtype.itemsize // 2}")
-    pair = np.array([parse_float(half, part) for half in value], part)
-    return pair.view(dtype.newbyteorder("="))[0]
-
-
-def _render_complex(value: Any, *, payload: bool) -> list[Any]:
-    return [
-        _render_float(value.real, payload=payload),
-        _render_float(value.imag, payload=payload),
-    ]
-
-
-# --------------------------------------------------------------------------------------------
-# v3
-
-
-def parse_v3(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Return a v3 ``fill_value`` as a scalar of a dtype (conformance C-31 to C-35).
-
-    Raises
-    ------
-    MetadataError
-        If the JSON value is not a valid fill value of the data type.
-    """
-    kind = kind_of(dtype)
-    if kind == "b":
-        return _parse_v3_bool(value)
-    if kind in "iu":
-        return _parse_int(value, dtype)
-    if kind == "f":
-        return _parse_v3_float(value, dtype)
-    if kind == "c":
-        return _parse_complex(value, dtype, _parse_v3_float)
-    if (
-        not isinstance(value, list)
-        or len(value) != dtype.itemsize
-        or any(type(n) is not int or not 0 <= n <= 255 for n in value)
-    ):
-        raise bad_fill(value, f"a list of {dtype.itemsize} integers from 0 to 255")
-    return np.frombuffer(bytes(value), dtype)[0]
-
-
-def _parse_v3_bool(value: Any) -> Any:
-    if type(value) is int and value in (0, 1):
-        report_deviation(
-            "X-C11", "this is not a bool", key="fill_value", found=value, expected="true or false"
-        )
-    elif not isinstance(value, bool):
-        raise bad_fill(value, "true or false")
-    return np.bool_(value)
-
-
-def _parse_v3_float(value: Any, dtype: np.dtype[Any]) -> Any:
-    number = _parse_float(value, dtype)
-    if isinstance(value, int | float) and math.isfinite(value) and np.isinf(number):
-        raise bad_fill(value, f"a number that {dtype} can represent")
-    return number
-
-
-def render_v3(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Return a fill value as v3's JSON value."""
-    kind = kind_of(dtype)
-    if kind == "b":
-        return bool(value)
-    if kind in "iu":
-        return int(value)
-    if kind == "f":
-        return _render_float(value, payload=True)
-    if kind == "c":
-        return _render_complex(value, payload=True)
-    return list(value.tobytes())
-
-
-# --------------------------------------------------------------------------------------------
-# v2
-
-
-def parse_v2(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Return a v2 ``fill_value`` as a scalar of a dtype (conformance A-29 to A-34).
-
-    ``null`` becomes None: absent chunks have undefined contents, and are read as zeros.
-
-    Raises
-    ------
-    MetadataError
-        If the JSON value is not a valid fill value of the data type.
-    """
-    if value is None or dtype.hasobject:
-        return value
-    if dtype.kind == "b":
-        return _parse_v2_bool(value)
-    if dtype.kind in "iu":
-        return _parse_v2_int(value, dtype)
-    if dtype.kind == "f":
-        return _parse_v2_float(value, dtype)
-    if dtype.kind == "c":
-        return _parse_complex(value, dtype, _parse_v2_float)
-    if dtype.kind in "mM":
-        return _parse_v2_time(value, dtype)
-    if dtype.kind == "U":
-        return _parse_v2_text(value, dtype)
-    return _parse_v2_bytes(value, dtype)
-
-
-def _report_spelling(rule: str, value: Any, expected: str) -> None:
-    """Report a spelling of a fill value that deviates from the specification."""
-    report_deviation(
-        rule,
-        "this spelling deviates from the specification",
-        key="fill_value",
-        found=value,
-        expected=expected,
-    )
-
-
-def _parse_v2_bool(value: Any) -> Any:
-    if type(value) is int and value in (0, 1):
-        _report_spelling("A-33", value, "true or false")
-    elif not isinstance(value, bool):
-        raise bad_fill(value, "true or false")
-    return np.bool_(value)
-
-
-def _parse_v2_int(value: Any, dtype: np.dtype[Any]) -> Any:
-    if isinstance(value, float) and value.is_integer():
-        _report_spelling("A-33", value, f"an integer for {dtype}")
-        value = int(value)
-    return _parse_int(value, dtype)
-
-
-def _parse_v2_float(value: Any, dtype: np.dtype[Any]) -> Any:
-    if value == "+Infinity":
-        _report_spelling("X-B4", value, "'Infinity'")
-    elif isinstance(value, str) and value not in _SPECIAL:
-        raise bad_fill(value, f"a number, 'NaN', 'Infinity' or '-Infinity' for {dtype}")
-    return _parse_float(value, dtype)
-
-
-def _parse_v2_time(value: Any, dtype: np.dtype[Any]) -> Any:
-    if value == "NaT":
-        _report_spelling("A-33", value, str(_NAT))
-        value = _NAT
-    count = int(_parse_int(value, np.dtype("i8")))
-    return np.array(count, "i8").view(dtype.newbyteorder("="))[()]
-
-
-def _is_old_zero(value: Any, expected: str) -> bool:
-    """Whether a fill value is the number 0 or "", which old writers use for zeros of any type."""
-    is_zero = value == "" or (type(value) in (int, float) and value == 0)
-    if is_zero:
-        _report_spelling("A-32", value, expected)
-    return is_zero
-
-
-def _parse_v2_text(value: Any, dtype: np.dtype[Any]) -> Any:
-    max_characters = dtype.itemsize // 4
-    expected = f"a text of at most {max_characters} characters"
-    if value != "" and _is_old_zero(value, expected):
-        return zero(dtype)
-    if not isinstance(value, str) or len(value) > max_characters:
-        raise bad_fill(value, expected)
-    return np.array(value, dtype)[()]
-
-
-def _parse_v2_bytes(value: Any, dtype: np.dtype[Any]) -> Any:
-    exact = dtype.kind == "V"
-    expected = f"base64 of {dtype.itemsize} bytes"
-    # For byte strings, "" is the base64 of no bytes, and zeros at the end may be left out.
-    if (exact or value != "") and _is_old_zero(value, expected):
-        return zero(dtype)
-    if not isinstance(value, str):
-        raise bad_fill(value, expected)
-    try:
-        data = base64.b64decode(value, validate=True)
-    except ValueError as error:
-        raise bad_fill(value, expected) from error
-    if len(data) > dtype.itemsize or (exact and len(data) != dtype.itemsize):
-        raise bad_fill(value, f"{expected}, not {len(data)}")
-    return element(data.ljust(dtype.itemsize, b"\0"), dtype, value)
-
-
-def element(data: bytes, dtype: np.dtype[Any], value: Any) -> Any:
-    """Return the element of a dtype that has some bytes.
-
-    Parameters
-    ----------
-    data : bytes
-        As many bytes as an element has.
-    dtype : numpy.dtype
-        The type of the element.
-    value : JSON value
-        The fill value in the document, for the error.
-
-    Raises
-    ------
-    MetadataError
-        If the bytes are no element: those of a text may not be characters.
-    """
-    item = np.frombuffer(data, dtype)[0]
-    try:
-        item.item()
-    except (SystemError, ValueError) as error:
-        raise bad_fill(value, f"base64 of a value of {dtype}") from error
-    return item
-
-
-def render_v2(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Return a fill value as v2's JSON value."""
-    if value is None:
-        return None
-    if dtype.hasobject:
-        return value if not isinstance(value, bytes | np.ndarray) or len(value) else ""
-    if dtype.kind == "b":
-        return bool(value)
-    if dtype.kind in "iu":
-        return int(value)
-    if dtype.kind == "f":
-        return _render_float(value, payload=False)
-    if dtype.kind == "c":
-        return _render_complex(value, payload=False)
-    if dtype.kind in "mM":
-        return int(value.view("i8"))
-    if dtype.kind == "U":
-        return str(value)
-    # Values of type S are padded with zeros, too: A-30 leaves it open, and some readers need it.
-    return base64.b64encode(np.asarray(value, dtype).tobytes()).decode()

@@ -1,4 +1,8 @@
-"""The data types of v3's core: bool, integers, floats, complex, raw bytes (conformance C-30)."""
+"""Bool, integers, floats, complex and raw bytes, as v3's core has them (conformance C-30, C-68).
+
+Numbers narrower than NumPy's (bfloat16, float8, int4 ...) have, in memory, the types of the package
+ml_dtypes, which is optional.
+"""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +12,8 @@ from typing import Any, Self
 import numpy as np
 
 from zarrdask.dtypes.base import DataType, check_configuration
-from zarrdask.dtypes.fill_values import parse_v3, render_v3
+from zarrdask.dtypes.fill_json import parse_v3, render_v3
+from zarrdask.dtypes.ml import BITS, dtype_named, name_of
 from zarrdask.dtypes.size import MAX_NUMPY_BYTES
 from zarrdask.errors import MetadataError
 
@@ -37,19 +42,19 @@ class CoreType(DataType):
 
 @dataclass(frozen=True)
 class Scalar(CoreType):
-    """A bool or number type that NumPy has under the same name."""
+    """A bool or number type that NumPy, or ml_dtypes, has under the same name (C-30, C-68)."""
 
     def to_json(self) -> str:
-        return self.dtype.name
+        return name_of(self.dtype) or self.dtype.name
 
     @classmethod
     def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration)
-        return cls(np.dtype(ALIASES.get(name, name)))
+        return cls(dtype_named(name) if name in BITS else np.dtype(ALIASES.get(name, name)))
 
     @classmethod
     def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
-        return cls(dtype) if dtype.name in NAMES else None
+        return cls(dtype) if dtype.name in NAMES or name_of(dtype) else None
 
 
 @dataclass(frozen=True)

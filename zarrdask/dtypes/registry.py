@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from zarrdask.compliance import report_deviation
-from zarrdask.dtypes.base import DataType, DataTypeClass
+from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.complex_pairs import NAMES as PAIRS
 from zarrdask.dtypes.ml import BITS
 from zarrdask.dtypes.numeric import ALIASES, NAMES
@@ -19,12 +19,11 @@ from zarrdask.extension import Registry, parse_definition
 _RAW = re.compile(r"r\d+")
 _HERE = "zarrdask.dtypes"
 
-DATA_TYPES: Registry[type[DataTypeClass]] = Registry(
+DATA_TYPES: Registry[type[DataType]] = Registry(
     "data type",
     "data_type",
     "zarrdask.data_types",
-    dict.fromkeys([*NAMES, *ALIASES], f"{_HERE}.numeric:Scalar")
-    | dict.fromkeys(BITS, f"{_HERE}.narrow:NarrowNumber")
+    dict.fromkeys([*NAMES, *ALIASES, *BITS], f"{_HERE}.numeric:Scalar")
     | dict.fromkeys(PAIRS, f"{_HERE}.complex_pairs:ComplexPair")
     | {
         "r*": f"{_HERE}.numeric:RawBytes",
@@ -44,7 +43,6 @@ DATA_TYPES: Registry[type[DataTypeClass]] = Registry(
 _BY_DTYPE = (
     "bool",
     "r*",
-    "bfloat16",
     "numpy.datetime64",
     "fixed_length_utf32",
     "null_terminated_bytes",
@@ -76,7 +74,7 @@ def parse_data_type(value: Any) -> DataType:
     return data_type
 
 
-def _find(name: str) -> type[DataTypeClass] | None:
+def _find(name: str) -> type[DataType] | None:
     return DATA_TYPES.get("r*" if _RAW.fullmatch(name) else name)
 
 

@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 
 from zarrdask.dtypes.base import DataType, check_configuration
-from zarrdask.dtypes.fill_values import bad_fill, element
+from zarrdask.dtypes.fill_json import parse_element
+from zarrdask.dtypes.fill_values import bad_fill
 from zarrdask.dtypes.registry import of_dtype, packed, parse_data_type
 from zarrdask.dtypes.size import check_item_size
-from zarrdask.dtypes.text import parse_base64
 from zarrdask.errors import MetadataError
 
 Fields = tuple[tuple[str, DataType], ...]
@@ -94,12 +94,8 @@ class Structured(Struct):
     def parse_fill(self, value: Any) -> Any:
         if isinstance(value, dict):
             return super().parse_fill(value)
-        expected = f"base64 of {self.dtype.itemsize} bytes"
-        data = parse_base64(value, expected)
-        if len(data) != self.dtype.itemsize:
-            raise bad_fill(value, f"{expected}, not {len(data)}")
         stored = self.dtype.newbyteorder("<")
-        return np.array(element(data, stored, value), stored).astype(self.dtype)[()]
+        return np.array(parse_element(value, stored), stored).astype(self.dtype)[()]
 
 
 def _listed(name: str, value: Any) -> list[Any]:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zarrdask.dtypes.base import DataType, check_configuration, positive_integer
+from zarrdask.dtypes.fill_json import parse_base64, parse_element, parse_text
 from zarrdask.dtypes.fill_values import bad_fill
 from zarrdask.dtypes.size import MAX_NUMPY_BYTES
 from zarrdask.errors import MetadataError
@@ -25,10 +26,7 @@ class FixedText(DataType):
         return {"name": "fixed_length_utf32", "configuration": settings}
 
     def parse_fill(self, value: Any) -> Any:
-        max_characters = self.dtype.itemsize // 4
-        if not isinstance(value, str) or len(value) > max_characters:
-            raise bad_fill(value, f"a text of at most {max_characters} characters")
-        return np.array(value, self.dtype.newbyteorder("="))[()]
+        return parse_text(value, self.dtype)
 
     def render_fill(self, value: Any) -> Any:
         return str(value)
@@ -64,11 +62,7 @@ class FixedBytes(DataType):
         return {"name": _NAMES[self.dtype.kind], "configuration": settings}
 
     def parse_fill(self, value: Any) -> Any:
-        size = self.dtype.itemsize
-        data = parse_base64(value, f"base64 of {size} bytes")
-        if len(data) > size or (self.dtype.kind == "V" and len(data) < size):
-            raise bad_fill(value, f"base64 of {size} bytes, not {len(data)}")
-        return np.frombuffer(data.ljust(size, b"\0"), self.dtype)[0]
+        return parse_element(value, self.dtype)
 
     def render_fill(self, value: Any) -> Any:
         return base64.b64encode(value.tobytes()).decode()
@@ -117,11 +111,6 @@ class Text(DataType):
         check_configuration(name, configuration)
         return cls(np.dtype(object))
 
-    @classmethod
-    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
-        # An object can be anything, so that text has to be asked for by name.
-        return None
-
 
 @dataclass(frozen=True)
 class Bytes(DataType):
@@ -166,23 +155,3 @@ class Bytes(DataType):
     def from_configuration(cls, name: str, configuration: Mapping[str, Any]) -> Self:
         check_configuration(name, configuration)
         return cls(np.dtype(object), name)
-
-    @classmethod
-    def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
-        return None
-
-
-def parse_base64(value: Any, expected: str) -> bytes:
-    """Return the bytes of a fill value in base64.
-
-    Raises
-    ------
-    MetadataError
-        If the value is not a text in base64.
-    """
-    if not isinstance(value, str):
-        raise bad_fill(value, expected)
-    try:
-        return base64.b64decode(value, validate=True)
-    except ValueError as error:
-        raise bad_fill(value, expected) from error

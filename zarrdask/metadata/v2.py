@@ -6,7 +6,7 @@ import numpy as np
 
 from zarrdask.codecs.base import Codec, Json
 from zarrdask.compliance import report_deviation
-from zarrdask.dtypes.fill_values import parse_v2, render_v2
+from zarrdask.dtypes.fill_json import parse_v2, render_v2
 from zarrdask.dtypes.registry import of_dtype
 from zarrdask.dtypes.v2 import parse_dtype, render_dtype
 from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of

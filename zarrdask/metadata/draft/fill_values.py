@@ -9,7 +9,8 @@ import numpy as np
 
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.base import DataType
-from zarrdask.dtypes.fill_values import bad_fill, parse_v2, parse_v3, render_v2, render_v3, zero
+from zarrdask.dtypes.fill_json import parse_v2, parse_v3, render_v2, render_v3
+from zarrdask.dtypes.fill_values import bad_fill, zero
 from zarrdask.dtypes.numeric import NAMES
 from zarrdask.errors import MetadataError
 from zarrdask.metadata.draft.dtypes import FallbackType, foreign_json
