@@ -49,11 +49,12 @@ def parsed(name):
 
 def walk(node):
     """Yield the nodes of a tree but those below ``if TYPE_CHECKING:``, which nobody imports."""
-    if isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING":
-        return
-    yield node
-    for child in ast.iter_child_nodes(node):
-        yield from walk(child)
+    left = [node]
+    while left:
+        node = left.pop()
+        if not (isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING"):
+            yield node
+            left.extend(ast.iter_child_nodes(node))
 
 
 def _called(function):

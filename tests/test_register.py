@@ -19,7 +19,8 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 DECLARED = re.search(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[1]
 # What another program does, which has installed the package and imports nothing of it.
 USE = """
-import dask, dask.array as da, numpy as np, zarrdask
+import dask, dask.array as da, multiprocessing, numpy as np, zarrdask
+from concurrent.futures import ProcessPoolExecutor
 from uuid import UUID
 
 if __name__ == "__main__":
@@ -40,7 +41,8 @@ if __name__ == "__main__":
         ],
     )
     x = da.from_array(uuid, chunks=6)
-    with dask.config.set(scheduler="processes", num_workers=1):
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, spawn) as pool, dask.config.set(scheduler="processes", pool=pool):
         zarrdask.to_zarr(x, "x.zarr", **options)
         found = zarrdask.from_zarr("x.zarr", chunks="stored")
         print(found.chunks, bool((found.compute() == uuid).all()))

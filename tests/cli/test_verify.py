@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 import zarrdask
-from tests.cli.commands import call, spawn
+from tests.cli.commands import call
 
 
 @pytest.fixture
@@ -137,9 +137,9 @@ def test_progress_is_told_on_request_when_there_is_no_terminal(capsys, pair):
     assert "verify" in call(capsys, "verify", pair[0], "--progress").err
 
 
-def test_on_a_cluster(pair, cluster_address):
+def test_on_a_cluster(capsys, pair, cluster_address):
     os.truncate(pair[0] / "x/c/1", 3)
-    done = spawn("verify", pair[0], "--scheduler", cluster_address)
+    done = call(capsys, "verify", pair[0], "--scheduler", cluster_address)
     assert done.code == 1
     assert "truncated  x/c/1" in done.out
 

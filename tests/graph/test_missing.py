@@ -64,8 +64,9 @@ def test_the_values_are_those_without_it(layout, chunks):
     plain = zarrdask.from_zarr(store, chunks=chunks)
     assert x.chunks == plain.chunks
     np.testing.assert_array_equal(x, values)
-    for name, chain in CHAINS.items():
-        expected, found = dask.compute(chain(plain), chain(x))
+    # Each chain with one layout.
+    for name in list(CHAINS)[list(LAYOUTS.values()).index(layout) :: len(LAYOUTS)]:
+        expected, found = dask.compute(CHAINS[name](plain), CHAINS[name](x))
         np.testing.assert_array_equal(found, expected, err_msg=name)
 
 

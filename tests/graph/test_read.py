@@ -71,8 +71,7 @@ def test_the_values_are_the_stored_ones_whatever_the_blocks(layout, chunks):
 
 
 @pytest.mark.parametrize("scheduler", ["sync", "threads", "processes"])
-def test_all_schedulers_give_the_values(tmp_path, scheduler, setting):
-    setting({"multiprocessing.context": "spawn"})
+def test_all_schedulers_give_the_values(tmp_path, scheduler):
     zarrdask.create_array(tmp_path, shape=VALUES.shape, dtype="i4", chunks=20)[...] = VALUES
     x = zarrdask.from_zarr(tmp_path, chunks="stored")
     assert x.sum().compute(scheduler=scheduler, num_workers=1) == VALUES.sum()
