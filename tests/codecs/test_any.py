@@ -79,7 +79,7 @@ def check(configuration, name, data_type):
 
 
 @for_each("name", NAMES)
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=settings().max_examples // 3)
 @given(st.data())
 def test_any_configuration(name, data):
     configuration, data_type = data.draw(configurations(name))

@@ -10,7 +10,7 @@ import pytest
 from dask._task_spec import _execute_subgraph
 from dask.array.optimization import optimize
 from distributed import Client, LocalCluster
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrdask
@@ -82,7 +82,6 @@ REDUCTIONS = {
 }
 
 
-@settings(max_examples=40)
 @given(
     leaves=st.lists(st.sampled_from(sorted(LEAVES)), max_size=2),
     operations=st.lists(st.sampled_from(sorted(OPERATIONS)), max_size=2),

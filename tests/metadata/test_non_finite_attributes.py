@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import pickle
+from itertools import product
 
 import dask
 import dask.array as da
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from tests.covering import for_each
+from tests.covering import for_each, sample
 from zarrdask.errors import MetadataError
 
 FORMATS = [2, 3, "v3-draft", "v3-draft-protocol"]
@@ -74,9 +75,7 @@ def test_what_documents_had_is_written_back_by_every_change(zarr_format, setting
     assert tokens(store) == {"missing": 2, "range": 1, "half": 1}
 
 
-@for_each("setting", ["write", "refuse"])
-@for_each("after", FORMATS)
-@for_each("before", FORMATS)
+@for_each("before, after, setting", sample(product(FORMATS, FORMATS, ["write", "refuse"]), 2))
 def test_copies_and_rewrites_keep_them(before, after, setting):
     source, target, rewritten = foreign(before, group=True), {}, {}
     with dask.config.set({"zarrdask.non-finite-attributes": setting}):

@@ -7,7 +7,7 @@ import dask
 import numpy as np
 import pytest
 from distributed import Client
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrdask
@@ -464,7 +464,6 @@ class TestSamples:
                 assert copied.dtype.newbyteorder("=") == values.dtype.newbyteorder("=")
 
 
-@settings(max_examples=50)
 @given(data=st.data())
 def test_any_array_in_any_format(data):
     draw = data.draw

@@ -147,7 +147,7 @@ def serve(platform, connection):
     for name in [name for name in sys.modules if name.partition(".")[0] == "zarrdask"]:
         del sys.modules[name]
     names = {"__name__": "__main__"}
-    exec(_IMPORTS + PLATFORMS[platform], names)
+    exec(_IMPORTS + PLATFORMS.get(platform, ""), names)
     while work := connection.recv():
         script, *sys.argv[1:] = work
         try:

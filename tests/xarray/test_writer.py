@@ -2,9 +2,7 @@
 
 import io
 import json
-import subprocess
-import sys
-from pathlib import Path
+from contextlib import closing
 
 import dask
 import dask.array as da
@@ -16,13 +14,12 @@ from dask.delayed import Delayed
 import zarrdask
 from tests.counting import CountingStore as ReadCounter
 from tests.covering import for_each
+from tests.storage.platforms import Process
 from tests.xarray.counting import RoundsStore
 from tests.xarray.writes import days, together
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_zarr, to_zarr
-
-ROOT = Path(__file__).parents[2]
 
 
 def loaded(place, **options):
@@ -620,18 +617,16 @@ def test_nothing_is_listed_in_a_chunk_directory(tmp_path, monkeypatch):
 
 
 def test_it_needs_no_zarr_python(tmp_path):
-    code = (
-        "import sys; sys.modules['zarr'] = None\n"
-        "import xarray as xr, zarrdask.xarray\n"
-        "ds = xr.Dataset({'a': ('x', [1.0, 2.0])}).chunk(x=1)\n"
-        f"ds.zarrdask.to_zarr({str(tmp_path / 'a')!r})\n"
-        f"ds.zarrdask.to_zarr({str(tmp_path / 'a')!r}, append_dim='x')\n"
-        f"print(zarrdask.xarray.open_zarr({str(tmp_path / 'a')!r}).sizes['x'])\n"
-        "engine = zarrdask.xarray.ZarrdaskBackendEntrypoint\n"
-        f"tree = xr.open_datatree({str(tmp_path / 'a')!r}, engine=engine)\n"
-        "print(float(tree.a[1]))\n"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    assert run.stdout == "4\n2.0\n", run.stderr
+    script = """
+        sys.modules["zarr"] = None
+        import xarray as xr, zarrdask.xarray
+        [path] = sys.argv[1:]
+        ds = xr.Dataset({"a": ("x", [1.0, 2.0])}).chunk(x=1)
+        ds.zarrdask.to_zarr(path)
+        ds.zarrdask.to_zarr(path, append_dim="x")
+        assert zarrdask.xarray.open_zarr(path).sizes["x"] == 4
+        tree = xr.open_datatree(path, engine=zarrdask.xarray.ZarrdaskBackendEntrypoint)
+        assert tree.a[1] == 2
+    """
+    with closing(Process("Linux")) as process:
+        process.run(script, tmp_path / "a")
