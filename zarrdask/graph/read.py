@@ -99,7 +99,7 @@ def from_zarr(
         alone is computed once. See the notes.
     inline_array : bool, default True
         Accepted for compatibility. The array is part of each task if it is small when pickled.
-    zarr_format : 2, 3, "v3-draft" or "v3-draft-protocol", optional
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
         The format to look for; by default, any.
     consolidated, strict : bool, optional
         As in `zarrdask.open_array`.

@@ -38,7 +38,7 @@ class Changes:
 
     Attributes
     ----------
-    zarr_format : 2, 3, "v3-draft" or "v3-draft-protocol", optional
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
         The format of the result.
     chunks : optional
         The chunk lengths, as in `zarrdask.create_array`; in shards, those of the inner chunks.

@@ -37,7 +37,7 @@ class Search:
 
     Attributes
     ----------
-    zarr_format : 2, 3, "v3-draft" or "v3-draft-protocol", optional
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
         The format that the node is expected to have, such as that of the group above it. Its
         documents, and those of formats that are preferred to it, are requested first, those of
         other formats only where there are none. By default all are requested together.

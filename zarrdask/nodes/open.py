@@ -40,7 +40,7 @@ def open_array(
         Read only ("r", the default), or read and write ("r+").
     storage_options : dict, optional
         Options for fsspec, such as credentials.
-    zarr_format : 2, 3, "v3-draft" or "v3-draft-protocol", optional
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
         The only format whose documents are requested; by default, those of all formats are. It
         saves requests, and opens arrays in stores that deny access to documents that don't exist.
     strict : bool, optional

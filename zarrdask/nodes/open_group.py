@@ -44,7 +44,7 @@ def open(  # noqa: A001
         Read only ("r", the default), or read and write ("r+").
     storage_options : dict, optional
         Options for fsspec, such as credentials.
-    zarr_format : 2, 3, "v3-draft" or "v3-draft-protocol", optional
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
         The only format whose documents are requested, of the node and of all nodes below it. By
         default those of all formats are.
     strict : bool, optional
@@ -101,7 +101,7 @@ def open_group(
         Read only ("r", the default); read and write ("r+"); read and write, created if there is
         no node ("a"); replace any node by a new group ("w"); create a new group, where it is an
         error if there is a node ("w-").
-    zarr_format : 2, 3, "v3-draft" or "v3-draft-protocol", optional
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
         As in `open`; a group that is created has this format, by default 3.
     strict : bool, optional
         As in `open_array`.

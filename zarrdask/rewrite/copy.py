@@ -77,7 +77,7 @@ def copy(
         The place of the copy. Required, except with `in_place`.
     component : str, optional
         The path of the copy below `target`.
-    zarr_format : 2, 3, "v3-draft" or "v3-draft-protocol", optional
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
         The format of the copy. The default is that of the group that is the target, or else that
         of the source.
     overwrite : bool, default False

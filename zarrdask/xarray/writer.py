@@ -78,7 +78,7 @@ def to_zarr(
         Block boundaries are moved where that is needed.
     storage_options : dict, optional
         For fsspec.
-    zarr_format : 3, 2, "v3-draft" or "v3-draft-protocol", optional
+    zarr_format : {3, 2, "v3-draft", "v3-draft-protocol"}, optional
         The format of a new group, 3 by default.
     write_empty_chunks : bool, optional
         Whether chunks that hold only the fill value are stored. By default as the setting
