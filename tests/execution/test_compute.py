@@ -1,12 +1,15 @@
 """Tasks of which only the end matters, with a progress bar on every scheduler."""
 
 import io
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 import dask
 import dask.array as da
 import numpy as np
 import pytest
+from dask.callbacks import Callback
 from distributed import Client
 
 from zarrdask.execution.compute import compute_blocks
@@ -24,6 +27,28 @@ def test_each_block_is_counted(scheduler, request):
         compute_blocks([blocks(3), blocks(4), blocks(1)], "write", out)
     assert "write: 100%" in out.getvalue()
     assert "8/8 [" in out.getvalue()
+
+
+def test_computations_at_the_same_time_are_counted_apart():
+    both = threading.Barrier(2, timeout=20)
+
+    def write(out):
+        x = da.zeros(1, chunks=1).map_blocks(lambda block: both.wait() * block, meta=np.empty(0))
+        compute_blocks([x, blocks(3)], "write", out)
+        return out.getvalue()
+
+    with dask.config.set(scheduler="threads"), ThreadPoolExecutor(2) as pool:
+        for text in pool.map(write, [io.StringIO(), io.StringIO()]):
+            assert "4/4 [" in text
+
+
+@pytest.mark.parametrize("scheduler", ["threads", dask.get])
+def test_callbacks_of_users_are_called_all_the_same(scheduler):
+    finished = []
+    with dask.config.set(scheduler=scheduler), Callback(posttask=lambda *_: finished.append(1)):
+        compute_blocks([blocks(3)], "write", out := io.StringIO())
+    assert finished
+    assert "3/3 [" in out.getvalue()
 
 
 @pytest.mark.parametrize("scheduler", ["sync", "cluster"])

@@ -1,6 +1,7 @@
 """Compute Dask arrays of receipts, whose blocks are tasks of which only the end matters."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from itertools import product
 from math import prod
 from typing import Any
@@ -55,9 +56,16 @@ def compute_blocks(
             if key in counts:
                 bar.advance(counts[key])
 
+        callback = Callback(posttask=finished)
+        scheduler = options.get("scheduler") or dask.config.get("scheduler", None)
+        # Of several computations at the same time, the first one takes all global callbacks of
+        # Dask. Only its own schedulers take them as an argument.
+        is_own = not callable(scheduler)
+        if is_own:
+            options["callbacks"] = {*Callback.active, callback._callback}
         # Not `compute`: it would fuse the only block of an array with the step that returns it, and
         # the task would have another key.
-        with Callback(posttask=finished):
+        with nullcontext() if is_own else callback:
             dask.persist(*arrays, **options)
 
 
