@@ -15,7 +15,6 @@ from zarrdask.storage.byte_ranges import (
     KeyValue,
     Range,
     Value,
-    by_key,
     coalesce,
     cut,
     parts_by_key,
@@ -220,37 +219,16 @@ class Store(ABC):
             If a key is invalid; nothing is read then.
         """
         requests = [(check_key(key), start, length) for key, (start, length) in key_ranges]
-        if self.concurrent:
-            return self._parts_in_flight(requests)
-        parts: dict[int, Buffer | None] = {}
-        for key, positions in by_key([key for key, _, _ in requests]).items():
-            sized: dict[int, Range] = {}
-            for position in positions:
-                _, start, length = requests[position]
-                if length is None or start < 0:
-                    parts[position] = self.get_range(key, start, length)
-                else:
-                    sized[position] = start, length
-            order = sorted(sized, key=sized.__getitem__)
-            values = self.get_ranges(key, [sized[position] for position in order], Scratch())
-            for position, part in zip(order, values, strict=True):
-                parts[position] = None if part is None else bytes(part)
-        return [parts[position] for position in range(len(requests))]
-
-    def _parts_in_flight(
-        self, ranges: Sequence[tuple[str, int, int | None]]
-    ) -> Sequence[Buffer | None]:
-        """Return parts of values, with ranges that are close to each other as one request."""
-        values: list[Buffer | None] = [None] * len(ranges)
-        requests = [*join_ranges(ranges, config.get("coalesce-gap"))]
+        parts: list[Buffer | None] = [None] * len(requests)
+        joined = [*join_ranges(requests, config.get("coalesce-gap"))]
 
         def fetch(request: RangeRequest) -> Buffer | None:
             return self.get_range(request.key, request.start, request.length)
 
-        for request, part in zip(requests, in_flight(fetch, requests), strict=True):
+        for request, part in zip(joined, self._each(fetch, joined), strict=True):
             for at, offset, size in request.members:
-                values[at] = None if part is None else cut(part, offset, size)
-        return values
+                parts[at] = None if part is None else cut(part, offset, size)
+        return parts
 
     # ---- writing
 

@@ -1,12 +1,12 @@
 """A store that takes the documents of a group from consolidated metadata."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, KeyValue, Range
+from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.wrapper import WrappedStore
 
@@ -147,31 +147,17 @@ class ConsolidatedStore(WrappedStore):
             return self.inner.list_dir(prefix)
         return sorted(consolidated.documents.get(below, ())), list(consolidated.members[below])
 
-    # ---- writing
 
-    def set(self, key: str, value: Buffer) -> None:
+def _forget_and_pass_on(name: str) -> Callable[..., Any]:
+    def operation(self: ConsolidatedStore, *arguments: Any, **options: Any) -> Any:
         self.forget()
-        self.inner.set(key, value)
+        return getattr(self.inner, name)(*arguments, **options)
 
-    def create(self, key: str, value: Buffer) -> bool:
-        self.forget()
-        return self.inner.create(key, value)
+    return operation
 
-    def set_partial_values(self, key_start_values: Iterable[KeyValue]) -> None:
-        self.forget()
-        self.inner.set_partial_values(key_start_values)
 
-    def erase(self, key: str) -> None:
-        self.forget()
-        self.inner.erase(key)
-
-    def erase_values(self, keys: Iterable[str]) -> None:
-        self.forget()
-        self.inner.erase_values(keys)
-
-    def erase_prefix(self, prefix: str) -> None:
-        self.forget()
-        self.inner.erase_prefix(prefix)
+for _name in ("set", "create", "set_partial_values", "erase", "erase_values", "erase_prefix"):
+    setattr(ConsolidatedStore, _name, _forget_and_pass_on(_name))
 
 
 def plain(store: Store) -> Store:

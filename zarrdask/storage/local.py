@@ -5,7 +5,6 @@ that is disabled; nothing is ever erased through a link below the root.
 """
 
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,9 +18,10 @@ from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.storage.atomic import beside, is_temporary, tidy
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, Range, coalesce
+from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.links import names_in, open_unlinked, opened_directory
+from zarrdask.storage.open_file import OpenFile, part_of, read_whole, size_of
 from zarrdask.storage.system import NO_LINKS, fill, flags, open_file, preadv, replace
 
 # A FIFO in the place of a value must not block, nor must a terminal take control of the process.
@@ -38,10 +38,6 @@ _MEANING = {
     ENOTDIR: "a file stands in the place of a directory above this value; remove or move it",
 }
 _REMOVAL_ATTEMPTS = 20
-# Bytes. Joining neighbouring ranges saves system calls; a joined range that is longer than the
-# limit would not fit into the cache of the CPU.
-_JOIN_LIMIT = 2**20
-_JOIN_GAP = 2**12
 
 
 @dataclass(frozen=True)
@@ -141,7 +137,7 @@ class LocalStore(Store):
 
     def get(self, key: str) -> bytes | None:
         with self.opened(key) as (fd, size):
-            return None if fd < 0 else _read(fd, size)
+            return None if fd < 0 else read_whole(fd, size)
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         # The hot loop: no fstat, no allocation; a value that fills the buffer is read again.
@@ -164,7 +160,7 @@ class LocalStore(Store):
                 size = preadv(fd, (view,), 0)
                 if size == space or not size:
                     # Some devices return as much as is requested, or nothing.
-                    size = _size(fd)
+                    size = size_of(fd)
                     view = scratch.reserve(size + 1)
                     space = len(view)
                     size = fill(fd, view[:size], 0)
@@ -179,7 +175,7 @@ class LocalStore(Store):
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         with self.opened(key) as (fd, size):
-            return _part(fd, size, start, length)
+            return part_of(fd, size, start, length)
 
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
@@ -221,7 +217,7 @@ class LocalStore(Store):
                 if isinstance(error, self._absent) or error.errno == ENAMETOOLONG:
                     return -1, 0
                 fd = _reopened(self._open, path, error)
-            return fd, _size(fd)
+            return fd, size_of(fd)
         except OSError as error:
             if fd >= 0:
                 os.close(fd)
@@ -428,48 +424,6 @@ class LocalStore(Store):
         return f"{status.st_mtime_ns:x}-{status.st_ino:x}"
 
 
-@dataclass(frozen=True)
-class OpenFile:
-    """A file that is read in parts.
-
-    Attributes
-    ----------
-    fd : int
-        The descriptor; negative if the file is missing.
-    size : int
-        The size of the file in bytes.
-    scratch : Scratch
-        A buffer for the bytes of the parts.
-    """
-
-    fd: int
-    size: int
-    scratch: Scratch
-
-    def part(self, start: int, length: int) -> Buffer | None:
-        return _part(self.fd, self.size, start, length)
-
-    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
-        if self.fd < 0:
-            yield from (None for _ in ranges)
-            return
-        for (start, length), members in coalesce(ranges, _JOIN_GAP, _JOIN_LIMIT):
-            available = max(min(length, self.size - start), 0)
-            view = self.scratch.reserve(available)
-            count = fill(self.fd, view[:available], start)
-            for offset, size in members:
-                yield view[offset : min(offset + size, count)]
-
-
-def _part(fd: int, size: int, start: int, length: int | None) -> Buffer | None:
-    if fd < 0:
-        return None
-    begin = max(size + start, 0) if start < 0 else start
-    left = max(size - begin, 0)
-    view = memoryview(bytearray(left if length is None else min(length, left)))
-    return view[: fill(fd, view, begin)]
-
-
 def _link(partial: str, path: str) -> None:
     """Rename a file unless there is a file of the new name."""
     os.link(partial, path)
@@ -481,33 +435,6 @@ def _reopened(open_: Callable[[str, int], int], path: str, error: OSError) -> in
     if isinstance(error, BlockingIOError) and os.path.isfile(path):
         return open_(path, _READ_BLOCKING)
     _fail(path, error)
-
-
-def _size(fd: int) -> int:
-    """Return the size of a file.
-
-    Raises
-    ------
-    OSError
-        If it is not a regular file.
-    """
-    status = os.fstat(fd)
-    if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(ESPIPE, os.strerror(ESPIPE))
-    return status.st_size
-
-
-def _read(fd: int, size: int) -> bytes:
-    data = os.read(fd, size)
-    while len(data) < size:
-        # Linux returns at most 2 GiB from one call.
-        more = os.read(fd, size - len(data))
-        if not more:
-            break
-        data += more
-    return data
 
 
 def _write(fd: int, value: Buffer) -> None:

@@ -82,15 +82,10 @@ def _pwrite(fd: int, data: Any, start: int) -> int:
         return os.write(fd, data)
 
 
-def _pwritev(fd: int, views: Sequence[Any], start: int) -> int:
-    return pwrite(fd, b"".join(views), start)
-
-
 #: As in `os`: read or write an open file at a position, whatever other threads do with it.
 pread: Callable[[int, int, int], bytes] = getattr(os, "pread", _pread)
 preadv: Callable[[int, Sequence[Any], int], int] = getattr(os, "preadv", _preadv)
 pwrite: Callable[[int, Any, int], int] = getattr(os, "pwrite", _pwrite)
-pwritev: Callable[[int, Sequence[Any], int], int] = getattr(os, "pwritev", _pwritev)
 
 
 def fill(fd: int, view: memoryview, start: int) -> int:

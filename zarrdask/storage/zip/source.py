@@ -7,7 +7,8 @@ from weakref import finalize
 from zarrdask.errors import StoreError, without_secrets
 from zarrdask.storage.base import Scratch, StoredValue
 from zarrdask.storage.byte_ranges import Value
-from zarrdask.storage.local import LocalStore, OpenFile
+from zarrdask.storage.local import LocalStore
+from zarrdask.storage.open_file import OpenFile
 from zarrdask.storage.system import IS_WINDOWS, flags
 
 _READ = flags("O_RDONLY", "O_BINARY")
