@@ -139,22 +139,6 @@ def test_the_plan_of_a_group_as_json(capsys, source, tmp_path):
     assert plan["arrays"]["x"]["target"].endswith("out/x")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [(["out"], "--overwrite to start again"), (["--in-place"], "again to finish")],
-    ids=str,
-)
-def test_an_interrupted_copy_tells_how_to_go_on(capsys, source, monkeypatch, arguments, text):
-    def copy(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("zarrdask.cli.copy.copy", copy)
-    done = call(capsys, "copy", source, *arguments)
-    assert done.code == 130
-    assert done.err.startswith("zarrdask: interrupted; ")
-    assert done.err.endswith(f"{text}\n")
-
-
 def test_an_interrupted_rechunk_is_resumed(capsys, monkeypatch, source, tmp_path):
     """Ctrl-C in the middle, then the same command: tasks that are done are not done again."""
     root = zarrdask.open_group(source, mode="r+")

@@ -25,6 +25,7 @@ from zarrdask.cli import copy, options
     help="The new format.",
 )
 @options.copying
+@options.restart
 @options.dry_run
 @options.as_json
 @options.progress
@@ -35,5 +36,6 @@ def command(context: click.Context, /, **arguments: Any) -> None:
     """Convert the array or hierarchy at SOURCE into another format, at TARGET or --in-place.
 
     Encoded chunks are copied as they are. To change chunks or codecs as well, use copy or rechunk.
+    The same command resumes a conversion that was interrupted.
     """
     context.invoke(copy.command, include=(), exclude=(), **arguments)

@@ -31,6 +31,7 @@ from zarrdask.rewrite.copy import copy
     "--exclude", multiple=True, metavar="PATTERN", help="Paths of nodes to leave out; likewise."
 )
 @options.copying
+@options.restart
 @options.dry_run
 @options.as_json
 @options.progress
@@ -48,18 +49,13 @@ def command(
     """Copy the array or hierarchy at SOURCE to TARGET, optionally into another format.
 
     Encoded chunks are copied without decoding where they are the same in both. Attributes,
-    dimension names, fill values and consolidated metadata are copied as well.
+    dimension names, fill values and consolidated metadata are copied as well. The same
+    command resumes a copy that was interrupted.
     """
     if (target is None) != in_place:
         raise click.UsageError("pass either TARGET or --in-place")
-    resume = (
-        "run the same command again to finish"
-        if in_place
-        else "TARGET has those arrays only that were complete; run the same command with "
-        "--overwrite to start again"
-    )
     arguments = options.passed(arguments)
-    with suggestions((source, None, options.of_source(arguments))), options.interruptible(resume):
+    with suggestions((source, None, options.of_source(arguments))), options.interruptible():
         report = copy(
             source,
             target,

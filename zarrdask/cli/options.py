@@ -25,7 +25,7 @@ class Interrupted(click.ClickException):
 
 
 @contextmanager
-def interruptible(message: str) -> Iterator[None]:
+def interruptible(message: str = "run the same command again to resume") -> Iterator[None]:
     """Print how to continue if the user interrupts the work."""
     try:
         yield
@@ -174,6 +174,13 @@ def progress(function: F) -> F:
 def as_json(function: F) -> F:
     """Add the option ``--json`` to a command."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+
+
+def restart(function: F) -> F:
+    """Add the option ``--restart`` to a command."""
+    return click.option("--restart", is_flag=True, help="Discard the work of an interrupted run.")(
+        function
+    )
 
 
 def dry_run(function: F) -> F:

@@ -34,7 +34,7 @@ from zarrdask.rewrite.rechunk import rechunk
 )
 @options.changes
 @click.option("--overwrite", is_flag=True, help="Replace the node at TARGET.")
-@click.option("--restart", is_flag=True, help="Discard the work of an interrupted run.")
+@options.restart
 @options.dry_run
 @options.as_json
 @options.progress
@@ -62,5 +62,5 @@ def command(
     print_report(plan, as_json=as_json)
     if dry_run:
         return
-    with options.interruptible("run the same command again to resume"):
+    with options.interruptible():
         plan.execute(arguments.get("scheduler"), progress=progress, restart=restart)

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any
 
-from zarrdask.errors import StoreError
+from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.storage.base import Store
 from zarrdask.storage.v3_draft import DraftStore
 
@@ -77,7 +78,7 @@ class Journal:
     def __init__(self, store: Store, key: str, plan: str) -> None:
         self._store, self._key, self.plan = store, key, plan
         self._done: dict[int, set[int]] = {}
-        self._stored = monotonic()
+        self._stored, self._is_stored = monotonic(), True
 
     def read(self) -> str | None:
         """Read the stored record, if it is one of this plan.
@@ -116,6 +117,24 @@ class Journal:
         if monotonic() - self._stored >= _WRITE_INTERVAL:
             self.store()
 
+    def erase(self) -> None:
+        """Erase the record, and what else is stored about the rewrite."""
+        if self._is_stored and self._store.listable:
+            self._store.erase_prefix(self._key.removesuffix(_RECORD))
+        elif self._is_stored:
+            self._store.erase(self._key)
+        self._is_stored = False
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Store the record if the block is interrupted, or fails."""
+        try:
+            yield
+        except BaseException:
+            with suppress(ZarrdaskError):  # the first error is the one to report
+                self.store()
+            raise
+
     def store(self) -> None:
         """Store the record now."""
         stages = range(max(self._done, default=-1) + 1)
@@ -125,6 +144,7 @@ class Journal:
             "done": [list(_runs(sorted(self.done(stage)))) for stage in stages],
         }
         self._store.set(self._key, json.dumps(record).encode())
+        self._is_stored = True
         self._stored = monotonic()
 
 

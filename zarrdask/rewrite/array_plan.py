@@ -152,7 +152,9 @@ class RechunkPlan(PlanReport):
             self.check_workers(on)
             check_reached(on, self.source.store, target.store, self.temp[0])
             journal = journal_of(target.view, target.prefix, self.fingerprint)
-            resumed = is_resumed(journal, target.location, restart=restart)
+            resumed = is_resumed(
+                journal, target.location, overwrite=self.overwrite, restart=restart
+            )
             self._check_source()
             target.check_unchanged(resumed=resumed)
             if not resumed:

@@ -2,29 +2,29 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
+from hashlib import sha256
 from typing import Any, Literal
 
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError
+from zarrdask.errors import MetadataError
 from zarrdask.execution.executor import Workers, check_reached, workers
-from zarrdask.hierarchy.change import erase_node, remove_keys
-from zarrdask.hierarchy.create import (
-    at_once,
-    check_creation,
-    create_node,
-    write_consolidated,
-)
-from zarrdask.hierarchy.find import find_node
+from zarrdask.hierarchy.create import write_consolidated
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
+from zarrdask.metadata import detect
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.convert import Changes, convert
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.options import check_options
-from zarrdask.rewrite.copy_tasks import ArrayJob, copy_arrays, planned_array
-from zarrdask.rewrite.destination import Destination
-from zarrdask.rewrite.endpoints import Origin, check_apart, find_origin, locate_target
+from zarrdask.rewrite.copy_tasks import ArrayJob, Part, copy_arrays, plan_tasks, planned_array
+from zarrdask.rewrite.destination import Destination, check_begun, rewriting
+from zarrdask.rewrite.endpoints import (
+    Origin,
+    check_apart,
+    find_origin,
+    locate_target,
+    place_of_node,
+)
 from zarrdask.rewrite.node_plan import (
     NodeCopy,
     NodeFilter,
@@ -38,7 +38,6 @@ from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
 from zarrdask.storage.resolve import options_of_each
-from zarrdask.storage.v3_draft import DraftStore
 
 
 def copy(
@@ -53,6 +52,7 @@ def copy(
     include: str | Iterable[str] | None = None,
     exclude: str | Iterable[str] | None = None,
     on_unsupported: Literal["raise", "skip"] = "raise",
+    restart: bool = False,
     dry_run: bool = False,
     storage_options: dict[str, Any] | None = None,
     source_options: dict[str, Any] | None = None,
@@ -67,7 +67,8 @@ def copy(
     the encoded bytes are the same in both, they are copied without decoding: whole chunks and
     shards, or the inner chunks of shards where an array gets shards or loses them. Everything is
     checked before anything is written, and the document of each array is written after all of
-    its chunks.
+    its chunks. A copy that was interrupted is resumed if the same is copied to the same place
+    again.
 
     Parameters
     ----------
@@ -81,7 +82,8 @@ def copy(
         The format of the copy. The default is that of the group that is the target, or else that
         of the source.
     overwrite : bool, default False
-        Whether a node at the target is removed first. Otherwise it is an error.
+        Whether a node at the target is removed first, but not what an interrupted run of the same
+        copy has written. Otherwise it is an error.
     in_place : bool, default False
         Write v3 metadata beside the v2 metadata of the source, and touch no chunk. There is no
         target then.
@@ -93,6 +95,8 @@ def copy(
     on_unsupported : {"raise", "skip"}, default "raise"
         Whether nodes that can't be read, or that the format can't represent, are an error or are
         left out.
+    restart : bool, default False
+        Whether what interrupted copies have done is discarded, whatever they were.
     dry_run : bool, default False
         Check everything and return the report, but write nothing.
     storage_options : dict, optional
@@ -122,6 +126,8 @@ def copy(
         If there is a node at the target already, or if the target lies in the source.
     NodeNotFoundError
         If there is no node at the source.
+    StoreError
+        If a store fails, or if a copy of something else was interrupted here.
 
     Examples
     --------
@@ -167,14 +173,13 @@ def copy(
         return convert(before, zarr_format=zarr_format, **changes)
 
     nodes, skipped = plan_nodes(*origin[:3], convert_array, zarr_format, select=select, skip=skip)
-    job = _Copy(origin, plain(store), path, nodes, skipped, overwrite)
-    job.check()
+    job = _Copy(origin, plain(store), path, nodes, skipped)
+    _, view = check_begun(job.store, path, nodes[0].after, overwrite=overwrite)
     with workers(scheduler) as on:
         check_reached(on, origin.store, job.store)
         if dry_run:
             return job.report([planned_array(node) for node in nodes if node.is_array])
-        with store.batch():
-            return job.run(on, progress)
+        return job.run(view, on, progress, overwrite=overwrite, restart=restart)
 
 
 def _check_in_place(
@@ -202,25 +207,36 @@ class _Copy:
     path: str
     nodes: list[NodeCopy]
     skipped: Skipped
-    overwrite: bool
 
-    def check(self) -> None:
-        """Check that the root of the copy can be created."""
-        check_creation(self.store, self.path, self.nodes[0].after, overwrite=self.overwrite)
-
-    def run(self, on: Workers, show: Any) -> CopyReport:
+    def run(
+        self, view: Store, on: Workers, show: Show, *, overwrite: bool, restart: bool
+    ) -> CopyReport:
         """Copy all nodes: first groups, then chunks, and the document of each array at last."""
-        if self.overwrite:
-            self._remove_target()
-        store = self.store
+        jobs = [self._job(view, node) for node in self.nodes if node.is_array]
+        tasks = plan_tasks(jobs)
+        nodes = {node.path: node.after for node in self.nodes}
+        with rewriting(
+            self.store,
+            self.path,
+            nodes,
+            self._fingerprint(tasks),
+            overwrite=overwrite,
+            restart=restart,
+        ) as rewrite:
+            arrays, notes = copy_arrays(jobs, tasks, rewrite, on, show)
+            notes += self._consolidate(rewrite.view, self.nodes[0].after)
+        return self.report(arrays, notes)
+
+    def _fingerprint(self, tasks: list[list[Part]]) -> str:
+        """Return a hash of what is copied, and of what becomes of it."""
+        digest = sha256(place_of_node(*self.origin[:2]).encode(errors="surrogateescape"))
         for node in self.nodes:
-            if not node.is_array:
-                path = join_path(self.path, node.path)
-                store = create_node(store, path, node.after, overwrite=False)
-        nodes = [node for node in self.nodes if node.is_array]
-        jobs = at_once(store, partial(self._job, store), nodes)
-        arrays = copy_arrays(jobs, on, show)
-        return self.report(arrays, self._consolidate(store, self.nodes[0].after))
+            before = getattr(node.before, "documents", None) or detect.render(node.before)
+            documents = node.path, before, detect.render(node.after)
+            digest.update(repr(documents).encode(errors="surrogateescape"))
+        for task in tasks:
+            digest.update(repr([(part.job, part.empty, part.indices) for part in task]).encode())
+        return digest.hexdigest()
 
     def report(self, arrays: Iterable[CopiedArray], notes: Iterable[str] = ()) -> CopyReport:
         """Return the report of the copy, from those of its arrays."""
@@ -228,24 +244,8 @@ class _Copy:
         source, target = (node_location(*place) for place in places)
         return CopyReport.of_nodes(source, target, self.nodes, self.skipped, arrays, notes)
 
-    def _remove_target(self) -> None:
-        store = self.store
-        try:
-            store, _ = find_node(store, self.path)
-        except NodeNotFoundError:
-            return
-        except ZarrdaskError:
-            pass  # a node that can't be read is removed as well
-        prefix = key_prefix(self.path)
-        if isinstance(store, DraftStore) and store.base == prefix:
-            remove_keys(store.inner, self.path)
-        else:
-            erase_node(store, self.path)
-
-    def _job(self, store: Store, node: NodeCopy) -> ArrayJob:
-        path = join_path(self.path, node.path)
-        view = check_creation(store, path, node.after, overwrite=False)
-        target = Destination.new(store, view, path, node.after)  # type: ignore[arg-type]
+    def _job(self, view: Store, node: NodeCopy) -> ArrayJob:
+        target = Destination.new(self.store, view, join_path(self.path, node.path), node.after)  # type: ignore[arg-type]
         prefix = key_prefix(join_path(self.origin.path, node.path))
         return ArrayJob(node, StoredChunks(self.origin.store, prefix, node.before), target)  # type: ignore[arg-type]
 

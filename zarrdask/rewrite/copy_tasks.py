@@ -3,22 +3,27 @@
 A unit is what one key of a store holds: a chunk, or a shard.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice, product
 from math import prod
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from zarrdask import config
 from zarrdask.chunks.inventory import chunks_with_data, erase_leftovers, stored_units
 from zarrdask.chunks.stored import StoredChunks
+from zarrdask.display.words import counted
 from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index, extent_at
 from zarrdask.hierarchy.create import at_once
+from zarrdask.hierarchy.path import exists_error
+from zarrdask.hierarchy.resize import stored_metadata
+from zarrdask.metadata import detect
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.rewrite.destination import Destination
+from zarrdask.rewrite.destination import Destination, Rewrite
 from zarrdask.rewrite.move import (
     InnerGrid,
     Transfer,
@@ -71,7 +76,7 @@ class ArrayJob:
         )
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """Some units of an array; or, if its values are recoded, blocks of `recode_grid`."""
 
     job: int
@@ -89,42 +94,88 @@ class _Part(NamedTuple):
         return source if target.seekable else target
 
 
-def copy_arrays(jobs: Sequence[ArrayJob], on: Workers, show: Show) -> list[CopiedArray]:
-    """Copy the units of all arrays in parallel, and each document when its units are done."""
-    if not jobs:
-        return []
-    target = jobs[0].target.store
-    at_once(target, lambda job: erase_leftovers(job.target.chunks), jobs)
-    parts_of = at_once(jobs[0].source.units, lambda pair: [*_parts(*pair)], enumerate(jobs))
-    tasks = [*_tasks(chain.from_iterable(parts_of))]
-    remaining = [len(parts) for parts in parts_of]
+def copy_arrays(
+    jobs: Sequence[ArrayJob],
+    tasks: Sequence[Sequence[Part]],
+    rewrite: Rewrite,
+    on: Workers,
+    show: Show,
+) -> tuple[list[CopiedArray], list[str]]:
+    """Copy the units of all arrays in parallel, and each document when its units are stored.
+
+    The tasks that an earlier run has done are left out; the notes that are returned say so. A
+    document is written before its last task is recorded: so a document that exists means that all
+    units are stored, and no document that some are not, or that the record was just about to be
+    stored.
+    """
+    store, journal = rewrite.view, rewrite.journal
+    begin = _resume_array if rewrite.resumed else _begin_array
+    states = at_once(store, begin, jobs)
+    lost = {number for number, state in enumerate(states) if state == "lost"}
+    done = journal.done(0)
+    done -= {n for n in done if any(part.job in lost for part in tasks[n])}
+    numbers = [n for n in range(len(tasks)) if n not in done]
+    remaining = Counter(part.job for n in numbers for part in tasks[n])
     results = [list[TransferResult]() for _ in jobs]
-    empty = [jobs[n].target for n, count in enumerate(remaining) if not count]
-    at_once(target, Destination.commit, empty)
+
+    def commit(numbers: Iterable[int]) -> None:
+        targets = [jobs[n].target for n in numbers if states[n] != "complete"]
+        if any(target.path == rewrite.path for target in targets):
+            journal.erase()
+        at_once(store, Destination.commit, targets)
+
     count = sum(len(part.indices) for task in tasks for part in task)
     nbytes = sum(part.nbytes for task in tasks for part in task)
-    with progress(count, "copy", show, nbytes=nbytes) as bar:
+    copied = sum(len(part.indices) for n in done for part in tasks[n])
+    with progress(count, "copy", show, nbytes=nbytes) as bar, journal.kept():
+        bar.advance(copied)
+        commit(number for number in range(len(jobs)) if not remaining[number])
 
-        def finished(number: int, done: Sequence[TransferResult]) -> None:
-            complete = []
-            for part, result in zip(tasks[number], done, strict=True):
+        def finished(position: int, stored: Sequence[TransferResult]) -> None:
+            number = numbers[position]
+            for part, result in zip(tasks[number], stored, strict=True):
                 bar.advance(len(part.indices))
                 results[part.job].append(result)
                 remaining[part.job] -= 1
-                if not remaining[part.job]:
-                    complete.append(jobs[part.job].target)
-            at_once(target, Destination.commit, complete)
+            commit({part.job for part in tasks[number] if not remaining[part.job]})
+            if remaining.total():
+                journal.add(0, number)
 
-        run(copy_chunks, tasks, on=on, finished=finished)
-    return [job.report(done) for job, done in zip(jobs, results, strict=True)]
+        run(copy_chunks, [tasks[n] for n in numbers], on=on, finished=finished)
+    notes = [f"an earlier run copied {copied} of {counted(count, 'unit')}"] if copied else []
+    return [job.report(each) for job, each in zip(jobs, results, strict=True)], notes
 
 
-def copy_chunks(parts: Sequence[_Part]) -> list[TransferResult]:
+#: What is stored of an array: its document, nothing, or (perhaps) units.
+_State = Literal["complete", "lost", "units"]
+
+
+def _begin_array(job: ArrayJob) -> _State:
+    """Check that there is no array, and erase the units of a former one."""
+    if job.node.path and job.target.exists:
+        raise exists_error(job.target.view, job.target.path)
+    erase_leftovers(job.target.chunks)
+    return "units"
+
+
+def _resume_array(job: ArrayJob) -> _State:
+    """Return what an interrupted run has stored of an array; an error if it was not that run."""
+    target = job.target
+    if target.exists:
+        stored = stored_metadata(target.view, target.path, target.metadata.zarr_format)
+        if stored is None or detect.render(stored) != detect.render(target.metadata):
+            raise exists_error(target.view, target.path)
+        return "complete"
+    is_lost = target.view.listable and next(stored_units(target.chunks), None) is None
+    return "lost" if is_lost else "units"
+
+
+def copy_chunks(parts: Sequence[Part]) -> list[TransferResult]:
     """Copy some units of arrays. This is the task: dashboards of clusters show its name."""
     return at_once(parts[0].far_store, _copy_part, parts)
 
 
-def _copy_part(part: _Part) -> TransferResult:
+def _copy_part(part: Part) -> TransferResult:
     source, target = part.source.chunks, part.target.chunks
     if part.transfer == "units":
         return move_units(source, target, part.indices)
@@ -139,9 +190,17 @@ def _copy_part(part: _Part) -> TransferResult:
 # Which units
 
 
-def _tasks(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
+def plan_tasks(jobs: Sequence[ArrayJob]) -> list[list[Part]]:
+    """List the units that are stored; return the parts of each task, in a fixed order."""
+    if not jobs:
+        return []
+    parts_of = at_once(jobs[0].source.units, lambda pair: [*_parts(*pair)], enumerate(jobs))
+    return [*_tasks(chain.from_iterable(parts_of))]
+
+
+def _tasks(parts: Iterable[Part]) -> Iterator[list[Part]]:
     """Yield the parts of each task: one, or several that wait for a far store together."""
-    task = list[_Part]()
+    task = list[Part]()
     for part in parts:
         joined = [*task, part]
         is_small = (
@@ -157,7 +216,7 @@ def _tasks(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
         yield task
 
 
-def _parts(number: int, job: ArrayJob) -> Iterator[_Part]:
+def _parts(number: int, job: ArrayJob) -> Iterator[Part]:
     transfer, empty = job.transfer, bool(config.get("write-empty-chunks"))
     source, target = Handle(job.source), Handle(job.target.chunks)
     before, after = job.source.metadata, job.target.metadata
@@ -173,12 +232,13 @@ def _parts(number: int, job: ArrayJob) -> Iterator[_Part]:
     nbytes = max(prod(shape) * max(before.dtype.itemsize, after.dtype.itemsize), 1)
     count = max(min(_TASK_BYTES // nbytes, _TASK_UNITS), 1)
     while batch := list(islice(indices, count)):
-        yield _Part(number, transfer, source, target, batch, len(batch) * nbytes, empty)
+        yield Part(number, transfer, source, target, batch, len(batch) * nbytes, empty)
 
 
 def _stored_indices(chunks: StoredChunks) -> Iterator[Index]:
-    """Yield the units that are stored; all units, if the store can't be listed."""
-    return stored_units(chunks) if chunks.store.listable else chunks.metadata.grid.indices()
+    """Yield the units that are stored, in C order; all units, if the store can't be listed."""
+    is_listed = chunks.store.listable
+    return iter(sorted(stored_units(chunks))) if is_listed else chunks.metadata.grid.indices()
 
 
 def _met_shards(source: StoredChunks, target: ArrayMetadata) -> Iterator[Index]:

@@ -1,24 +1,32 @@
 """The target of a rewrite: what happens before its chunks are stored, and afterwards."""
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from zarrdask.chunks.inventory import erase_leftovers
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.errors import StoreError
+from zarrdask.errors import NodeNotFoundError, StoreError, ZarrdaskError
 from zarrdask.execution.locks import shape_lock
 from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.change import erase_node
-from zarrdask.hierarchy.create import check_creation, create_node
-from zarrdask.hierarchy.find import has_document
-from zarrdask.hierarchy.journal import Journal, beside
-from zarrdask.hierarchy.path import exists_error, key_prefix, node_location
+from zarrdask.hierarchy.change import erase_node, remove_keys
+from zarrdask.hierarchy.create import (
+    check_creation,
+    create_node,
+    is_draft_node,
+    prefetched,
+)
+from zarrdask.hierarchy.find import find_node, has_document
+from zarrdask.hierarchy.journal import Journal, beside, is_begun, journal_of
+from zarrdask.hierarchy.path import exists_error, join_path, key_prefix, node_location
 from zarrdask.hierarchy.resize import check_shape, grow, lock_node, stored_metadata
-from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.metadata import detect
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.nodes.array import Array
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import plain
+from zarrdask.storage.v3_draft import DraftStore
 
 #: A store, and a prefix of keys in it: "" or ends with "/".
 KeyPrefix = tuple[Store, str]
@@ -31,16 +39,105 @@ def clear_prefix(place: KeyPrefix) -> None:
         store.erase_prefix(prefix)
 
 
-def is_resumed(journal: Journal, place: str, *, restart: bool) -> bool:
-    """Return whether an earlier run of the same plan was interrupted, and goes on now."""
+def is_resumed(journal: Journal, place: str, *, overwrite: bool, restart: bool) -> bool:
+    """Return whether an earlier run of the same plan was interrupted, and goes on now.
+
+    If it was a run of another plan, that is an error, except with `overwrite`.
+    """
     recorded = None if restart else journal.read()
-    if recorded in (None, journal.plan):
-        return recorded is not None
+    if recorded is None or recorded == journal.plan or overwrite:
+        return recorded == journal.plan
     raise StoreError(
-        "a run of another plan was interrupted here: repeat that one to finish it, or begin again "
-        "with restart=True",
+        "a run of another plan was interrupted here, or its source has changed: repeat that one to "
+        "finish it, or begin again with restart=True",
         key=place,
     )
+
+
+class Rewrite(NamedTuple):
+    """A rewrite that has begun: its target as its hierarchy sees it, and the record of its tasks.
+
+    `resumed` is whether an earlier run was interrupted, and goes on now.
+    """
+
+    view: Store
+    path: str
+    journal: Journal
+    resumed: bool
+
+
+@contextmanager
+def rewriting(
+    store: Store,
+    path: str,
+    nodes: Mapping[str, Metadata],
+    plan: str,
+    *,
+    overwrite: bool,
+    restart: bool,
+) -> Iterator[Rewrite]:
+    """Begin to write nodes at and below a path, or go on with an earlier run of the same plan.
+
+    The groups are written first, the arrays in the block; then the record of the rewrite is erased.
+    """
+    with lock_node(store, path, "rewrite"), store.batch():
+        journal = journal_of(store, key_prefix(path), plan)
+        begun, view = check_begun(store, path, nodes[""], overwrite=overwrite)
+        place = node_location(store, path)
+        resumed = begun and is_resumed(journal, place, overwrite=overwrite, restart=restart)
+        paths = {join_path(path, below): metadata for below, metadata in nodes.items()}
+        if not resumed:
+            if overwrite:
+                _remove(store, path)
+            elif begun:
+                _remove_begun(view, path, paths)
+            if begun:
+                journal.erase()
+            journal.store()
+        for node, metadata in paths.items():
+            is_group = isinstance(metadata, GroupMetadata)
+            if is_group and not (resumed and has_document(view, node)):
+                view = create_node(store, node, metadata, overwrite=False)
+        yield Rewrite(view, path, journal, resumed)
+        journal.erase()
+
+
+def check_begun(
+    store: Store, path: str, metadata: Metadata, *, overwrite: bool
+) -> tuple[bool, Store]:
+    """Return whether a rewrite of a node was interrupted, and the store as its hierarchy sees it.
+
+    Otherwise the node must not exist, except with `overwrite`.
+    """
+    known = store if is_draft_node(store, metadata) else prefetched(store, path)
+    begun = is_begun(known, key_prefix(path))
+    view = check_creation(known, path, metadata, overwrite=overwrite or begun)
+    return begun, store if view is known else view
+
+
+def _remove_begun(store: Store, path: str, nodes: Mapping[str, Metadata]) -> None:
+    """Remove what an interrupted run has written of some nodes, and nothing else."""
+    if has_document(store, path) and isinstance(find_node(store, path)[1], ArrayMetadata):
+        raise exists_error(store, path)  # the interrupted run appended to it
+    for node, metadata in nodes.items():
+        if isinstance(metadata, ArrayMetadata):
+            erase_node(store, node)
+        else:
+            store.erase_values([key_prefix(node) + name for name in detect.names(store)])
+
+
+def _remove(store: Store, path: str) -> None:
+    """Remove the node at a path, if there is one, with all below it."""
+    try:
+        store, _ = find_node(store, path)
+    except NodeNotFoundError:
+        return
+    except ZarrdaskError:
+        pass  # a node that can't be read is removed as well
+    if isinstance(store, DraftStore) and store.base == key_prefix(path):
+        remove_keys(store.inner, path)
+    else:
+        erase_node(store, path)
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,10 @@ from zarrdask.display.html import fold
 from zarrdask.display.report import Report
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import workers
-from zarrdask.hierarchy.create import check_creation, create_node, write_consolidated
-from zarrdask.hierarchy.find import find_node, has_document
-from zarrdask.hierarchy.journal import Journal, beside, is_begun, journal_of
+from zarrdask.hierarchy.create import check_creation, write_consolidated
+from zarrdask.hierarchy.find import find_node
+from zarrdask.hierarchy.journal import Journal, is_begun
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
-from zarrdask.hierarchy.resize import lock_node
 from zarrdask.indexing.selection import whole_region
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.convert import convert_group
@@ -25,7 +24,7 @@ from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open_group import open_group
 from zarrdask.rewrite.array_plan import RechunkPlan
-from zarrdask.rewrite.destination import Destination, clear_prefix, is_resumed
+from zarrdask.rewrite.destination import Destination, rewriting
 from zarrdask.rewrite.endpoints import check_apart
 from zarrdask.rewrite.node_plan import plan_nodes
 from zarrdask.rewrite.planning import RechunkOptions, new_target, plan_target
@@ -117,39 +116,28 @@ class GroupPlan(Report):
         Group
             The new group.
         """
-        prefix = key_prefix(self.path)
-        with (
-            lock_node(self.store, self.path, "rewrite"),
-            workers(scheduler) as on,
-            self.store.batch(),
-        ):
-            journal = journal_of(self.store, prefix, self.fingerprint)
-            place = node_location(self.store, self.path)
-            resumed = is_resumed(journal, place, restart=restart)
+        with workers(scheduler) as on:
             for plan in self.arrays.values():
                 plan.check_workers(on)
-            if not resumed:
-                self._create_groups()
-                journal.store()
-            for number, plan in enumerate(self.arrays.values()):
-                if number not in journal.done(0) or not plan.target.exists:
-                    plan.run(
-                        on,
-                        progress=progress,
-                        restart=not resumed,
-                        before_commit=partial(_record, journal, number),
-                    )
-            if self.consolidated:
-                write_consolidated(self.store, self.path, self.groups[""].zarr_format)
-            clear_prefix(beside(self.store, prefix))
+            with rewriting(
+                self.store,
+                self.path,
+                self.groups,
+                self.fingerprint,
+                overwrite=self.overwrite,
+                restart=restart,
+            ) as (*_, journal, resumed):
+                for number, plan in enumerate(self.arrays.values()):
+                    if number not in journal.done(0) or not plan.target.exists:
+                        plan.run(
+                            on,
+                            progress=progress,
+                            restart=not resumed,
+                            before_commit=partial(_record, journal, number),
+                        )
+                if self.consolidated:
+                    write_consolidated(self.store, self.path, self.groups[""].zarr_format)
         return open_group(self.store, self.path, mode="r+", consolidated=False)
-
-    def _create_groups(self) -> None:
-        clear_prefix(beside(self.store, key_prefix(self.path)))
-        for below, metadata in self.groups.items():
-            path = join_path(self.path, below)
-            if self.overwrite or not has_document(self.store, path):
-                create_node(self.store, path, metadata, overwrite=self.overwrite)
 
     def __str__(self) -> str:
         counts = f"{counted(len(self.groups), 'group')}, {counted(len(self), 'array')}"

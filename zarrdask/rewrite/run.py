@@ -98,12 +98,12 @@ def run_passes(passes: Sequence[AnyPass], journal: Journal, on: Workers, shown: 
         finished = partial(journal.add, stage)
         shown.advance(sum(region_bytes(work, number) for number in done))
         try:
-            if isinstance(work, Exchange):
-                run_exchange(work, SharedPass(work), remaining, on, shown, finished)
-            else:
-                _run_pass(work, remaining, on, shown, finished)
+            with journal.kept():
+                if isinstance(work, Exchange):
+                    run_exchange(work, SharedPass(work), remaining, on, shown, finished)
+                else:
+                    _run_pass(work, remaining, on, shown, finished)
         finally:
-            journal.store()
             _free_memory(on)
 
 

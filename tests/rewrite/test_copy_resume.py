@@ -1,0 +1,226 @@
+"""Copies that are interrupted, and go on when the same copy is made again."""
+
+import signal
+
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.cli.commands import spawn
+from tests.covering import covering
+from zarrdask.cli.app import run
+from zarrdask.errors import NodeExistsError, StoreError
+from zarrdask.hierarchy import journal
+from zarrdask.rewrite import copy_tasks
+
+VALUES = np.arange(1, 97, dtype="i4").reshape(8, 12)
+#: The command, as a process that a signal stops before its sixth task.
+STOPPED = """
+import os
+from zarrdask.hierarchy import journal
+from zarrdask.rewrite import copy_tasks
+journal._WRITE_INTERVAL, copy_tasks._TASK_UNITS = 0, 3
+copy, begun = copy_tasks._copy_part, []
+def count(part):
+    begun.append(part)
+    if len(begun) == 6:
+        os.kill(os.getpid(), {signal})
+    return copy(part)
+copy_tasks._copy_part = count
+from zarrdask.cli import main
+main()
+"""
+
+
+class Stop(KeyboardInterrupt):
+    """Ctrl-C, in a test."""
+
+
+@pytest.fixture(autouse=True)
+def small_tasks(monkeypatch):
+    """Tasks of three units, and a record that is stored after each."""
+    monkeypatch.setattr(copy_tasks, "_TASK_UNITS", 3)
+    monkeypatch.setattr(journal, "_WRITE_INTERVAL", 0)
+
+
+@pytest.fixture
+def copied(monkeypatch):
+    """The arrays and units that are copied from now on; `copied.stop_at` interrupts the copy."""
+
+    class Copied(list):
+        stop_at = None
+
+    units, copy = Copied(), copy_tasks._copy_part
+
+    def record(part):
+        if len(units) == units.stop_at:
+            raise Stop
+        units.append((part.source.chunks.prefix, part.indices))
+        return copy(part)
+
+    monkeypatch.setattr(copy_tasks, "_copy_part", record)
+    return units
+
+
+def hierarchy(place, zarr_format=2):
+    root = zarrdask.create_group(place, zarr_format=zarr_format, attributes={"k": 1})
+    for name in ("a", "g/b", "g/c"):
+        root.create_array(name, shape=(8, 12), chunks=(2, 3), dtype="i4")[...] = VALUES
+    return root
+
+
+def interrupted(copied, *arguments, after=6, **options):
+    """Interrupt a copy after some tasks; return what it has copied."""
+    copied.stop_at = after
+    with pytest.raises(Stop):
+        zarrdask.copy(*arguments, scheduler="sync", **options)
+    done = list(copied)
+    copied.clear()
+    copied.stop_at = None
+    return done
+
+
+def check(target, names=("a", "g/b", "g/c")):
+    """Check the values of a copy, and that nothing else is left."""
+    root = zarrdask.open_group(target)
+    for name in names:
+        np.testing.assert_array_equal(root[name][...], VALUES)
+    assert not [key for key in root.store.list_prefix("") if "zarrdask" in key]
+
+
+@covering(
+    arguments=(
+        ["copy", "in/a", "out"],
+        ["copy", "in", "out", "--overwrite"],
+        ["convert", "in", "out", "--to", "v3-draft"],
+        ["copy", "in", "out", "--shards", "4,6", "--zarr-format", "3"],
+    ),
+    name=("SIGINT", "SIGKILL"),
+)
+def test_the_same_command_goes_on_where_a_signal_stopped_it(tmp_path, copied, arguments, name):
+    hierarchy(tmp_path / "in")
+    number, (verb, source, target, *options) = getattr(signal, name), arguments
+    command = verb, f"{tmp_path / source}", f"{tmp_path / target}", *options, "--scheduler", "sync"
+    stopped = spawn(*command, code=STOPPED.format(signal=int(number)))
+    if number == signal.SIGINT:
+        assert stopped.code == 130
+        assert stopped.err == "zarrdask: interrupted; run the same command again to resume\n"
+    else:
+        assert stopped.code == -number
+    assert run([*command]) == 0
+    # Five tasks had been done; each array has 16 chunks or 4 shards, and a task 3 of them.
+    arrays, tasks = 1 if source == "in/a" else 3, 2 if "--shards" in options else 6
+    assert len(copied) == arrays * tasks - 5
+    if arrays == 1:
+        np.testing.assert_array_equal(zarrdask.open_array(tmp_path / target)[...], VALUES)
+    else:
+        check(tmp_path / target)
+    assert not [path for path in (tmp_path / target).rglob("*") if "zarrdask" in path.name]
+
+
+@pytest.mark.parametrize("after", [0, 1, 6, 17])
+def test_no_unit_is_copied_twice(copied, after):
+    root, target = hierarchy({}), {}
+    done = interrupted(copied, root, target, zarr_format=3, after=after)
+    number = sum(len(indices) for _, indices in done)
+    report = zarrdask.copy(root, target, zarr_format=3, scheduler="sync")
+    assert len({repr(task) for task in done + copied}) == len(done + copied) == 18
+    assert report.units == 48 - number
+    assert report.notes == (f"an earlier run copied {number} of 48 units",) * (after > 0)
+    check(target)
+
+
+def test_a_complete_array_is_seen_and_an_incomplete_one_is_not(copied):
+    root, target = hierarchy({}), {}
+    interrupted(copied, root, target)
+    assert [path for path, _ in zarrdask.open_group(target).walk()] == ["a", "g"]
+
+
+def test_what_was_removed_meanwhile_is_copied_again(copied):
+    root, target = hierarchy({}), {}
+    interrupted(copied, root, target, after=8)
+    del zarrdask.open_group(target, mode="r+")["a"]
+    for key in [key for key in target if key.startswith("g/b/")]:
+        del target[key]
+    assert zarrdask.copy(root, target, scheduler="sync").units == 48
+    check(target)
+
+
+def grow(root):
+    root["a"].append(VALUES)
+
+
+def change_attributes(root):
+    root["g/c"].attrs["new"] = 1
+
+
+def erase_a_chunk(root):
+    root.store.erase("g/c/0.0")
+
+
+@pytest.mark.parametrize(
+    ("change", "options"),
+    [
+        (grow, {"overwrite": True}),
+        (change_attributes, {"restart": True}),
+        (erase_a_chunk, {"restart": True}),
+    ],
+)
+def test_a_source_that_changed_is_noticed(copied, change, options):
+    root, target = hierarchy({}), {}
+    interrupted(copied, root, target)
+    change(root)
+    with pytest.raises(StoreError, match=r"its source has changed.*restart=True"):
+        zarrdask.copy(root, target)
+    zarrdask.copy(root, target, **options)
+    assert zarrdask.verify(root, target).ok
+
+
+def test_another_copy_does_not_go_on(copied):
+    root, target = hierarchy({}), {}
+    interrupted(copied, root["a"], target, after=3)
+    with pytest.raises(StoreError, match="another plan"):
+        zarrdask.copy(root["g/b"], target, scheduler="sync")
+    with pytest.raises(StoreError, match="another plan"):
+        zarrdask.rechunk(root["a"], target, chunks=4).execute(progress=False)
+    assert zarrdask.copy(root["a"], target, restart=True, scheduler="sync").units == 16
+    np.testing.assert_array_equal(zarrdask.open_array(target)[...], VALUES)
+
+
+def test_a_restart_does_not_replace_an_array_to_which_a_run_was_appending(copied):
+    root, target = hierarchy({}), {}
+    zarrdask.copy(root["a"], target)
+    target[".zarrdask-rewrite/plan.json"] = b'{"version": 1, "plan": "an append", "done": []}'
+    with pytest.raises(NodeExistsError):
+        zarrdask.copy(root["g/b"], target, restart=True)
+    np.testing.assert_array_equal(zarrdask.open_array(target)[...], VALUES)
+
+
+def test_an_array_that_another_program_created_meanwhile_is_left_alone(copied):
+    root, target = hierarchy({}), {}
+    interrupted(copied, root, target)
+    zarrdask.create_array(target, "g/c", shape=3, dtype="u1", zarr_format=2)
+    with pytest.raises(NodeExistsError, match="g/c"):
+        zarrdask.copy(root, target)
+    assert zarrdask.open_array(target, "g/c").shape == (3,)
+
+
+def test_an_array_without_its_record_is_complete(copied):
+    """The process was killed after it had written the document, before it recorded the task."""
+    root, target = hierarchy({}), {}
+    interrupted(copied, root, target, after=5)
+    record = target[".zarrdask-rewrite/plan.json"]
+    interrupted(copied, root, target, after=1)
+    target[".zarrdask-rewrite/plan.json"] = record
+    assert zarrdask.copy(root, target, scheduler="sync").units == 48 - 15
+    check(target)
+
+
+def test_a_sparse_array_of_any_size_is_resumed(tmp_path, copied):
+    z = zarrdask.create_array(tmp_path / "a", shape=(10**9, 10**9), chunks=1000, dtype="u1")
+    for at in range(10):
+        z[at * 10**8, at * 10**8] = at + 1
+    interrupted(copied, z, tmp_path / "b", after=2)
+    assert zarrdask.copy(z, tmp_path / "b").units == 4
+    found = zarrdask.open_array(tmp_path / "b")
+    assert [int(found[at * 10**8, at * 10**8]) for at in range(10)] == list(range(1, 11))
