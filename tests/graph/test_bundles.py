@@ -271,11 +271,11 @@ import dask.array as da
 import zarrdask
 
 def stored(count):
-    z = zarrdask.create_array({}, shape=(count, 4), dtype="i1", chunks=1)
+    z = zarrdask.create_array({}, shape=(count, 8), dtype="i1", chunks=1)
     return zarrdask.from_zarr(z, chunks="stored")
 
-for _ in range(3):
-    written = zarrdask.to_zarr(da.concatenate([stored(32), stored(32)]), {}, compute=False)
+for _ in range(4):
+    written = zarrdask.to_zarr(da.concatenate([stored(96), stored(48)]), {}, compute=False)
     print(len(dict(dask.optimize(written)[0].__dask_graph__())))
 """
 
@@ -285,4 +285,4 @@ def test_bundles_do_not_depend_on_the_order_of_sets():
         environment = {**os.environ, "PYTHONHASHSEED": seed, "DASK_NUM_WORKERS": "2"}
         command = [sys.executable, "-c", JOINED]
         counts = subprocess.run(command, env=environment, check=True, capture_output=True)
-        assert counts.stdout.split() == [b"34"] * 3  # 32 bundles
+        assert counts.stdout.split() == [b"34"] * 4  # 32 bundles
