@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from graphlib import TopologicalSorter
 from typing import Any
 
 from dask._task_spec import GraphNode, Task, TaskRef, _execute_subgraph
@@ -62,14 +61,21 @@ def steps(
     graph: Mapping[Any, GraphNode], kept: Iterable[Any]
 ) -> tuple[tuple[Any, Compute, tuple[Any, ...]], ...]:
     """Return the tasks of a graph as the steps of `Fused`, which keep some results."""
-    needs = {key: task.dependencies for key, task in graph.items()}
-    uses = Counter(need for each in needs.values() for need in each)
+    uses = Counter(need for task in graph.values() for need in task.dependencies)
     uses.update(kept)
-    ordered = []
-    for key in TopologicalSorter(needs).static_order():
-        if key not in graph:
-            continue
-        uses.subtract(needs[key])
-        finished = tuple(need for need in needs[key] if not uses[need])
-        ordered.append((key, prepared(graph[key]), finished))
-    return tuple(ordered)
+    ordered, stack = dict[Any, None](), [*graph]
+    while stack:
+        key = stack[-1]
+        missing = [
+            need for need in graph[key].dependencies if need in graph and need not in ordered
+        ]
+        stack += missing
+        if not missing:
+            ordered[stack.pop()] = None
+
+    def step(key: Any) -> tuple[Any, Compute, tuple[Any, ...]]:
+        task = graph[key]
+        uses.subtract(task.dependencies)
+        return key, prepared(task), tuple(need for need in task.dependencies if not uses[need])
+
+    return tuple(map(step, ordered))

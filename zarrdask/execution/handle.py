@@ -25,6 +25,7 @@ from zarrdask.indexing.regions import moved
 from zarrdask.indexing.selection import Region, Selection, basic, pick_size, region_shape
 from zarrdask.metadata import detect
 from zarrdask.runtime.cancellation import write_named
+from zarrdask.runtime.turns import Pace
 from zarrdask.storage.in_flight import Requests
 
 #: The largest size of metadata that each task may hold, in bytes.
@@ -324,6 +325,11 @@ class Target:
                 yield
             finally:
                 del joined[self.name]
+
+    @property
+    def pace(self) -> Pace:
+        """The pace of the threads of this process that write small blocks."""
+        return self._write.pace
 
     def abort(self) -> None:
         """Stop writing blocks in this process, and wait for those that are being written."""

@@ -1,9 +1,9 @@
 """The tasks that write the blocks of a Dask array, and how many of them make one bundle."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import dask.array as da
 import numpy as np
@@ -13,7 +13,14 @@ from zarrdask.chunks.write import MAX_BYTES_IN_FLIGHT
 from zarrdask.execution.handle import Target
 from zarrdask.graph.chains import Block, BundleLimits
 from zarrdask.plan.align import Chunks
+from zarrdask.runtime.turns import in_turns
 from zarrdask.storage.in_flight import Requests
+
+T = TypeVar("T")
+
+#: The time in seconds for one block above which threads do not take turns: to compute and write a
+#: small block holds the GIL for a part of it.
+SLOW_SECONDS = 400e-6
 
 
 class Place(NamedTuple):
@@ -37,17 +44,52 @@ class Place(NamedTuple):
         return f"raised for block {block}, stored as {first}{more} in {store.url}"
 
 
-@contextmanager
-def in_one_task(places: Iterable[Place]) -> Iterator[Requests]:
-    """Let blocks that one task writes be on their way to stores with latency together.
+def write_in_one_task(
+    places: Iterable[Place],
+    write: Callable[[T, Requests], list[int]],
+    items: Iterator[T],
+    *,
+    count: int,
+    slow: float = SLOW_SECONDS,
+    nbytes: int,
+) -> np.ndarray:
+    """Write small blocks, and return their receipt: a number of units for each.
 
-    Yields the requests, which tell an error of theirs from those of the caller.
+    Threads take turns, unless a store has latency: there, the blocks are on their way together.
+
+    Parameters
+    ----------
+    places : iterable of Place
+        The places where blocks are stored.
+    write : callable
+        Writes the blocks of an item, and returns the number of units of each. The second argument
+        are the requests of all blocks, which tell an error of theirs from one of this item.
+    items : iterator
+        The items.
+    count, slow, nbytes
+        The number of items, the time for one of them that is not small, and the size of a block in
+        bytes.
     """
+    counts = list[int]()
+
+    def run(items: Iterator[T]) -> int:
+        done = 0
+        for item in items:
+            counts.extend(write(item, requests))
+            done += 1
+        return done
+
     requests = Requests(MAX_BYTES_IN_FLIGHT)
+    targets = [place.target for place in places]
     with ExitStack() as stack:
-        for place in places:
-            stack.enter_context(place.target.joining(requests))
-        yield stack.enter_context(requests)
+        for target in targets:
+            stack.enter_context(target.joining(requests))
+        stack.enter_context(requests)
+        if all(target.handle.chunks.units.seekable for target in targets):
+            in_turns(run, items, count=count, nbytes=nbytes, slow=slow, pace=targets[0].pace)
+        else:
+            run(items)
+    return np.array(counts, np.intp)
 
 
 class BlockWrites(NamedTuple):

@@ -6,9 +6,8 @@ graph changes: each block is computed and written as it would be by a task of it
 are on their way to a store with latency do not keep the next ones waiting.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import dask.array as da
@@ -18,15 +17,11 @@ from dask.blockwise import optimize_blockwise
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from zarrdask.execution.expressions import EXPRESSIONS
-from zarrdask.graph.block_writes import BlockWrites, Place, in_one_task
+from zarrdask.graph.block_writes import BlockWrites, Place, write_in_one_task
 from zarrdask.graph.chains import Block, Chain, find_chain
 from zarrdask.graph.groups import group_bundles
 from zarrdask.graph.optimization import is_optimized
-from zarrdask.runtime.turns import Pace, in_turns
-
-#: The time in seconds for one block above which threads do not take turns: to compute and write a
-#: small block holds the GIL for a part of it.
-_SLOW_SECONDS = 400e-6
+from zarrdask.storage.in_flight import Requests
 
 
 def bundled(writes: Sequence[BlockWrites]) -> list[da.Array]:
@@ -67,11 +62,6 @@ class ChainWrites:
     #: As in `BlockWrites`.
     repeats: np.ndarray | None
 
-    @cached_property
-    def pace(self) -> Pace:
-        """The pace of the threads of this process that write blocks."""
-        return Pace()
-
     def blocks(self, numbers: Sequence[int]) -> Iterator[Block]:
         """Yield the blocks with these numbers in C order."""
         axes = np.unravel_index(np.array(numbers), self.place.slices.numblocks)
@@ -91,36 +81,26 @@ def write_chain(
     """
     place, repeats = common.place, common.repeats
     outside, items = dict(zip(needs, results, strict=True)), [*common.blocks(numbers)]
-    write = common.chain.given(outside, tasks, items)
-    counts = list[int]()
+    compute = common.chain.given(outside, tasks, items)
     # Numbers of blocks of which nothing was stored: they hold the fill value only.
     blank = set[int]()
 
-    def run(blocks: Iterable[Block]) -> int:
-        before = len(counts)
-        for block in blocks:
-            repeat = -1 if repeats is None else int(repeats[block])
-            if repeat in blank:
-                counts.append(0)
-                continue
-            try:
-                counts.append(write(block).item())
-            except BaseException as error:
-                if error is not requests.error:  # which is one of an earlier block
-                    error.add_note(place.note(block))
-                raise
-            if repeat >= 0 and not counts[-1]:
-                blank.add(repeat)
-        return len(counts) - before
+    def write(block: Block, requests: Requests) -> list[int]:
+        repeat = -1 if repeats is None else int(repeats[block])
+        if repeat in blank:
+            return [0]
+        try:
+            count: int = compute(block).item()
+        except BaseException as error:
+            if error is not requests.error:  # which is one of an earlier block
+                error.add_note(place.note(block))
+            raise
+        if repeat >= 0 and not count:
+            blank.add(repeat)
+        return [count]
 
-    with in_one_task([place]) as requests:
-        if place.target.handle.chunks.units.seekable:
-            count, nbytes = len(items), place.nbytes(items[0])
-            slow, pace = _SLOW_SECONDS, common.pace
-            in_turns(run, iter(items), count=count, nbytes=nbytes, slow=slow, pace=pace)
-        else:
-            run(items)
-    return np.array(counts, np.intp)
+    nbytes = place.nbytes(items[0])
+    return write_in_one_task([place], write, iter(items), count=len(items), nbytes=nbytes)
 
 
 def _chain_bundles(

@@ -17,7 +17,7 @@ from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from zarrdask.execution.fused import steps
-from zarrdask.graph.block_writes import BlockWrites, Place, in_one_task
+from zarrdask.graph.block_writes import SLOW_SECONDS, BlockWrites, Place, write_in_one_task
 from zarrdask.graph.culling import culled
 from zarrdask.graph.optimization import optimized
 from zarrdask.storage.in_flight import Requests
@@ -77,9 +77,20 @@ def write_groups(
 ) -> np.ndarray:
     """Compute and write the blocks of a bundle, and return its receipt: the task."""
     outside = dict(zip(needs, results, strict=True))
-    with in_one_task(places.values()) as requests:
-        counts = [n for group in groups for n in group.run(outside, places, requests)]
-    return np.array(counts, np.intp)
+
+    def write(group: Group, requests: Requests) -> list[int]:
+        return group.run(outside, places, requests)
+
+    first = groups[0].writes
+    name, *block = first[0]
+    return write_in_one_task(
+        places.values(),
+        write,
+        iter(groups),
+        count=len(groups),
+        slow=SLOW_SECONDS * len(first),
+        nbytes=places[name].nbytes(tuple(block)),
+    )
 
 
 def group_bundles(
@@ -154,7 +165,9 @@ def _groups(tasks: Graph, keys: Iterable[Any]) -> tuple[list[Group], set[Any]]:
         return key
 
     for key, task in tasks.items():
-        for need in task.dependencies & tasks.keys() - shared:
+        for need in task.dependencies:
+            if need not in tasks or need in shared:
+                continue
             one, other = group_of(key), group_of(need)
             if one != other:
                 above[one] = other

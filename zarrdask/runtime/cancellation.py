@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from weakref import WeakValueDictionary
 
 from zarrdask.errors import StoreError
+from zarrdask.runtime.turns import Pace
 from zarrdask.storage.system import after_fork
 
 _CHANGED = threading.Condition()
@@ -24,6 +25,8 @@ class Write:
     def __init__(self) -> None:
         self._running = 0
         self._aborted = False
+        #: The pace of the threads that store small blocks.
+        self.pace = Pace()
 
     @contextmanager
     def block(self) -> Iterator[None]:
