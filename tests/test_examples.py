@@ -23,7 +23,7 @@ from zarrdask.codecs.registry import CODECS
 from zarrdask.dtypes.registry import DATA_TYPES
 from zarrdask.grids.base import GRIDS
 from zarrdask.grids.keys import KEY_ENCODINGS
-from zarrdask.metadata.extensions import EXTENSIONS
+from zarrdask.metadata.rules import EXTENSIONS
 from zarrdask.storage.transformers import TRANSFORMERS
 
 REGISTRIES = [CODECS, DATA_TYPES, EXTENSIONS, GRIDS, KEY_ENCODINGS, TRANSFORMERS]

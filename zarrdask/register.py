@@ -16,7 +16,7 @@ from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.registry import DATA_TYPES
 from zarrdask.grids.base import GRIDS, ChunkGridClass
 from zarrdask.grids.keys import KEY_ENCODINGS, ChunkKeyEncoding
-from zarrdask.metadata.extensions import EXTENSIONS
+from zarrdask.metadata.rules import EXTENSIONS
 from zarrdask.storage.transformers import TRANSFORMERS, TransformerClass
 
 

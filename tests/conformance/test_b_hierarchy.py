@@ -12,7 +12,7 @@ from tests.covering import for_each
 from tests.documents import dump, without
 from tests.drafts import CORE, ENTRY, JSON, NOBODY, array, hierarchy, stored
 from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, UnsupportedError
-from zarrdask.metadata.extensions import EXTENSIONS
+from zarrdask.metadata.rules import EXTENSIONS
 
 DRAFT = {"zarr_format": "v3-draft"}
 SMALL = {"shape": (4,), "dtype": "<u2", "chunks": 2, "compressors": [], **DRAFT}

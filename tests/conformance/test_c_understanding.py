@@ -15,7 +15,7 @@ from zarrdask.dtypes.registry import parse_data_type
 from zarrdask.errors import ComplianceWarning, MetadataError, UnsupportedError
 from zarrdask.extension import parse_definition
 from zarrdask.grids.keys import parse_keys
-from zarrdask.metadata.extensions import EXTENSIONS
+from zarrdask.metadata.rules import EXTENSIONS
 
 GROUP = {"zarr_format": 3, "node_type": "group"}
 OFFSET = {"name": "https://example.com/zarr/offset", "configuration": {"offset": [12]}}

@@ -21,9 +21,8 @@ from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec
 from zarrdask.codecs.bytes_to_bytes.zstd import ZstdCodec
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.grids.keys import ChunkKeys
-from zarrdask.metadata.chunking import plan_shapes
 from zarrdask.metadata.create import plan_array
-from zarrdask.metadata.options import ArrayOptions
+from zarrdask.metadata.options import ArrayOptions, plan_shapes
 
 MiB = 2**20
 

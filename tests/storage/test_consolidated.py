@@ -20,6 +20,7 @@ from zarrdask.errors import (
     NodeTypeError,
     UnsupportedError,
 )
+from zarrdask.metadata.json import dump_json
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore, plain
 from zarrdask.storage.memory import MemoryStore
@@ -348,21 +349,27 @@ def test_unknown_documents_among_them_are_passed_over():
 class TestConsolidatedStore(StoreContract):
     @pytest.fixture
     def store(self):
-        return ConsolidatedStore(MemoryStore(), "", ConsolidatedMetadata({}, {"": []}, frozenset()))
+        return ConsolidatedStore(
+            MemoryStore(), "", ConsolidatedMetadata({}, {"": []}, frozenset(), dump_json)
+        )
 
 
 class TestConsolidatedStoreBelow(StoreContract):
     @pytest.fixture
     def store(self):
         names = frozenset(["zarr.json"])
-        return ConsolidatedStore(MemoryStore(), "a", ConsolidatedMetadata({}, {"": []}, names))
+        return ConsolidatedStore(
+            MemoryStore(), "a", ConsolidatedMetadata({}, {"": []}, names, dump_json)
+        )
 
 
 def view(inner=None):
     """Return a view of the group ``g`` in a store: it holds ``g/x``, which the store does not."""
     inner = Counting({"g/x/c/0": b"1234", "zarr.json": GROUP}) if inner is None else inner
     documents = {"": {"zarr.json": json.loads(GROUP)}, "x": {"zarr.json": v3()}}
-    held = ConsolidatedMetadata(documents, {"": ["x"]}, frozenset(["zarr.json", ".zarray"]))
+    held = ConsolidatedMetadata(
+        documents, {"": ["x"]}, frozenset(["zarr.json", ".zarray"]), dump_json
+    )
     return ConsolidatedStore(inner, "g", held)
 
 

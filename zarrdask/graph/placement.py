@@ -12,8 +12,8 @@ from zarrdask.indexing.selection import (
     index_by_name,
     region_shape,
 )
-from zarrdask.metadata.chunking import GridLike
 from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.metadata.options import GridLike
 from zarrdask.plan.align import Chunks, even
 
 

@@ -10,10 +10,9 @@ from zarrdask.graph.placement import chunk_options, find_place, known_blocks
 from zarrdask.graph.write_job import as_dask_array
 from zarrdask.hierarchy.find import find_node
 from zarrdask.hierarchy.path import locate_node, node_location
-from zarrdask.metadata.chunking import GridLike
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.metadata.options import ArrayOptions
+from zarrdask.metadata.options import ArrayOptions, GridLike
 from zarrdask.nodes.options import check_options
 from zarrdask.plan.write import WritePlan, plan_writes
 from zarrdask.storage.base import Store

@@ -29,10 +29,9 @@ from zarrdask.hierarchy.path import key_prefix, locate_node, node_location
 from zarrdask.hierarchy.replace import Stage, can_stage
 from zarrdask.indexing.selection import Region, whole_region
 from zarrdask.metadata import detect
-from zarrdask.metadata.chunking import GridLike
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.metadata.options import ArrayOptions
+from zarrdask.metadata.options import ArrayOptions, GridLike
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open import check_mode, open_array

@@ -18,8 +18,7 @@ from zarrdask.graph.write_job import (
     deferred,
 )
 from zarrdask.graph.write_job import compute as compute_jobs
-from zarrdask.metadata.chunking import GridLike
-from zarrdask.metadata.options import ArrayOptions
+from zarrdask.metadata.options import ArrayOptions, GridLike
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.open_group import open_group
 from zarrdask.nodes.options import check_options

@@ -20,7 +20,7 @@ from zarrdask.errors import LinkError, MetadataError, one_of
 from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.path import ancestors, key_prefix
 from zarrdask.metadata import consolidated, detect, v2, v3
-from zarrdask.metadata.json import Documents
+from zarrdask.metadata.json import Documents, dump_json
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.consolidated import ConsolidatedStore
@@ -206,7 +206,7 @@ def _drop(groups: list[str], store: Store) -> list[_Dropped]:
             dropped.append(_Dropped(group, 2, flat))
         if document is not None:
             member = document.pop(consolidated.MEMBER)
-            store.set(f"{prefix}{v3.NAMES[0]}", consolidated.dump_json(document))
+            store.set(f"{prefix}{v3.NAMES[0]}", dump_json(document))
             dropped.append(_Dropped(group, 3, member))
     return dropped
 

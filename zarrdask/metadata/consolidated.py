@@ -4,7 +4,6 @@ In v2 it is ``.zmetadata``, beside the group's own documents; in v3 it is a memb
 ``zarr.json``, ``consolidated_metadata``.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ from zarrdask.metadata.json import (
     CONSOLIDATED_LEVELS,
     MAX_DEPTH,
     Documents,
+    dump_json,
     parse_json,
     render_json,
 )
@@ -46,23 +46,9 @@ _V3 = v3.NAMES[0]
 def split_documents(documents: Documents) -> tuple[Documents, ConsolidatedMetadata | None]:
     """Split the documents of a group into its own and its consolidated metadata.
 
-    Parameters
-    ----------
-    documents : mapping
-        The documents of one node, with ``.zmetadata`` if there is one.
-
-    Returns
-    -------
-    documents : mapping
-        The group's own documents. If a v2 group has only ``.zmetadata``, they are taken from it.
-    held : ConsolidatedMetadata or None
-        The consolidated metadata. None if there is none, or if its kind is unknown: v3 readers
-        must ignore it then (C-78).
-
-    Raises
-    ------
-    MetadataError
-        If the consolidated metadata is not valid; the error says how to open the group without.
+    If a v2 group has only ``.zmetadata``, its own documents are taken from it. The consolidated
+    metadata is None if there is none, or if its kind is unknown: v3 readers must ignore it then
+    (C-78). The error for one that is not valid says how to open the group without it.
     """
     own_documents = {name: value for name, value in documents.items() if name != KEY}
     if own_documents.get(_V3) is not None:
@@ -89,11 +75,6 @@ def _split_v3(
     return own_documents | {_V3: dump_json(document)}, index_entries(entries)
 
 
-def dump_json(document: Json) -> bytes:
-    """Return a document that was read as bytes, with NaN and infinities as they were."""
-    return json.dumps(document, indent=2).encode()
-
-
 def group_with_member(data: bytes | None) -> Json | None:
     """Return the document of a v3 group, parsed, if it has consolidated metadata of any kind."""
     # Most documents have none, and need not be parsed.
@@ -114,15 +95,7 @@ def _is_inline(member: Any) -> bool:
 
 
 def parse(zarr_format: ZarrFormat, value: Any) -> Entries:
-    """Return the documents of the nodes in consolidated metadata.
-
-    Parameters
-    ----------
-    zarr_format : {2, 3}
-        The format of the group.
-    value : bytes or mapping
-        ``.zmetadata``, or the member of ``zarr.json``.
-    """
+    """Return the documents of the nodes in a ``.zmetadata`` or in the member of ``zarr.json``."""
     return _parse_v2(value) if zarr_format == 2 else _parse_v3(value)
 
 
@@ -175,14 +148,8 @@ def _parse_v3(member: Mapping[str, Any]) -> Entries:
 
 
 def _items(metadata: Any, key: str) -> Iterable[tuple[str, Json]]:
-    if not isinstance(metadata, dict):
-        raise MetadataError(
-            "this is not consolidated metadata",
-            key=f"{key} metadata",
-            found=metadata,
-            expected=f"an object; {_BYPASS}",
-        )
-    for name, value in metadata.items():
+    values = metadata if isinstance(metadata, dict) else {"metadata": metadata}
+    for name, value in values.items():
         if not isinstance(value, dict):
             raise MetadataError(
                 "this is not a metadata document",
@@ -190,7 +157,7 @@ def _items(metadata: Any, key: str) -> Iterable[tuple[str, Json]]:
                 found=value,
                 expected=f"an object; {_BYPASS}",
             )
-    return metadata.items()
+    return values.items()
 
 
 def _check_path(path: str, key: str, *, slash: bool) -> None:
@@ -217,7 +184,7 @@ def index_entries(entries: Entries) -> ConsolidatedMetadata:
         if path and above in groups and not documents.keys().isdisjoint(detect.CHILD_NAMES):
             members[above].add(name)
     ordered = {path: sorted(names) for path, names in members.items()}
-    return ConsolidatedMetadata(entries, ordered, frozenset((*detect.NAMES, KEY)))
+    return ConsolidatedMetadata(entries, ordered, frozenset((*detect.NAMES, KEY)), dump_json)
 
 
 def is_group(documents: Mapping[str, Json]) -> bool:
@@ -230,14 +197,9 @@ def is_group(documents: Mapping[str, Json]) -> bool:
 
 
 def render(zarr_format: ZarrFormat, entries: Entries) -> dict[str, bytes]:
-    """Return the documents that consolidate the metadata of a group.
+    """Return the documents that consolidate the metadata of a group of a format.
 
-    Parameters
-    ----------
-    zarr_format : {2, 3}
-        The format of the group.
-    entries : mapping
-        The documents of all nodes below the group and, with the path "", of the group itself.
+    `entries` has all nodes below the group and, with the path "", the group itself.
     """
     names = v2.NAMES if zarr_format == 2 else v3.NAMES
     for path, documents in entries.items():

@@ -23,10 +23,16 @@ from zarrdask.extension import Definition
 from zarrdask.grids.base import ChunkGrid, Shape, extents
 from zarrdask.grids.keys import ChunkKeyEncoding, parse_keys
 from zarrdask.metadata import detect
-from zarrdask.metadata.chunking import ChunksLike, Sizes, plan_grid
 from zarrdask.metadata.create import check_optional_fill, new_attributes, plan_array
 from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata, ZarrFormat
-from zarrdask.metadata.options import ArrayOptions, CodecsLike, KeysLike
+from zarrdask.metadata.options import (
+    ArrayOptions,
+    ChunksLike,
+    CodecsLike,
+    KeysLike,
+    Sizes,
+    plan_grid,
+)
 from zarrdask.metadata.rules import FormatRules
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
@@ -78,50 +84,34 @@ class Changes:
 
 
 def convert(metadata: ArrayMetadata, **changes: Any) -> ArrayMetadata:
-    """Return the metadata of the same array in another format, grid, codec chain or data type.
+    """Return the metadata of the same array after `Changes`, given by keyword.
 
     Codecs become the equivalent ones of the other format, with the same bytes where possible.
     Shards become plain chunks in v2, which has no shards. Dimension names are kept (conformance
     A-71), and an undefined fill value of v2 becomes the zero that it reads as (X-A2).
-
-    Parameters
-    ----------
-    metadata : ArrayMetadata
-        The metadata of the array.
-    **changes
-        The attributes of `Changes`.
-
-    Raises
-    ------
-    MetadataError
-        If changes don't fit the array.
-    UnsupportedError
-        If the format has no such data type, codec, grid, or names.
     """
-    return _convert(metadata, Changes(**changes))
-
-
-def _convert(metadata: ArrayMetadata, changes: Changes) -> ArrayMetadata:
-    zarr_format = metadata.zarr_format if changes.zarr_format is None else changes.zarr_format
+    asked = Changes(**changes)
+    zarr_format = metadata.zarr_format if asked.zarr_format is None else asked.zarr_format
     form, rules = detect.find(zarr_format), detect.rules(zarr_format)
     same = metadata.zarr_format == form.VERSION
-    if same and replace(changes, zarr_format=None) == Changes():
+    if same and replace(asked, zarr_format=None) == Changes():
         return _as_read(metadata)
-    data_type = _data_type(metadata, changes, rules, same=same)
-    fill = _fill(metadata, changes, rules, data_type)
-    grid, codecs = _units(metadata, changes, form.VERSION, data_type, fill)
+    data_type = _data_type(metadata, asked, rules, same=same)
+    fill = _fill(metadata, asked, rules, data_type)
+    grid, codecs = _units(metadata, asked, form.VERSION, data_type, fill)
     transformers = metadata.transformers if same else ()
     grid, codecs, transformers = rules.layout(grid, codecs, transformers)
-    attributes = new_attributes(_or(changes.attributes, metadata.attributes))
+    own = metadata.attributes if asked.attributes is None else asked.attributes
+    attributes = new_attributes(own)
     converted = ArrayMetadata(
         zarr_format=form.VERSION,
         grid=grid,
         data_type=data_type,
-        keys=_keys(metadata.keys, changes, rules, same=same),
+        keys=_keys(metadata.keys, asked, rules, same=same),
         fill_value=fill,
         codecs=codecs,
         attributes=attributes,
-        dimension_names=_names(metadata, changes, rules, attributes),
+        dimension_names=_names(metadata, asked, rules, attributes),
         transformers=transformers,
         extensions=metadata.extensions if same else _drop_extensions(metadata.extensions),
         extra=metadata.extra if same else {},
@@ -130,13 +120,7 @@ def _convert(metadata: ArrayMetadata, changes: Changes) -> ArrayMetadata:
 
 
 def convert_group(metadata: GroupMetadata, zarr_format: ZarrFormat | None) -> GroupMetadata:
-    """Return the metadata of the same group in another format.
-
-    Raises
-    ------
-    UnsupportedError
-        If the group has an extension that must be understood.
-    """
+    """Return the metadata of the same group in another format."""
     if zarr_format in (None, metadata.zarr_format):
         return _as_read(metadata)
     detect.find(zarr_format)
@@ -150,10 +134,6 @@ def _as_read(metadata: M) -> M:
     with strictness(strict=False, quiet=True):
         parsed = form.parse(form.render(metadata))
     return parsed if isinstance(parsed, type(metadata)) else metadata
-
-
-def _or(change: Any, current: Any) -> Any:
-    return current if change is None else change
 
 
 def _drop_extensions(extensions: tuple[Definition, ...]) -> tuple[Definition, ...]:
@@ -252,7 +232,9 @@ def _units(
 ) -> tuple[ChunkGrid, tuple[Codec, ...]]:
     """Return the grid of the stored objects, and their codecs."""
     rules = detect.rules(zarr_format)
-    outer, sharding, chain = opened(metadata.codecs, deep=_opens_deep(changes, rules))
+    # Shards in shards are replaced by their inner chunks, too, where there can't be any.
+    is_flat = not rules.has_shards or changes.shards is False
+    outer, sharding, chain = opened(metadata.codecs, deep=is_flat)
     regrids = changes.chunks is not None or changes.shards is not None
     regrids = regrids or (sharding is not None and not rules.has_shards)
     sizes = _sizes(metadata, changes, rules) if regrids else Sizes(grid=metadata.grid)
@@ -274,11 +256,6 @@ def _units(
     return grid, (_sharded(sharding, inner, codecs, rules),)
 
 
-def _opens_deep(changes: Changes, rules: FormatRules) -> bool:
-    """Whether shards in shards are replaced by their inner chunks, too."""
-    return not rules.has_shards or changes.shards is False
-
-
 def _sharded(
     sharding: ShardingCodec | None, inner: Shape, codecs: tuple[Codec, ...], rules: FormatRules
 ) -> ShardingCodec:
@@ -292,8 +269,8 @@ def _sizes(metadata: ArrayMetadata, changes: Changes, rules: FormatRules) -> Siz
     """Return the options with which a user would create the changed chunks and shards."""
     if not rules.has_shards and changes.shards not in (None, False):
         raise UnsupportedError(f"{rules.title} has no shards", key="shards", found=changes.shards)
-    outer, sharding, _ = opened(metadata.codecs, deep=_opens_deep(changes, rules))
     chunks, shards = changes.chunks, changes.shards
+    outer, sharding, _ = opened(metadata.codecs, deep=not rules.has_shards or shards is False)
     if chunks is None and sharding is not None:
         axes = list(range(len(metadata.shape)))
         for codec in outer:

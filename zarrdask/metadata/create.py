@@ -14,9 +14,8 @@ from zarrdask.dtypes.registry import find_data_type
 from zarrdask.errors import MetadataError, UnsupportedError, one_of
 from zarrdask.grids.keys import ChunkKeyEncoding, ChunkKeys
 from zarrdask.metadata import detect
-from zarrdask.metadata.chunking import Sizes, parse_shape, plan_grid
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.metadata.options import ArrayOptions, as_list
+from zarrdask.metadata.options import ArrayOptions, Sizes, as_list, parse_shape, plan_grid
 from zarrdask.metadata.rules import FormatRules
 from zarrdask.metadata.v2_codecs import object_fill
 
@@ -96,7 +95,10 @@ def _fill(
     if fill is NO_FILL_VALUE:
         check_optional_fill(rules)
         return None
-    return _default_fill(data_type, codecs) if fill is None else data_type.cast(fill)
+    if fill is not None:
+        return data_type.cast(fill)
+    any_object = type(data_type) is DataType and data_type.dtype.hasobject
+    return object_fill(codecs, "") if any_object else data_type.default
 
 
 def check_optional_fill(rules: FormatRules) -> None:
@@ -108,11 +110,6 @@ def check_optional_fill(rules: FormatRules) -> None:
             found=NO_FILL_VALUE,
             expected="a value, or zarr_format=2",
         )
-
-
-def _default_fill(data_type: DataType, codecs: tuple[Codec, ...]) -> Any:
-    any_object = type(data_type) is DataType and data_type.dtype.hasobject
-    return object_fill(codecs, "") if any_object else data_type.default
 
 
 def _transformers(options: ArrayOptions, rules: FormatRules, ndim: int) -> tuple[Any, ...]:
@@ -127,10 +124,8 @@ def _transformers(options: ArrayOptions, rules: FormatRules, ndim: int) -> tuple
 
 
 def _keys(options: ArrayOptions, rules: FormatRules, codecs: tuple[Codec, ...]) -> ChunkKeyEncoding:
-    return _n5_keys(options) if isinstance(codecs[0], N5DefaultCodec) else rules.keys(options)
-
-
-def _n5_keys(options: ArrayOptions) -> ChunkKeyEncoding:
+    if not isinstance(codecs[0], N5DefaultCodec):
+        return rules.keys(options)
     encoding = options.chunk_key_encoding or "v2", options.separator or "/"
     if encoding != ("v2", "/"):
         raise MetadataError(

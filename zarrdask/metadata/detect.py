@@ -87,15 +87,10 @@ def is_node(documents: Documents) -> bool:
 
 
 def parse(documents: Documents, store: Store | None = None) -> Metadata | None:
-    """Return the node that documents describe, or None if there is none.
+    """Return the node that documents (by name) describe, or None if there is none.
 
-    Parameters
-    ----------
-    documents : mapping
-        The documents of one path, by name.
-    store : Store, optional
-        The store that the node is in. A hierarchy of the draft has nodes of one format only; in
-        any other store, those of all other formats are tried, the preferred one first.
+    A hierarchy of the draft has nodes of one format only. In any other store, those of all other
+    formats are tried, the preferred one first.
     """
     formats: tuple[Format, ...] = _PLAIN
     if isinstance(store, DraftStore):
@@ -122,13 +117,7 @@ def find(zarr_format: ZarrFormat) -> Format:
 
 
 def rules(zarr_format: ZarrFormat) -> FormatRules:
-    """Return the rules of a format: the features of its arrays, and how new ones are made.
-
-    Raises
-    ------
-    MetadataError
-        If there is no such format.
-    """
+    """Return the rules of a format: the features of its arrays, and how new ones are made."""
     own_rules: FormatRules = getattr(find(zarr_format), "RULES", V3_RULES)
     return own_rules
 

@@ -127,26 +127,21 @@ def _too_deep(key: str, limit: int) -> MetadataError:
 def render_json(
     document: Mapping[str, Any], key: str, *, indent: int | None = 2, limit: int = MAX_DEPTH
 ) -> bytes:
-    """Return a document as JSON.
+    """Return a document, of Python's own types, as JSON, after a check that it can be written.
 
-    Lone surrogates, which UTF-8 can't encode, are written as escapes.
-
-    Parameters
-    ----------
-    document : mapping
-        The document, of Python's own types.
-    key : str
-        The name of the document, for errors.
-    indent : int, optional
-        The number of spaces by which a level is indented, 2 by default. None writes one line.
-    limit : int
-        The maximum number of nested objects and lists, `MAX_DEPTH` by default.
+    `key` is its name, for errors, and `limit` the maximum number of nested objects and lists. NaN
+    and infinities are not JSON (conformance A-29), unless they are of the class `BareToken`.
     """
     _check_json(document, key, "", limit)
     try:
-        text = json.dumps(document, indent=indent, ensure_ascii=False)
+        return dump_json(document, indent=indent)
     except ValueError as error:  # an integer with more digits than Python converts
         raise MetadataError(f"can't be written as JSON: {error}", key=key) from error
+
+
+def dump_json(document: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
+    """Return a document that is known to be JSON as bytes, with NaN and infinities as they were."""
+    text = json.dumps(document, indent=indent, ensure_ascii=False)
     # UTF-8 fails for lone surrogates only, and Python's escape of them is JSON's, too.
     return text.encode(errors="backslashreplace")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -144,11 +144,9 @@ class ArrayMetadata:
 
     def _zero(self) -> Any:
         """Return the zero of the data type; of objects the empty value, such as an empty text."""
-        if self.data_type.dtype.hasobject:
-            for codec in self.codecs:
-                if isinstance(codec, ObjectCodec):
-                    return codec.empty
-        return self.data_type.default
+        objects = (codec for codec in self.codecs if isinstance(codec, ObjectCodec))
+        codec = next(objects, None) if self.data_type.dtype.hasobject else None
+        return self.data_type.default if codec is None else codec.empty
 
     @cached_property
     def shard(self) -> Shard | None:
@@ -169,13 +167,7 @@ class ArrayMetadata:
         return RegularGrid(self.shape, inner)
 
     def pipeline_of(self, shape: Shape) -> Pipeline:
-        """Return the codec pipeline for units of a shape.
-
-        Raises
-        ------
-        ZarrdaskError
-            If a codec can't encode units of that shape.
-        """
+        """Return the codec pipeline for units of a shape, if the codecs can encode such units."""
         pipeline = self._pipelines.get(shape)
         if pipeline is None:
             pipeline = Pipeline(self.codecs, ChunkSpec(shape, self.dtype, self.fill))
@@ -213,24 +205,13 @@ class ArrayMetadata:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _identity(self) -> tuple[Any, ...]:
-        # Fill values are compared by their bytes, so that NaN is equal to NaN.
+    def _identity(self) -> dict[str, Any]:
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
         fill = self.fill_value
         if isinstance(fill, np.generic):
-            fill = (fill.dtype, fill.tobytes())
-        return (
-            self.zarr_format,
-            self.grid,
-            self.data_type,
-            self.keys,
-            fill,
-            self.codecs,
-            dict(self.attributes),
-            self.dimension_names,
-            self.transformers,
-            self.extensions,
-            dict(self.extra),
-        )
+            # Fill values are compared by their bytes, so that NaN is equal to NaN.
+            values["fill_value"] = (fill.dtype, fill.tobytes())
+        return values
 
 
 def _sample_shapes(grid: ChunkGrid) -> Iterator[Shape]:

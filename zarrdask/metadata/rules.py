@@ -1,6 +1,6 @@
 """The rules of a format: the features of its arrays, and how new ones are made; v3 by default."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,21 +9,59 @@ import numpy as np
 from zarrdask.codecs.array_to_array.transpose import TransposeCodec
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
 from zarrdask.codecs.array_to_bytes.sharding import ShardingCodec
-from zarrdask.codecs.base import Codec, Kind
+from zarrdask.codecs.base import Codec, Kind, check_count
 from zarrdask.codecs.coerce import find_codec
 from zarrdask.codecs.registry import parse_codec
 from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.registry import portable
-from zarrdask.errors import MetadataError
-from zarrdask.extension import Definition
+from zarrdask.errors import MetadataError, instance_of
+from zarrdask.extension import Definition, Registry, parse_definition
 from zarrdask.grids.base import ChunkGrid, Shape
 from zarrdask.grids.keys import KEY_ENCODINGS, ChunkKeyEncoding, ChunkKeys, parse_keys
-from zarrdask.metadata.extensions import parse_extensions, parse_transformers
 from zarrdask.metadata.options import ArrayOptions, as_list
-from zarrdask.storage.transformers import StorageTransformer
+from zarrdask.storage.transformers import TRANSFORMERS, StorageTransformer
 
 #: The grid, codecs and storage transformers of an array.
 Layout = tuple[ChunkGrid, tuple[Codec, ...], tuple[StorageTransformer, ...]]
+
+
+#: Extensions of a whole array or group: for each name a function that checks its configuration.
+EXTENSIONS: Registry[Callable[[Mapping[str, Any]], None]] = Registry(
+    "extension", "extensions", "zarrdask.extensions", {}
+)
+
+
+# --------------------------------------------------------------------------------------------
+# Extensions and storage transformers
+
+
+def parse_extensions(items: Any) -> tuple[Definition, ...]:
+    """Return the extensions of an array or a group (conformance C-24, C-25)."""
+    if not instance_of(items, "extensions", list):
+        raise MetadataError("there must be at least one extension", key="extensions")
+    return check_understood(parse_definition(item, "extensions") for item in items)
+
+
+def check_understood(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
+    """Return extensions after checking the configurations of those that are known."""
+    checked = tuple(definitions)
+    for definition in checked:
+        check = EXTENSIONS.get(definition.name)
+        if check is not None:
+            check(definition.configuration)
+        elif definition.must_understand:
+            raise EXTENSIONS.unknown(definition.name)
+    return checked
+
+
+def parse_transformers(items: Any) -> tuple[StorageTransformer, ...]:
+    """Return the storage transformers of an array; ``[]`` means none (conformance C-77)."""
+    check_count(instance_of(items, "storage_transformers", list), "storage_transformers")
+    definitions = [parse_definition(item, "storage_transformers") for item in items]
+    return tuple(
+        TRANSFORMERS.find(d.name).from_configuration(d.configuration)  # type: ignore[misc]
+        for d in definitions
+    )
 
 
 # --------------------------------------------------------------------------------------------
@@ -33,18 +71,9 @@ Layout = tuple[ChunkGrid, tuple[Codec, ...], tuple[StorageTransformer, ...]]
 def v3_codecs(
     options: ArrayOptions, data_type: DataType, ndim: int, inner: Shape | None
 ) -> list[Codec]:
-    """Return the codecs of a new array in v3.
+    """Return the codecs of a new array in v3; `inner` is the shape of the chunks in shards, if any.
 
-    Parameters
-    ----------
-    options : ArrayOptions
-        The options of the array.
-    data_type : DataType
-        The type that the user asks for.
-    ndim : int
-        The number of axes.
-    inner : tuple of int, optional
-        The shape of the chunks in shards, if there are shards.
+    `data_type` is the one that the user asks for.
     """
     if options.codecs is not None:
         if options.compressors is not None or options.filters is not None or options.order != "C":
@@ -73,15 +102,7 @@ def _serializer(data_type: DataType) -> Codec:
 
 
 def v3_keys(options: ArrayOptions, default: str = "default") -> ChunkKeyEncoding:
-    """Return the chunk key encoding of a new array.
-
-    Parameters
-    ----------
-    options : ArrayOptions
-        The options of the array.
-    default : {"default", "v2"}
-        The encoding to use if the user asks for none.
-    """
+    """Return the chunk key encoding of a new array; by default the one with the name `default`."""
     encoding = options.chunk_key_encoding
     if isinstance(encoding, Mapping):
         return parse_keys(dict(encoding))
@@ -105,24 +126,8 @@ def v3_keys(options: ArrayOptions, default: str = "default") -> ChunkKeyEncoding
     return ChunkKeys(name, separator)  # type: ignore[arg-type]
 
 
-def _v3_transformers(items: list[Any], ndim: int) -> tuple[StorageTransformer, ...]:
-    return parse_transformers(items)
-
-
-def _v3_extensions(items: list[Any]) -> tuple[Definition, ...]:
-    return parse_extensions(items) if items else ()
-
-
 # --------------------------------------------------------------------------------------------
 # The rules of a format
-
-
-def _portable(data_type: DataType, stored: np.dtype[Any]) -> DataType:
-    return portable(data_type)
-
-
-def _default_keys(keys: ChunkKeyEncoding) -> ChunkKeyEncoding:
-    return ChunkKeys()
 
 
 def _same_layout(
@@ -187,12 +192,16 @@ class FormatRules:
     partial_names: bool = True
     has_transformers: bool = True
     data_type: Callable[[DataType], DataType] = portable
-    convert_data_type: Callable[[DataType, np.dtype[Any]], DataType] = _portable
+    convert_data_type: Callable[[DataType, np.dtype[Any]], DataType] = lambda own, _: portable(own)
     codecs: Callable[[ArrayOptions, DataType, int, Shape | None], Sequence[Codec]] = v3_codecs
     keys: Callable[[ArrayOptions], ChunkKeyEncoding] = v3_keys
-    convert_keys: Callable[[ChunkKeyEncoding], ChunkKeyEncoding] = _default_keys
-    transformers: Callable[[list[Any], int], Sequence[Any]] = _v3_transformers
-    extensions: Callable[[list[Any]], tuple[Definition, ...]] = _v3_extensions
+    convert_keys: Callable[[ChunkKeyEncoding], ChunkKeyEncoding] = lambda _: ChunkKeys()
+    transformers: Callable[[list[Any], int], Sequence[Any]] = lambda items, _: parse_transformers(
+        items
+    )
+    extensions: Callable[[list[Any]], tuple[Definition, ...]] = lambda items: (
+        parse_extensions(items) if items else ()
+    )
     layout: Callable[[ChunkGrid, tuple[Codec, ...], Sequence[Any]], Layout] = _same_layout
 
     @property

@@ -1,28 +1,36 @@
-"""Zarr v2 (OGC 21-050r1): ``.zarray``, ``.zgroup``, ``.zattrs``."""
+"""Zarr v2 (OGC 21-050r1): ``.zarray``, ``.zgroup``, ``.zattrs``, and how new arrays are made."""
 
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
 from zarrdask.codecs.base import Codec, Json
+from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
+from zarrdask.codecs.coerce import find_codec, plain_config
+from zarrdask.codecs.numcodecs.adapter import make
 from zarrdask.compliance import report_deviation
+from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.fill_json import parse_v2, render_v2
 from zarrdask.dtypes.registry import of_dtype
 from zarrdask.dtypes.v2 import parse_dtype, render_dtype
 from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
-from zarrdask.grids.base import parse_lengths
-from zarrdask.grids.keys import ChunkKeys
+from zarrdask.extension import Definition
+from zarrdask.grids.base import Shape, parse_lengths
+from zarrdask.grids.keys import ChunkKeyEncoding, ChunkKeys
 from zarrdask.grids.regular import RegularGrid
-from zarrdask.metadata import v2_rules
 from zarrdask.metadata.json import Documents, parse_json, render_attributes, render_json, required
 from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata, Metadata
-from zarrdask.metadata.v2_codecs import chain, object_fill, render_codecs
-from zarrdask.metadata.writers import is_netcdf
+from zarrdask.metadata.options import ArrayOptions, as_list
+from zarrdask.metadata.rules import FormatRules, v3_keys
+from zarrdask.metadata.v2_codecs import chain, is_netcdf, object_fill, render_codec, render_codecs
 
 VERSION = 2
 NAMES = (".zarray", ".zgroup", ".zattrs")
 CHILD_NAMES = (".zarray", ".zgroup")
-RULES = v2_rules.RULES
 _MEMBERS = (
     "zarr_format",
     "shape",
@@ -194,3 +202,70 @@ def _render_array(metadata: ArrayMetadata) -> Json:
         # OGC's text lacks this member; the later specification and all writers have it (X-A1).
         document["dimension_separator"] = keys.separator
     return document
+
+
+# --------------------------------------------------------------------------------------------
+# New arrays
+
+
+def v2_codecs(
+    options: ArrayOptions, data_type: DataType, ndim: int, inner: Shape | None
+) -> Sequence[Codec]:
+    """Return the codecs of a new array in v2; the parameters are those of `v3_codecs`."""
+    if inner is not None:
+        raise UnsupportedError("Zarr v2 has no shards", key="shards", found=options.shards)
+    if options.codecs is not None:
+        raise UnsupportedError("Zarr v2 has filters and compressors, no codecs", key="codecs")
+    filters = [_numcodecs_config(item) for item in as_list(options.filters)]
+    if data_type.dtype.hasobject and not filters:
+        # Objects of no particular type are assumed to be text.
+        name = data_type.serializer
+        filters = [{"id": "vlen-utf8" if name == BytesCodec.name else name}]
+    compressors = as_list("zstd" if options.compressors is None else options.compressors)
+    if len(compressors) > 1:
+        raise MetadataError("Zarr v2 has one compressor", key="compressors", found=compressors)
+    compressor = _numcodecs_config(compressors[0]) if compressors else None
+    return chain(options.order, filters, compressor, data_type.dtype, ndim)
+
+
+def _numcodecs_config(value: Any) -> dict[str, Any]:
+    """Return the configuration of numcodecs for a codec in any form."""
+    value = plain_config(value)
+    if isinstance(value, str):
+        # The default level is 3 in all formats; that of numcodecs.Zstd is 0.
+        value = {"id": "zstd", "level": 3} if value == "zstd" else {"id": value}
+    if isinstance(value, Mapping) and "id" in value:
+        return dict(json.loads(json.dumps(make(dict(value)).get_config())))
+    codec = find_codec(value)
+    if isinstance(codec, BloscCodec):
+        codec = codec.bind(1)
+    return render_codec(codec)
+
+
+def _convert_keys(keys: ChunkKeyEncoding) -> ChunkKeyEncoding:
+    return ChunkKeys("v2", "." if getattr(keys, "separator", "/") == "." else "/")
+
+
+def _no_extensions(items: list[Any]) -> tuple[Definition, ...]:
+    if items:
+        raise UnsupportedError("only Zarr v3 arrays have extensions", key="extensions")
+    return ()
+
+
+RULES = FormatRules(
+    title="Zarr v2",
+    has_shards=False,
+    optional_fill=True,
+    uses_numcodecs=True,
+    object_filter=True,
+    names_in_attributes=True,
+    partial_names=False,
+    has_transformers=False,
+    # The byte order is part of the type, and objects are of any type: only their codec knows.
+    data_type=lambda requested: of_dtype(requested.dtype),
+    convert_data_type=lambda _, stored: of_dtype(stored),
+    codecs=v2_codecs,
+    keys=partial(v3_keys, default="v2"),
+    convert_keys=_convert_keys,
+    extensions=_no_extensions,
+)

@@ -16,7 +16,13 @@ from zarrdask.codecs.numcodecs.adapter import OBJECT_CODECS, BufferCodec, Object
 from zarrdask.compliance import report_deviation
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.metadata.writers import normalise_codec, sized_shuffle
+
+#: The members of a .zarray in the order in which netCDF-C writes them. No other known writer has
+#: this order.
+_NETCDF_ORDER = [
+    *("zarr_format", "shape", "dtype", "chunks", "fill_value", "order", "compressor", "filters")
+]
+_SHUFFLES = {"NONE": 0, "BYTE": 1, "BIT": 2, "0": 0, "1": 1, "2": 2}
 
 
 def chain(
@@ -30,25 +36,7 @@ def chain(
 ) -> tuple[Codec, ...]:
     """Return v2's order, filters and compressor as one list of codecs.
 
-    Parameters
-    ----------
-    order : {"C", "F"}
-        The order of the elements in a chunk; "F" becomes a transpose codec.
-    filters : list of dict
-        The configurations of the filters, with their ``id``.
-    compressor : dict or None
-        The configuration of the compressor, with its ``id``.
-    dtype : numpy.dtype
-        The type of the elements.
-    ndim : int
-        The number of axes.
-    netcdf : bool, default False
-        Whether netCDF-C wrote the array; see `zarrdask.metadata.writers.sized_shuffle`.
-
-    Raises
-    ------
-    MetadataError, UnsupportedError
-        If a codec is unknown, not supported, or misconfigured.
+    The order "F" becomes a transpose codec. `netcdf` says that netCDF-C wrote the array.
     """
     check_count(filters, "filters")
     codecs: list[Codec] = []
@@ -96,7 +84,7 @@ def _config(value: Any, key: str) -> Json:
         raise MetadataError(
             "this is not a codec", key=key, found=value, expected='an object with an "id" (or null)'
         )
-    return value
+    return _NORMALISE.get(value["id"], dict)(value)
 
 
 def _object_codec(value: Any) -> Codec:
@@ -119,9 +107,9 @@ def _object_codec(value: Any) -> Codec:
 
 
 def _filter(value: Any, view: str, *, netcdf: bool) -> BufferCodec:
-    config = normalise_codec(_config(value, "filters"))
+    config = _config(value, "filters")
     if netcdf:
-        config = sized_shuffle(config, np.dtype(view).itemsize)
+        config = _sized_shuffle(config, np.dtype(view).itemsize)
     make(config)
     return BufferCodec(json.dumps(config, sort_keys=True), view)
 
@@ -137,7 +125,7 @@ def _filtered(codec: BufferCodec) -> str:
 
 
 def _compressor(value: Any, itemsize: int, view: str) -> Codec:
-    config = normalise_codec(_config(value, "compressor"))
+    config = _config(value, "compressor")
     build = _COMPRESSORS.get(config["id"])
     if build is None:
         make(config)
@@ -192,9 +180,9 @@ def render_codecs(metadata: ArrayMetadata) -> tuple[str, list[Json], Json | None
     is_filter = isinstance(last, BytesCodec | ObjectCodec) or (
         isinstance(last, BufferCodec) and last.name not in COMPRESSORS
     )
-    return (
-        (order, configs, None) if is_filter or not configs else (order, configs[:-1], configs[-1])
-    )
+    if is_filter or not configs:
+        return order, configs, None
+    return order, configs[:-1], configs[-1]
 
 
 #: The codecs of numcodecs that are written as ``compressor``; the others are filters.
@@ -212,3 +200,67 @@ def render_codec(codec: Codec) -> Json:
     if isinstance(codec, ZlibCodec | GzipCodec | ZstdCodec):
         return {"id": codec.name.removeprefix("numcodecs."), **codec.to_json()["configuration"]}
     raise UnsupportedError("v2 has no such codec", key="codecs", found=codec.name)
+
+
+# --------------------------------------------------------------------------------------------
+# Configurations of GDAL and netCDF-C that numcodecs rejects or misreads
+
+
+def is_netcdf(document: Json, attributes: Json) -> bool:
+    """Return whether netCDF-C wrote an array.
+
+    Its own members in the document or the attributes begin with ``_nczarr`` or ``_NCZARR``. In its
+    mode for plain Zarr there are none, and only the order of the members reveals it.
+    """
+    own_keys = any(name.lower().startswith("_nczarr") for name in (*document, *attributes))
+    return own_keys or list(document)[: len(_NETCDF_ORDER)] == _NETCDF_ORDER
+
+
+def _named_shuffle(config: Json) -> Json:
+    # GDAL up to 3.6 writes its creation option here. Decoding does not need it: each chunk of
+    # Blosc has its own header.
+    shuffle = config.get("shuffle")
+    if not isinstance(shuffle, str) or shuffle not in _SHUFFLES:
+        return config
+    report_deviation(
+        "A-57",
+        "a name stands for the number of a shuffle",
+        key="blosc.shuffle",
+        found=shuffle,
+        expected="a number",
+    )
+    return {**config, "shuffle": _SHUFFLES[shuffle]}
+
+
+def _without_delta(config: Json) -> Json:
+    # GDAL names the filter that it used with LZMA. Decoding does not need it, as it is in the
+    # header of each chunk, too.
+    if "delta" not in config:
+        return config
+    report_deviation("A-58", "a member is unknown", key="codec lzma", found="delta")
+    return {name: value for name, value in config.items() if name != "delta"}
+
+
+def _sized_shuffle(config: Json, itemsize: int) -> Json:
+    """Return a shuffle configuration of netCDF-C with its element size filled in.
+
+    In netCDF-C 4.9 and later, a size of zero means the size of the data type, as in HDF5. In
+    numcodecs it means that nothing is shuffled, which would silently return wrong values.
+    """
+    if config["id"] != "shuffle" or config.get("elementsize") != 0:
+        return config
+    report_deviation(
+        "A-61",
+        "the size of the elements is missing",
+        key="shuffle.elementsize",
+        found=0,
+        expected=f"{itemsize}, for this type",
+    )
+    return {**config, "elementsize": itemsize}
+
+
+#: Return the configuration of another writer in the form that numcodecs understands.
+_NORMALISE: Mapping[str, Callable[[Json], Json]] = {
+    "blosc": _named_shuffle,
+    "lzma": _without_delta,
+}

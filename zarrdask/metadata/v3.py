@@ -11,10 +11,9 @@ from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.registry import parse_data_type
 from zarrdask.dtypes.struct import Structured
-from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.errors import MetadataError, UnsupportedError, instance_of
 from zarrdask.grids.base import parse_grid, parse_lengths
 from zarrdask.grids.keys import parse_keys
-from zarrdask.metadata.extensions import parse_extensions, parse_transformers
 from zarrdask.metadata.json import (
     Documents,
     parse_attributes,
@@ -24,6 +23,7 @@ from zarrdask.metadata.json import (
     required,
 )
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.metadata.rules import parse_extensions, parse_transformers
 
 VERSION = 3
 NAMES = ("zarr.json",)
@@ -138,14 +138,7 @@ def _parse_names(names: Any) -> tuple[str | None, ...] | None:
     if names is None:
         report_deviation("C-8", "null stands for no names", key="dimension_names", found="null")
         return None
-    if not isinstance(names, list) or not all(n is None or isinstance(n, str) for n in names):
-        raise MetadataError(
-            "these are not names",
-            key="dimension_names",
-            found=names,
-            expected="a list of strings and nulls",
-        )
-    return tuple(names)
+    return tuple(instance_of(names, "dimension_names", list))
 
 
 _GROUP_OPTIONAL: Mapping[str, _Member] = {

@@ -5,10 +5,9 @@ from typing import Any, Literal
 
 from zarrdask.hierarchy.create import create_node
 from zarrdask.hierarchy.path import locate_node
-from zarrdask.metadata.chunking import ChunksLike, GridLike
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import ZarrFormat
-from zarrdask.metadata.options import ArrayOptions, CodecsLike, KeysLike
+from zarrdask.metadata.options import ArrayOptions, ChunksLike, CodecsLike, GridLike, KeysLike
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.options import suggests_arguments
 

@@ -1,6 +1,5 @@
 """A store that takes the documents of a group from consolidated metadata."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,11 +24,14 @@ class ConsolidatedMetadata:
     names : frozenset of str
         The names of all documents that a node can have. Documents of these names that are not in
         `documents` are missing from the hierarchy.
+    dump : callable
+        Returns a parsed document as bytes, as this package writes documents.
     """
 
     documents: Mapping[str, Mapping[str, Any]]
     members: Mapping[str, Sequence[str]]
     names: frozenset[str]
+    dump: Callable[[Mapping[str, Any]], bytes]
 
 
 class ConsolidatedStore(WrappedStore):
@@ -86,11 +88,8 @@ class ConsolidatedStore(WrappedStore):
         if consolidated is None or below is None or name not in consolidated.names:
             return False, None
         document = consolidated.documents.get(below, {}).get(name)
-        if document is None:
-            return True, None
-        # As this package writes documents: arrays have one name in graphs, however they were found.
-        text = json.dumps(document, indent=2, ensure_ascii=False)
-        return True, text.encode(errors="backslashreplace")
+        # As if it were written by us: arrays have one name in graphs, however they were found.
+        return True, None if document is None else consolidated.dump(document)
 
     # ---- properties, which are those of the inner store
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from zarrdask.errors import MetadataError
-from zarrdask.metadata.chunking import GridLike
 from zarrdask.metadata.model import ZarrFormat
+from zarrdask.metadata.options import GridLike
 from zarrdask.runtime.progress import Show
 
 _MODES = ("w", "w-", "a", "a-", "r+")

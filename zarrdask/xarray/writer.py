@@ -7,8 +7,8 @@ import xarray
 
 from zarrdask.errors import UnsupportedError
 from zarrdask.hierarchy.path import locate_node, normalise_path
-from zarrdask.metadata.chunking import GridLike
 from zarrdask.metadata.model import ZarrFormat
+from zarrdask.metadata.options import GridLike
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.consolidated import plain
 from zarrdask.xarray.destination import Destination

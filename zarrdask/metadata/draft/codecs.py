@@ -36,12 +36,7 @@ def parse_layout(value: Any, ndim: int) -> list[Codec]:
 def parse_codecs(value: Any, stored: np.dtype[Any]) -> list[Codec]:
     """Return the codecs of a ``codecs`` list, with the conversion to bytes that it leaves out.
 
-    Parameters
-    ----------
-    value : list
-        The JSON of ``codecs``.
-    stored : numpy.dtype
-        The type of the elements, in the byte order in which they are stored.
+    `stored` is the type of the elements, in the byte order in which they are stored.
     """
     check_count(instance_of(value, "codecs", list), "codecs")
     codecs: list[Codec] = []
@@ -114,16 +109,7 @@ def parse_compressor(
 ) -> list[Codec]:
     """Return the codecs for the older dialect's ``compressor``, which may be null (X-B7).
 
-    Parameters
-    ----------
-    value : dict or None
-        The JSON of ``compressor``.
-    filters : list of dict
-        The configurations of numcodecs that zarr-python keeps among the attributes.
-    stored : numpy.dtype
-        The type of the elements, in the byte order in which they are stored.
-    ndim : int
-        The number of axes.
+    `filters` are the configurations of numcodecs that zarr-python keeps among the attributes.
     """
     config: Json | None = None
     last: list[Codec] = []
@@ -155,7 +141,7 @@ def render_codecs(codecs: Sequence[Codec], dtype: np.dtype[Any]) -> list[Json]:
     rendered: list[Json] = []
     for codec in codecs:
         if "://" in codec.name:
-            rendered.append(_item("type", codec.name, _settings(codec)))
+            rendered.append(_item("type", codec.name, codec.to_json().get("configuration", {})))
         elif isinstance(codec, BytesCodec):
             # Extension types have the byte order in their names; without this codec it is little.
             if codec.endian == "big" and dtype.kind in "iufc":
@@ -170,11 +156,7 @@ def render_codecs(codecs: Sequence[Codec], dtype: np.dtype[Any]) -> list[Json]:
 
 
 def _item(name: str, uri: str, settings: Json) -> Json:
-    return {name: uri} | ({"configuration": settings} if settings else {})
-
-
-def _settings(codec: Codec) -> Json:
-    return dict(codec.to_json().get("configuration", {}))
+    return {name: uri} | ({"configuration": dict(settings)} if settings else {})
 
 
 def _render(codec: Codec) -> Json:
@@ -195,7 +177,8 @@ def render_compressor(codecs: Sequence[Codec]) -> tuple[Json | None, list[Json]]
     remaining = [codec for codec in codecs if not isinstance(codec, BytesCodec)]
     last = remaining[-1] if remaining else None
     if last is not None and "://" in last.name:
-        return _item("codec", last.name, _settings(last)), list(map(_render, remaining[:-1]))
+        settings = last.to_json().get("configuration", {})
+        return _item("codec", last.name, settings), list(map(_render, remaining[:-1]))
     configs = list(map(_render, remaining))
     if last is None or last.name not in COMPRESSORS:
         return None, configs

@@ -111,7 +111,9 @@ class DraftFormat:
         shape = parse_lengths(document["shape"], "shape", 0)
         data_type, stored = parse_type(document["data_type"], older=self.older)
         attributes = dict(parse_attributes(document["attributes"]))
-        filters = self._take_filters(attributes)
+        # zarr-python keeps filters among the attributes.
+        has_filters = self.older and is_filters(attributes.get(_FILTERS))
+        filters = list(attributes.pop(_FILTERS)) if has_filters else []
         names = _take_names(attributes, len(shape))
         grid, keys = _parse_grid(document, shape)
         layers = parse_transformers(document.get("storage_transformers", []), len(shape))
@@ -151,12 +153,6 @@ class DraftFormat:
                 expected="one of them",
             )
 
-    def _take_filters(self, attributes: Json) -> list[Any]:
-        """Remove the filters that zarr-python keeps among the attributes, and return them."""
-        if not self.older or not is_filters(attributes.get(_FILTERS)):
-            return []
-        return list(attributes.pop(_FILTERS))
-
     def _parse_codecs(
         self, document: Json, filters: list[Any], stored: np.dtype[Any], ndim: int
     ) -> tuple[Codec, ...]:
@@ -170,7 +166,12 @@ class DraftFormat:
     def render(self, metadata: Metadata) -> dict[str, bytes | None]:
         """Return the document that describes a node."""
         if isinstance(metadata, GroupMetadata):
-            _no_extensions(metadata)
+            if metadata.extensions:
+                raise UnsupportedError(
+                    "groups of the draft of Zarr v3 have no extensions",
+                    key="extensions",
+                    found=[item.name for item in metadata.extensions],
+                )
             attributes = render_attributes(metadata.attributes)
             return {GROUP: render_json({"attributes": attributes}, GROUP)}
         return {ARRAY: render_json(self._render_array(metadata), ARRAY)}
@@ -233,23 +234,13 @@ def is_filters(value: Any) -> bool:
     )
 
 
-def _no_extensions(metadata: GroupMetadata) -> None:
-    if metadata.extensions:
-        raise UnsupportedError(
-            "groups of the draft of Zarr v3 have no extensions",
-            key="extensions",
-            found=[item.name for item in metadata.extensions],
-        )
-
-
 def _take_names(attributes: Json, ndim: int) -> tuple[str | None, ...] | None:
     """Remove the dimension names that xarray and GDAL keep as an attribute, and return them."""
     names = attributes.get(DIMENSIONS)
     if not isinstance(names, list) or len(names) != ndim:
         return None
-    if not all(isinstance(name, str | None) for name in names):
-        return None
-    return tuple(attributes.pop(DIMENSIONS))
+    is_names = all(isinstance(name, str | None) for name in names)
+    return tuple(attributes.pop(DIMENSIONS)) if is_names else None
 
 
 def _parse_grid(document: Json, shape: Shape) -> tuple[ChunkGrid, DraftKeys]:

@@ -100,15 +100,7 @@ class FallbackType(ExtensionType):
 
 
 def parse_type(value: Any, *, older: bool) -> Element:
-    """Return the data type that ``data_type`` describes.
-
-    Parameters
-    ----------
-    value : str or dict
-        The JSON of ``data_type``.
-    older : bool
-        Whether the dialect is the older one, whose names are NumPy's (X-B17).
-    """
+    """Return the data type that ``data_type`` describes; `older` names are NumPy's (X-B17)."""
     element = _parse_element(value, older=older)
     check_item_size(element.stored.itemsize, "data_type")
     return element
@@ -118,7 +110,12 @@ def _parse_element(value: Any, *, older: bool) -> Element:
     if isinstance(value, str):
         return _parse_name(value, older=older)
     if not isinstance(value, dict) or not is_uri(value.get("extension")):
-        raise _bad(value)
+        raise MetadataError(
+            "this is not a data type",
+            key="data_type",
+            found=value,
+            expected='an identifier, or {"extension": URI, "type": ...}',
+        )
     if "type" not in value:
         raise MetadataError(
             "the member 'type' of the extension is missing", key="data_type", found=value
@@ -128,15 +125,6 @@ def _parse_element(value: Any, *, older: bool) -> Element:
     except ZarrdaskError as error:
         return _fall_back(value, error, older=older)
     return _with_fallback(element, value.get("fallback"), older=older)
-
-
-def _bad(value: Any) -> MetadataError:
-    return MetadataError(
-        "this is not a data type",
-        key="data_type",
-        found=value,
-        expected='an identifier, or {"extension": URI, "type": ...}',
-    )
 
 
 def _parse_name(name: str, *, older: bool) -> Element:
@@ -234,12 +222,8 @@ def _with_fallback(element: Element, fallback: Any, *, older: bool) -> Element:
     usual = [[], default_fallback(element.stored, older=older), default_fallback(element.stored)]
     if fallbacks in usual or element.stored.hasobject or foreign_json(element.data_type):
         return element
-    kept = ExtensionType(element.data_type.dtype, tuple(map(_hashable, fallbacks)))
-    return Element(kept, element.stored)
-
-
-def _hashable(value: Any) -> Any:
-    return value if isinstance(value, str) else json.dumps(value)
+    hashable = tuple(each if isinstance(each, str) else json.dumps(each) for each in fallbacks)
+    return Element(ExtensionType(element.data_type.dtype, hashable), element.stored)
 
 
 def _fall_back(document: Mapping[str, Any], error: ZarrdaskError, *, older: bool) -> Element:
@@ -303,17 +287,7 @@ def foreign_json(data_type: DataType) -> dict[str, Any] | None:
 
 
 def render_type(data_type: DataType, stored: np.dtype[Any], *, older: bool) -> Any:
-    """Return the JSON of ``data_type``.
-
-    Parameters
-    ----------
-    data_type : DataType
-        The type of the elements.
-    stored : numpy.dtype
-        The NumPy type, in the byte order in which the array's codecs store it.
-    older : bool
-        Whether the dialect is the older one.
-    """
+    """Return the JSON of a data type whose elements are stored in the byte order of a dtype."""
     if isinstance(data_type, FallbackType):
         return json.loads(data_type.document)
     foreign = foreign_json(data_type)
@@ -325,13 +299,15 @@ def render_type(data_type: DataType, stored: np.dtype[Any], *, older: bool) -> A
     if stored.isbuiltin == 2 or stored.subdtype is not None:
         raise _no_such(stored)
     if stored.name in NAMES and (stored.kind != "c" or not older):
-        return _older_name(stored) if older else stored.name
+        # The older dialect has NumPy's names, but for this one.
+        return stored.str.removeprefix("|") if older and stored.kind != "b" else stored.name
     if stored.kind == "V" and stored.names is None and not older:
         return RawBytes(stored).to_json()
     if stored.kind not in "cmMSUVO" or (stored.kind == "O" and not older):
         raise _no_such(stored)
     fallbacks = data_type.fallback if isinstance(data_type, ExtensionType) else ()
-    fallback = list(map(_unhashed, fallbacks)) or default_fallback(stored, older=older)
+    fallback = [json.loads(value) if value.startswith("{") else value for value in fallbacks]
+    fallback = fallback or default_fallback(stored, older=older)
     return _render_older(stored, fallback) if older else _render_extension(stored, fallback)
 
 
@@ -339,17 +315,6 @@ def _no_such(dtype: np.dtype[Any]) -> UnsupportedError:
     return UnsupportedError(
         "the draft of Zarr v3 has no such data type", key="data_type", found=str(dtype)
     )
-
-
-def _unhashed(value: Any) -> Any:
-    is_object = isinstance(value, str) and value.startswith("{")
-    return json.loads(value) if is_object else value
-
-
-def _older_name(stored: np.dtype[Any]) -> str:
-    if stored.kind == "b":
-        return "bool"
-    return stored.str.removeprefix("|")
 
 
 def _render_extension(stored: np.dtype[Any], fallback: list[Any]) -> dict[str, Any]:

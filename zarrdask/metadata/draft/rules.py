@@ -20,8 +20,8 @@ from zarrdask.metadata.draft.entry import parse_extensions
 from zarrdask.metadata.draft.transformers import INDEX_CODECS, parse_transformers, with_shards
 from zarrdask.metadata.options import ArrayOptions, as_list
 from zarrdask.metadata.rules import FormatRules, v3_codecs
+from zarrdask.metadata.v2 import v2_codecs
 from zarrdask.metadata.v2_codecs import COMPRESSORS, chain
-from zarrdask.metadata.v2_rules import v2_codecs
 
 
 def _draft_codecs(
@@ -68,10 +68,6 @@ def _keys(options: ArrayOptions) -> ChunkKeyEncoding:
     return DraftKeys(separator)
 
 
-def _convert_keys(keys: ChunkKeyEncoding) -> ChunkKeyEncoding:
-    return DraftKeys()
-
-
 def _convert_data_type(data_type: DataType, stored: np.dtype[Any]) -> DataType:
     # Each field of a struct may have its own byte order.
     dtype = data_type.dtype
@@ -91,7 +87,7 @@ RULES = FormatRules(
     convert_data_type=_convert_data_type,
     codecs=_draft_codecs,
     keys=_keys,
-    convert_keys=_convert_keys,
+    convert_keys=lambda _: DraftKeys(),
     transformers=parse_transformers,
     extensions=parse_extensions,
     layout=with_shards,

@@ -9,7 +9,7 @@ from tests.covering import for_each
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.grids.rectilinear import RectilinearGrid
 from zarrdask.grids.regular import RegularGrid
-from zarrdask.metadata.chunking import Sizes, plan_grid
+from zarrdask.metadata.options import Sizes, plan_grid
 
 
 def plan(shape, **sizes):
