@@ -24,7 +24,7 @@ from zarrdask.hierarchy.create import (
     is_draft_node,
     put_documents,
 )
-from zarrdask.hierarchy.find import node_exists
+from zarrdask.hierarchy.find import has_document
 from zarrdask.hierarchy.path import key_prefix, locate_node, node_location
 from zarrdask.hierarchy.replace import Stage, can_stage
 from zarrdask.indexing.selection import Region, whole_region
@@ -36,7 +36,6 @@ from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open import check_mode, open_array
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import plain
 from zarrdask.storage.v3_draft import DraftStore
 
 
@@ -286,7 +285,7 @@ def _new_array(
 ) -> WriteTarget:
     view = check_creation(store, path, metadata, overwrite=how.replaces)
     array = Array(view, path, metadata, "r+")
-    existed = how.replaces and node_exists(plain(view), path)
+    existed = how.replaces and has_document(view, path)
     # Whatever the blocks read, through this package or not: the old array stays until the end.
     if existed and _can_stage(array):
         return ReplacedArray.of(array)

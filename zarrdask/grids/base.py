@@ -107,17 +107,7 @@ def parse_lengths(value: Any, key: str, minimum: int) -> Shape:
 
 
 def check_axes(entries: Sequence[Any], shape: Shape, key: str) -> None:
-    """Check that a sequence has one entry for each axis.
-
-    Parameters
-    ----------
-    entries : sequence
-        A shape, or the chunk lengths along each axis.
-    shape : tuple of int
-        The shape of the array.
-    key : str
-        What `entries` is, for the error.
-    """
+    """Check that a sequence has one entry for each axis of an array; `key` is its name."""
     if len(entries) != len(shape):
         raise MetadataError(
             "there must be one length for each dimension",

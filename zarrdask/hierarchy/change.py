@@ -8,13 +8,12 @@ removing them is the default (setting ``zarrdask.consolidated-after-change``).
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from zarrdask import config
-from zarrdask.codecs.base import Json
 from zarrdask.compliance import strictness, warn_compliance
 from zarrdask.errors import LinkError, MetadataError, one_of
 from zarrdask.hierarchy import draft
@@ -200,7 +199,9 @@ def _drop(groups: list[str], store: Store) -> list[_Dropped]:
     dropped = []
     for group, documents in zip(groups, _read(store, groups, consolidated.NAMES), strict=True):
         prefix = key_prefix(group)
-        flat, document = documents[consolidated.KEY], _with_member(documents)
+        flat, document = documents[consolidated.KEY], None
+        with suppress(MetadataError):  # nobody can read such a document, so it misleads nobody
+            document = consolidated.group_with_member(documents[v3.NAMES[0]])
         if flat is not None:
             store.erase(prefix + consolidated.KEY)
             dropped.append(_Dropped(group, 2, flat))
@@ -209,13 +210,6 @@ def _drop(groups: list[str], store: Store) -> list[_Dropped]:
             store.set(f"{prefix}{v3.NAMES[0]}", dump_json(document))
             dropped.append(_Dropped(group, 3, member))
     return dropped
-
-
-def _with_member(documents: Documents) -> Json | None:
-    try:
-        return consolidated.group_with_member(documents[v3.NAMES[0]])
-    except MetadataError:
-        return None  # nobody can read this document, so it misleads nobody
 
 
 def _update(store: Store, dropped: _Dropped, path: str, *, whole: bool) -> None:

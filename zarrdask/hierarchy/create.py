@@ -27,7 +27,7 @@ from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import plain
+from zarrdask.storage.consolidated import ConsolidatedStore, plain
 from zarrdask.storage.prefetched import PrefetchedStore
 from zarrdask.storage.unchanged import change_if_unchanged
 from zarrdask.storage.v3_draft import DraftStore
@@ -44,7 +44,7 @@ def check_creation(store: Store, path: str, metadata: Metadata, *, overwrite: bo
     """Check that `create_node` can create a node, without writing anything; return its result."""
     detect.render(metadata)
     if is_draft_node(store, metadata):
-        return draft.prepare(plain(store), path, metadata, overwrite=overwrite)[0]
+        return draft.prepare(store, path, metadata, overwrite=overwrite)[0]
     _check(store, path, metadata, overwrite=overwrite)
     return store
 
@@ -79,7 +79,7 @@ def create_node(store: Store, path: str, metadata: Metadata, *, overwrite: bool)
     view: Store
     with store.batch():
         if is_draft_node(store, metadata):
-            store = view = draft.begin(plain(store), path, metadata, overwrite=overwrite)
+            store = view = draft.begin(store, path, metadata, overwrite=overwrite)
         else:
             view = prefetched(store, path)
             missing_groups, exists = _check(view, path, metadata, overwrite=overwrite)
@@ -103,7 +103,7 @@ def prefetched(store: Store, path: str, *, listed: bool = False) -> Store:
     It is the store itself if requests take no time, or if that has been done. With `listed`, the
     node's directory is listed, too, as for the creation of its members.
     """
-    if store.seekable or plain(store) is not store or isinstance(store, PrefetchedStore):
+    if store.seekable or isinstance(store, ConsolidatedStore | PrefetchedStore):
         return store
     names = (*detect.NAMES, consolidated.KEY)
     keys = [key_prefix(each) + name for each in (*ancestors(path), path) for name in names]
@@ -270,11 +270,8 @@ def write_consolidated(
 
     Parameters
     ----------
-    store : Store
-    path : str
-        The path of the group in the store.
-    zarr_format : {2, 3}
-        The format of the group.
+    store, path, zarr_format
+        Where the group is, and its format, 2 or 3.
     search : Search
         The formats that the nodes below the group may have.
     group : GroupMetadata, optional

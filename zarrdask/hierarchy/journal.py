@@ -23,13 +23,7 @@ _RECORD = "plan.json"
 def beside(store: Store, prefix: str) -> tuple[Store, str]:
     """Return the store and the prefix of the keys for data about a node that is being written.
 
-    Parameters
-    ----------
-    store : Store
-        The store as the hierarchy of the node sees it. For a hierarchy of the draft the underlying
-        store is returned: the data are not part of the hierarchy.
-    prefix : str
-        The prefix of the node's keys: "" or ends with "/".
+    For a hierarchy of the draft it is the underlying store: the data are not part of the hierarchy.
     """
     return (store.inner if isinstance(store, DraftStore) else store), f"{prefix}{BESIDE}"
 
@@ -81,13 +75,9 @@ class Journal:
         self._stored, self._is_stored = monotonic(), True
 
     def read(self) -> str | None:
-        """Read the stored record, if it is one of this plan.
+        """Read the stored record, if it is one of this plan, and return its plan's identifier.
 
-        Returns
-        -------
-        str or None
-            The identifier of the plan that the record belongs to, "" if another version of
-            zarrdask wrote it, None if there is no record.
+        It is "" if another version of zarrdask wrote the record, None if there is none.
         """
         data = self._store.get(self._key)
         if data is None:
@@ -97,7 +87,10 @@ class Journal:
             if record["version"] != _VERSION:
                 return ""
             plan = str(record["plan"])
-            done = {stage: set(_numbers(runs)) for stage, runs in enumerate(record["done"])}
+            done = {
+                stage: {n for first, last in runs for n in range(first, last + 1)}
+                for stage, runs in enumerate(record["done"])
+            }
         except (ValueError, TypeError, KeyError) as error:
             raise StoreError(
                 "the record of an interrupted rewrite is damaged; start again with restart=True",
@@ -164,8 +157,3 @@ def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
         first = last = number
     if first is not None and last is not None:
         yield first, last
-
-
-def _numbers(runs: Any) -> Iterator[int]:
-    for first, last in runs:
-        yield from range(first, last + 1)

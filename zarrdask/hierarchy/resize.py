@@ -69,9 +69,8 @@ def exclusive_shape(store: Store, path: str, among: Lock | None = None) -> Itera
     store, path, among
         As in `lock_node`; `among` is not needed where the store can exclude other machines.
     """
-    real = plain(store)
-    if real.swappable and real.shared:
-        with lock_node(store, path, "shape"), lease(real, lease_key(key_prefix(path))):
+    if store.swappable and store.shared:
+        with lock_node(store, path, "shape"), lease(store, lease_key(key_prefix(path))):
             yield
     else:
         with lock_node(store, path, "shape", among):
@@ -111,7 +110,7 @@ def update_node(
     with lock_node(store, path, "documents"):
         if isinstance(store, ConsolidatedStore):
             store.forget()
-        return change_if_unchanged(plain(store), change)
+        return change_if_unchanged(store, change)
 
 
 def stored_metadata(store: Store, path: str, zarr_format: ZarrFormat) -> Metadata | None:
@@ -130,19 +129,10 @@ def check_shape(
     location: str,
     outcome: str = "nothing more is written",
 ) -> ArrayMetadata:
-    """Check that another writer has not changed the shape of an array.
+    """Check that an array, as it is stored at present, has one of some shapes.
 
-    Parameters
-    ----------
-    metadata : Metadata or None
-        The node as it is stored at present.
-    shapes : sequence of tuple of int
-        The shapes that the array may have; the first is the one that the error names.
-    location : str
-        The URL of the array, for the error.
-    outcome : str
-        For the error, in words: what happens if the array has another shape. Which writer changed
-        the shape is unknown: it may be this append, which Dask runs for a second time.
+    `outcome` says, for the error, what happens if another writer gave the array another shape.
+    That may have been this append, which Dask runs for a second time.
     """
     if not isinstance(metadata, ArrayMetadata) or metadata.shape not in shapes:
         raise StoreError(
@@ -203,14 +193,7 @@ def resized(chunks: StoredChunks, shape: Shape) -> StoredChunks:
 def appended(chunks: StoredChunks, added: Sequence[int], axis: Any) -> tuple[StoredChunks, Region]:
     """Return an array with the shape after an append, and the region of the new values.
 
-    Parameters
-    ----------
-    chunks : StoredChunks
-        The array before the append.
-    added : sequence of int
-        The shape of the values.
-    axis : int or str
-        The axis that becomes longer, by number or by name.
+    `added` is the shape of the values, and `axis` becomes longer, by number or by name.
     """
     shape = chunks.metadata.shape
     ndim = len(shape)

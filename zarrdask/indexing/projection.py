@@ -139,11 +139,8 @@ def numpy_index(request: Request) -> tuple[Any, ...]:
         return request.coordinates
     if all(isinstance(pick, slice) for pick in request):
         return request
-    return np.ix_(*(_positions(pick) for pick in request))
-
-
-def _positions(pick: Pick) -> np.ndarray:
-    return np.arange(pick.start, pick.stop, pick.step) if isinstance(pick, slice) else pick
+    ranges = (range(p.start, p.stop, p.step) if isinstance(p, slice) else p for p in request)
+    return np.ix_(*ranges)
 
 
 def permute(request: Request, axes: tuple[int, ...]) -> Request:

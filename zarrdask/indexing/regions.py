@@ -64,7 +64,7 @@ def tiles(
     [(0, 2, 1, 8), (0, 2, 8, 9), (2, 4, 1, 8), (2, 4, 8, 9)]
     """
     boundaries = [cut_axis(*each) for each in zip(axes, region, start, strict=True)]
-    longest = prod(max(map(_length, pairwise(edges)), default=0) for edges in boundaries)
+    longest = prod(max((b - a for a, b in pairwise(edges)), default=0) for edges in boundaries)
     budget = limit // max(longest, min_chunk_size, 1)
     picks = []
     # From the last axis to the first, so that a part is contiguous in memory.
@@ -76,22 +76,10 @@ def tiles(
     return product(*reversed(picks))
 
 
-def _length(pair: tuple[int, int]) -> int:
-    return pair[1] - pair[0]
-
-
 def cut_axis(axis: Axis, pick: slice, origin: int = 0) -> list[int]:
-    """Return the chunk boundaries within a slice of an axis, with both ends of the slice.
+    """Return the chunk boundaries within a slice of step 1, with both ends of the slice.
 
-    Parameters
-    ----------
-    axis : int or ndarray of int
-        The length of the chunks, or the boundaries between them.
-    pick : slice
-        The slice, with a step of 1.
-    origin : int
-        The position, in the grid of the chunks, of the origin that `pick` counts from. By
-        default both count from the same.
+    `origin` is the position, in the grid of the chunks, that the slice counts from.
     """
     begin, end = pick.start + origin, pick.stop + origin
     if isinstance(axis, int):

@@ -78,17 +78,8 @@ def whole_region(shape: tuple[int, ...]) -> Region:
 
 
 def index_by_name(picks: Mapping[str, Any], names: Sequence[str | None] | None) -> tuple[Any, ...]:
-    """Return the index for a region given by the names of axes; other axes are selected whole.
+    """Return the index for entries given by the names of axes; other axes are selected whole.
 
-    Parameters
-    ----------
-    picks : mapping of str to object
-        The index entry for each named axis.
-    names : sequence of (str or None), optional
-        The dimension names of the array.
-
-    Examples
-    --------
     >>> index_by_name({"x": slice(2, 4)}, ("t", "x"))
     (slice(None, None, None), slice(2, 4, None))
     """
@@ -132,14 +123,7 @@ def axis_number(axis: Any, ndim: int, names: Sequence[str | None] | None, key: s
 def expand(index: Any, ndim: int, *, new_axes: bool = True) -> tuple[Any, ...]:
     """Return an index as a tuple with the ellipsis written out: one entry for each axis, and None.
 
-    Parameters
-    ----------
-    index : object
-        What stands between the brackets of ``array[...]``.
-    ndim : int
-        The number of axes of the array.
-    new_axes : bool, default True
-        Whether the index may contain None, which adds an axis.
+    `new_axes` says whether the index may contain None, which adds an axis.
     """
     entries = index if isinstance(index, tuple) else (index,)
     indexed = sum(1 for e in entries if e is not None and e is not Ellipsis)
@@ -159,15 +143,8 @@ def expand(index: Any, ndim: int, *, new_axes: bool = True) -> tuple[Any, ...]:
 
 
 def first_out_of_bounds(index: Any, shape: tuple[int, ...]) -> tuple[int, slice] | None:
-    """Return the first slice of an index that reaches beyond its axis, which NumPy would clip.
+    """Return the first slice of an index that reaches beyond its axis, with the axis; or None.
 
-    Returns
-    -------
-    (int, slice) or None
-        The axis and its slice; None if all slices lie within the array.
-
-    Examples
-    --------
     >>> first_out_of_bounds((slice(2, 4), slice(0, 9)), (4, 8))
     (1, slice(0, 9, None))
     """
@@ -234,16 +211,10 @@ def is_basic(index: Any) -> bool:
 def scalar_mask(index: Any) -> tuple[bool, tuple[Any, ...]] | None:
     """Return the 0-d mask of an index, and the index with a new axis in its place.
 
-    To NumPy, such a mask adds an axis with one element if the mask is true, else with none.
+    To NumPy, such a mask adds an axis with one element if the mask is true, else with none. The
+    result is None if there is not exactly one such mask, or if there are entries other than slices,
+    an ellipsis and None beside it, for which NumPy puts the axis elsewhere.
 
-    Returns
-    -------
-    tuple or None
-        None if the index does not have exactly one 0-d mask, or has entries other than slices, an
-        ellipsis and None beside it, for which NumPy puts the axis elsewhere.
-
-    Examples
-    --------
     >>> scalar_mask((np.array(True), slice(2, 4)))
     (True, (None, slice(2, 4, None)))
     >>> scalar_mask(0) is None

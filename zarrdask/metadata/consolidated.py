@@ -213,20 +213,14 @@ def render(zarr_format: ZarrFormat, entries: Entries) -> dict[str, bytes]:
         for name, document in documents.items():
             # Rendered one by one first, so that an error names the document that is not JSON.
             render_json(document, f"{path}/{name}" if path else name)
-    return _render_v2(entries) if zarr_format == 2 else _render_v3(entries)
-
-
-def _render_v2(entries: Entries) -> dict[str, bytes]:
-    metadata = {
-        f"{path}/{name}" if path else name: documents[name]
-        for path, documents in entries.items()
-        for name in v2.NAMES
-        if name in documents
-    }
-    return {KEY: _render({"metadata": metadata, _FORMAT: 1}, KEY)}
-
-
-def _render_v3(entries: Entries) -> dict[str, bytes]:
+    if zarr_format == 2:
+        metadata = {
+            f"{path}/{name}" if path else name: documents[name]
+            for path, documents in entries.items()
+            for name in v2.NAMES
+            if name in documents
+        }
+        return {KEY: _render({"metadata": metadata, _FORMAT: 1}, KEY)}
     metadata = {
         path: documents[_V3] | (_inline({}) if is_group(documents) else {})
         for path, documents in entries.items()

@@ -77,11 +77,6 @@ class Changes:
     dimension_names: Sequence[str | None] | None = None
     chunk_key_encoding: KeysLike = None
 
-    @property
-    def replaces_codecs(self) -> bool:
-        """Whether the chain of codecs is replaced."""
-        return any(c is not None for c in (self.codecs, self.compressors, self.filters))
-
 
 def convert(metadata: ArrayMetadata, **changes: Any) -> ArrayMetadata:
     """Return the metadata of the same array after `Changes`, given by keyword.
@@ -238,7 +233,7 @@ def _units(
     regrids = changes.chunks is not None or changes.shards is not None
     regrids = regrids or (sharding is not None and not rules.has_shards)
     sizes = _sizes(metadata, changes, rules) if regrids else Sizes(grid=metadata.grid)
-    if changes.replaces_codecs:
+    if any(c is not None for c in (changes.codecs, changes.compressors, changes.filters)):
         if not regrids and sharding is not None:
             sizes = _sizes(metadata, changes, rules)
         return _planned(metadata, changes, zarr_format, data_type, sizes)

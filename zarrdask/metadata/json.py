@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from zarrdask import config
 from zarrdask.compliance import is_strict, report_deviation
-from zarrdask.errors import MetadataError, instance_of, one_of
+from zarrdask.errors import MetadataError, one_of
 from zarrdask.metadata.model import Metadata, ZarrFormat
 
 Documents = Mapping[str, bytes | None]
@@ -228,8 +228,3 @@ def required(document: Mapping[str, Any], names: tuple[str, ...], key: str) -> N
             raise MetadataError(
                 f"the member {name!r} is missing", key=key, expected=", ".join(names)
             )
-
-
-def parse_attributes(value: Any) -> dict[str, Any]:
-    """Return the user's attributes from their JSON."""
-    return instance_of(value, "attributes", dict)

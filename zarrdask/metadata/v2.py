@@ -163,17 +163,13 @@ def render(metadata: Metadata) -> dict[str, bytes | None]:
         document = _render_array(metadata)
         name = ".zarray"
         if metadata.dimension_names is not None:
-            attributes.setdefault(DIMENSIONS, _render_names(metadata.dimension_names))
+            names = metadata.dimension_names
+            if None in names:
+                message = "in v2 either all dimensions have names or none"
+                raise UnsupportedError(message, key="dimension_names", found=names)
+            attributes.setdefault(DIMENSIONS, list(names))
     text = render_json(attributes, ".zattrs") if attributes else None
     return {".zattrs": text, name: render_json(document, name)}
-
-
-def _render_names(names: tuple[str | None, ...]) -> list[str | None]:
-    if None in names:
-        raise UnsupportedError(
-            "in v2 either all dimensions have names or none", key="dimension_names", found=names
-        )
-    return list(names)
 
 
 def _render_array(metadata: ArrayMetadata) -> Json:

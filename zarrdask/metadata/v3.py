@@ -1,6 +1,7 @@
 """Zarr v3 (core 3.1): one ``zarr.json`` for each node."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec, has_byte_order
@@ -16,7 +17,6 @@ from zarrdask.grids.base import parse_grid, parse_lengths
 from zarrdask.grids.keys import parse_keys
 from zarrdask.metadata.json import (
     Documents,
-    parse_attributes,
     parse_json,
     render_attributes,
     render_json,
@@ -142,7 +142,7 @@ def _parse_names(names: Any) -> tuple[str | None, ...] | None:
 
 
 _GROUP_OPTIONAL: Mapping[str, _Member] = {
-    "attributes": ("attributes", parse_attributes),
+    "attributes": ("attributes", partial(instance_of, key="attributes", kind=dict)),
     "extensions": ("extensions", parse_extensions),
 }
 _ARRAY_OPTIONAL: Mapping[str, _Member] = {

@@ -155,7 +155,8 @@ def _forget_and_pass_on(name: str) -> Callable[..., Any]:
     return operation
 
 
-for _name in ("set", "create", "set_partial_values", "erase", "erase_values", "erase_prefix"):
+_WRITES = ("set", "create", "swap", "set_partial_values", "erase", "erase_values", "erase_prefix")
+for _name in _WRITES:
     setattr(ConsolidatedStore, _name, _forget_and_pass_on(_name))
 
 

@@ -37,7 +37,6 @@ from zarrdask.metadata.draft.transformers import (
 )
 from zarrdask.metadata.json import (
     Documents,
-    parse_attributes,
     parse_json,
     render_attributes,
     render_json,
@@ -102,7 +101,7 @@ class DraftFormat:
             report_deviation("B-64", "groups have no extensions", key=GROUP, found="extensions")
             del document["extensions"]
         check_members(document, ("attributes",), GROUP, self.minor)
-        attributes = parse_attributes(document["attributes"])
+        attributes = instance_of(document["attributes"], "attributes", dict)
         return GroupMetadata(self.VERSION, attributes)
 
     def _parse_array(self, document: Json) -> ArrayMetadata:
@@ -110,7 +109,7 @@ class DraftFormat:
         self._check_members(document)
         shape = parse_lengths(document["shape"], "shape", 0)
         data_type, stored = parse_type(document["data_type"], older=self.older)
-        attributes = dict(parse_attributes(document["attributes"]))
+        attributes = dict(instance_of(document["attributes"], "attributes", dict))
         # zarr-python keeps filters among the attributes.
         has_filters = self.older and is_filters(attributes.get(_FILTERS))
         filters = list(attributes.pop(_FILTERS)) if has_filters else []
