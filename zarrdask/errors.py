@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
+#: The types that `instance_of` checks, as messages call them.
+_JSON_TYPES: dict[type, str] = {list: "a list", dict: "an object", bool: "true or false"}
 
 #: The maximum number of characters of a value that a message quotes.
 MAX_VALUE_LENGTH = 200
@@ -173,8 +175,8 @@ def one_of(value: Any, key: str, choices: Iterable[Any]) -> Any:
 
 
 def instance_of(value: Any, key: str, kind: type[T]) -> T:
-    """Return a value of a document that must be of a type: a ``dict``, or a ``list``."""
+    """Return a value of a document that must be of a type: ``dict``, ``list`` or ``bool``."""
     if isinstance(value, kind):
         return value
-    expected = "a list" if kind is list else "an object"
+    expected = _JSON_TYPES[kind]
     raise MetadataError("this has the wrong type", key=key, found=value, expected=expected)

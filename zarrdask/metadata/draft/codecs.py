@@ -10,8 +10,8 @@ from zarrdask.codecs.array_to_array.transpose import TransposeCodec
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec, endian_of, has_byte_order
 from zarrdask.codecs.base import Codec, Json, Kind, check_count, integer, parse_configuration
 from zarrdask.codecs.registry import CODECS
-from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
-from zarrdask.extension import is_uri
+from zarrdask.errors import UnsupportedError, instance_of, one_of
+from zarrdask.metadata.draft.entry import parse_uri
 from zarrdask.metadata.v2_codecs import COMPRESSORS, chain, render_codec
 
 #: The URIs that writers have used (X-B7), of the first major version.
@@ -42,9 +42,10 @@ def parse_codecs(value: Any, stored: np.dtype[Any]) -> list[Codec]:
     codecs: list[Codec] = []
     keeps_elements = True
     for item in value:
-        uri, settings = _parse_item(item, "type", "codecs")
+        members, settings = parse_uri(item, "codecs", "type")
         # Blosc shuffles by the size of the elements only if its input has elements (X-B18).
-        codec = _parse_codec(uri, settings, stored if keeps_elements else np.dtype("u1"))
+        elements = stored if keeps_elements else np.dtype("u1")
+        codec = _parse_codec(members["type"], settings, elements)
         as_elements = not any(c.kind is not Kind.ARRAY_ARRAY for c in codecs)
         if codec.kind is Kind.BYTES_BYTES and as_elements:
             # A codec for bytes that follows an array gets the bytes of the elements (B-56).
@@ -57,35 +58,17 @@ def parse_codecs(value: Any, stored: np.dtype[Any]) -> list[Codec]:
     return codecs
 
 
-def _parse_item(value: Any, name: str, key: str) -> tuple[str, Json]:
-    members = value if isinstance(value, dict) else {}
-    uri, settings = members.get(name), members.get("configuration", {})
-    unknown = set(members) - {name, "configuration"}
-    if not isinstance(uri, str) or not is_uri(uri) or not isinstance(settings, dict) or unknown:
-        raise MetadataError(
-            "this is not a codec",
-            key=key,
-            found=value,
-            expected=f'{{"{name}": URI, "configuration": {{...}}}}',
-        )
-    return uri, settings
-
-
 def _parse_codec(uri: str, settings: Json, stored: np.dtype[Any]) -> Codec:
     foreign = CODECS.get(uri)
     if foreign is not None:
         return foreign.from_configuration(settings)  # type: ignore[return-value]
     match = _URI.fullmatch(uri)
     if match is not None and match[1] == _ENDIAN:
-        return _parse_endian(settings, stored)
+        endian = parse_configuration(settings, _ENDIAN, {"endian": ...})["endian"]
+        one_of(endian, "codec endian", ("big", "little"))
+        return BytesCodec(endian if has_byte_order(stored) else None)
     *_, codec = chain("C", [], _compressor(uri, settings), stored, 1)
     return codec
-
-
-def _parse_endian(settings: Json, stored: np.dtype[Any]) -> Codec:
-    endian = parse_configuration(settings, _ENDIAN, {"endian": ...})["endian"]
-    one_of(endian, "codec endian", ("big", "little"))
-    return BytesCodec(endian if has_byte_order(stored) else None)
 
 
 def _compressor(uri: str, settings: Json) -> Json:
@@ -114,7 +97,8 @@ def parse_compressor(
     config: Json | None = None
     last: list[Codec] = []
     if value is not None:
-        uri, settings = _parse_item(value, "codec", "compressor")
+        members, settings = parse_uri(value, "compressor", "codec")
+        uri = members["codec"]
         foreign = CODECS.get(uri)
         if foreign is None:
             config = _compressor(uri, settings)

@@ -89,12 +89,8 @@ def _parse_format(value: Any) -> tuple[bool, int]:
             "this is not a version of Zarr", key="zarr_format", found=value, expected=expected
         )
     if int(version[1]) != 3:
-        raise UnsupportedError(
-            "this is another major version of Zarr",
-            key="zarr_format",
-            found=value,
-            expected=expected,
-        )
+        message = "this is another major version of Zarr"
+        raise UnsupportedError(message, key="zarr_format", found=value, expected=expected)
     return "/protocol/" in value, int(version[2])
 
 
@@ -118,12 +114,8 @@ def _older_suffix(document: Json) -> str:
     """Return the suffix, a member beside the encoding (a URI) in the older dialect (X-B16)."""
     encoding = document["metadata_encoding"]
     if isinstance(encoding, Mapping):
-        report_deviation(
-            "X-B16",
-            "the form belongs to the newer dialect",
-            key="metadata_encoding",
-            found=encoding,
-        )
+        message = "the form belongs to the newer dialect"
+        report_deviation("X-B16", message, key="metadata_encoding", found=encoding)
         return _parse_encoding(encoding)
     if not isinstance(encoding, str) or not _CORE.fullmatch(encoding):
         raise UnsupportedError(
@@ -133,24 +125,16 @@ def _older_suffix(document: Json) -> str:
             expected=repr(URIS[PROTOCOL]),
         )
     if "/protocol/" not in document["zarr_format"]:
-        report_deviation(
-            "X-B16",
-            "the form belongs to the older dialect",
-            key="metadata_encoding",
-            found=encoding,
-        )
+        message = "the form belongs to the older dialect"
+        report_deviation("X-B16", message, key="metadata_encoding", found=encoding)
     return _check_suffix(document.get("metadata_key_suffix", ".json"))
 
 
 def _check_suffix(value: Any) -> str:
-    if not isinstance(value, str) or not _SUFFIX.fullmatch(value):
-        raise MetadataError(
-            "this is not a suffix of keys",
-            key="metadata_key_suffix",
-            found=value,
-            expected="'.json'",
-        )
-    return value
+    if isinstance(value, str) and _SUFFIX.fullmatch(value):
+        return value
+    message, key = "this is not a suffix of keys", "metadata_key_suffix"
+    raise MetadataError(message, key=key, found=value, expected="'.json'")
 
 
 def check_members(document: Json, known_members: tuple[str, ...], key: str, minor: int) -> None:
@@ -174,21 +158,28 @@ def parse_extensions(value: Any) -> tuple[Definition, ...]:
 
 
 def _parse_extension(value: Any) -> Definition:
+    members, settings = parse_uri(value, "extensions", "extension", "must_understand")
+    must_understand = instance_of(members["must_understand"], "extensions.must_understand", bool)
+    return Definition(members["extension"], settings, must_understand)
+
+
+def parse_uri(value: Any, key: str, name: str, *others: str) -> tuple[Json, Json]:
+    """Return the members and the configuration of an object that a URI names in the draft.
+
+    The URI is the member `name`. The members `others` are required, the configuration is not.
+    """
     members = value if isinstance(value, dict) else {}
-    settings, must = members.get("configuration", {}), members.get("must_understand")
-    if (
-        not is_uri(members.get("extension"))
-        or not isinstance(must, bool)
-        or not isinstance(settings, dict)
-        or set(members) - {"extension", "must_understand", "configuration"}
-    ):
+    settings = members.get("configuration", {})
+    is_complete = set(members) - {"configuration"} == {name, *others}
+    if not is_complete or not is_uri(members[name]) or not isinstance(settings, dict):
+        required_members = "".join(f'"{other}": ..., ' for other in others)
         raise MetadataError(
             "this is not an extension",
-            key="extensions",
+            key=key,
             found=value,
-            expected='{"extension": URI, "must_understand": true or false, "configuration": {}}',
+            expected=f'{{"{name}": URI, {required_members}"configuration": {{...}}}}',
         )
-    return Definition(members["extension"], settings, must)
+    return members, settings
 
 
 def render_extensions(extensions: tuple[Definition, ...]) -> list[Json]:

@@ -8,9 +8,9 @@ from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
 from zarrdask.codecs.array_to_bytes.sharding import ShardingCodec
 from zarrdask.codecs.base import Codec, check_count
 from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
-from zarrdask.extension import is_uri
 from zarrdask.grids.base import ChunkGrid, Shape
 from zarrdask.grids.regular import RegularGrid
+from zarrdask.metadata.draft.entry import parse_uri
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.storage.transformers import TRANSFORMERS, StorageTransformer
 
@@ -53,20 +53,7 @@ def parse_transformers(value: Any, ndim: int) -> tuple[StorageTransformer | Draf
 
 
 def _parse_transformer(value: Any, ndim: int) -> StorageTransformer | DraftSharding:
-    members = value if isinstance(value, dict) else {}
-    settings = members.get("configuration", {})
-    if (
-        not is_uri(members.get("extension"))
-        or "type" not in members
-        or not isinstance(settings, dict)
-        or set(members) - {"extension", "type", "configuration"}
-    ):
-        raise MetadataError(
-            "this is not a storage transformer",
-            key="storage_transformers",
-            found=value,
-            expected='{"extension": URI, "type": ..., "configuration": {...}}',
-        )
+    members, settings = parse_uri(value, "storage_transformers", "extension", "type")
     configuration = {**settings, "type": members["type"]}
     if members["extension"] in _URIS:
         return _parse_sharding(configuration, ndim)
