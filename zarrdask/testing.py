@@ -279,6 +279,21 @@ class StoreContract:
         store.erase("k")
         same((store.swap("k", b"5", tag), store.get("k")), (False, None))
 
+    def test_parts_are_of_the_version_that_is_asked_for(self, store: Store) -> None:
+        if not store.versioned:
+            return
+        same(store.get_part("k", 0, 4), None)
+        store.set("k", b"0123456")
+        first = store.get_part("k", 0, 4)
+        assert first is not None
+        same((bytes(first.value), first.size), (b"0123", 7))
+        if first.tag is not None:
+            last = store.get_part("k", 4, 4, first.tag)
+            same(last and (bytes(last.value), last.size, last.tag), (b"456", 7, first.tag))
+            store.set("k", b"6543210")
+            changed = store.get_part("k", 4, 4, first.tag)
+            assert changed is None or changed.tag != first.tag
+
     # ---- erasing
 
     def test_erasing_removes_one_key_and_missing_ones_are_no_error(self, store: Store) -> None:

@@ -25,6 +25,7 @@ from zarrdask.runtime import buffers
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Value
+from zarrdask.storage.large_values import get_large, large_size
 
 #: The names of units in the store, and which part of each goes where.
 _Part = tuple[list[str], Projection]
@@ -123,7 +124,13 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
     """
     metadata, store, scratch = chunks.metadata, chunks.units, _scratch()
     if metadata.shard is None:
-        return store.get_many(chain.from_iterable(names for names, _ in parts), scratch)
+        keys, nbytes = (
+            chain.from_iterable(names for names, _ in parts),
+            metadata.pipeline.spec.nbytes,
+        )
+        if nbytes > large_size(store):
+            return get_large(store, ((key, nbytes) for key in keys))
+        return store.get_many(keys, scratch)
     if store.seekable:
         return (store.reading(name, scratch) for names, _ in parts for name in names)
     requests = (

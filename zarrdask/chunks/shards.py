@@ -19,6 +19,7 @@ from zarrdask.indexing.projection import Request
 from zarrdask.storage.base import Scratch, Store, StoredValue
 from zarrdask.storage.byte_ranges import Buffer, Range, Value, cut
 from zarrdask.storage.in_flight import in_flight
+from zarrdask.storage.large_values import get_large, large_size
 from zarrdask.storage.range_requests import RangeRequest, join_ranges
 
 #: Encoded bytes that are in memory, or on their way to it, at a time.
@@ -54,6 +55,15 @@ class ShardRequest(NamedTuple):
         """Whether the index tells which ranges are needed."""
         return self.region is not None and shard_of(self.shard.chunks) is None
 
+    @property
+    def nbytes(self) -> int:
+        """The decoded size of the shard in bytes."""
+        return self.pipeline.spec.nbytes
+
+    def is_larger(self, limit: float) -> bool:
+        """Whether the whole shard is needed, and is larger than a number of bytes."""
+        return self.region is None and self.nbytes > limit
+
 
 class _Plan(NamedTuple):
     """The index of a shard, None if there is none, and the requests for what is needed of it."""
@@ -86,14 +96,21 @@ def fetch_shards(
     that is read when it is decoded.
     """
     # Fetching is ahead of what is yielded.
-    ahead, plans = tee(_plans(store, requests))
-    sized = ((each, plan.request.pipeline.spec.nbytes) for plan in ahead for each in plan.ranges)
+    limit = large_size(store)
+    requests, all_requests = tee(requests)
+    large = get_large(store, ((r.key, r.nbytes) for r in all_requests if r.is_larger(limit)))
+    ahead, plans = tee(_plans(store, requests, limit))
+    sized = ((each, plan.request.nbytes) for plan in ahead for each in plan.ranges)
     parts = _fetch(store, sized)
     for plan in plans:
-        yield _value(store, plan, [next(parts) for _ in plan.ranges], scratch)
+        if plan.request.is_larger(limit):
+            value = next(large)
+            yield None if value is None else HeldValue(value)
+        else:
+            yield _value(store, plan, [next(parts) for _ in plan.ranges], scratch)
 
 
-def _plans(store: Store, requests: Iterable[ShardRequest]) -> Iterator[_Plan]:
+def _plans(store: Store, requests: Iterable[ShardRequest], limit: float) -> Iterator[_Plan]:
     """Yield the plan of each shard, as soon as its index is there."""
     ahead, requests = tee(requests)
     wanted = (
@@ -104,7 +121,8 @@ def _plans(store: Store, requests: Iterable[ShardRequest]) -> Iterator[_Plan]:
     indexes = _fetch(store, wanted)
     for request in requests:
         index = next(indexes) if request.is_plannable else None
-        yield _Plan(request, index, _ranges(request, index))
+        ranges = () if request.is_larger(limit) else _ranges(request, index)
+        yield _Plan(request, index, ranges)
 
 
 def _ranges(request: ShardRequest, index: Buffer | None) -> Sequence[RangeRequest]:

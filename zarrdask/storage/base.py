@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from zarrdask import config
@@ -66,6 +66,8 @@ class Store(ABC):
     seekable: ClassVar[bool] = False
     #: Whether a value can be replaced on the condition that nobody has changed it: `swap`.
     swappable: ClassVar[bool] = False
+    #: Whether a part of a value can be requested of a certain version of it: `get_part`.
+    versioned: ClassVar[bool] = False
     #: Whether requests of several threads are in flight together: then a call that concerns many
     #: values sends up to ``zarrdask.requests`` of them at a time.
     concurrent: ClassVar[bool] = False
@@ -204,6 +206,22 @@ class Store(ABC):
         parts of the same value, also if another writer replaces it meanwhile.
         """
         return nullcontext(StoredValue(self, key, scratch))
+
+    def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> "Part | None":
+        """Return part of a value, with the size and the tag of all of it.
+
+        Only stores that are `versioned` have this operation.
+
+        Parameters
+        ----------
+        key : str
+        start, length : int
+            As in `get_range`, with a start that is not negative.
+        tag : optional
+            That of an earlier part. If the value has another one now, the result is None, as for a
+            missing value.
+        """
+        raise not_supported(self.url, "read by parts of one version")
 
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         """Return parts of values, in the order of the requests (conformance B-80).
@@ -362,6 +380,25 @@ class Store(ABC):
         return self.list_prefix("")
 
 
+class Part(NamedTuple):
+    """Part of a stored value.
+
+    Attributes
+    ----------
+    value : bytes-like
+        The part. A server that knows no ranges has returned the whole value.
+    size : int
+        The size of the whole value in bytes; 0 if the server does not say.
+    tag : optional
+        A tag that is another one for every version of the value; None if the server has none, or
+        does not say the size.
+    """
+
+    value: Buffer
+    size: int
+    tag: Tag | None
+
+
 @dataclass(frozen=True)
 class StoredValue:
     """A stored value that is read in parts.
@@ -394,7 +431,7 @@ def not_supported(url: str, action: str) -> UnsupportedError:
     ----------
     url : str
         The location of the store.
-    action : {"read", "written", "listed", "changed on a condition"}
+    action : {"read", "written", "listed", "changed on a condition", "read by parts of one version"}
         What can't be done with the store.
     """
     return UnsupportedError(f"not supported: this store can't be {action}", key=url)

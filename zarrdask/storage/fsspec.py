@@ -18,7 +18,7 @@ from fsspec.implementations.local import LocalFileSystem
 from zarrdask import config
 from zarrdask.display.words import did_you_mean
 from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
-from zarrdask.storage.base import Store, Tag, no_bucket, not_listable, not_supported
+from zarrdask.storage.base import Part, Store, Tag, no_bucket, not_listable, not_supported
 from zarrdask.storage.byte_ranges import Buffer, cut
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.local import LocalStore
@@ -225,20 +225,67 @@ class FsspecStore(Store):
         return "IfMatch" in operation.input_shape.members
 
     def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
-        bucket, name, _ = self.fs.split_path(self.path(key))
-
-        async def fetch() -> tuple[bytes, str]:
-            answer = await self.fs._call_s3("get_object", Bucket=bucket, Key=name)
-            async with answer["Body"] as body:
-                return await body.read(), answer["ETag"]
-
         try:
-            return sync(self.fs.loop, fetch)  # type: ignore[no-any-return]
+            value, answer = sync(self.fs.loop, self._get_object, key)
+            return value, answer["ETag"]
         except _ABSENT as error:
             self._check_bucket(error)
             return None, None
         except Exception as error:
             raise self._failed(key, error) from error
+
+    async def _get_object(self, key: str, **options: str) -> tuple[bytes, Mapping[str, Any]]:
+        """Return a value, or part of it, and what S3 says about it."""
+        bucket, name, _ = self.fs.split_path(self.path(key))
+        options |= self.fs.req_kw
+        answer = await self.fs._call_s3("get_object", Bucket=bucket, Key=name, **options)
+        async with answer["Body"] as body:
+            return await body.read(), answer
+
+    async def _get_page(self, key: str, headers: Mapping[str, str]) -> tuple[bytes, Any]:
+        """Return a value, or part of it, and the headers of the answer, by HTTP."""
+        options, url = dict(self.fs.kwargs), self.path(key)
+        headers = {**options.pop("headers", {}), **headers, "Accept-Encoding": "identity"}
+        session = await self.fs.set_session()
+        async with session.get(self.fs.encode_url(url), headers=headers, **options) as answer:
+            self.fs._raise_not_found_for_status(answer, url)
+            return await answer.read(), answer.headers
+
+    @property
+    def versioned(self) -> bool:  # type: ignore[override]
+        """Whether parts of one version of a value can be requested: of S3, and by HTTP."""
+        # A cache of another file system keeps only what it fetches itself.
+        is_cache = getattr(self.fs, "fs", None) is not None
+        return not is_cache and not {"s3", "http"}.isdisjoint(protocols(self.fs))
+
+    def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
+        wanted = f"bytes={start}-{start + length - 1}"
+        try:
+            if "s3" in protocols(self.fs):
+                condition = {} if tag is None else {"IfMatch": tag}
+                value, about = sync(self.fs.loop, self._get_object, key, Range=wanted, **condition)
+                found, whole = about.get("ETag"), about.get("ContentRange")
+            else:
+                condition = {} if tag is None else {"If-Match": tag}
+                value, about = sync(
+                    self.fs.loop, self._get_page, key, {"Range": wanted, **condition}
+                )
+                found, whole = about.get("ETag"), about.get("Content-Range")
+        except _ABSENT as error:
+            self._check_bucket(error)
+            return None
+        except Exception as error:
+            codes = _codes(error)
+            if codes & _NOT_MET:
+                return None
+            if codes & _BEHIND:
+                return Part(b"", 0, None)
+            raise self._failed(key, error) from error
+        if whole is None:
+            return Part(value, len(value), None)  # the server knows no ranges
+        size = whole.rpartition("/")[2]
+        is_strong = found is not None and found.startswith('"') and size.isdigit()
+        return Part(value, int(size) if size.isdigit() else 0, found if is_strong else None)
 
     def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
         bucket, name, _ = self.fs.split_path(self.path(key))

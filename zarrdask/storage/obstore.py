@@ -16,7 +16,7 @@ from obstore.exceptions import (
 )
 
 from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
-from zarrdask.storage.base import Scratch, Store, Tag, no_bucket, not_listable, not_supported
+from zarrdask.storage.base import Part, Scratch, Store, Tag, no_bucket, not_listable, not_supported
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix
@@ -56,6 +56,7 @@ class ObstoreStore(Store):
     # of its own, beyond the limit of the process, and fails as a whole where one range lies behind
     # the value.
     concurrent = True
+    versioned = True
     repeats = True
 
     def __init__(self, store: Any, prefix: str = "") -> None:
@@ -195,6 +196,23 @@ class ObstoreStore(Store):
         try:
             return int(obstore.head(self.inner, self.path(key))["size"])
         except _ERRORS as error:
+            self._check_absent(key, error)
+            return None
+
+    def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
+        options: dict[str, Any] = {"range": (start, start + length)}
+        if tag is not None:
+            options["if_match"] = tag
+        try:
+            answer = obstore.get(self.inner, self.path(key), options=options)
+            return Part(memoryview(answer.bytes()), answer.meta["size"], answer.meta["e_tag"])
+        except PreconditionError:
+            return None
+        except _ERRORS as error:
+            # A server that knows no ranges, or an empty value, has no parts.
+            if isinstance(error, NotSupportedError) or "status code: 416" in str(error):
+                value = self._get(key)
+                return None if value is None else Part(value, len(value), None)
             self._check_absent(key, error)
             return None
 

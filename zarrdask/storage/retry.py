@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from zarrdask import config
 from zarrdask.errors import StoreError, ZarrdaskError, without_secrets
-from zarrdask.storage.base import Scratch, Store, Tag
+from zarrdask.storage.base import Part, Scratch, Store, Tag
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, Value
 from zarrdask.storage.in_flight import pause
 from zarrdask.storage.keys import Names
@@ -176,6 +176,9 @@ class RetryingStore(WrappedStore):
         return self._resumed(
             [key] * len(ranges), lambda start: self.inner.get_ranges(key, ranges[start:], scratch)
         )
+
+    def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
+        return self._attempt(key, partial(self.inner.get_part, key, start, length, tag))
 
     @contextmanager
     def reading(self, key: str, scratch: Scratch) -> Iterator[Value]:

@@ -42,6 +42,12 @@ class WrappedStore(Store):
         return self.inner.swappable and (has_own or not is_other)
 
     @property
+    def versioned(self) -> bool:  # type: ignore[override]
+        """Whether a part of a value can be requested of a certain version of it."""
+        has_own = type(self).get_part is not WrappedStore.get_part
+        return self.inner.versioned and (has_own or not self._reads_otherwise)
+
+    @property
     def _sets_otherwise(self) -> bool:
         """Whether a subclass overrides `set` but not `create`, which must then use that `set`."""
         this = type(self)
@@ -95,7 +101,8 @@ for _name in (
 ):
     setattr(WrappedStore, _name, property(attrgetter(f"inner.{_name}")))
 for _name in (
-    *("stamp", "batch", "get", "get_many", "get_range", "get_ranges", "set", "get_tagged", "swap"),
+    *("stamp", "batch", "get", "get_many", "get_range", "get_ranges", "get_part"),
+    *("set", "get_tagged", "swap"),
     *("tidy", "check_erasable", "erase", "erase_values", "erase_prefix"),
     *("list_dir", "list_prefix"),
 ):

@@ -1,0 +1,96 @@
+"""Large values of stores with latency: ranges of one version, in flight together."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import zarrdask
+from tests.storage.latency import FarStore
+from zarrdask.storage.base import Part
+from zarrdask.storage.large_values import get_large
+from zarrdask.storage.retry import RetryingStore
+from zarrdask.testing import StoreContract
+
+
+class VersionedStore(FarStore):
+    """A store that tells the versions of its values, which change `after` a number of parts."""
+
+    versioned = True
+    has_tags = True
+
+    def __init__(self, *args, after=None, **options):
+        super().__init__(*args, **options)
+        self.after = after
+
+    def get_part(self, key, start, length, tag=None):
+        value = self._request("get_part", [key], lambda: self.inner.get(key))
+        if value is None or (tag is not None and tag != hash(value)):
+            return None
+        if len(self.calls) == self.after:
+            self.inner.set(key, value[::-1])
+        found = hash(value) if self.has_tags else None
+        return Part(value[start : start + length], len(value), found)
+
+
+class TestVersionedStore(StoreContract):
+    @pytest.fixture
+    def store(self):
+        return RetryingStore(VersionedStore(seconds=0))
+
+
+@pytest.fixture(autouse=True)
+def ranges_of_100_bytes(setting):
+    setting({"zarrdask.range-size": 100})
+
+
+def test_large_values_take_two_rounds():
+    store = VersionedStore(seconds=0.02)
+    values = {f"k{n}": bytes([n]) * 350 for n in range(3)} | {"small": b"1", "even": bytes(100)}
+    for key, value in values.items():
+        store.inner.set(key, value)
+    keys = [*values, "none"]
+    found = [*get_large(store, [(key, 350) for key in keys])]
+    assert [None if each is None else bytes(each) for each in found] == [*values.values(), None]
+    assert store.calls == ["get_part"] * (3 * 4 + 1 + 1 + 1)
+    assert (store.rounds, store.most >= 6) == (2, True)
+
+
+@given(st.integers(0, 450), st.integers(1, 5), st.booleans())
+def test_a_value_is_never_mixed_of_two_versions(size, after, has_tags):
+    old = bytes(n % 251 for n in range(size))
+    store = VersionedStore(seconds=0, after=after)
+    store.has_tags = has_tags
+    store.inner.set("k", old)
+    (value,) = get_large(store, [("k", 450)])
+    assert bytes(value) in (old, old[::-1])
+    assert store.calls.count("get") <= 1
+
+
+@pytest.mark.parametrize("shards", [None, (10, 10)])
+def test_large_chunks_and_whole_shards_are_read_in_ranges(shards):
+    store, values = VersionedStore(seconds=0), np.arange(600, dtype="i4").reshape(30, 20)
+    chunks = (5, 5) if shards else (10, 10)
+    options = {"chunks": chunks, "shards": shards, "compressors": []}
+    z = zarrdask.create_array(store, shape=(30, 20), dtype="i4", **options)
+    z[:20] = values[:20]
+    store.clear()
+    for read in (lambda: z[...], lambda: zarrdask.from_zarr(z).compute(scheduler="sync")):
+        np.testing.assert_array_equal(read()[:20], values[:20])
+    ranges = 5 if shards else 4  # of shards one more for the index
+    assert store.calls == ["get_part"] * 2 * (4 * ranges + 2)
+    if shards:
+        store.clear()
+        np.testing.assert_array_equal(z[:18], values[:18])
+        assert {"get_part", "get_range"} == set(store.calls)
+
+
+def test_values_are_read_whole_if_the_setting_or_the_size_says_so(setting):
+    store = VersionedStore(seconds=0)
+    z = zarrdask.create_array(store, shape=50, dtype="i2")
+    z[...] = 1
+    for size in (100, 0):
+        setting({"zarrdask.range-size": size})
+        store.clear()
+        assert z[...].sum() == 50
+        assert store.calls == ["get"]

@@ -1,0 +1,83 @@
+"""Read large values of stores with latency by several requests, which are in flight together.
+
+One connection to an object store transfers some 100 MB/s, several of them many times that.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import tee
+from math import inf
+from operator import itemgetter
+
+from zarrdask import config
+from zarrdask.storage.base import Store, Tag
+from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.in_flight import in_flight
+
+#: Bytes of values that are in memory, or on their way to it, at a time.
+_MAX_BYTES_IN_FLIGHT = 2**28
+
+
+@dataclass
+class _Value:
+    """A value, or the memory for one whose ranges are read."""
+
+    key: str
+    #: None for a missing value.
+    content: Buffer | None
+    tag: Tag | None = None
+    #: Where the ranges begin that are requested after the first one.
+    starts: range = range(0)
+    #: Whether it has to be read again, as it was changed, or as the server tells no versions.
+    is_torn: bool = False
+
+
+def large_size(store: Store) -> float:
+    """Return the size in bytes above which values of a store are read by `get_large`."""
+    return (store.versioned and config.get("range-size")) or inf
+
+
+def get_large(store: Store, sizes: Iterable[tuple[str, int]]) -> Iterator[Buffer | None]:
+    """Yield the value of each key, or None if it is missing, while later ones are fetched.
+
+    The answer to the request for the first range of a value has its size and its version. The other
+    ranges are requested of that version, all at once: two rounds of requests, or one if the first
+    range is all. A value that is changed meanwhile is read again by one request.
+
+    Parameters
+    ----------
+    store : Store
+        A `versioned` store.
+    sizes : iterable of (str, int)
+        The keys, and the estimated size of each value in bytes.
+    """
+    length = config.get("range-size")
+
+    def begin(item: tuple[str, int]) -> _Value:
+        key, _ = item
+        part = store.get_part(key, 0, length)
+        if part is None or len(part.value) == part.size:
+            return _Value(key, None if part is None else part.value)
+        if part.tag is None or len(part.value) != length:
+            return _Value(key, None, is_torn=True)
+        content = memoryview(bytearray(part.size))
+        content[:length] = part.value
+        return _Value(key, content, part.tag, range(length, part.size, length))
+
+    def go_on(item: tuple[_Value, int]) -> None:
+        value, start = item
+        part = store.get_part(value.key, start, length, value.tag)
+        place = memoryview(value.content or b"")[start : start + length]
+        if part is None or part.tag != value.tag or len(part.value) != len(place):
+            value.is_torn = True
+        else:
+            place[:] = part.value
+
+    limit = _MAX_BYTES_IN_FLIGHT
+    values, ahead = tee(in_flight(begin, sizes, size=itemgetter(1), max_bytes=limit))
+    ranges = ((value, start) for value in ahead for start in value.starts)
+    rest = in_flight(go_on, ranges, size=lambda _: length, max_bytes=limit)
+    for value in values:
+        for _ in value.starts:
+            next(rest)
+        yield store.get(value.key) if value.is_torn else value.content
