@@ -222,9 +222,15 @@ def limit(job: str, url: str) -> Job | None:
         ]
     if job == "points":
         return lambda: [get(f"small/c/{n}/0") for n in range(POINTS)]
-    if job in ("open", "consolidated"):
-        keys = [f"plain/a{n}/zarr.json" for n in range(MEMBERS)]
-        return lambda: [*pool.map(get, keys if job == "open" else ["consolidated/zarr.json"])]
+    if job == "consolidated":
+        return lambda: get("consolidated/zarr.json")
+    if job == "open":
+        return lambda: [
+            *pool.map(
+                lambda prefix: get(f"{prefix}/zarr.json"),
+                obstore.list_with_delimiter(store, "plain")["common_prefixes"],
+            )
+        ]
     if job in ("window", "row"):
         keys = [f"shards/c/{n}/0/0" for n in range(256 if job == "window" else 1000)]
         # Of each shard its index, then a chunk.

@@ -56,9 +56,9 @@ DEFAULTS: dict[str, Any] = {
     "shard-size": 64 * 2**20,
     # Bytes: ranges of a value with a smaller gap are read by one request (stores with latency).
     "coalesce-gap": 64 * 2**10,
-    # Bytes: larger chunks, and shards that are read whole, are read by several requests for ranges
-    # of this size (stores with latency); 0 reads each by one request.
-    "range-size": 16 * 2**20,
+    # Bytes: chunks, and shards that are read whole, of more than four times this size are read by
+    # requests for ranges of it (stores with latency); 0 reads each by one request.
+    "range-size": 8 * 2**20,
     # The number of simultaneous requests of one call (stores with latency).
     "requests": 64,
     # The package that opens URLs of object stores and of HTTP servers: "fsspec" or "obstore".

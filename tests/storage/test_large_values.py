@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import zarrdask
 from tests.storage.latency import FarStore
+from zarrdask.storage import large_values
 from zarrdask.storage.base import Part
 from zarrdask.storage.large_values import get_large
 from zarrdask.storage.retry import RetryingStore
@@ -40,8 +41,9 @@ class TestVersionedStore(StoreContract):
 
 
 @pytest.fixture(autouse=True)
-def ranges_of_100_bytes(setting):
+def ranges_of_100_bytes(setting, monkeypatch):
     setting({"zarrdask.range-size": 100})
+    monkeypatch.setattr(large_values, "_MIN_RANGES", 1)
 
 
 def test_large_values_take_two_rounds():
@@ -85,11 +87,12 @@ def test_large_chunks_and_whole_shards_are_read_in_ranges(shards):
         assert {"get_part", "get_range"} == set(store.calls)
 
 
-def test_values_are_read_whole_if_the_setting_or_the_size_says_so(setting):
+def test_values_are_read_whole_if_the_setting_or_the_size_says_so(setting, monkeypatch):
+    monkeypatch.undo()
     store = VersionedStore(seconds=0)
     z = zarrdask.create_array(store, shape=50, dtype="i2")
     z[...] = 1
-    for size in (100, 0):
+    for size in (25, 0):
         setting({"zarrdask.range-size": size})
         store.clear()
         assert z[...].sum() == 50

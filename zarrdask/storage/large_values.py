@@ -16,6 +16,8 @@ from zarrdask.storage.in_flight import in_flight
 
 #: Bytes of values that are in memory, or on their way to it, at a time.
 _MAX_BYTES_IN_FLIGHT = 2**28
+#: Values of fewer ranges take longer by two rounds of requests than by one request.
+_MIN_RANGES = 4
 
 
 @dataclass
@@ -34,7 +36,7 @@ class _Value:
 
 def large_size(store: Store) -> float:
     """Return the size in bytes above which values of a store are read by `get_large`."""
-    return (store.versioned and config.get("range-size")) or inf
+    return (store.versioned and _MIN_RANGES * config.get("range-size")) or inf
 
 
 def get_large(store: Store, sizes: Iterable[tuple[str, int]]) -> Iterator[Buffer | None]:
