@@ -26,7 +26,7 @@ from tests.drafts import (
 )
 from zarrdask.compliance import strictness
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
-from zarrdask.grids.keys import DraftKeys
+from zarrdask.grids.keys import ChunkKeys
 from zarrdask.metadata.draft.transformers import TITLE
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.transformers import TRANSFORMERS
@@ -135,7 +135,7 @@ def test_s5_the_index_has_16_bytes_a_chunk(counts, size):
         **DRAFT,
     )
     z[...] = 1
-    shard = values["data/a/" + DraftKeys().key((0,) * len(counts))]
+    shard = values["data/a/" + ChunkKeys("draft").key((0,) * len(counts))]
     assert len(shard) == z.size + size
 
 

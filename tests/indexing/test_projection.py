@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests import selections
 from zarrdask.indexing.projection import Points, axis_parts, numpy_index, project
-from zarrdask.indexing.selection import basic, orthogonal, pointwise
+from zarrdask.indexing.selection import basic, pointwise
 
 
 @st.composite
@@ -60,7 +60,7 @@ def test_parts_of_slices_make_up_the_whole(case, data):
 @given(axes(), st.data())
 def test_parts_of_outer_selections_make_up_the_whole(case, data):
     shape = case[0]
-    selection = orthogonal(data.draw(selections.outer(shape)), shape)
+    selection = basic(data.draw(selections.outer(shape)), shape, outer=True)
     values = np.arange(np.prod(shape, dtype=int)).reshape(shape)
     check(selection.picks, case, values[numpy_index(selection.picks)])
 

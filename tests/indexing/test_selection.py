@@ -14,7 +14,6 @@ from zarrdask.indexing.projection import Points, axis_parts, numpy_index, permut
 from zarrdask.indexing.selection import (
     basic,
     is_basic,
-    orthogonal,
     pick_size,
     pointwise,
     whole_region,
@@ -65,7 +64,7 @@ def test_an_outer_selection_cut_into_chunks_is_complete_and_disjoint(layout, dat
     shape, chunks = layout
     index = data.draw(selections.outer(shape))
     array = np.arange(math.prod(shape)).reshape(shape)
-    selection = orthogonal(index, shape)
+    selection = basic(index, shape, outer=True)
     result = gather(array, selection.picks, chunks, selection.shape)
     expected, _ = selections.take_outer(array, index)
     assert np.array_equal(result[selection.finish], expected)
@@ -205,7 +204,7 @@ def test_basic_indices_are_told_from_others(index, answer):
 )
 def test_an_outer_index_that_does_not_fit_is_an_index_error(index):
     with pytest.raises(SelectionError):
-        orthogonal(index, (3, 3))
+        basic(index, (3, 3), outer=True)
 
 
 @for_each(

@@ -10,6 +10,8 @@ from zarrdask.extension import Registry, parse_definition
 from zarrdask.grids.base import Index
 
 _SEPARATORS = {"default": "/", "v2": "."}
+#: The keys of the one chunk of an array without axes; old writers of the draft add an index.
+_SCALARS = {"default": ("c",), "v2": ("0",), "draft": ("c", "c0")}
 
 
 class ChunkKeyEncoding(Protocol):
@@ -30,17 +32,17 @@ class ChunkKeyEncoding(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChunkKeys:
-    """The two encodings of v3; v2 has the one of that name (conformance A-35, C-37, C-38).
+    """The two encodings of v3, of which v2 has one, and that of the draft (A-35, B-46, C-37, C-38).
 
     Attributes
     ----------
-    name : {"default", "v2"}
-        Keys of ``default`` begin with a "c".
+    name : {"default", "v2", "draft"}
+        Keys of ``default`` begin with a "c", those of the draft with a "c" and no separator.
     separator : {"/", "."}
         The character between the parts of a key.
     """
 
-    name: Literal["default", "v2"] = "default"
+    name: Literal["default", "v2", "draft"] = "default"
     separator: Literal["/", "."] = "/"
 
     def key(self, index: Index) -> str:
@@ -48,79 +50,39 @@ class ChunkKeys:
 
         >>> ChunkKeys().key((1, 23)), ChunkKeys("v2", ".").key((1, 23)), ChunkKeys("v2").key(())
         ('c/1/23', '1.23', '0')
+        >>> ChunkKeys("draft").key((1, 23, 45)), ChunkKeys("draft").key(())
+        ('c1/23/45', 'c')
         """
-        if self.name == "default":
-            return self.separator.join(("c", *map(str, index)))
-        return self.separator.join(map(str, index)) or "0"
+        return self.names([index])[0]
 
     def names(self, indices: Sequence[Index]) -> list[str]:
         """Return the keys of many chunks."""
         if not indices or not indices[0]:
-            return list(map(self.key, indices))
-        form = self.separator.join(["%d"] * len(indices[0]))
-        if self.name == "default":
-            form = f"c{self.separator}{form}"
+            return [_SCALARS[self.name][0]] * len(indices)
+        form = self._prefix + self.separator.join(["%d"] * len(indices[0]))
         return [form % index for index in indices]
 
     def index(self, key: str, ndim: int) -> Index | None:
         """Return the chunk index that a key stands for, or None if it is no chunk key."""
-        parts = key.split(self.separator)
-        if self.name == "default":
-            if parts[0] != "c":
-                return None
-            parts = parts[1:]
-        elif ndim == 0:
-            return () if key == "0" else None
-        return parse_index(parts, ndim)
+        if not ndim:
+            return () if key in _SCALARS[self.name] else None
+        if not key.startswith(self._prefix):
+            return None
+        return parse_index(key[len(self._prefix) :].split(self.separator), ndim)
+
+    @property
+    def _prefix(self) -> str:
+        return {"default": f"c{self.separator}", "v2": "", "draft": "c"}[self.name]
 
     def to_json(self) -> dict[str, Any]:
         """Return the encoding's v3 metadata."""
+        if self.name == "draft":
+            raise UnsupportedError(
+                "only the draft of Zarr v3 has such chunk keys",
+                key="chunk_key_encoding",
+                found=self.key((0, 0)),
+            )
         return {"name": self.name, "configuration": {"separator": self.separator}}
-
-
-@dataclass(frozen=True, slots=True)
-class DraftKeys:
-    """The encoding of the v3 draft: a "c" without a separator after it (conformance B-46, B-47).
-
-    Attributes
-    ----------
-    separator : {"/", "."}
-        The character between the indices.
-    """
-
-    separator: Literal["/", "."] = "/"
-
-    def key(self, index: Index) -> str:
-        """Return the key of a chunk, relative to its array.
-
-        >>> DraftKeys().key((1, 23, 45)), DraftKeys(".").key((1, 23, 45)), DraftKeys().key(())
-        ('c1/23/45', 'c1.23.45', 'c')
-        """
-        return "c" + self.separator.join(map(str, index))
-
-    def names(self, indices: Sequence[Index]) -> list[str]:
-        """Return the keys of many chunks."""
-        if not indices or not indices[0]:
-            return list(map(self.key, indices))
-        form = "c" + self.separator.join(["%d"] * len(indices[0]))
-        return [form % index for index in indices]
-
-    def index(self, key: str, ndim: int) -> Index | None:
-        """Return the chunk index that a key stands for, or None if it is no chunk key."""
-        if not key.startswith("c"):
-            return None
-        if not ndim:
-            # Older software writes an index for the one chunk of a 0-d array.
-            return () if key in ("c", "c0") else None
-        return parse_index(key[1:].split(self.separator), ndim)
-
-    def to_json(self) -> dict[str, Any]:
-        """Raise `UnsupportedError`, as v3 has no such encoding."""
-        raise UnsupportedError(
-            "only the draft of Zarr v3 has such chunk keys",
-            key="chunk_key_encoding",
-            found=self.key((0, 0)),
-        )
 
 
 def parse_index(parts: Sequence[str], ndim: int) -> Index | None:

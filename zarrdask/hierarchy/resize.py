@@ -10,8 +10,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
-import numpy as np
-
 from zarrdask.chunks.inventory import trim
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.compliance import strictness
@@ -21,10 +19,11 @@ from zarrdask.hierarchy.change import write_node
 from zarrdask.hierarchy.find import read_node
 from zarrdask.hierarchy.journal import erase_journal, lease_key
 from zarrdask.hierarchy.path import key_prefix, node_location
-from zarrdask.indexing.selection import Region, axis_number, is_integer, whole_region
+from zarrdask.indexing.selection import Region, axis_number, whole_region
 from zarrdask.metadata import detect
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
+from zarrdask.metadata.options import parse_shape
 from zarrdask.runtime.locks import ChunkLocks, Lock, location_of
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
@@ -168,15 +167,11 @@ def grow(
 
 def parse_lengths(shape: Any, ndim: int) -> Shape:
     """Return the shape that a user asks for; an integer is that of an array with one axis."""
-    lengths = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-    if len(lengths) != ndim or any(not is_integer(n) or n < 0 for n in lengths):
-        raise MetadataError(
-            "the array can't have this shape",
-            key="shape",
-            found=shape,
-            expected=f"{ndim} non-negative integers",
-        )
-    return tuple(map(int, lengths))
+    lengths = parse_shape(shape)
+    if len(lengths) != ndim:
+        message = "the array can't have this shape"
+        raise MetadataError(message, key="shape", found=shape, expected=f"{ndim} lengths")
+    return lengths
 
 
 def resized(chunks: StoredChunks, shape: Shape) -> StoredChunks:

@@ -175,30 +175,35 @@ def position(entry: Any, axis: int, size: int) -> int:
     return int(entry) % size
 
 
-def basic(index: Any, shape: tuple[int, ...]) -> Selection:
-    """Normalise a NumPy basic index: integers, slices, an ellipsis, new axes."""
+def basic(index: Any, shape: tuple[int, ...], *, outer: bool = False) -> Selection:
+    """Normalise a NumPy basic index: integers, slices, an ellipsis, new axes.
+
+    An `outer` index may also have lists and 1-d masks, but no new axes.
+    """
     picks: list[Pick] = []
     finish: list[Any] = []
-    for entry in expand(index, len(shape)):
+    for entry in expand(index, len(shape), new_axes=not outer):
         if entry is None:
             finish.append(None)
             continue
-        axis = len(picks)
-        size = shape[axis]
+        axis, size = len(picks), shape[len(picks)]
+        pick: Pick
+        finisher: Any = slice(None)
         if isinstance(entry, slice):
             pick, finisher = _slice(entry, axis, size)
-            picks.append(pick)
-            finish.append(finisher)
         elif is_integer(entry):
             start = position(entry, axis, size)
-            picks.append(slice(start, start + 1, 1))
-            finish.append(0)
+            pick, finisher = slice(start, start + 1, 1), 0
+        elif outer:
+            pick = positions(entry, axis, size)
         else:
             raise SelectionError(
                 "only integers, slices, '...' and np.newaxis are basic indices",
                 found=entry,
                 expected="one of those, or oindex / vindex for lists and masks",
             )
+        picks.append(pick)
+        finish.append(finisher)
     return Selection(tuple(picks), tuple(finish))
 
 
@@ -249,33 +254,6 @@ def _slice(entry: slice, axis: int, size: int) -> tuple[slice, slice]:
     return slice(taken[-1], taken[0] + 1, -taken.step), slice(None, None, -1)
 
 
-def orthogonal(index: Any, shape: tuple[int, ...]) -> Selection:
-    """Normalise an orthogonal (outer) index: a slice, integer, list or 1-d mask for each axis.
-
-    Raises
-    ------
-    SelectionError
-        If an entry does not fit its axis.
-    """
-    picks: list[Pick] = []
-    finish: list[Any] = []
-    for axis, (entry, size) in enumerate(
-        zip(expand(index, len(shape), new_axes=False), shape, strict=True)
-    ):
-        pick: Pick
-        finisher: Any = slice(None)
-        if isinstance(entry, slice):
-            pick, finisher = _slice(entry, axis, size)
-        elif is_integer(entry):
-            start = position(entry, axis, size)
-            pick, finisher = slice(start, start + 1, 1), 0
-        else:
-            pick = positions(entry, axis, size)
-        picks.append(pick)
-        finish.append(finisher)
-    return Selection(tuple(picks), tuple(finish))
-
-
 def positions(entry: Any, axis: int, size: int) -> np.ndarray:
     """Return a list or 1-d mask as an array of positions in 0..size-1."""
     array = np.asarray(entry)
@@ -302,12 +280,7 @@ def within_bounds(array: np.ndarray, axis: int, size: int) -> np.ndarray:
         )
     low, high = int(array.min()), int(array.max())
     for bound in (low, high):
-        if not -size <= bound < size:
-            raise SelectionError(
-                f"index {bound} is out of bounds for axis {axis} with size {size}",
-                found=bound,
-                expected=f"-{size} to {size - 1}",
-            )
+        position(bound, axis, size)
     array = array.astype(np.intp)
     return np.where(array < 0, array + size, array) if low < 0 else array
 

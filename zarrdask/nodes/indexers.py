@@ -15,7 +15,6 @@ from zarrdask.indexing.selection import (
     expand,
     is_basic,
     is_integer,
-    orthogonal,
     pointwise,
 )
 
@@ -35,13 +34,13 @@ class OuterIndex:
     def __getitem__(self, index: Any) -> Any:
         if not self.array.shape:
             return self.array[index]  # without axes all kinds of selection are the same
-        return self.array.select(orthogonal(index, self.array.shape), index)
+        return self.array.select(basic(index, self.array.shape, outer=True), index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if not self.array.shape:
             self.array[index] = value
         else:
-            self.array.assign(orthogonal(index, self.array.shape), value)
+            self.array.assign(basic(index, self.array.shape, outer=True), value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from zarrdask.compliance import is_strict, report_deviation
 from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
 from zarrdask.extension import is_uri
 from zarrdask.grids.base import GRIDS, ChunkGrid, Shape, parse_lengths
-from zarrdask.grids.keys import DraftKeys
+from zarrdask.grids.keys import ChunkKeys
 from zarrdask.grids.regular import RegularGrid
 from zarrdask.metadata.draft.codecs import (
     parse_codecs,
@@ -242,12 +242,14 @@ def _take_names(attributes: Json, ndim: int) -> tuple[str | None, ...] | None:
     return tuple(attributes.pop(DIMENSIONS)) if is_names else None
 
 
-def _parse_grid(document: Json, shape: Shape) -> tuple[ChunkGrid, DraftKeys]:
+def _parse_grid(document: Json, shape: Shape) -> tuple[ChunkGrid, ChunkKeys]:
     """Return the chunk grid and the encoding of chunk keys (B-28, B-29)."""
     member = instance_of(document["chunk_grid"], "chunk_grid", dict)
     if is_uri(member.get("extension")):
         members = {name: value for name, value in member.items() if name != "extension"}
-        return GRIDS.find(member["extension"]).from_configuration(members, shape), DraftKeys()
+        return GRIDS.find(member["extension"]).from_configuration(members, shape), ChunkKeys(
+            "draft"
+        )
     required(member, ("type", "chunk_shape"), "chunk_grid")
     unknown = set(member) - {"type", "chunk_shape", "separator"}
     if member["type"] != "regular" or unknown:
@@ -270,11 +272,11 @@ def _parse_grid(document: Json, shape: Shape) -> tuple[ChunkGrid, DraftKeys]:
             expected=repr(separator),
         )
     lengths = parse_lengths(member["chunk_shape"], "chunk_shape", 0)
-    return RegularGrid(shape, lengths), DraftKeys(separator)
+    return RegularGrid(shape, lengths), ChunkKeys("draft", separator)
 
 
 def _render_grid(grid: ChunkGrid, keys: Any) -> Json:
-    if not isinstance(keys, DraftKeys):
+    if not isinstance(keys, ChunkKeys) or keys.name != "draft":
         raise UnsupportedError("the draft of Zarr v3 has one key encoding only", key="keys")
     if type(grid) is RegularGrid:
         shape = list(grid.chunk_shape)

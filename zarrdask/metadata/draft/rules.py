@@ -15,7 +15,7 @@ from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.registry import of_dtype, portable
 from zarrdask.errors import MetadataError
 from zarrdask.grids.base import Shape
-from zarrdask.grids.keys import ChunkKeyEncoding, DraftKeys
+from zarrdask.grids.keys import ChunkKeyEncoding, ChunkKeys
 from zarrdask.metadata.draft.entry import parse_extensions
 from zarrdask.metadata.draft.transformers import INDEX_CODECS, parse_transformers, with_shards
 from zarrdask.metadata.options import ArrayOptions, as_list
@@ -65,7 +65,7 @@ def _keys(options: ArrayOptions) -> ChunkKeyEncoding:
             found=options.chunk_key_encoding or separator,
             expected="the separator '/' or '.'",
         )
-    return DraftKeys(separator)
+    return ChunkKeys("draft", separator)
 
 
 def _convert_data_type(data_type: DataType, stored: np.dtype[Any]) -> DataType:
@@ -87,7 +87,7 @@ RULES = FormatRules(
     convert_data_type=_convert_data_type,
     codecs=_draft_codecs,
     keys=_keys,
-    convert_keys=lambda _: DraftKeys(),
+    convert_keys=lambda _: ChunkKeys("draft"),
     transformers=parse_transformers,
     extensions=parse_extensions,
     layout=with_shards,
