@@ -21,6 +21,8 @@ settings.register_profile(
     max_examples=25,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+# CI, with the oldest dependencies, where our own logic is the same: --hypothesis-profile=few
+settings.register_profile("few", settings.get_profile("zarrdask"), max_examples=8)
 # By hand, for a longer search: --hypothesis-profile=deep
 settings.register_profile("deep", settings.get_profile("zarrdask"), max_examples=1500)
 settings.load_profile("zarrdask")
