@@ -84,6 +84,31 @@ def parse_definition(value: Any, key: str) -> Definition:
     return Definition(name, settings, must_understand)
 
 
+def members_of(configuration: Any, key: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of an extension's configuration, with defaults filled in (C-28).
+
+    Parameters
+    ----------
+    configuration : mapping or None
+        The configuration in a document, if there is one.
+    key : str
+        What it is the configuration of, for errors.
+    defaults : mapping
+        The default of every permitted member; ``...`` stands for a required member.
+    """
+    members = {} if configuration is None else dict(configuration)
+    for name in members:
+        if name not in defaults:
+            expected = ", ".join(defaults) or "none"
+            raise MetadataError(
+                "unknown member of the configuration", key=key, found=name, expected=expected
+            )
+    for name, default in defaults.items():
+        if members.setdefault(name, default) is ...:
+            raise MetadataError("a member of the configuration is missing", key=key, expected=name)
+    return members
+
+
 def is_uri(value: Any) -> bool:
     """Whether a JSON value can name an extension in the v3 draft: a URI, which is never fetched."""
     return isinstance(value, str) and bool(_ANY_URI.match(value))

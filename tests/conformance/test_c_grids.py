@@ -211,7 +211,7 @@ def test_c39_another_kind_is_an_error():
         zarrdask.open(stored(v3((6,), chunk_grid=grid)))
     assert caught.value.found == "reference"
     del grid["configuration"]["kind"]
-    with pytest.raises(zarrdask.errors.MetadataError, match="inline"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="expected kind"):
         zarrdask.open(stored(v3((6,), chunk_grid=grid)))
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol, Self, cast
 import numpy as np
 
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
+from zarrdask.extension import members_of
 from zarrdask.storage import byte_ranges
 
 Buffer = byte_ranges.Buffer
@@ -164,39 +165,8 @@ class BytesBytes(Codec, Protocol):
 
 
 def parse_configuration(configuration: Any, name: str, defaults: dict[str, Any]) -> dict[str, Any]:
-    """Return a codec's configuration with defaults filled in.
-
-    Parameters
-    ----------
-    configuration : mapping or None
-        The configuration in a document, if there is one.
-    name : str
-        The name of the codec, for errors.
-    defaults : dict
-        The default of every permitted member; ``...`` stands for a required member.
-
-    Raises
-    ------
-    MetadataError
-        If a member is missing or unknown (conformance C-28).
-    """
-    members = {} if configuration is None else dict(configuration)
-    for key in members:
-        if key not in defaults:
-            raise MetadataError(
-                "unknown member of the configuration",
-                key=f"codec {name}",
-                found=key,
-                expected=", ".join(defaults) or "none",
-            )
-    for key, default in defaults.items():
-        if key not in members:
-            if default is ...:
-                raise MetadataError(
-                    "a member of the configuration is missing", key=f"codec {name}", expected=key
-                )
-            members[key] = default
-    return members
+    """Return the members of a codec's configuration, as `members_of` does."""
+    return members_of(configuration, f"codec {name}", defaults)
 
 
 def refused(codec: str, dtype: Any, expected: str | None = None) -> MetadataError:

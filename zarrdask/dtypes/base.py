@@ -9,6 +9,7 @@ import numpy as np
 from zarrdask.dtypes.fill_values import cast, zero
 from zarrdask.dtypes.v2 import render_dtype
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
+from zarrdask.extension import members_of
 
 
 @dataclass(frozen=True)
@@ -105,20 +106,8 @@ def _advice(dtype: np.dtype[Any]) -> str:
 def check_configuration(
     name: str, configuration: Mapping[str, Any], members: tuple[str, ...] = ()
 ) -> None:
-    """Check that the configuration of a data type has exactly the expected members.
-
-    Raises
-    ------
-    MetadataError
-        If a member is missing or unknown (conformance C-28).
-    """
-    if set(configuration) != set(members):
-        raise MetadataError(
-            f"this is not the configuration of {name}",
-            key="data_type",
-            found=dict(configuration),
-            expected=f"the members {', '.join(members)}" if members else "no members",
-        )
+    """Check that the configuration of a data type has exactly the expected members (C-28)."""
+    members_of(configuration, f"data_type {name}", dict.fromkeys(members, ...))
 
 
 def positive_integer(name: str, configuration: Mapping[str, Any], member: str, maximum: int) -> int:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol
 
-from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.extension import Registry, parse_definition
+from zarrdask.errors import UnsupportedError, one_of
+from zarrdask.extension import Registry, members_of, parse_definition
 from zarrdask.grids.base import Index
 
 _SEPARATORS = {"default": "/", "v2": "."}
@@ -93,15 +93,9 @@ def parse_index(parts: Sequence[str], ndim: int) -> Index | None:
 
 
 def _separated(name: Any, configuration: Mapping[str, Any]) -> ChunkKeys:
-    separator = configuration.get("separator", _SEPARATORS[name])
-    if separator not in ("/", ".") or set(configuration) - {"separator"}:
-        raise MetadataError(
-            "this is not the configuration of a chunk key encoding",
-            key="chunk_key_encoding",
-            found=dict(configuration),
-            expected='{"separator": "/"} or {"separator": "."}',
-        )
-    return ChunkKeys(name, separator)
+    key = f"chunk_key_encoding {name}"
+    separator = members_of(configuration, key, {"separator": _SEPARATORS[name]})["separator"]
+    return ChunkKeys(name, one_of(separator, f"{key} separator", ("/", ".")))
 
 
 #: The encodings ``default`` and ``v2`` (conformance C-37, C-38), for their configurations.

@@ -9,7 +9,8 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.errors import MetadataError, UnsupportedError, instance_of
+from zarrdask.extension import members_of
 from zarrdask.grids.base import Axis, Index, Shape, check_axes
 from zarrdask.grids.regular import RegularGrid
 
@@ -63,21 +64,12 @@ class RectilinearGrid:
     def from_configuration(
         cls, configuration: Mapping[str, Any], shape: Shape
     ) -> "RectilinearGrid":
-        chunk_shapes = configuration.get("chunk_shapes")
-        if set(configuration) != {"kind", "chunk_shapes"} or not isinstance(chunk_shapes, list):
-            raise MetadataError(
-                "this is not the configuration of a rectilinear grid",
-                key="chunk_grid",
-                found=dict(configuration),
-                expected='{"kind": "inline", "chunk_shapes": [...]}',
-            )
-        if configuration["kind"] != "inline":
-            raise UnsupportedError(
-                "unknown kind of rectilinear grid",
-                key="chunk_grid",
-                found=configuration["kind"],
-                expected="'inline'",
-            )
+        key, required = "chunk_grid rectilinear", {"kind": ..., "chunk_shapes": ...}
+        members = members_of(configuration, key, required)
+        chunk_shapes = instance_of(members["chunk_shapes"], "chunk_shapes", list)
+        if members["kind"] != "inline":
+            message = "unknown kind of rectilinear grid"
+            raise UnsupportedError(message, key=key, found=members["kind"], expected="'inline'")
         check_axes(chunk_shapes, shape, "chunk_shapes")
         axes = [
             trim_last_run(parse_runs(item), size)

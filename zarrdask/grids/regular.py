@@ -7,6 +7,7 @@ from math import prod
 from typing import Any, ClassVar
 
 from zarrdask.errors import MetadataError
+from zarrdask.extension import members_of
 from zarrdask.grids.base import Axis, Index, Shape, check_axes, parse_lengths
 
 
@@ -42,14 +43,8 @@ class RegularGrid:
 
     @classmethod
     def from_configuration(cls, configuration: Mapping[str, Any], shape: Shape) -> "RegularGrid":
-        if set(configuration) != {"chunk_shape"}:
-            raise MetadataError(
-                "this is not the configuration of a regular grid",
-                key="chunk_grid",
-                found=dict(configuration),
-                expected='{"chunk_shape": [...]}',
-            )
-        return cls(shape, parse_lengths(configuration["chunk_shape"], "chunk_shape", 1))
+        members = members_of(configuration, "chunk_grid regular", {"chunk_shape": ...})
+        return cls(shape, parse_lengths(members["chunk_shape"], "chunk_shape", 1))
 
     def to_json(self) -> dict[str, Any]:
         return {"name": "regular", "configuration": {"chunk_shape": list(self.chunk_shape)}}

@@ -7,8 +7,8 @@ from typing import Any
 
 from zarrdask.codecs.base import Json
 from zarrdask.compliance import report_deviation
-from zarrdask.errors import MetadataError, UnsupportedError, instance_of
-from zarrdask.extension import Definition, is_uri
+from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
+from zarrdask.extension import Definition, is_uri, members_of
 from zarrdask.metadata.json import parse_json, render_json, required
 from zarrdask.metadata.rules import check_understood
 from zarrdask.storage.v3_draft import DRAFT, PROTOCOL
@@ -100,14 +100,10 @@ def _parse_encoding(value: Any) -> str:
         raise UnsupportedError(
             "unknown encoding of documents", key="metadata_encoding", found=value["extension"]
         )
-    if set(value) != {"type", "metadata_key_suffix"} or value["type"] != "json":
-        raise MetadataError(
-            "this is not the encoding of documents",
-            key="metadata_encoding",
-            found=dict(value),
-            expected='{"type": "json", "metadata_key_suffix": ".json"}',
-        )
-    return _check_suffix(value["metadata_key_suffix"])
+    required_members = {"type": ..., "metadata_key_suffix": ...}
+    members = members_of(value, "metadata_encoding", required_members)
+    one_of(members["type"], "metadata_encoding.type", ("json",))
+    return _check_suffix(members["metadata_key_suffix"])
 
 
 def _older_suffix(document: Json) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
 from zarrdask.codecs.array_to_bytes.sharding import ShardingCodec
 from zarrdask.codecs.base import Codec, check_count
-from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
-from zarrdask.grids.base import ChunkGrid, Shape
+from zarrdask.errors import UnsupportedError, instance_of, one_of
+from zarrdask.extension import members_of
+from zarrdask.grids.base import ChunkGrid, Shape, check_axes, parse_lengths
 from zarrdask.grids.regular import RegularGrid
 from zarrdask.metadata.draft.entry import parse_uri
 from zarrdask.metadata.model import ArrayMetadata
@@ -62,27 +63,12 @@ def _parse_transformer(value: Any, ndim: int) -> StorageTransformer | DraftShard
 
 
 def _parse_sharding(configuration: Mapping[str, Any], ndim: int) -> DraftSharding:
-    one_of(configuration["type"], "storage_transformers.type", ("indexed",))
-    counts = configuration.get("chunks_per_shard")
-    if (
-        not isinstance(counts, list)
-        or any(type(n) is not int or n < 1 for n in counts)
-        or set(configuration) != {"type", "chunks_per_shard"}
-    ):
-        raise MetadataError(
-            "the configuration of sharding is invalid",
-            key="storage_transformers",
-            found=dict(configuration),
-            expected='"type", and "chunks_per_shard" with positive integers',
-        )
-    if len(counts) != ndim:
-        raise MetadataError(
-            "the number of counts is not that of the dimensions",
-            key="chunks_per_shard",
-            found=counts,
-            expected=f"{ndim} counts",
-        )
-    return DraftSharding(tuple(counts))
+    required = {"type": ..., "chunks_per_shard": ...}
+    members = members_of(configuration, "storage_transformers sharding", required)
+    one_of(members["type"], "storage_transformers.type", ("indexed",))
+    counts = parse_lengths(members["chunks_per_shard"], "sharding.chunks_per_shard", 1)
+    check_axes(counts, (1,) * ndim, "sharding.chunks_per_shard")
+    return DraftSharding(counts)
 
 
 def with_shards(
