@@ -12,10 +12,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from zarrdask import config
 from zarrdask.errors import StoreError, ZarrdaskError, without_secrets
-from zarrdask.storage.base import Part, Scratch, Store, Tag
+from zarrdask.storage.base import Scratch, Store, Tag
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, Value
 from zarrdask.storage.in_flight import pause
-from zarrdask.storage.keys import Names
 from zarrdask.storage.memory import MappingStore
 from zarrdask.storage.v3_draft import DraftStore
 from zarrdask.storage.wrapper import WrappedStore
@@ -156,12 +155,6 @@ class RetryingStore(WrappedStore):
     def __reduce__(self) -> tuple[Any, ...]:
         return *super().__reduce__(), vars(self)
 
-    def get(self, key: str) -> bytes | None:
-        return self._attempt(key, partial(self.inner.get, key))
-
-    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
-        return self._attempt(key, partial(self.inner.get_range, key, start, length))
-
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         if self.concurrent:
             return Store.get_many(self, keys, scratch)
@@ -177,9 +170,6 @@ class RetryingStore(WrappedStore):
             [key] * len(ranges), lambda start: self.inner.get_ranges(key, ranges[start:], scratch)
         )
 
-    def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
-        return self._attempt(key, partial(self.inner.get_part, key, start, length, tag))
-
     @contextmanager
     def reading(self, key: str, scratch: Scratch) -> Iterator[Value]:
         """Return a context in which parts of a value are read, of the same value if possible."""
@@ -194,9 +184,6 @@ class RetryingStore(WrappedStore):
         ranges = list(key_ranges)
         return self._attempt("", partial(self.inner.get_partial_values, ranges))
 
-    def set(self, key: str, value: Buffer) -> None:
-        self._attempt(key, partial(self.inner.set, key, value))
-
     def create(self, key: str, value: Buffer) -> bool:
         """Store a value if the key is missing, and return whether it was.
 
@@ -204,9 +191,6 @@ class RetryingStore(WrappedStore):
         attempt, this call is taken to have stored it.
         """
         return self._attempt_once(key, value, partial(self.inner.create, key, value))
-
-    def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
-        return self._attempt(key, partial(self.inner.get_tagged, key))
 
     def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
         """Store a value if the present one has a tag, and return whether it had; see `create`."""
@@ -224,38 +208,34 @@ class RetryingStore(WrappedStore):
     def check_erasable(self, keys: Iterable[str]) -> None:
         self._attempt("", partial(self.inner.check_erasable, list(keys)))
 
-    def tidy(self, prefix: str) -> None:
-        self._attempt(prefix, partial(self.inner.tidy, prefix))
-
-    def erase(self, key: str) -> None:
-        self._attempt(key, partial(self.inner.erase, key))
-
     def erase_values(self, keys: Iterable[str]) -> None:
         if self.concurrent:
             Store.erase_values(self, keys)
             return
         self._attempt("", partial(self.inner.erase_values, list(keys)))
 
-    def erase_prefix(self, prefix: str) -> None:
-        self._attempt(prefix, partial(self.inner.erase_prefix, prefix))
-
-    def list_dir(self, prefix: str) -> Names:
-        return self._attempt(prefix, partial(self.inner.list_dir, prefix))
-
     def list_prefix(self, prefix: str) -> Iterator[str]:
         return iter(self._attempt(prefix, lambda: list(self.inner.list_prefix(prefix))))
 
     def _attempt(self, key: str, call: Callable[[], T]) -> T:
         """Return the result of a call, which is repeated after transient errors."""
-        pauses = _Pauses()
+        start, retries = time.monotonic(), 0
         while True:
             try:
                 result = call()
-            except Exception as error:  # noqa: BLE001 - it is raised as a store error
-                self._pause(pauses, error, key)
-            else:
-                self._is_reached = True
-                return result
+            except Exception as error:
+                if self._pause(key, error, retries, start):
+                    retries += 1
+                    continue
+                if isinstance(error, ZarrdaskError | MemoryError):
+                    raise
+                raise StoreError(
+                    f"an operation of the store failed: {str(error) or type(error).__name__}",
+                    key=f"{self.url}/{key}",
+                    found=type(error).__name__,
+                ) from error
+            self._is_reached = True
+            return result
 
     def _resumed(self, keys: list[str], read: Callable[[int], Iterator[T]]) -> Iterator[T]:
         """Yield a value for each key; after a transient error, the remaining ones are read again.
@@ -267,32 +247,51 @@ class RetryingStore(WrappedStore):
         read : callable
             Returns the values of the keys from a position on.
         """
-        position, pauses = 0, _Pauses()
-        while position < len(keys):
-            try:
-                values = iter(read(position))
-                while position < len(keys):
-                    value = next(values)
-                    position += 1
-                    pauses, self._is_reached = _Pauses(), True
-                    yield value
-            except Exception as error:  # noqa: BLE001 - it is raised as a store error
-                self._pause(pauses, error, keys[position])
+        values: Iterator[T] | None = None
 
-    def _pause(self, pauses: "_Pauses", error: Exception, key: str) -> None:
-        """Wait before another attempt; if there is to be none, raise the error."""
-        most: float = config.get("retry-time")
+        def read_next(position: int) -> T:
+            nonlocal values
+            following, values = values or iter(read(position)), None
+            value = next(following)
+            values = following  # it has not failed
+            return value
+
+        for position, key in enumerate(keys):
+            yield self._attempt(key, partial(read_next, position))
+
+    def _pause(self, key: str, error: Exception, retries: int, start: float) -> bool:
+        """Wait before another attempt, and return True; False if there is to be no other one."""
+        if retries >= config.get("retries") or not is_transient(error):
+            return False
+        most = config.get("retry-time")
         if not self._is_reached and any(_NOT_CONNECTED & _class_names(e) for e in _causes(error)):
             most = min(most, _FIRST_CONTACT_SECONDS)
-        if pauses.after(error, f"{self.url}/{key}", most):
-            return
-        if isinstance(error, ZarrdaskError | MemoryError):
-            raise error
-        raise StoreError(
-            f"an operation of the store failed: {str(error) or type(error).__name__}",
-            key=f"{self.url}/{key}",
-            found=type(error).__name__,
-        ) from error
+        # A random time, so that many clients do not repeat their requests all at once.
+        seconds = random.uniform(0, min(0.1 * 2**retries, config.get("retry-delay")))
+        if time.monotonic() + seconds > start + most:
+            return False
+        # Python shows warnings by default, and hides what is only informative.
+        level = logging.WARNING if retries >= _QUIET_RETRIES else logging.INFO
+        place = without_secrets(f"{self.url}/{key}")
+        reason = without_secrets(str(error)).removeprefix(f"{place}: ")
+        _LOG.log(level, "%s: retry %d after: %s", place, retries + 1, reason)
+        return pause(seconds)
+
+
+def _retried(name: str) -> Callable[..., Any]:
+    def operation(self: RetryingStore, key: str, *arguments: Any, **options: Any) -> Any:
+        call = partial(getattr(self.inner, name), key, *arguments, **options)
+        return self._attempt(key, call)
+
+    operation.__name__, operation.__doc__ = name, getattr(Store, name).__doc__
+    return operation
+
+
+for _name in (
+    *("get", "get_range", "get_part", "get_tagged", "list_dir"),
+    *("set", "erase", "erase_prefix", "tidy"),
+):
+    setattr(RetryingStore, _name, _retried(_name))
 
 
 class _RetriedValue(NamedTuple):
@@ -326,31 +325,3 @@ def _is_safe(store: Store) -> bool:
     ours = type(store).__module__.startswith("zarrdask.")
     is_plain = not isinstance(store, MappingStore) or type(store.values) is dict
     return ours and is_plain and (store.seekable or store.repeats)
-
-
-class _Pauses:
-    """The pauses between the attempts of one operation."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.start = time.monotonic()
-
-    def after(self, error: Exception, place: str, most: float) -> bool:
-        """Wait before another attempt, and return True; False if there is to be no other one.
-
-        No attempt begins later than `most` seconds after the first one.
-        """
-        if self.count >= config.get("retries") or not is_transient(error):
-            return False
-        longest = min(0.1 * 2**self.count, config.get("retry-delay"))
-        # A random time, so that many clients do not repeat their requests all at once.
-        seconds = random.uniform(0, longest)
-        if time.monotonic() + seconds > self.start + most:
-            return False
-        self.count += 1
-        # Python shows warnings by default, and hides what is only informative.
-        level = logging.WARNING if self.count > _QUIET_RETRIES else logging.INFO
-        place = without_secrets(place)
-        reason = without_secrets(str(error)).removeprefix(f"{place}: ")
-        _LOG.log(level, "%s: retry %d after: %s", place, self.count, reason)
-        return pause(seconds)
