@@ -238,16 +238,14 @@ def test_storage_options_reach_the_store(capsys):
 
 
 def test_lengths():
-    numbers = options.Lengths()
-    assert numbers.convert("256,64", None, None) == (256, 64)
-    assert numbers.convert("(256, 64)", None, None) == (256, 64)
-    assert numbers.convert("(4,)", None, None) == 4
+    assert options.lengths("256,64") == options.lengths("(256, 64)") == (256, 64)
+    assert options.lengths("(4,)") == 4
     for text in ("", " ", "4,,4", "none", "1 what"):
         with pytest.raises(click.BadParameter, match="neither lengths, like 256,64,64"):
-            numbers.convert(text, None, None)
-    assert numbers.convert("-1", None, None) == -1
-    assert numbers.convert("auto", None, None) == "auto"
-    assert numbers.convert("1 MiB", None, None) == "1 MiB"
+            options.lengths(text)
+    assert options.lengths("-1") == -1
+    assert options.lengths("auto") == "auto"
+    assert options.lengths("1 MiB") == "1 MiB"
 
 
 def test_changes_as_they_are_given():

@@ -7,8 +7,7 @@ import pytest
 
 import zarrdask
 from tests.cli.commands import call
-from zarrdask.cli import attrs
-from zarrdask.cli.nodes import open_node
+from zarrdask.cli.nodes import Place
 
 
 @pytest.fixture
@@ -263,11 +262,12 @@ def test_deleting_an_attribute_keeps_what_others_set_meanwhile(tmp_path, capsys,
     zarrdask.create_group(stored, attributes={"n": 1})
 
     def opened(*arguments):
-        node = open_node(*arguments)
+        node = open_place(*arguments)
         zarrdask.open(stored, mode="r+").attrs["title"] = "new"
         return node
 
-    monkeypatch.setattr(attrs, "open_node", opened)
+    open_place = Place.open
+    monkeypatch.setattr(Place, "open", opened)
     call(capsys, "attrs", "delete", stored, "n")
     assert dict(zarrdask.open(stored).attrs) == {"title": "new"}
 

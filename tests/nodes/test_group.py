@@ -125,8 +125,6 @@ def test_a_notebook_shows_a_tree_as_it_prints():
     tree = group.tree()
     assert repr(tree) == str(tree) == "/\n└── <b>"
     assert "&lt;b&gt;" in tree._repr_html_()
-    bundle = tree._repr_mimebundle_(include=None, exclude=None)
-    assert bundle == {"text/plain": str(tree), "text/html": tree._repr_html_()}
 
 
 def test_names_with_odd_characters(root):

@@ -40,6 +40,25 @@ SUCCESS, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 class Commands(click.Group):
+    """Commands, of which an error suggests the nearest name."""
+
+    #: The command that other arguments than a name are for, if there is one.
+    default: str | None = None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that arguments begin with."""
+        names = self.list_commands(ctx)
+        if args[0] not in names:
+            hint = did_you_mean(args[0], names)
+            if hint:
+                ctx.fail(f"No such command {args[0]!r}{hint}")
+            args = [self.default, *args] if self.default else args
+        return super().resolve_command(ctx, args)
+
+
+class _AllCommands(Commands):
     """The commands, each imported when it runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -53,15 +72,6 @@ class Commands(click.Group):
         command: click.Command = import_module(f"zarrdask.cli.{cmd_name}").command
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that arguments begin with; the error suggests the nearest name."""
-        hint = did_you_mean(args[0], COMMANDS)
-        if args[0] not in COMMANDS and hint:
-            ctx.fail(f"No such command {args[0]!r}{hint}")
-        return super().resolve_command(ctx, args)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands, without importing any."""
         with formatter.section("Commands"):
@@ -69,7 +79,8 @@ class Commands(click.Group):
 
 
 @click.group(
-    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=_AllCommands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="zarrdask", message="%(prog)s %(version)s")
 def app() -> None:
@@ -125,7 +136,7 @@ def _print_error(text: str) -> None:
 @contextmanager
 def _one_line_retries() -> Iterator[None]:
     """Report that a store does not answer once, not with each of many retries."""
-    log, handler = logging.getLogger("zarrdask"), _FirstRetry()
+    log, handler = logging.getLogger("zarrdask"), _FirstRetry(logging.WARNING)
     is_passed_on = log.propagate
     log.addHandler(handler)
     log.propagate = False
@@ -139,15 +150,10 @@ def _one_line_retries() -> Iterator[None]:
 class _FirstRetry(logging.Handler):
     """Prints the first warning."""
 
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self._is_first = True
-
     def emit(self, record: logging.LogRecord) -> None:
-        if self._is_first:
-            self._is_first = False
-            text = " ".join(record.getMessage().split())
-            _print_error(f"{text}; further retries are not shown (Ctrl-C gives up)")
+        self.setLevel(logging.CRITICAL)
+        text = " ".join(record.getMessage().split())
+        _print_error(f"{text}; further retries are not shown (Ctrl-C gives up)")
 
 
 @contextmanager

@@ -1,30 +1,23 @@
 """``zarrdask attrs``: the attributes of an array or a group."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import click
 
 from zarrdask.cli import options
-from zarrdask.cli.nodes import open_node
+from zarrdask.cli.app import Commands
+from zarrdask.cli.nodes import Place
 from zarrdask.cli.output import print_json
 from zarrdask.display.words import did_you_mean
 from zarrdask.metadata.json import render_json
 
 
-class Verbs(click.Group):
+class Verbs(Commands):
     """`get`, `set` and `delete`; `get` is what a URL without a verb means."""
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the verb that arguments begin with; the error suggests the nearest one."""
-        if args[0] not in self.commands:
-            hint = did_you_mean(args[0], self.commands)
-            if hint:
-                ctx.fail(f"No such command {args[0]!r}{hint}")
-            args = ["get", *args]
-        return super().resolve_command(ctx, args)
+    default = "get"
 
 
 @click.group(
@@ -46,25 +39,15 @@ def command() -> None:
         "zarrdask attrs get data.zarr/temperature units",
     )
 )
-@options.place("url")
+@options.one_node
 @click.argument("name", required=False)
-@options.component
-@options.as_json
-@options.storage_options
-def get(
-    url: str,
-    name: str | None,
-    component: str | None,
-    *,
-    as_json: bool,
-    storage_options: dict[str, Any] | None,
-) -> None:
+def get(place: Place, *, as_json: bool, name: str | None) -> None:
     """Show all attributes; or the value of the attribute NAME, as JSON."""
-    attributes = dict(open_node(url, component, storage_options).attrs)
+    attributes = dict(place.open().attrs)
     if name is None:
         _print(attributes, as_json=as_json)
     else:
-        _check_exists(url, name, attributes)
+        _check_exist(place, [name], attributes)
         click.echo(json.dumps(attributes[name], ensure_ascii=as_json))
 
 
@@ -75,28 +58,18 @@ def get(
         'zarrdask attrs set data.zarr title="a run" --dry-run',
     ),
 )
-@options.place("url")
-@click.argument("values", nargs=-1, required=True, type=options.KeyValue(), metavar="NAME=VALUE...")
-@options.component
-@options.as_json
+@options.one_node
+@click.argument("values", nargs=-1, required=True, type=options.key_value, metavar="NAME=VALUE...")
 @options.dry_run
-@options.storage_options
 def set_(
-    url: str,
-    values: tuple[tuple[str, Any], ...],
-    component: str | None,
-    *,
-    as_json: bool,
-    dry_run: bool,
-    storage_options: dict[str, Any] | None,
+    place: Place, *, as_json: bool, values: tuple[tuple[str, Any], ...], dry_run: bool
 ) -> None:
     """Set attributes, and show all of them. A value is JSON if it can be, or else text."""
-    node = open_node(url, component, storage_options, "r" if dry_run else "r+")
-    changes = dict(values)
-    attributes = dict(node.attrs) | changes
+    node = place.open("r" if dry_run else "r+")
+    attributes = dict(node.attrs) | dict(values)
     render_json(attributes, "attributes")  # values that JSON has no equivalent of are an error
     if not dry_run:
-        node.attrs.update(changes)
+        node.attrs.update(dict(values))
     _print(attributes, as_json=as_json)
 
 
@@ -106,37 +79,26 @@ def set_(
         "zarrdask attrs delete data.zarr history title --dry-run",
     )
 )
-@options.place("url")
+@options.one_node
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@options.component
-@options.as_json
 @options.dry_run
-@options.storage_options
-def delete(
-    url: str,
-    names: tuple[str, ...],
-    component: str | None,
-    *,
-    as_json: bool,
-    dry_run: bool,
-    storage_options: dict[str, Any] | None,
-) -> None:
+def delete(place: Place, *, as_json: bool, names: tuple[str, ...], dry_run: bool) -> None:
     """Delete attributes, and show those that are left."""
-    node = open_node(url, component, storage_options, "r" if dry_run else "r+")
+    node = place.open("r" if dry_run else "r+")
     attributes = dict(node.attrs)
-    for name in names:
-        _check_exists(url, name, attributes)
-    left = {name: value for name, value in attributes.items() if name not in names}
-    if not dry_run:
-        for name in attributes.keys() - left.keys():
+    _check_exist(place, names, attributes)
+    for name in set(names):
+        del attributes[name]
+        if not dry_run:
             del node.attrs[name]
-    _print(left, as_json=as_json)
+    _print(attributes, as_json=as_json)
 
 
-def _check_exists(url: str, name: str, attributes: dict[str, Any]) -> None:
-    if name not in attributes:
-        hint = did_you_mean(name, attributes)
-        raise click.ClickException(f"{url}: there is no attribute {name!r}{hint}")
+def _check_exist(place: Place, names: Iterable[str], attributes: dict[str, Any]) -> None:
+    for name in names:
+        if name not in attributes:
+            hint = did_you_mean(name, attributes)
+            raise click.ClickException(f"{place.url}: there is no attribute {name!r}{hint}")
 
 
 def _print(attributes: dict[str, Any], *, as_json: bool) -> None:

@@ -1,11 +1,9 @@
 """``zarrdask consolidate``: the consolidated metadata of a group."""
 
-from typing import Any
-
 import click
 
 from zarrdask.cli import options
-from zarrdask.cli.nodes import open_node, suggestions, walk
+from zarrdask.cli.nodes import Place, suggestions, walk
 from zarrdask.cli.output import print_json
 from zarrdask.display.words import counted
 from zarrdask.hierarchy.path import node_location
@@ -19,34 +17,24 @@ from zarrdask.nodes.open_group import consolidate_metadata
         "zarrdask consolidate data.zarr", "zarrdask consolidate data.zarr --component ocean"
     )
 )
-@options.place("url")
-@options.component
-@options.as_json
+@options.one_node
 @options.dry_run
-@options.storage_options
-def command(
-    url: str,
-    component: str | None,
-    *,
-    as_json: bool,
-    dry_run: bool,
-    storage_options: dict[str, Any] | None,
-) -> None:
+def command(place: Place, *, as_json: bool, dry_run: bool) -> None:
     """Write the consolidated metadata of a group: one document with those of all nodes below it.
 
     No other process should change nodes of the group meanwhile.
     """
     if dry_run:
-        group = open_node(url, component, storage_options)
+        group = place.open()
         if isinstance(group, Array):
-            raise click.ClickException(f"{url}: expected a group but found an array")
+            raise click.ClickException(f"{place.url}: expected a group but found an array")
         if group.zarr_format not in CONSOLIDATED_FORMATS:
             raise click.ClickException(
-                f"{url}: the format {group.zarr_format} has no consolidated metadata"
+                f"{place.url}: the format {group.zarr_format} has no consolidated metadata"
             )
     else:
-        with suggestions((url, component, storage_options)):
-            group = consolidate_metadata(url, component, storage_options)
+        with suggestions(place):
+            group = consolidate_metadata(*place)
     paths = [path for path, _ in walk(group.store, group.path)]
     if as_json:
         print_json({"group": node_location(group.store, group.path), "nodes": paths})

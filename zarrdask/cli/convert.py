@@ -16,21 +16,11 @@ from zarrdask.cli import copy, options
 )
 @options.place("source")
 @options.place("target", required=False)
-@click.option(
-    "--to",
-    "zarr_format",
-    type=options.Format(),
-    default=3,
-    show_default=True,
-    help="The new format.",
-)
+@options.zarr_format("--to", default="3", show_default=True, help="The new format.")
 @options.copying
 @options.restart
 @options.dry_run
-@options.as_json
-@options.progress
-@options.scheduler
-@options.options_of_each
+@options.two_nodes
 @click.pass_context
 def command(context: click.Context, /, **arguments: Any) -> None:
     """Convert the array or hierarchy at SOURCE into another format, at TARGET or --in-place.

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from zarrdask.cli import options
-from zarrdask.cli.nodes import suggestions
+from zarrdask.cli.nodes import both_places, suggestions
 from zarrdask.cli.output import print_report
 from zarrdask.rewrite.copy import copy
 
@@ -19,8 +19,7 @@ from zarrdask.rewrite.copy import copy
 )
 @options.place("source")
 @options.place("target", required=False)
-@options.chunks_and_shards
-@options.changes
+@options.new_array
 @click.option(
     "--include",
     multiple=True,
@@ -33,10 +32,7 @@ from zarrdask.rewrite.copy import copy
 @options.copying
 @options.restart
 @options.dry_run
-@options.as_json
-@options.progress
-@options.scheduler
-@options.options_of_each
+@options.two_nodes
 def command(
     source: str,
     target: str | None,
@@ -55,7 +51,7 @@ def command(
     if (target is None) != in_place:
         raise click.UsageError("pass either TARGET or --in-place")
     arguments = options.passed(arguments)
-    with suggestions((source, None, options.of_source(arguments))), options.interruptible():
+    with suggestions(both_places(source, target, arguments)[0]), options.interruptible():
         report = copy(
             source,
             target,

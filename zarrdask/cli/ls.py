@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from zarrdask.cli import options
-from zarrdask.cli.nodes import open_node, summary, walk
+from zarrdask.cli.nodes import Place, summary, walk
 from zarrdask.cli.output import print_json, print_table
 from zarrdask.hierarchy.path import node_location
 from zarrdask.nodes.array import Array
@@ -14,21 +14,11 @@ from zarrdask.nodes.array import Array
 @click.command(
     epilog=options.examples("zarrdask ls data.zarr", "zarrdask ls s3://bucket/data --long")
 )
-@options.place("url")
-@options.component
 @click.option("--long", "-l", "long", is_flag=True, help="Show shapes, data types and chunks.")
-@options.as_json
-@options.storage_options
-def command(
-    url: str,
-    component: str | None,
-    *,
-    long: bool,
-    as_json: bool,
-    storage_options: dict[str, Any] | None,
-) -> None:
+@options.one_node
+def command(place: Place, *, as_json: bool, long: bool) -> None:
     """List the members of a group, one a line. The names of groups end with a slash."""
-    node = open_node(url, component, storage_options)
+    node = place.open()
     if isinstance(node, Array):
         members = [summary(node_location(node.store, node.path), node.metadata)]
     else:
@@ -37,7 +27,7 @@ def command(
         print_json(members)
     elif long:
         rows = [_row(member) for member in members]
-        print_table(("name", "kind", "shape", "dtype", "chunks", "shards"), rows)
+        print_table(rows, ("name", "kind", "shape", "dtype", "chunks", "shards"))
     else:
         for member in members:
             click.echo(_name(member))

@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -17,48 +17,64 @@ from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.storage.base import Store
+from zarrdask.storage.resolve import options_of_each
+
+#: Options of fsspec, as the user passes them.
+Options = dict[str, Any] | None
 
 
-def open_node(
-    url: str, component: str | None, storage_options: dict[str, Any] | None, mode: str = "r"
-) -> Array | Group:
-    """Open a node; if there is none, the error suggests the member with the nearest name."""
-    with suggestions((url, component, storage_options)):
-        return zarrdask.open(url, component, mode, storage_options=storage_options)
+class Place(NamedTuple):
+    """Where a node is: as the user names it."""
+
+    url: str
+    component: str | None
+    storage_options: Options
+
+    def open(self, mode: str = "r") -> Array | Group:
+        """Open the node; if there is none, the error suggests the member with the nearest name."""
+        url, component, storage_options = self
+        with suggestions(self):
+            return zarrdask.open(url, component, mode, storage_options=storage_options)
+
+
+def both_places(first: str, second: str | None, arguments: dict[str, Any]) -> tuple[Place, Place]:
+    """Return the places of two nodes, each with the options that are meant for it."""
+    of_first, of_second = options_of_each(
+        arguments.get("storage_options"),
+        (first, arguments.get("source_options")),
+        (second, arguments.get("target_options")),
+    )
+    component = arguments.get("component")
+    return Place(first, component, of_first), Place(second or "", None, of_second)
 
 
 @contextmanager
-def suggestions(
-    *places: tuple[str | None, str | None, dict[str, Any] | None],
-) -> Iterator[None]:
+def suggestions(*places: Place) -> Iterator[None]:
     """Add the nearest name to the error of a node that does not exist, also in remote stores.
 
     Parameters
     ----------
-    *places : (str or None, str or None, dict or None)
-        The URL, the component and the storage options of each node that has to exist.
+    *places : Place
+        The places of the nodes that have to exist.
     """
     try:
         yield
     except NodeNotFoundError as error:
         if "the nearest name" in str(error):
             raise
-        for url, component, storage_options in places:
-            name = url and _nearest(url, component, storage_options)
-            if name:
-                text = f"{one_line(error)}; the nearest name is {name!r}"
-                raise click.ClickException(text) from error
+        for name in filter(None, map(_nearest, places)):
+            text = f"{one_line(error)}; the nearest name is {name!r}"
+            raise click.ClickException(text) from error
         raise
 
 
-def _nearest(url: str, component: str | None, storage_options: dict[str, Any] | None) -> str | None:
-    """Return a URL or component that exists, and differs from a given one in its last name."""
-    path = (component or url).rstrip("/")
-    parent, name = posixpath.split(path)
-    place = (url, parent or None) if component else (parent or ".", None)
+def _nearest(place: Place) -> str | None:
+    """Return a URL or component that exists, and differs from that of a place in its last name."""
+    url, component, storage_options = place
+    parent, name = posixpath.split((component or url).rstrip("/"))
+    above = (url, parent or None) if component else (parent or ".", None)
     try:
-        group = zarrdask.open_group(*place, storage_options=storage_options)
-        names = list(group)
+        names = list(zarrdask.open_group(*above, storage_options=storage_options))
     except (ZarrdaskError, OSError, ValueError):
         return None  # there is no group in which names could be compared
     match = nearest(name, names) if name not in names else None

@@ -3,19 +3,19 @@
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import wraps
 from typing import Any, TypeVar
 
 import click
 
+from zarrdask.cli.nodes import Options, Place
 from zarrdask.config import parse_size
 from zarrdask.dtypes.fill_values import NO_FILL_VALUE
 from zarrdask.errors import ZarrdaskError
 from zarrdask.storage.v3_draft import DRAFT, PROTOCOL
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-# The parameter types below have no type argument: ParamType of click 8.1 takes none.
 
 
 class Interrupted(click.ClickException):
@@ -33,68 +33,36 @@ def interruptible(message: str = "run the same command again to resume") -> Iter
         raise Interrupted(f"interrupted; {message}") from error
 
 
-class Format(click.Choice):  # type: ignore[type-arg]
-    """A format: 2, 3, or a dialect of the draft of 3."""
-
-    def __init__(self) -> None:
-        super().__init__(("2", "3", DRAFT, PROTOCOL))
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | str:
-        """Return a number or the name of a dialect."""
-        name: str = super().convert(str(value), param, ctx)
-        return int(name) if name.isdecimal() else name
+def key_value(text: str) -> tuple[str, Any]:
+    """Return the key and the value of ``key=value``; the value is JSON (true, 3), or else text."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise click.BadParameter(f"{text!r} is not of the form key=value, without spaces")
+    return key, parse_value(value)
 
 
-class KeyValue(click.ParamType):  # type: ignore[type-arg]
-    """``key=value``; the value is parsed as JSON (true, 3), or else it is text."""
+def lengths(value: str) -> int | tuple[int, ...] | str:
+    """Return the lengths of chunks or shards: ``256,64,64``, one for all axes, a size, or auto.
 
-    name = "key=value"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, Any]:
-        """Return the key and the value."""
-        if isinstance(value, tuple):
-            return value
-        key, equals, text = str(value).partition("=")
-        if not equals or not key:
-            self.fail(f"{value!r} is not of the form key=value, without spaces", param, ctx)
-        return key, parse_value(text)
-
-
-class Lengths(click.ParamType):  # type: ignore[type-arg]
-    """The lengths of chunks or shards: ``256,64,64``, one for all axes, a size, or ``auto``."""
-
-    name = "n,n,..."
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | tuple[int, ...] | str | bool:
-        """Return lengths, a text that the package understands, or False for no shards."""
-        text = str(value).strip("()[], ")
-        if text == "none" and param is not None and param.name == "shards":
-            return False
-        if text == "auto" or _is_size(text):
+    >>> lengths("(256,64)"), lengths("-1"), lengths("1MiB")
+    ((256, 64), -1, '1MiB')
+    """
+    text = value.strip("()[], ")
+    with suppress(ZarrdaskError):
+        if text == "auto" or (text[-1:].isalpha() and parse_size(text, "size")):
             return text
-        try:
-            lengths = tuple(int(n) for n in text.split(","))
-        except ValueError:
-            self.fail(
-                f"{value!r} is neither lengths, like 256,64,64, nor a size, like 1MiB, nor auto",
-                param,
-                ctx,
-            )
-        return lengths if len(lengths) > 1 else lengths[0]
-
-
-def _is_size(text: str) -> bool:
-    """Whether a text is a number of bytes with a unit."""
     try:
-        return text[-1:].isalpha() and bool(parse_size(text, "size"))
-    except ZarrdaskError:
-        return False
+        numbers = tuple(int(n) for n in text.split(","))
+    except ValueError:
+        raise click.BadParameter(
+            f"{value!r} is neither lengths, like 256,64,64, nor a size, like 1MiB, nor auto"
+        ) from None
+    return numbers if len(numbers) > 1 else numbers[0]
+
+
+def shard_lengths(value: str) -> int | tuple[int, ...] | str | bool:
+    """Return the lengths of shards, or False for no shards."""
+    return False if value == "none" else lengths(value)
 
 
 def parse_value(text: str) -> Any:
@@ -109,144 +77,125 @@ def parse_value(text: str) -> Any:
         return text
 
 
-def place(name: str, *, required: bool = True) -> Callable[[F], F]:
-    """Add a URL or a path as an argument; shells complete paths."""
-    return click.argument(name, required=required, type=click.Path())
+def _together(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Return a decorator that adds several options, in the order of the help text."""
+
+    def add(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
 
 
-def component(function: F) -> F:
-    """Add the option ``--component`` to a command."""
+def zarr_format(name: str, **attributes: Any) -> Callable[[F], F]:
+    """Add an option for a format: 2, 3, or a dialect of the draft of 3."""
     return click.option(
-        "--component",
-        metavar="PATH",
-        help="The path of the node within the store; of two URLs, within the first.",
-    )(function)
-
-
-def storage_options(function: F) -> F:
-    """Add the option ``--storage-option`` to a command; its parameter is a dict, or None."""
-    return _pairs("storage", "An option of fsspec, such as anon=true; may be repeated.")(function)
-
-
-def options_of_each(function: F) -> F:
-    """Add options of fsspec to a command with two URLs: for both, and for each of them."""
-    for kind, text in (
-        ("target", "The same for the second URL alone, instead of --storage-option."),
-        ("source", "The same for the first URL alone, instead of --storage-option."),
-        ("storage", "An option of fsspec for all URLs, such as anon=true; may be repeated."),
-    ):
-        function = _pairs(kind, text)(function)
-    return function
+        name,
+        "zarr_format",
+        type=click.Choice(("2", "3", DRAFT, PROTOCOL)),
+        callback=lambda ctx, param, value: int(value) if value in ("2", "3") else value,
+        **attributes,
+    )
 
 
 def _pairs(kind: str, text: str) -> Callable[[F], F]:
-    name = f"--{kind}-option"
     return click.option(
-        name,
+        f"--{kind}-option",
         f"{kind}_options",
-        type=KeyValue(),
+        type=key_value,
+        metavar="KEY=VALUE",
         multiple=True,
         callback=lambda ctx, param, pairs: dict(pairs) or None,
         help=text,
     )
 
 
-def scheduler(function: F) -> F:
-    """Add the option ``--scheduler`` to a command."""
-    return click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help='The address of a Dask cluster, such as tcp://host:8786; or "threads" (the '
-        'default), "processes", "sync".',
-    )(function)
+def place(name: str, *, required: bool = True) -> Callable[[F], F]:
+    """Add a URL or a path as an argument; shells complete paths."""
+    return click.argument(name, required=required, type=click.Path())
 
 
-def progress(function: F) -> F:
-    """Add the option ``--progress`` to a command; the default is True on a terminal."""
-    return click.option(
+component = click.option(
+    "--component",
+    metavar="PATH",
+    help="The path of the node within the store; of two URLs, within the first.",
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+restart = click.option("--restart", is_flag=True, help="Discard the work of an interrupted run.")
+dry_run = click.option(
+    "--dry-run", is_flag=True, help="Check everything, print what would be done, and stop."
+)
+#: The options of commands that run for long. A progress bar is the default on a terminal.
+long_work = _together(
+    click.option(
         "--progress/--no-progress",
         default=None,
         callback=lambda ctx, param, value: sys.stderr.isatty() if value is None else value,
         help="Show a progress bar on standard error. The default on a terminal.",
-    )(function)
+    ),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help='The address of a Dask cluster, such as tcp://host:8786; or "threads" (the '
+        'default), "processes", "sync".',
+    ),
+)
+#: The options of commands with two URLs, which all run for long.
+two_nodes = _together(
+    as_json,
+    long_work,
+    _pairs("storage", "An option of fsspec for all URLs, such as anon=true; may be repeated."),
+    _pairs("source", "The same for the first URL alone, instead of --storage-option."),
+    _pairs("target", "The same for the second URL alone, instead of --storage-option."),
+)
+#: The options for what a copy leaves out, and where it goes.
+copying = _together(
+    click.option(
+        "--skip-unsupported", is_flag=True, help="Leave out nodes that the format can't represent."
+    ),
+    click.option("--overwrite", is_flag=True, help="Replace the node at TARGET."),
+    click.option(
+        "--in-place", is_flag=True, help="Write v3 metadata beside those of v2; touch no chunk."
+    ),
+)
+#: The options for the properties of a new array.
+new_array = _together(
+    click.option(
+        "--chunks",
+        type=lengths,
+        metavar="N,N,...",
+        help="Lengths of chunks, one for each axis, or one for all; -1 for a whole axis; a "
+        "size, such as 1MiB; or auto.",
+    ),
+    click.option(
+        "--shards",
+        type=shard_lengths,
+        metavar="N,N,...",
+        help="Lengths of shards, multiples of those of chunks; a size; auto; or none.",
+    ),
+    zarr_format("--zarr-format", help="The format of Zarr."),
+    click.option("--fill-value", help="The fill value as JSON; null leaves it open (v2)."),
+    click.option("--dtype", help="The data type."),
+    click.option(
+        "--compressor",
+        "compressors",
+        multiple=True,
+        metavar="CODEC",
+        help='A name or JSON; several in the order of encoding; "none" for none.',
+    ),
+)
 
 
-def as_json(function: F) -> F:
-    """Add the option ``--json`` to a command."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+def one_node(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the arguments of a command about one node: its `Place`, and ``--json``."""
 
+    @wraps(function)
+    def call(url: str, component: str | None, storage_options: Options, **arguments: Any) -> Any:
+        return function(Place(url, component, storage_options), **arguments)
 
-def restart(function: F) -> F:
-    """Add the option ``--restart`` to a command."""
-    return click.option("--restart", is_flag=True, help="Discard the work of an interrupted run.")(
-        function
-    )
-
-
-def dry_run(function: F) -> F:
-    """Add the option ``--dry-run`` to a command."""
-    return click.option(
-        "--dry-run", is_flag=True, help="Check everything, print what would be done, and stop."
-    )(function)
-
-
-def copying(function: F) -> F:
-    """Add the options for what a copy leaves out, and where it goes, to a command."""
-    for option in (
-        click.option(
-            "--in-place", is_flag=True, help="Write v3 metadata beside those of v2; touch no chunk."
-        ),
-        click.option("--overwrite", is_flag=True, help="Replace the node at TARGET."),
-        click.option(
-            "--skip-unsupported",
-            is_flag=True,
-            help="Leave out nodes that the format can't represent.",
-        ),
-    ):
-        function = option(function)
-    return function
-
-
-def chunks_and_shards(function: F) -> F:
-    """Add the options ``--chunks`` and ``--shards`` to a command; one length is for all axes."""
-    for option in (
-        click.option(
-            "--shards",
-            type=Lengths(),
-            help="Lengths of shards, multiples of those of chunks; a size; auto; or none.",
-        ),
-        click.option(
-            "--chunks",
-            type=Lengths(),
-            help="Lengths of chunks, one for each axis, or one for all; -1 for a whole axis; a "
-            "size, such as 1MiB; or auto.",
-        ),
-    ):
-        function = option(function)
-    return function
-
-
-def changes(function: F) -> F:
-    """Add the options for the properties of a new array to a command."""
-    for option in (
-        click.option(
-            "--compressor",
-            "compressors",
-            multiple=True,
-            metavar="CODEC",
-            help='A name or JSON; several in the order of encoding; "none" for none.',
-        ),
-        click.option("--dtype", help="The data type."),
-        click.option("--fill-value", help="The fill value as JSON; null leaves it open (v2)."),
-        click.option("--zarr-format", type=Format(), help="The format of Zarr."),
-    ):
-        function = option(function)
-    return function
-
-
-def of_source(arguments: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the options of fsspec for the source, of `options_of_each`."""
-    return arguments.get("source_options") or arguments.get("storage_options")
+    storage = _pairs("storage", "An option of fsspec, such as anon=true; may be repeated.")
+    return _together(place("url"), component, as_json, storage)(call)
 
 
 def passed(values: dict[str, Any]) -> dict[str, Any]:

@@ -38,11 +38,9 @@ def print_report(report: Any, *, as_json: bool) -> None:
     for line in lines:
         click.echo(line)
     ok = getattr(report, "ok", None)
-    click.echo(last if ok is None or not _is_coloured() else _styled(last, ok=ok))
-
-
-def _styled(text: str, *, ok: bool) -> str:
-    return click.style(text, fg="green" if ok else "red", bold=True)
+    colour = "green" if ok else "red"
+    is_plain = ok is None or not _is_coloured()
+    click.echo(last if is_plain else click.style(last, fg=colour, bold=True))
 
 
 def print_tree(tree: Tree) -> None:
@@ -72,45 +70,25 @@ def _rich_tree(tree: Tree) -> Any:
     return root
 
 
-def print_properties(rows: Sequence[tuple[str, str]]) -> None:
-    """Print the names and the values of properties."""
+def print_table(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> None:
+    """Print a table; its header on a terminal only, where a table without one has names first."""
     console = _console()
     if console is None:
-        print_columns(rows)
-        return
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 2))
-    for name, value in rows:
-        table.add_row(Text(name, "bold"), Text(value))
-    console.print(table)
-
-
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table: without its header and its lines if this is not a terminal."""
-    console = _console()
-    if console is None:
-        print_columns(rows)
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            click.echo("  ".join(cells).rstrip())
         return
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False) if header else Table.grid(padding=(0, 2))
     for name in header:
         table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
+    for first, *others in rows:
+        table.add_row(Text(first, "" if header else "bold"), *map(Text, others))
     console.print(table)
-
-
-def print_columns(rows: Sequence[Sequence[str]]) -> None:
-    """Print rows as plain lines with aligned columns."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
 
 
 def _is_coloured() -> bool:

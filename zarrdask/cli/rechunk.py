@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from zarrdask.cli import options
-from zarrdask.cli.nodes import suggestions
+from zarrdask.cli.nodes import both_places, suggestions
 from zarrdask.cli.output import print_report
 from zarrdask.rewrite.rechunk import rechunk
 
@@ -19,7 +19,7 @@ from zarrdask.rewrite.rechunk import rechunk
 )
 @options.place("source")
 @options.place("target")
-@options.chunks_and_shards
+@options.new_array
 @click.option(
     "--max-mem",
     default="256MiB",
@@ -32,14 +32,10 @@ from zarrdask.rewrite.rechunk import rechunk
     metavar="URL",
     help="The place for temporary objects between passes.",
 )
-@options.changes
 @click.option("--overwrite", is_flag=True, help="Replace the node at TARGET.")
 @options.restart
 @options.dry_run
-@options.as_json
-@options.progress
-@options.scheduler
-@options.options_of_each
+@options.two_nodes
 def command(
     source: str,
     target: str,
@@ -57,7 +53,7 @@ def command(
     interrupted.
     """
     arguments = options.passed(arguments)
-    with suggestions((source, None, options.of_source(arguments))):
+    with suggestions(both_places(source, target, arguments)[0]):
         plan = rechunk(source, target, **arguments)
     print_report(plan, as_json=as_json)
     if dry_run:

@@ -5,9 +5,8 @@ from typing import Any
 import click
 
 from zarrdask.cli import options
-from zarrdask.cli.nodes import open_node, suggestions
+from zarrdask.cli.nodes import both_places, suggestions
 from zarrdask.cli.output import print_report
-from zarrdask.storage.resolve import options_of_each
 from zarrdask.verification.verify import verify
 
 
@@ -22,21 +21,16 @@ from zarrdask.verification.verify import verify
 @options.component
 @click.option("--missing", is_flag=True, help="Also copy chunks that are missing.")
 @options.dry_run
-@options.as_json
-@options.progress
-@options.scheduler
-@options.options_of_each
+@options.two_nodes
 def command(
     url: str,
     intact: str,
-    component: str | None,
     *,
     missing: bool,
     dry_run: bool,
     as_json: bool,
-    storage_options: dict[str, Any] | None,
-    source_options: dict[str, Any] | None,
-    target_options: dict[str, Any] | None,
+    scheduler: str | None,
+    progress: bool,
     **arguments: Any,
 ) -> int:
     """Replace chunks at URL that can't be read by those at INTACT, and check them again.
@@ -44,17 +38,17 @@ def command(
     INTACT may have other chunks, codecs or another format. With --dry-run, only the check is done.
     Exits with 1 if something is damaged in the end.
     """
-    of_url, of_intact = options_of_each(
-        storage_options, (url, source_options), (intact, target_options)
-    )
+    damaged, source = both_places(url, intact, arguments)
     # Open the intact one first: if it does not exist, the check would be for nothing.
-    other = open_node(intact, None, of_intact)
-    with suggestions((url, component, of_url)):
-        report = verify(url, component=component, source_options=of_url, **arguments)
+    other = source.open()
+    work: dict[str, Any] = {"scheduler": scheduler, "progress": progress}
+    with suggestions(damaged):
+        _, component, storage_options = damaged
+        report = verify(url, component=component, source_options=storage_options, **work)
     if not dry_run and (missing or not report.ok):
         if not as_json:
             click.echo(f"{report}\n")
         with options.interruptible("run the same command again to finish the repair"):
-            report = report.repair(other, missing=missing, **arguments)
+            report = report.repair(other, missing=missing, **work)
     print_report(report, as_json=as_json)
     return int(not report.ok)

@@ -1,11 +1,9 @@
 """``zarrdask stats``: the range, the mean and the missing values of an array."""
 
-from typing import Any
-
 import click
 
 from zarrdask.cli import options
-from zarrdask.cli.nodes import open_node
+from zarrdask.cli.nodes import Place
 from zarrdask.cli.output import print_report
 from zarrdask.nodes.array import Array
 from zarrdask.verification.statistics import statistics
@@ -17,30 +15,18 @@ from zarrdask.verification.statistics import statistics
         "zarrdask stats s3://bucket/data --component a/b --scheduler tcp://host:8786",
     )
 )
-@options.place("url")
-@options.component
-@options.as_json
-@options.progress
-@options.scheduler
-@options.storage_options
-def command(
-    url: str,
-    component: str | None,
-    *,
-    as_json: bool,
-    progress: bool,
-    scheduler: str | None,
-    storage_options: dict[str, Any] | None,
-) -> None:
+@options.one_node
+@options.long_work
+def command(place: Place, *, as_json: bool, progress: bool, scheduler: str | None) -> None:
     """Show the range, the mean, the standard deviation and the missing values of an array.
 
     Every stored chunk is read once, in bounded memory. Chunks that are not stored count as the
     fill value.
     """
-    node = open_node(url, component, storage_options)
+    node = place.open()
     if not isinstance(node, Array):
         members = ", ".join(name for name, _ in node.arrays()) or "none"
         raise click.ClickException(
-            f"{url}: expected an array but found a group; its arrays: {members}"
+            f"{place.url}: expected an array but found a group; its arrays: {members}"
         )
     print_report(statistics(node, scheduler=scheduler, show=progress), as_json=as_json)

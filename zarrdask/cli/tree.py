@@ -1,11 +1,9 @@
 """``zarrdask tree``: the hierarchy below a group."""
 
-from typing import Any
-
 import click
 
 from zarrdask.cli import options
-from zarrdask.cli.nodes import open_node, summary, walk
+from zarrdask.cli.nodes import Place, summary, walk
 from zarrdask.cli.output import print_json, print_tree
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import array_tree
@@ -14,21 +12,11 @@ from zarrdask.nodes.group import array_tree
 @click.command(
     epilog=options.examples("zarrdask tree data.zarr", "zarrdask tree s3://bucket/data --depth 1")
 )
-@options.place("url")
-@options.component
 @click.option("--depth", type=click.IntRange(1), help="The levels to show; all by default.")
-@options.as_json
-@options.storage_options
-def command(
-    url: str,
-    component: str | None,
-    *,
-    depth: int | None,
-    as_json: bool,
-    storage_options: dict[str, Any] | None,
-) -> None:
+@options.one_node
+def command(place: Place, *, as_json: bool, depth: int | None) -> None:
     """Show the hierarchy below a group: for each array the shape, the data type and the chunks."""
-    node = open_node(url, component, storage_options)
+    node = place.open()
     if as_json:
         members = [] if isinstance(node, Array) else walk(node.store, node.path, depth)
         root = summary("", node.metadata)

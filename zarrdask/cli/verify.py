@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from zarrdask.cli import diff, options
-from zarrdask.cli.nodes import suggestions
+from zarrdask.cli.nodes import both_places, suggestions
 from zarrdask.cli.output import print_report
 from zarrdask.verification.verify import verify
 
@@ -25,17 +25,13 @@ from zarrdask.verification.verify import verify
 @click.option(
     "--values-only", is_flag=True, help="With OTHER: ignore differences of metadata, as in diff."
 )
-@options.as_json
-@options.progress
-@options.scheduler
-@options.options_of_each
+@options.two_nodes
 @click.pass_context
 def command(
     context: click.Context,
     /,
     url: str,
     other: str | None,
-    component: str | None,
     *,
     strict: bool,
     every: bool,
@@ -55,12 +51,11 @@ def command(
         raise click.UsageError("--strict and --every can't be used with OTHER")
     if values_only and not other:
         raise click.UsageError("--values-only needs OTHER")
-    arguments["component"] = component
     if other:
         names = {"first": url, "second": other, "values_only": values_only, "as_json": as_json}
         code: int = context.invoke(diff.command, **names, **arguments)
         return code
-    with suggestions((url, component, options.of_source(arguments))):
+    with suggestions(both_places(url, None, arguments)[0]):
         report = verify(url, strict=strict, every=every, **arguments)
     print_report(report, as_json=as_json)
     return int(not report.ok)

@@ -60,22 +60,24 @@ def box_svg(axes: Sequence[BoxAxis]) -> str:
     drawn, others = axes[-3:], axes[:-3]
     lengths = _pixels([axis.length for axis in drawn])
     depth, down, across = ([_THICKNESS] * 3 + lengths)[-3:]
-    vectors: list[Point] = [(depth * _DEPTH[0], depth * _DEPTH[1]), (0, down), (across, 0)]
-    if len(drawn) < 3:
-        vectors[0] = (0, 0)
-    left, top = _MARGIN, _MARGIN - vectors[0][1]
-    corner = left, top
-    body = ['<g stroke="currentColor">']
+    away = (depth * _DEPTH[0], depth * _DEPTH[1]) if len(drawn) == 3 else (0, 0)
+    left, top = _MARGIN, _MARGIN - away[1]
+    right, bottom = left + across, top + down
     padded = [BoxAxis("", 1)] * (3 - len(drawn)) + list(drawn)
-    for shade, (origin, first, second) in enumerate(_faces(corner, vectors)):
-        if vectors[first] != (0, 0):
-            face = padded[first], padded[second], vectors[first], vectors[second]
-            body += _face(origin, *face, opacity=(0.5, 0.25, 0.35)[shade])
-    body.append("</g>")
-    right, bottom = left + across + vectors[0][0], top + down
-    labels = list(_labels(drawn, others, corner, vectors))
-    body += [draw_text(x, y, label) for x, y, label in labels]
-    width = max([right, *(x + text_width(label) for x, _, label in labels)]) + _MARGIN
+    back, side, front = zip(padded, (away, (0, down), (across, 0)), strict=True)
+    body = ['<g stroke="currentColor">', *_face((left, top), 0.5, side, front)]
+    labels = [(left, bottom + _LINE - 2, axis.label) for axis in drawn[-1:]]
+    labels += [(right + away[0] + 6, top + away[1] + down / 2 + 4, a.label) for a in drawn[-2:-1]]
+    if len(drawn) == 3:
+        body += _face((left, top), 0.25, back, front)
+        body += _face((right, top), 0.35, back, side)
+        # Below the right side, which leads upwards.
+        labels.append((right + away[0] / 2 + 8, bottom + away[1] / 2 + 10, drawn[0].label))
+    if others:
+        count, names = prod(axis.length for axis in others), [axis.label for axis in others]
+        labels.append((left, bottom + 2 * _LINE - 2, f"one of {count}: {' x '.join(names)}"))
+    body += ["</g>", *(draw_text(x, y, label) for x, y, label in labels)]
+    width = max([right + away[0], *(x + text_width(label) for x, _, label in labels)]) + _MARGIN
     height = max([bottom, *(y for _, y, _ in labels)]) + _MARGIN
     title = " x ".join(axis.label for axis in axes) or "one element"
     return document(ceil(width), ceil(height), title, "\n".join(body))
@@ -87,33 +89,18 @@ def _pixels(lengths: Sequence[int]) -> list[float]:
     return [max(_LONGEST * sqrt(length / longest), _SHORTEST) for length in lengths]
 
 
-def _faces(corner: Point, vectors: Sequence[Point]) -> Iterator[tuple[Point, int, int]]:
-    """Yield the first point and the two axes of the front, the top and the right side."""
-    x, y = corner
-    across, _ = vectors[2]
-    yield corner, 1, 2
-    yield corner, 0, 2
-    yield (x + across, y), 0, 1
-
-
 def _face(
-    origin: Point,
-    first: BoxAxis,
-    second: BoxAxis,
-    along: Point,
-    across: Point,
-    *,
-    opacity: float,
+    origin: Point, opacity: float, first: tuple[BoxAxis, Point], second: tuple[BoxAxis, Point]
 ) -> Iterator[str]:
     """Yield a side of the box, with the lines that cross each of its two axes."""
+    (x, y), along, across = origin, first[1], second[1]
     outline = f"M{_at(origin)}l{_at(along)}l{_at(across)}l{_at((-along[0], -along[1]))}z"
     yield f'<path d="{outline}" fill="{COLOURS[0][0]}" fill-opacity="{opacity}" {_UNIT}/>'
     for style, kind in ((_CHUNK, "chunks"), (_UNIT, "units")):
         path = ""
-        for axis, vector, other in ((first, along, across), (second, across, along)):
+        for (axis, vector), other in ((first, across), (second, along)):
             for share in _shares(getattr(axis, kind), axis.length, vector):
-                start = origin[0] + vector[0] * share, origin[1] + vector[1] * share
-                path += f"M{_at(start)}l{_at(other)}"
+                path += f"M{_at((x + vector[0] * share, y + vector[1] * share))}l{_at(other)}"
         if path:
             yield f'<path d="{path}" fill="none" {style}/>'
 
@@ -126,28 +113,6 @@ def _shares(edges: Sequence[int], length: int, vector: Point) -> Iterator[float]
         if (share - last) * pixels >= _MIN_DISTANCE <= (1 - share) * pixels:
             last = share
             yield share
-
-
-def _labels(
-    drawn: Sequence[BoxAxis],
-    others: Sequence[BoxAxis],
-    corner: Point,
-    vectors: Sequence[Point],
-) -> Iterator[tuple[float, float, str]]:
-    """Yield the place and the text of each label."""
-    (x, y), (depth_x, depth_y), down, across = corner, vectors[0], vectors[1][1], vectors[2][0]
-    bottom = y + down + _LINE - 2
-    if drawn:
-        yield x, bottom, drawn[-1].label
-    if len(drawn) > 1:
-        yield x + across + depth_x + 6, y + depth_y + down / 2 + 4, drawn[-2].label
-    if len(drawn) > 2:
-        # Below the right side, which leads upwards.
-        yield x + across + depth_x / 2 + 8, y + down + depth_y / 2 + 10, drawn[-3].label
-    if others:
-        count = prod(axis.length for axis in others)
-        names = " x ".join(axis.label for axis in others)
-        yield x, bottom + _LINE, f"one of {count}: {names}"
 
 
 def _at(point: Point) -> str:

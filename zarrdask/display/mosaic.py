@@ -57,11 +57,7 @@ def mosaic_svg(stored: np.ndarray, names: Sequence[str]) -> str:
 
 def _averaged(shares: np.ndarray, axis: int) -> np.ndarray:
     """Return the means of so many neighbours along an axis that few remain."""
-    count = shares.shape[axis]
-    if count <= _MAX_CELLS:
+    if shares.shape[axis] <= _MAX_CELLS:
         return shares
-    edges = np.linspace(0, count, _MAX_CELLS + 1).astype(int)
-    sums: np.ndarray = np.add.reduceat(shares, edges[:-1], axis)
-    lengths = np.diff(edges)
-    means: np.ndarray = sums / (lengths[:, None] if axis == 0 else lengths)
-    return means
+    parts = np.array_split(shares, _MAX_CELLS, axis)
+    return np.stack([part.mean(axis) for part in parts], axis)

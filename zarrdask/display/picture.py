@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
@@ -85,12 +85,9 @@ class Strip:
     @cached_property
     def runs(self) -> tuple[tuple[int, int], ...]:
         """The begin and end of each interval between gaps."""
-        runs = []
-        for drawn, group in groupby(self.slots, lambda slot: slot.unit is not None):
-            slots = list(group)
-            if drawn:
-                runs.append((slots[0].begin, slots[-1].end))
-        return tuple(runs)
+        groups = groupby(self.slots, lambda slot: slot.unit is not None)
+        runs = (list(slots) for is_drawn, slots in groups if is_drawn)
+        return tuple((slots[0].begin, slots[-1].end) for slots in runs)
 
     def shown(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
         """Yield the visible parts of an interval."""
@@ -139,12 +136,6 @@ class Picture:
     cells: Mapping[tuple[int, int], Cell]
     legend: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
-
-    def with_text(
-        self, *, title: str, legend: tuple[tuple[str, str], ...], notes: tuple[str, ...]
-    ) -> "Picture":
-        """Return the same picture with other text."""
-        return replace(self, title=title, legend=legend, notes=notes)
 
 
 def text_width(text: str) -> float:

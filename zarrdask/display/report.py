@@ -88,7 +88,7 @@ def json_value(value: Any) -> Any:
         return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [json_value(item) for item in value]
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and value.dtype.kind not in "mMV":
         value = value.item()
     if isinstance(value, float) and not isfinite(value):
         return str(value)

@@ -31,15 +31,11 @@ _LINES = {"source": 'stroke-dasharray="5 3"', "block": 'stroke-width="2.5"'}
 
 def html(picture: Picture) -> str:
     """Return a picture as part of a page, whose text colour it takes."""
-    return f'<div style="overflow-x: auto">{_document(picture, None)}</div>'
+    return f'<div style="overflow-x: auto">{svg(picture, None)}</div>'
 
 
-def svg(picture: Picture) -> str:
+def svg(picture: Picture, colour: str | None = GREY) -> str:
     """Return a picture as a document."""
-    return _document(picture, GREY)
-
-
-def _document(picture: Picture, colour: str | None) -> str:
     frame = _Frame(picture)
     patterns = (
         f'<pattern id="zarrdask-{kind}" width="{size}" height="{size}" '

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 from zarrdask.display.html import fold, muted
 from zarrdask.display.words import counted
@@ -65,6 +64,3 @@ class Tree:
         body = f'<div style="padding-left: 1.1em">{shown}{more}</div>'
         count = muted(counted(len(self.branches), "member"))
         return fold(f"{line} {count}", body, is_open=is_open)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": self._repr_html_()}

@@ -1,7 +1,7 @@
 """The plan of a read, as text and drawings. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -121,7 +121,8 @@ class ArrayReads(ReadCounts, Report):
         lines = [("block", "regions that tasks read")]
         if self.is_sharded:
             lines.append(("source", "shards"))
-        return picture.with_text(
+        return replace(
+            picture,
             title=self._title(),
             legend=(*kinds, *lines),
             notes=(

@@ -203,7 +203,8 @@ class PlanReport(Report):
         source_name = _SOURCE_NAMES[drawn.reads]
         picture = draw(axes, names, source_name)
         legend = ("block", "regions, one task each"), ("source", f"{source_name}s that are read")
-        return picture.with_text(
+        return replace(
+            picture,
             title=f"pass {number + 1} of {len(stages)}: {self.grids.shape}",
             legend=(*picture.legend, *legend),
             notes=(*_describe(drawn), *picture.notes),

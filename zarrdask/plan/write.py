@@ -1,7 +1,7 @@
 """The plan of a write: which task writes which stored unit, and what that costs. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from operator import index as as_integer
@@ -285,7 +285,8 @@ class WritePlan(Report):
     def _picture(self, axes: Sequence[int] | None = None) -> Picture:
         picture = draw(self.axes, self.names, _SOURCE, axes)
         legend = ("block", "written blocks, one task each"), ("source", "Dask blocks")
-        return picture.with_text(
+        return replace(
+            picture,
             title=self._title(),
             legend=(*picture.legend, *legend),
             notes=(*self._costs(), *picture.notes),
