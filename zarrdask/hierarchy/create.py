@@ -192,17 +192,19 @@ def _in_order(documents: Documents) -> list[tuple[str, bytes]]:
 def create_members(
     store: Store,
     group: str,
-    members: Mapping[str, ArrayMetadata],
+    members: Mapping[str, Metadata],
     *,
     has_chunks: bool = False,
     keep: str | None = None,
 ) -> None:
-    """Write new arrays right below a group that exists: the documents of all at the same time.
+    """Write new nodes below a group that exists: the documents of all at the same time.
 
     Names that v3 reserves are accepted: xarray stores nameless variables under such names.
 
     Parameters
     ----------
+    members : mapping
+        The new nodes by their paths from the group.
     has_chunks : bool
         Whether the chunks of the arrays are there already; otherwise chunks that are found are
         left from former arrays, and erased. If they are, this may be done again.
@@ -212,7 +214,7 @@ def create_members(
     Raises
     ------
     NodeExistsError
-        If there is a node already at one of the names; nothing is written if that is known
+        If there is a node already at one of the paths; nothing is written if that is known
         beforehand, and what another writer created meanwhile stays.
     """
     if not members:
@@ -225,16 +227,29 @@ def create_members(
         at_once(real, lambda item: _put_member(real, *item, again=has_chunks), documents.items())
 
 
-def clear_members(store: Store, group: str, members: Mapping[str, ArrayMetadata]) -> None:
-    """Check that some names in a group are free, and erase what is left of former nodes there."""
-    paths = {join_path(group, name): metadata for name, metadata in members.items()}
-    if store.listable:
+def clear_members(store: Store, group: str, members: Mapping[str, Metadata]) -> None:
+    """Check that there are no nodes at some paths in a group, and erase what former ones left.
+
+    The group is listed once: what it does not have requires no other request.
+    """
+    if store.listable and members:
         below = set(store.list_dir(key_prefix(group))[1])
-        paths = {path: m for path, m in paths.items() if path.rpartition("/")[2] in below}
-    for path in paths:
-        if node_exists(store, path):
-            raise exists_error(store, path)
-    for path, metadata in paths.items():
+        members = {name: m for name, m in members.items() if name.partition("/")[0] in below}
+    paths = [(join_path(group, name), metadata) for name, metadata in members.items()]
+    at_once(store, lambda item: _check_free(store, *item), paths)
+    at_once(store, lambda item: _clear(store, *item), paths)
+
+
+def _check_free(store: Store, path: str, metadata: Metadata) -> None:
+    if isinstance(store, DraftStore):
+        draft.prepare(store, path, metadata, overwrite=False)
+    elif node_exists(store, path):
+        raise exists_error(store, path)
+
+
+def _clear(store: Store, path: str, metadata: Metadata) -> None:
+    store.tidy(key_prefix(path))
+    if isinstance(metadata, ArrayMetadata):
         erase_leftovers(StoredChunks(store, key_prefix(path), metadata))
 
 
@@ -258,7 +273,6 @@ def write_consolidated(
     store: Store,
     path: str,
     zarr_format: ZarrFormat,
-    search: Search = ANY,
     *,
     group: GroupMetadata | None = None,
     nodes: Iterable[str] | None = None,
@@ -272,8 +286,6 @@ def write_consolidated(
     ----------
     store, path, zarr_format
         Where the group is, and its format, 2 or 3.
-    search : Search
-        The formats that the nodes below the group may have.
     group : GroupMetadata, optional
         New metadata of the group, which are written, too.
     nodes : iterable of str, optional
@@ -281,6 +293,7 @@ def write_consolidated(
         once. Then members whose names v3 reserves are included.
     """
     prefix, own = key_prefix(path), {} if group is None else detect.render(group)
+    search = Search(zarr_format)
 
     def write(target: Store) -> None:
         if target is not store:

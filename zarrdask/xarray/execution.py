@@ -21,7 +21,6 @@ from zarrdask.hierarchy.change import changing, write_node
 from zarrdask.hierarchy.create import at_once, create_members, write_consolidated
 from zarrdask.hierarchy.resize import grow, lock_node, roll_back_append
 from zarrdask.metadata import consolidated
-from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import GroupMetadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.xarray.plan import GroupWrite, VariableWrite
@@ -115,17 +114,16 @@ def consolidate(
     """
     if zarr_format not in consolidated.CONSOLIDATED_FORMATS:
         return
-    search = Search(zarr_format)
     try:
         # Of two writers the later one must see what the earlier one wrote.
         with lock_node(store, root, "consolidated"):
             own = changed if path == root else None
-            write_consolidated(store, root, zarr_format, search, group=own, nodes=nodes)
+            write_consolidated(store, root, zarr_format, group=own, nodes=nodes)
     except MetadataError:
         if path == root:
             raise
         with changing(store, path, whole=False) as real:  # what groups above tell is not true
-            write_consolidated(real, path, zarr_format, search, group=changed, nodes=())
+            write_consolidated(real, path, zarr_format, group=changed, nodes=())
 
 
 def _grow(store: Store, zarr_format: ZarrFormat, variable: VariableWrite) -> None:
