@@ -4,6 +4,8 @@ import json
 import threading
 
 import dask
+import dask.array
+import numpy as np
 import pytest
 import xarray
 
@@ -13,6 +15,7 @@ from zarrdask.errors import StoreError
 from zarrdask.storage import unchanged
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.unchanged import lease, until_unchanged
+from zarrdask.storage.wrapper import WrappedStore
 
 KEY = "a/lease"
 
@@ -145,6 +148,44 @@ def test_a_lease_has_one_holder_who_renews_it(store):
         thread.join(60)
     assert most == [1, 1, 1]
     assert store.get(KEY) is None
+
+
+def test_an_append_requests_nothing_twice(monkeypatch):
+    monkeypatch.setattr("zarrdask.graph.append.monotonic", lambda: 0.0)  # it checks once a second
+    store = Swapping()
+    zarrdask.create_group(store).create_array("x", shape=2, dtype="i4", chunks=2)
+    requests = []
+
+    class Recording(WrappedStore):
+        shared = True
+
+        def get_many(self, keys, scratch):
+            keys = list(keys)
+            requests.extend(("get", key) for key in keys)
+            return self.inner.get_many(keys, scratch)
+
+        def get_tagged(self, key):
+            requests.append(("get", key))
+            return self.inner.get_tagged(key)
+
+        def swap(self, key, value, tag):
+            requests.append(("swap", key))
+            return self.inner.swap(key, value, tag)
+
+    z = zarrdask.open_array(Recording(store), "x", mode="r+")
+    for append in (z.append, lambda x: zarrdask.append(dask.array.from_array(x), z)):
+        requests.clear()
+        append(np.array([3, 4], "i4"))
+        # The document is read with the lease, and again with the tag for the new shape.
+        assert requests == [
+            ("swap", "x/.zarrdask-rewrite/lease"),
+            ("get", "x/zarr.json"),
+            ("get", "x/zarr.json"),
+            ("get", ".zmetadata"),
+            ("get", "zarr.json"),
+            ("swap", "x/zarr.json"),
+        ]
+    assert [*z[...]] == [0, 0, 3, 4, 3, 4]
 
 
 def test_the_lease_of_a_killed_writer_is_taken(store):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Container, Iterator
 from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, ZarrdaskError
 from zarrdask.hierarchy.find import implied_group, node_of, read_documents
+from zarrdask.hierarchy.journal import BESIDE
 from zarrdask.hierarchy.path import check_ascii, join_path, key_prefix
 from zarrdask.metadata import consolidated as forms
 from zarrdask.metadata import detect, v2
@@ -61,6 +62,7 @@ def member_documents(
     _, prefixes = store.list_dir(key_prefix(path))
     # Names that no node can have are those of directories with another purpose.
     names = [n for n in prefixes if n.strip(".") and "\\" not in n and n not in skip]
+    names = [name for name in names if f"{name}/" != BESIDE]
     paths = [join_path(path, name) for name in names]
     in_draft = isinstance(store, DraftStore)
     for name, member in zip(names, read_documents(store, paths, search.rounds(store)), strict=True):

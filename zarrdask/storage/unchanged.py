@@ -148,18 +148,19 @@ def lease(store: Store, key: str) -> Iterator[None]:
 
 def _take(store: Store, key: str, name: bytes) -> bool:
     """Store a name as the value of a lease when no other writer holds it, if the server can."""
-    seen, since = None, 0.0
+    tag, since = None, 0.0
     while True:
-        _, tag = store.get_tagged(key)
-        if tag != seen:
-            seen, since = tag, time.monotonic()
-        is_free = tag is None or time.monotonic() - since > _EXPIRY
         try:
+            is_free = tag is None or time.monotonic() - since > _EXPIRY
             if is_free and store.swap(key, name, tag):
                 return True
         except UnsupportedError:
             return False
-        time.sleep(random.uniform(0.02, 0.2))
+        _, found = store.get_tagged(key)
+        if found != tag:
+            tag, since = found, time.monotonic()
+        if tag is not None:
+            time.sleep(random.uniform(0.02, 0.2))
 
 
 def _renew(store: Store, key: str, name: bytes, ended: Event, lost: Event) -> None:
