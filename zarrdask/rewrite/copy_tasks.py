@@ -18,7 +18,7 @@ from zarrdask.display.words import counted
 from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index, extent_at
-from zarrdask.hierarchy.create import at_once
+from zarrdask.hierarchy.create import at_once, clear_members, create_members
 from zarrdask.hierarchy.path import exists_error
 from zarrdask.hierarchy.resize import stored_metadata
 from zarrdask.metadata import detect
@@ -109,8 +109,11 @@ def copy_arrays(
     stored.
     """
     store, journal = rewrite.view, rewrite.journal
-    begin = _resume_array if rewrite.resumed else _begin_array
-    states = at_once(store, begin, jobs)
+    if rewrite.resumed:
+        states = at_once(store, _resume_array, jobs)
+    else:
+        states = ["units"] * len(jobs)
+        _clear(rewrite, jobs)
     lost = {number for number, state in enumerate(states) if state == "lost"}
     done = journal.done(0)
     done -= {n for n in done if any(part.job in lost for part in tasks[n])}
@@ -119,10 +122,12 @@ def copy_arrays(
     results = [list[TransferResult]() for _ in jobs]
 
     def commit(numbers: Iterable[int]) -> None:
-        targets = [jobs[n].target for n in numbers if states[n] != "complete"]
-        if any(target.path == rewrite.path for target in targets):
+        stored = {jobs[n].node.path: jobs[n].target for n in numbers if states[n] != "complete"}
+        if (root := stored.pop("", None)) is not None:
             journal.erase()
-        at_once(store, Destination.commit, targets)
+            root.commit()
+        members = {path: target.metadata for path, target in stored.items()}
+        create_members(store, rewrite.path, members, has_chunks=True)
 
     count = sum(len(part.indices) for task in tasks for part in task)
     nbytes = sum(part.nbytes for task in tasks for part in task)
@@ -150,12 +155,13 @@ def copy_arrays(
 _State = Literal["complete", "lost", "units"]
 
 
-def _begin_array(job: ArrayJob) -> _State:
-    """Check that there is no array, and erase the units of a former one."""
-    if job.node.path and job.target.exists:
-        raise exists_error(job.target.view, job.target.path)
-    erase_leftovers(job.target.chunks)
-    return "units"
+def _clear(rewrite: Rewrite, jobs: Iterable[ArrayJob]) -> None:
+    """Check that there are no arrays below the root, and erase the units of former ones."""
+    targets = {job.node.path: job.target for job in jobs}
+    if (root := targets.pop("", None)) is not None:
+        erase_leftovers(root.chunks)
+    members = {path: target.metadata for path, target in targets.items()}
+    clear_members(rewrite.view, rewrite.path, members)
 
 
 def _resume_array(job: ArrayJob) -> _State:
