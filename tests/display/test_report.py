@@ -49,6 +49,7 @@ def test_a_report_is_text_html_and_json():
         (np.int64(3), 3),
         ({1: ("a", None)}, {"1": ["a", None]}),
         (np.dtype("f4"), "float32"),
+        (np.datetime64("2020-01-01", "ns"), "2020-01-01T00:00:00.000000000"),
     ],
 )
 def test_values_become_those_of_json(value, expected):
