@@ -77,18 +77,10 @@ def report_deviation(
     expected: Any = None,
     warn: bool = False,
 ) -> None:
-    """Report something that a rule forbids and that is read all the same.
+    """Report something that a rule forbids and that is read all the same; in strict mode, raise.
 
-    Parameters
-    ----------
-    rule : str
-        The id of the rule in the conformance list, such as "A-20".
-    message : str
-        A description of the deviation.
-    key, found, expected
-        The parts of the message, as in `ZarrdaskError`.
-    warn : bool, default False
-        Whether the interpretation is doubtful enough for a warning.
+    `rule` is the id in the conformance list, such as "A-20", and `message` a description of the
+    deviation. `warn` says that the interpretation is doubtful enough for a warning.
     """
     error = MetadataError(f"{message} ({rule})", key=key, found=found, expected=expected)
     if is_strict():
@@ -101,13 +93,7 @@ def report_deviation(
 
 
 def warn_compliance(text: str) -> None:
-    """Warn that a document may have been read in another way than its writer meant.
-
-    Parameters
-    ----------
-    text : str
-        The message of the `ComplianceWarning`.
-    """
+    """Warn that a document may have been read in another way than its writer meant."""
     text, collected = without_secrets(text), _deviations.get()
     if collected is not None:
         collected.append(text)

@@ -51,13 +51,7 @@ NOT_SUPPORTED = (UnsupportedError, ReadOnlyError)
 
 
 def same(value: Any, expected: Any) -> None:
-    """Check that two values are equal.
-
-    Raises
-    ------
-    AssertionError
-        If they are not.
-    """
+    """Check that two values are equal."""
     if value != expected:
         raise AssertionError(f"found {reprlib.repr(value)}, expected {reprlib.repr(expected)}")
 

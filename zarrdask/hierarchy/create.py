@@ -52,19 +52,8 @@ def check_creation(store: Store, path: str, metadata: Metadata, *, overwrite: bo
 def create_node(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Store:
     """Write a new node, and the groups above it that don't exist (conformance A-48, C-6).
 
-    Parameters
-    ----------
-    store, path
-        Where the new node will be.
-    metadata : Metadata
-        The new node.
-    overwrite : bool
-        Whether an existing node is removed first, with everything below it.
-
-    Returns
-    -------
-    Store
-        The store as the node's hierarchy sees it.
+    With `overwrite`, an existing node is removed first, with everything below it. The result is the
+    store as the node's hierarchy sees it.
 
     Raises
     ------

@@ -33,16 +33,9 @@ class Stage:
         self.path = path
         self._old = _directory(store, path)
         self.inner = StagedStore(beside(self._old))
-        self._stamp = ""
 
     def begin(self, documents: Documents) -> None:
-        """Create the directory and write the documents of the new node.
-
-        Parameters
-        ----------
-        documents : mapping of str to (bytes or None)
-            The documents by name; None for those that the node does not have.
-        """
+        """Create the directory and write the documents of the new node."""
         tidy(os.path.dirname(self._old))
         try:
             os.mkdir(self.inner.root)
@@ -51,10 +44,10 @@ class Stage:
         for name, value in documents.items():
             if value is not None:
                 self.inner.set(name, value)
-        self._stamp = version_stamp(self.inner, "")
+        self.seal()
 
     def seal(self) -> None:
-        """Take the documents as they are now for those of the new node: they were changed."""
+        """Take the documents as they are now for those of the new node."""
         self._stamp = version_stamp(self.inner, "")
 
     def finish(self) -> None:

@@ -94,10 +94,9 @@ def update_node(
     store, path, zarr_format
         As in `stored_metadata`.
     update : callable
-        Takes the stored metadata, or None if the node is gone. Returns the new metadata, or raises
-        an error.
+        Returns the new metadata, given those that are stored, or None if the node is gone.
     is_member : bool
-        Whether consolidated metadata are left to the caller, as in `write_node`.
+        As in `write_node`.
     """
 
     def change(store: Store) -> Node:

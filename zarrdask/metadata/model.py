@@ -113,18 +113,12 @@ class ArrayMetadata:
             self._check_lengths()
 
     def _check_names(self, names: tuple[str | None, ...]) -> None:
-        if any(not isinstance(name, str | None) for name in names):
+        if len(names) != len(self.shape) or not all(isinstance(n, str | None) for n in names):
             raise MetadataError(
-                "the name of a dimension must be text or None",
+                "there must be one name, or None, for each dimension",
                 key="dimension_names",
                 found=list(names),
-            )
-        if len(names) != len(self.shape):
-            raise MetadataError(
-                "there must be one name for each dimension",
-                key="dimension_names",
-                found=list(names),
-                expected=f"{len(self.shape)} names",
+                expected=f"{len(self.shape)} texts or None",
             )
 
     def _check_lengths(self) -> None:

@@ -104,26 +104,16 @@ def _serializer(data_type: DataType) -> Codec:
 def v3_keys(options: ArrayOptions, default: str = "default") -> ChunkKeyEncoding:
     """Return the chunk key encoding of a new array; by default the one with the name `default`."""
     encoding = options.chunk_key_encoding
-    if isinstance(encoding, Mapping):
-        return parse_keys(dict(encoding))
-    if encoding is not None and not isinstance(encoding, str):
-        if not hasattr(encoding, "names"):
-            raise MetadataError(
-                "this is not a chunk key encoding", key="chunk_key_encoding", found=encoding
-            )
-        return encoding
-    if encoding is not None and encoding not in ("default", "v2") and KEY_ENCODINGS.get(encoding):
-        return parse_keys(encoding)
-    name = encoding or default
-    separator = options.separator or ("/" if name == "default" else ".")
-    if name not in ("default", "v2") or separator not in ("/", "."):
+    if encoding is None or encoding in ("default", "v2"):
+        own = {} if options.separator is None else {"separator": options.separator}
+        return KEY_ENCODINGS.find(encoding or default)(own)
+    if isinstance(encoding, str | Mapping):
+        return parse_keys(encoding if isinstance(encoding, str) else dict(encoding))
+    if not hasattr(encoding, "names"):
         raise MetadataError(
-            "this is not a chunk key encoding",
-            key="chunk_key_encoding",
-            found=(name, separator),
-            expected="'default' or 'v2', with the separator '/' or '.'",
+            "this is not a chunk key encoding", key="chunk_key_encoding", found=encoding
         )
-    return ChunkKeys(name, separator)  # type: ignore[arg-type]
+    return encoding
 
 
 # --------------------------------------------------------------------------------------------

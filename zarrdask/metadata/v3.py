@@ -12,7 +12,7 @@ from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.registry import parse_data_type
 from zarrdask.dtypes.struct import Structured
-from zarrdask.errors import MetadataError, UnsupportedError, instance_of
+from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
 from zarrdask.grids.base import parse_grid, parse_lengths
 from zarrdask.grids.keys import parse_keys
 from zarrdask.metadata.json import (
@@ -60,16 +60,8 @@ def parse(documents: Documents) -> Metadata | None:
         raise MetadataError(
             "this is not v3 metadata", key="zarr_format", found=version, expected="3"
         )
-    if kind == "array":
+    if one_of(kind, "node_type", ("array", "group")) == "array":
         return _parse_array(document)
-    if kind == "group":
-        return _parse_group(document)
-    raise MetadataError(
-        "this is not a node", key="node_type", found=kind, expected="'array' or 'group'"
-    )
-
-
-def _parse_group(document: Json) -> GroupMetadata:
     # It describes other nodes, and may be outdated when the group is written again.
     consolidated = document.pop("consolidated_metadata", None)
     if consolidated is not None:
