@@ -72,7 +72,9 @@ class ChunkKeys:
 
     @property
     def _prefix(self) -> str:
-        return {"default": f"c{self.separator}", "v2": "", "draft": "c"}[self.name]
+        if self.name == "default":
+            return f"c{self.separator}"
+        return "" if self.name == "v2" else "c"
 
     def to_json(self) -> dict[str, Any]:
         """Return the encoding's v3 metadata."""
