@@ -124,10 +124,10 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
     """
     metadata, store, scratch = chunks.metadata, chunks.units, _scratch()
     if metadata.shard is None:
-        keys, nbytes = (
-            chain.from_iterable(names for names, _ in parts),
-            metadata.pipeline.spec.nbytes,
-        )
+        keys: Iterable[str] = chain.from_iterable(names for names, _ in parts)
+        if isinstance(parts, list):
+            keys = [*keys]  # a single one is requested in this thread
+        nbytes = metadata.pipeline.spec.nbytes
         if nbytes > large_size(store):
             return get_large(store, ((key, nbytes) for key in keys))
         return store.get_many(keys, scratch)

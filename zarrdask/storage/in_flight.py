@@ -106,12 +106,15 @@ def in_flight(
     call : callable
         Makes the request for an item.
     items : iterable
-        The items.
+        The items. The request for the only item of a list is made in this thread.
     size : callable, optional
         Returns how many bytes the result for an item has at most.
     max_bytes : int
         How many bytes the results in the window may have together. A larger one is alone in it.
     """
+    if isinstance(items, list) and len(items) == 1:
+        yield call(items[0])  # another thread would make it no sooner
+        return
     window: deque[tuple[Future[T], int]] = deque()
     abandoned = threading.Event()
     requests, held = config.get("requests"), 0
