@@ -1,5 +1,6 @@
 """Values that were read beforehand."""
 
+import numpy as np
 import pytest
 
 import zarrdask
@@ -59,3 +60,19 @@ def test_a_node_is_created_by_two_rounds_of_requests():
     with pytest.raises(zarrdask.errors.NodeExistsError):
         group.create_array("a", shape=4, dtype="i4")
     assert zarrdask.open_array(store, "a").attrs["n"] == 1
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_to_zarr_looks_once_at_what_is_there(overwrite):
+    store = LatencyStore()
+    zarrdask.create_group(store).create_array("other", shape=1, dtype="i4")
+    store.clear()
+    zarrdask.to_zarr(np.ones(4), store, "a", overwrite=overwrite)
+    assert store.calls == ["get_many", "set" if overwrite else "create", "set"]
+
+
+def test_leftovers_below_a_new_array_are_found_by_its_listing():
+    store = LatencyStore(MemoryStore({"a/c/0": b"left", "a/note": b"kept"}))
+    zarrdask.to_zarr(np.zeros(4), store, "a", overwrite=False)
+    assert store.inner.get("a/c/0") is None
+    assert store.inner.get("a/note") == b"kept"

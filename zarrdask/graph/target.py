@@ -22,6 +22,7 @@ from zarrdask.hierarchy.create import (
     create_node,
     create_parents,
     is_draft_node,
+    prefetched,
     put_documents,
 )
 from zarrdask.hierarchy.find import has_document
@@ -118,7 +119,7 @@ class WriteTarget(ABC):
 class NewArray(WriteTarget):
     """A new array whose metadata are written before its chunks."""
 
-    #: The store that the node is created in.
+    #: The store that the node is created in, which may know what is there already.
     store: Store
     #: Whether an existing node is erased first.
     overwrite: bool
@@ -138,10 +139,10 @@ class NewArray(WriteTarget):
 
         def check() -> None:
             # Of two writers that create the array, the other may be writing chunks by now.
-            check_creation(store, path, metadata, overwrite=False)
+            check_creation(self.array.store, path, metadata, overwrite=False)
 
         if not self.overwrite and not is_draft_node(store, metadata):
-            erase_leftovers(self.array.stored, unless=check)
+            erase_leftovers(StoredChunks(store, key_prefix(path), metadata), unless=check)
         create_node(store, path, metadata, overwrite=self.overwrite)
 
     def abort(self) -> str:
@@ -283,9 +284,10 @@ def _new_array(
     how: WriteOptions,
     inputs: Inputs,
 ) -> WriteTarget:
-    view = check_creation(store, path, metadata, overwrite=how.replaces)
-    array = Array(view, path, metadata, "r+")
+    known = store if is_draft_node(store, metadata) else prefetched(store, path, listed=True)
+    view = check_creation(known, path, metadata, overwrite=how.replaces)
     existed = how.replaces and has_document(view, path)
+    array = Array(store if view is known else view, path, metadata, "r+")
     # Whatever the blocks read, through this package or not: the old array stays until the end.
     if existed and _can_stage(array):
         return ReplacedArray.of(array)
@@ -299,7 +301,7 @@ def _new_array(
         )
     region = whole_region(array.shape)
     if how.commit == "first":
-        return NewArray(array, region, array.stored, store, how.replaces, existed)
+        return NewArray(array, region, array.stored, known, how.replaces, existed)
     return LateArray(array, region, array.stored, store, erases, existed)
 
 

@@ -87,12 +87,10 @@ def remove_keys(store: Store, path: str) -> None:
     """Erase the keys of a node and of everything below it; consolidated metadata stay."""
     prefix = key_prefix(path)
     if store.listable:
-        # Documents are erased first: if this is cut short, the rest is not a node.
-        try:
-            for name in detect.names(store):
-                store.erase(prefix + name)
-        except LinkError:
-            pass  # The node is a symbolic link, which is erased below; its target stays.
+        # Documents are erased first: if this is cut short, the rest is not a node. A node that is a
+        # symbolic link is erased below; its target stays.
+        with suppress(LinkError):
+            store.erase_values([prefix + name for name in detect.names(store)])
     store.erase_prefix(prefix)
 
 

@@ -66,6 +66,12 @@ class PrefetchedStore(WrappedStore):
         keys, prefixes = self._listing.result()
         return sorted(keys), sorted(prefixes)
 
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        if self._listing is None or prefix != self._prefix or self._listing.exception():
+            return self.inner.list_prefix(prefix)
+        keys, prefixes = self.list_dir(prefix)
+        return self.inner.list_prefix(prefix) if prefixes else (prefix + key for key in keys)
+
     def _is_known(self, key: str) -> bool:
         if key not in self._values and self._is_ruled_out(key):
             self._values[key] = None
@@ -102,6 +108,8 @@ class PrefetchedStore(WrappedStore):
         self.inner.erase(key)
 
     def erase_values(self, keys: Iterable[str]) -> None:
+        if not (keys := list(keys)):
+            return
         self._values.clear()
         self._listing = None
         self.inner.erase_values(keys)
