@@ -57,6 +57,7 @@ _MODULES = {
 #: Names that other software has, and what to use here.
 _ELSEWHERE = {
     "open_zarr": "zarrdask.xarray.open_zarr opens a dataset, and zarrdask.from_zarr a Dask array",
+    "open_dataset": 'xarray.open_dataset(url, engine="zarrdask") opens a dataset',
     "load": "zarrdask.open_array(url)[...] is a NumPy array",
     "save": "zarrdask.to_zarr(x, url) stores an array",
     "store": "zarrdask.to_zarr([(target, x), ...]) stores several arrays",

@@ -50,6 +50,8 @@ def test_options_of_other_software_name_the_function_that_is_meant():
         zarrdask.to_zarr(da.ones(4), {}, append_dim="x")
     with pytest.raises(AttributeError, match=r"'open_zarr'; zarrdask\.xarray\.open_zarr opens"):
         _ = zarrdask.open_zarr
+    with pytest.raises(TypeError, match=r"'data'; zarrdask\.to_zarr\(data, url\) creates"):
+        zarrdask.create_array({}, data=[1])
 
 
 def test_options_of_the_verb_itself_are_meant_perhaps():
@@ -106,7 +108,7 @@ def test_verbs_keep_their_signatures():
     [
         (lambda z: z.mean(), AttributeError, "'mean'; zarrdask.from_zarr(array) is a Dask array"),
         (lambda z: zarrdask.create_group({}).u, AttributeError, "a member is group['name']"),
-        (lambda z: zarrdask.plan_read(np.ones(3)), StoreError, "this is an array in memory"),
+        (lambda z: zarrdask.plan_read(np.ones(3)), StoreError, "this is an array itself"),
         (lambda z: zarrdask.to_zarr([z, z], ["a", "b"]), StoreError, "[(url, array), ...]"),
         (lambda z: zarrdask.verify(z, progress="yes"), MetadataError, "a function of (done"),
     ],

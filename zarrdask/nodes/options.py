@@ -29,6 +29,7 @@ _SYNONYMS = {
 
 #: Names of arguments in other software, and what does the same here.
 _ELSEWHERE = {
+    "data": "zarrdask.to_zarr(data, url) creates an array and stores values in it",
     "append_dim": "zarrdask.append makes an array longer, and zarrdask.xarray.to_zarr a dataset",
     "encoding": "pass the options of the array itself; zarrdask.xarray.to_zarr takes an encoding",
     "group": "zarrdask.xarray takes one; here, component is the path of a node",

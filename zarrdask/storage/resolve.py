@@ -76,8 +76,8 @@ def _adapted(value: Any) -> Store:
         return import_module("zarrdask.storage.obstore").adapt_object(value)  # type: ignore[no-any-return]
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         raise StoreError(
-            "this is an array in memory, not a place where one is stored; of to_zarr and append, "
-            "the array is the first argument, and the place is the second",
+            "this is an array itself, not a place where one is stored; of to_zarr and append, the "
+            "array is the first argument, and the place is the second",
             found=type(value).__name__,
             expected="a URL, a path, a mutable mapping or a store",
         )

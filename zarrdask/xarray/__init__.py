@@ -33,7 +33,8 @@ register()
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module 'zarrdask.xarray' has no attribute {name!r}")
+        hint = '; use that of xarray with engine="zarrdask"' if name.startswith("open_") else ""
+        raise AttributeError(f"module 'zarrdask.xarray' has no attribute {name!r}{hint}", name=name)
     member = getattr(import_module(f"zarrdask.xarray.{_HOMES[name]}"), name)
     globals()[name] = member
     return member

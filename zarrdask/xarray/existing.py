@@ -174,8 +174,7 @@ def _in_stored_order(variable: Variable, stored: Variable, name: str) -> Variabl
         return variable.transpose(*stored.dims)
     raise MetadataError(
         f"variable {name!r} already exists with different dimension names {stored.dims} != "
-        f"{variable.dims}, but changing variable dimensions is not supported by to_zarr().",
-        key=f"variable {name!r}",
+        f"{variable.dims}, but changing variable dimensions is not supported by to_zarr()."
     )
 
 
@@ -193,20 +192,15 @@ def _check_sizes(
         if dim != append_dim
     }
     sizes = {dim: size for dim, size in variable.sizes.items() if dim != append_dim}
-    if sizes != expected and region:
+    if sizes != expected:
+        if region:
+            advice = "pass slices as long as the dataset"
+        elif append_dim is None:
+            advice = "append_dim makes the dataset longer, and region writes to a part of it"
+        else:
+            advice = f"an append along {append_dim!r} keeps all other dimensions"
         raise MetadataError(
-            "the region and the dataset have different dimension sizes; pass slices of the lengths "
-            "of the dataset",
-            key=f"variable {name!r}",
+            f"variable {name!r} already exists with different dimension sizes; {advice}",
             found=sizes,
             expected=expected,
-        )
-    if sizes != expected:
-        raise MetadataError(
-            f"variable {name!r} already exists with different dimension sizes: {expected} != "
-            f"{sizes}. to_zarr() only supports changing dimension sizes when explicitly appending, "
-            f"but append_dim={append_dim!r}. If you are attempting to write to a subset of the "
-            "existing store without changing dimension sizes, consider using the region argument "
-            "in to_zarr().",
-            key=f"variable {name!r}",
         )

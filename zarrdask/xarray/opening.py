@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import xarray
 
 from zarrdask.errors import NodeNotFoundError
+from zarrdask.nodes.options import suggests_arguments
 from zarrdask.storage.resolve import resolve
 from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
 from zarrdask.xarray.manager import ZarrdaskManager
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _STORED: dict[Any, Any] = {}
 
 
+@suggests_arguments
 def open_zarr(
     store: Any,
     group: str | None = None,
