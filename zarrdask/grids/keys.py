@@ -10,8 +10,6 @@ from zarrdask.extension import Registry, members_of, parse_definition
 from zarrdask.grids.base import Index
 
 _SEPARATORS = {"default": "/", "v2": "."}
-#: The keys of the one chunk of an array without axes; old writers of the draft add an index.
-_SCALARS = {"default": ("c",), "v2": ("0",), "draft": ("c", "c0")}
 
 
 class ChunkKeyEncoding(Protocol):
@@ -53,22 +51,27 @@ class ChunkKeys:
         >>> ChunkKeys("draft").key((1, 23, 45)), ChunkKeys("draft").key(())
         ('c1/23/45', 'c')
         """
-        return self.names([index])[0]
+        return self._prefix + self.separator.join(map(str, index)) if index else self._scalars[0]
 
     def names(self, indices: Sequence[Index]) -> list[str]:
         """Return the keys of many chunks."""
         if not indices or not indices[0]:
-            return [_SCALARS[self.name][0]] * len(indices)
+            return [self._scalars[0]] * len(indices)
         form = self._prefix + self.separator.join(["%d"] * len(indices[0]))
         return [form % index for index in indices]
 
     def index(self, key: str, ndim: int) -> Index | None:
         """Return the chunk index that a key stands for, or None if it is no chunk key."""
         if not ndim:
-            return () if key in _SCALARS[self.name] else None
+            return () if key in self._scalars else None
         if not key.startswith(self._prefix):
             return None
         return parse_index(key[len(self._prefix) :].split(self.separator), ndim)
+
+    @property
+    def _scalars(self) -> tuple[str, ...]:
+        """The keys of the one chunk of an array without axes; old writers of the draft add a 0."""
+        return {"default": ("c",), "v2": ("0",), "draft": ("c", "c0")}[self.name]
 
     @property
     def _prefix(self) -> str:
