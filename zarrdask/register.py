@@ -4,7 +4,7 @@ A package does the same for all who install it with entry points of the groups
 ``zarrdask.codecs``, ``zarrdask.data_types``, ``zarrdask.chunk_grids``,
 ``zarrdask.chunk_key_encodings``, ``zarrdask.storage_transformers`` and ``zarrdask.extensions``;
 so do workers, which don't run the program that calls these functions. Names are raw names or
-URIs (conformance C-20, C-21), which are never fetched.
+URIs (conformance C-20, C-21), which are never fetched; any other is a `MetadataError`.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,34 +30,17 @@ def codec(codec: type[Configurable], name: str | None = None) -> None:
         (`zarrdask.codecs.base`).
     name : str, optional
         Its own name, if not given.
-
-    Raises
-    ------
-    MetadataError
-        If the name is neither a raw name nor a URI.
     """
     CODECS.register(name or codec.name, codec)
 
 
 def data_type(name: str, data_type: type[DataType]) -> None:
-    """Make a data type class known under a name; see `zarrdask.dtypes.base.DataType`.
-
-    Raises
-    ------
-    MetadataError
-        If the name is neither a raw name nor a URI.
-    """
+    """Make a data type class known under a name; see `zarrdask.dtypes.base.DataType`."""
     DATA_TYPES.register(name, data_type)
 
 
 def chunk_grid(name: str, grid: type[ChunkGridClass]) -> None:
-    """Make a chunk grid class known under a name; see `zarrdask.grids.base.ChunkGrid`.
-
-    Raises
-    ------
-    MetadataError
-        If the name is neither a raw name nor a URI.
-    """
+    """Make a chunk grid class known under a name; see `zarrdask.grids.base.ChunkGrid`."""
     GRIDS.register(name, grid)
 
 
@@ -69,11 +52,6 @@ def chunk_key_encoding(name: str, parse: Callable[[Mapping[str, Any]], ChunkKeyE
     name : str
     parse : callable
         Configuration -> encoding; see `zarrdask.grids.keys.ChunkKeyEncoding`.
-
-    Raises
-    ------
-    MetadataError
-        If the name is neither a raw name nor a URI.
     """
     KEY_ENCODINGS.register(name, parse)
 
@@ -82,11 +60,6 @@ def storage_transformer(name: str, transformer: type[TransformerClass]) -> None:
     """Make a storage transformer class known under a name.
 
     See `zarrdask.storage.transformers.StorageTransformer`.
-
-    Raises
-    ------
-    MetadataError
-        If the name is neither a raw name nor a URI.
     """
     TRANSFORMERS.register(name, transformer)
 
@@ -99,10 +72,5 @@ def extension(name: str, check: Callable[[Mapping[str, Any]], None]) -> None:
     name : str
     check : callable
         Given the configuration when a node is opened; raises if it is wrong.
-
-    Raises
-    ------
-    MetadataError
-        If the name is neither a raw name nor a URI.
     """
     EXTENSIONS.register(name, check)

@@ -80,10 +80,7 @@ class RectilinearGrid:
     def to_json(self) -> dict[str, Any]:
         """Return the grid's v3 metadata; three or more equal lengths become a pair."""
         shapes = [n if isinstance(n, int) else render_runs(n) for n in self.chunk_lengths]
-        return {
-            "name": "rectilinear",
-            "configuration": {"kind": "inline", "chunk_shapes": shapes},
-        }
+        return {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": shapes}}
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:

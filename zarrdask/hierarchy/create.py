@@ -14,13 +14,7 @@ from zarrdask.hierarchy.diagnose import array_around, below_array_error, check_a
 from zarrdask.hierarchy.find import node_exists, parse_node, read_documents
 from zarrdask.hierarchy.journal import is_begun, record_key
 from zarrdask.hierarchy.members import check_new_path, documents_below
-from zarrdask.hierarchy.path import (
-    ancestors,
-    exists_error,
-    join_path,
-    key_prefix,
-    node_location,
-)
+from zarrdask.hierarchy.path import ancestors, exists_error, join_path, key_prefix, node_location
 from zarrdask.metadata import consolidated, detect
 from zarrdask.metadata.detect import ANY, Search
 from zarrdask.metadata.json import Documents

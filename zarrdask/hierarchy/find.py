@@ -33,15 +33,8 @@ UseConsolidated = Literal["never", "inherited", "own", "nearest", "required"]
 class Lookup:
     """Where a user says that a node is, and how it is read.
 
-    Attributes
-    ----------
-    store : Store
-    path : str
-        The path of the node in the store, in normal form.
-    search : Search
-        The formats that the node may have.
-    strict : bool, optional
-        Whether deviations from the specifications are errors; by default the setting says so.
+    `search` has the formats that the node may have, and `strict` says whether deviations from the
+    specifications are errors; if it is None, the setting does.
     """
 
     store: Store
@@ -89,29 +82,12 @@ def look_up(
 
 
 def find_node(
-    store: Store,
-    path: str,
-    *,
-    consolidated: UseConsolidated = "never",
-    search: Search = ANY,
+    store: Store, path: str, *, consolidated: UseConsolidated = "never", search: Search = ANY
 ) -> tuple[Store, Metadata]:
     """Return the node at a path, and the store as the node's hierarchy sees it.
 
-    Parameters
-    ----------
-    store, path
-        Where the node is.
-    consolidated : {"never", "inherited", "own", "nearest", "required"}
-        Which consolidated metadata are used; see `UseConsolidated`.
-    search : Search
-        The formats that the node may have.
-
-    Returns
-    -------
-    Store
-        A `DraftStore` if the node is in a hierarchy of the v3 draft, a `ConsolidatedStore` if the
-        node was read from consolidated metadata, else the store itself.
-    Metadata
+    That is a `DraftStore` if the node is in a hierarchy of the v3 draft, a `ConsolidatedStore` if
+    the node was read from consolidated metadata (see `UseConsolidated`), else the store itself.
     """
     base = plain(store)
     if consolidated == "never":

@@ -57,16 +57,9 @@ def journal_of(store: Store, prefix: str, plan: str) -> "Journal":
 
 
 class Journal:
-    """The record of a plan: which tasks of each stage are done.
+    """The record of a plan, at a key of a store: which tasks of each stage are done.
 
-    Parameters
-    ----------
-    store : Store
-        The store that the record is in.
-    key : str
-        The key of the record.
-    plan : str
-        An identifier of the plan, by which its record is told from those of other plans.
+    `plan` is an identifier, by which its record is told from those of other plans.
     """
 
     def __init__(self, store: Store, key: str, plan: str) -> None:

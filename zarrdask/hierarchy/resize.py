@@ -215,17 +215,8 @@ def appended(chunks: StoredChunks, added: Sequence[int], axis: Any) -> tuple[Sto
 def roll_back_append(store: Store, path: str, grown: StoredChunks, shape: Shape) -> str:
     """Erase what a failed append has written; return the state of the array, in words.
 
-    Nothing is erased if the array has another shape than before: the values there may belong to
-    another append.
-
-    Parameters
-    ----------
-    store, path
-        Where the array is.
-    grown : StoredChunks
-        The array with the shape that it was to get.
-    shape : tuple of int
-        The shape before the append.
+    `grown` is the array with the shape that it was to get, and `shape` that before the append.
+    Nothing is erased if the array has another shape: the values there may belong to another append.
     """
     # The cause of the failure, such as a lost connection, may make this fail, too.
     try:

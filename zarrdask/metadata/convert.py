@@ -40,29 +40,12 @@ M = TypeVar("M", ArrayMetadata, GroupMetadata)
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """Changes to the metadata of an array. An attribute that is None changes nothing.
+    """Changes to the metadata of an array: options of `zarrdask.create_array`. None: no change.
 
-    Attributes
-    ----------
-    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
-        The format of the result.
-    chunks : optional
-        The chunk lengths, as in `zarrdask.create_array`; in shards, those of the inner chunks.
-    shards : optional
-        The shard lengths, as in `zarrdask.create_array`, or False for an array without shards.
-    codecs, compressors, filters : optional
-        The codecs, as in `zarrdask.create_array`. Any of them replaces the whole chain; but the
-        filter of v2 that stores objects stays, unless there are other filters.
-    dtype : optional
-        The data type, as in `zarrdask.create_array`.
-    fill_value : optional
-        The fill value. `zarrdask.NO_FILL_VALUE` removes it, in formats that permit this.
-    attributes : mapping, optional
-        The user's attributes, which replace all of the array's.
-    dimension_names : sequence of (str or None), optional
-        The names of the dimensions.
-    chunk_key_encoding : optional
-        The chunk key encoding, as in `zarrdask.create_array`.
+    In shards, `chunks` are the inner chunks; `shards` may be False, for an array without shards.
+    Any of `codecs`, `compressors` and `filters` replaces the whole chain; but the filter of v2 that
+    stores objects stays, unless there are other filters. New attributes replace all of the array's,
+    and `zarrdask.NO_FILL_VALUE` removes the fill value, in formats that permit this.
     """
 
     zarr_format: ZarrFormat | None = None

@@ -260,7 +260,4 @@ def _sized_shuffle(config: Json, itemsize: int) -> Json:
 
 
 #: Return the configuration of another writer in the form that numcodecs understands.
-_NORMALISE: Mapping[str, Callable[[Json], Json]] = {
-    "blosc": _named_shuffle,
-    "lzma": _without_delta,
-}
+_NORMALISE: Mapping[str, Callable[[Json], Json]] = {"blosc": _named_shuffle, "lzma": _without_delta}

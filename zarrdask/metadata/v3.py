@@ -15,13 +15,7 @@ from zarrdask.dtypes.struct import Structured
 from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
 from zarrdask.grids.base import parse_grid, parse_lengths
 from zarrdask.grids.keys import parse_keys
-from zarrdask.metadata.json import (
-    Documents,
-    parse_json,
-    render_attributes,
-    render_json,
-    required,
-)
+from zarrdask.metadata.json import Documents, parse_json, render_attributes, render_json, required
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.metadata.rules import parse_extensions, parse_transformers
 

@@ -9,14 +9,7 @@ from zarrdask.dtypes.generic import as_array
 from zarrdask.errors import SelectionError
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.projection import Points
-from zarrdask.indexing.selection import (
-    Selection,
-    basic,
-    expand,
-    is_basic,
-    is_integer,
-    pointwise,
-)
+from zarrdask.indexing.selection import Selection, basic, expand, is_basic, is_integer, pointwise
 
 if TYPE_CHECKING:
     from zarrdask.nodes.array import Array

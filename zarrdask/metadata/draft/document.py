@@ -35,13 +35,7 @@ from zarrdask.metadata.draft.transformers import (
     with_shards,
     without_shards,
 )
-from zarrdask.metadata.json import (
-    Documents,
-    parse_json,
-    render_attributes,
-    render_json,
-    required,
-)
+from zarrdask.metadata.json import Documents, parse_json, render_attributes, render_json, required
 from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.metadata.rules import FormatRules
 from zarrdask.storage.transformers import StorageTransformer
