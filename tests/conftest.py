@@ -33,6 +33,11 @@ dask.config.set(
     {
         "multiprocessing.context": "forkserver",
         "distributed.worker.multiprocessing-method": "forkserver",
+        # Clusters stay until the end: they look at themselves now and then only.
+        "distributed.admin.system-monitor.interval": "1m",
+        "distributed.admin.tick.interval": "1s",
+        "distributed.worker.memory.monitor-interval": "10s",
+        "distributed.worker.profile.enabled": False,
     }
 )
 
