@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from dask._task_spec import _execute_subgraph
 from dask.array.optimization import optimize
+from dask.highlevelgraph import HighLevelGraph
 from distributed import Client, LocalCluster
 from hypothesis import given
 from hypothesis import strategies as st
@@ -245,5 +246,35 @@ def test_results_that_share_blocks_are_computed_from_one_read_of_each():
         return block
 
     x = stored().map_blocks(count, dtype="f8", meta=np.empty((0, 0)))
-    smallest, largest = dask.compute(x.min(), x.max(), scheduler="sync")
-    assert (smallest, largest, len(seen)) == (VALUES.min(), VALUES.max(), 24)
+    y = x + stored()
+    cases = [
+        ((x.min(), x.max()), 5),
+        ((x.sum(axis=0), y.max(axis=0)), 6),
+        # Few bundles would have to read all blocks, or others need the blocks, too.
+        ((x.mean(axis=0), x.max(axis=1)), 0),
+        ((x.mean(), x), 0),
+    ]
+    for results, bundles in cases:
+        seen.clear()
+        with dask.config.set(scheduler="sync", num_workers=1):
+            with dask.config.set(array_optimize=optimize):
+                expected = dask.compute(*results)
+            assert len(seen) == 24
+            seen.clear()
+            for found, values in zip(dask.compute(*results), expected, strict=True):
+                np.testing.assert_array_equal(found, values)
+            graph = HighLevelGraph.merge(*(each.dask for each in results))
+            keys = [each.__dask_keys__() for each in results]
+            tasks = results[0].__dask_optimize__(graph, keys)
+        assert len(seen) == 24
+        assert sum(map(_bundles, dict(tasks).values())) == bundles
+
+
+def test_an_error_in_a_block_that_results_share_names_its_key():
+    x = stored().map_blocks(failing, dtype="f8")
+    for results in ((x.min(), x.max()), (x.min(), x.map_blocks(failing, dtype="f8").max())):
+        with pytest.raises(ZeroDivisionError) as caught:
+            dask.compute(*results, scheduler="sync", num_workers=1)
+        (note,) = caught.value.__notes__
+        assert "block (1, 2)" in note
+        assert "read from c/1/2" in note

@@ -1,6 +1,7 @@
 """Locks of stored units and of array shapes that the workers of a Dask cluster share."""
 
 from contextlib import AbstractContextManager, suppress
+from functools import lru_cache
 from ipaddress import ip_address
 from zlib import crc32
 
@@ -67,6 +68,7 @@ def _are_on_several_machines(addresses: list[str]) -> bool:
     return not all(map(is_here, addresses))
 
 
+@lru_cache(maxsize=1024)
 def is_here(address: str) -> bool:
     """Whether an address can be reached from this machine only.
 

@@ -7,7 +7,9 @@ process nor a scheduler does anything for a single block.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from dask._task_spec import GraphNode, Task, TaskRef, convert_legacy_task
@@ -31,6 +33,9 @@ _FAR_BUNDLES_PER_THREAD = 4
 
 #: The number of a block along each axis.
 Block = tuple[int, ...]
+
+#: The functions of chains, by their names.
+Computed = dict[str, Callable[[Block], Any]]
 
 
 @dataclass(frozen=True)
@@ -68,8 +73,9 @@ class Part(NamedTuple):
 
     #: The name of the input in the task of a block.
     key: str
-    #: The parts by their numbers; or the name of a layer of tasks that compute them.
-    source: BlockwiseDep | str
+    #: The parts by their numbers; the chain that computes them; or the name of a layer of tasks
+    #: that do.
+    source: "BlockwiseDep | Chain | str"
     #: For each axis of the source the axis of the blocks; None if the source has a single part
     #: along it.
     axes: tuple[int | None, ...]
@@ -78,9 +84,14 @@ class Part(NamedTuple):
         """Return the number of the part that a block needs."""
         return tuple(0 if axis is None else block[axis] for axis in self.axes)
 
-    def value(self, block: Block, tasks: Mapping[Any, Any]) -> Any:
-        """Return the part that a block needs, or the task, of `tasks`, that computes it."""
+    def value(self, block: Block, tasks: Mapping[Any, Any], computed: Computed) -> Any:
+        """Return the part that a block needs, or the task, of `tasks`, that computes it.
+
+        `computed` are the functions of chains, by their names.
+        """
         number, source = self.number(block), self.source
+        if isinstance(source, Chain):
+            return computed[source.name](number)
         return tasks[source, *number] if isinstance(source, str) else source[number]
 
 
@@ -102,7 +113,13 @@ class Chain:
         """The keys of other tasks whose results all blocks need."""
         inputs = {*self.constants, *(part.key for part in self.parts)}
         references = map(references_of, self.constants.values())
-        return frozenset(self.task.dependencies - inputs).union(*references)
+        below = (chain.needs for chain in self.below)
+        return frozenset(self.task.dependencies - inputs).union(*references, *below)
+
+    @property
+    def below(self) -> list["Chain"]:
+        """The chains that compute parts."""
+        return [part.source for part in self.parts if isinstance(part.source, Chain)]
 
     @property
     def sources(self) -> list[Source]:
@@ -114,8 +131,10 @@ class Chain:
     def block_bytes(self) -> int:
         """The bytes of the largest block that is read; 0 if nothing is."""
         itemsize = max((each.dtype.itemsize for each in self.sources), default=0)
-        lengths = [part.source.chunks for part in self.parts if not isinstance(part.source, str)]
-        return itemsize * max((prod(map(max, each)) for each in lengths), default=1)
+        sources = (part.source for part in self.parts)
+        lengths = [each.chunks for each in sources if isinstance(each, BlockwiseDep)]
+        own = itemsize * max((prod(map(max, each)) for each in lengths), default=1)
+        return max(own, *(chain.block_bytes for chain in self.below), 0)
 
     @property
     def layers(self) -> frozenset[str]:
@@ -124,22 +143,36 @@ class Chain:
 
     def tasks(self, graph: HighLevelGraph, blocks: Iterable[Block]) -> dict[Any, Any]:
         """Return the tasks in `layers`, or their values, that blocks need, by key."""
-        keys = [
-            (part.source, *part.number(block))
-            for block in blocks
-            for part in self.parts
-            if isinstance(part.source, str)
-        ]
-        return {key: convert_legacy_task(key, graph.layers[key[0]][key], ()) for key in keys}
+        found, blocks = dict[Any, Any](), list(blocks)
+        for part in self.parts:
+            numbers = map(part.number, blocks)
+            if isinstance(part.source, Chain):
+                found.update(part.source.tasks(graph, numbers))
+            elif isinstance(part.source, str):
+                layer = graph.layers[part.source]
+                for key in ((part.source, *number) for number in numbers):
+                    found[key] = convert_legacy_task(key, layer[key], ())
+        return found
 
     def given(
-        self, results: Mapping[Any, Any], tasks: Mapping[Any, Any], blocks: Sequence[Block]
+        self,
+        results: Mapping[Any, Any],
+        tasks: Mapping[Any, Any],
+        blocks: Sequence[Block],
+        computed: Computed | None = None,
     ) -> Callable[[Block], Any]:
         """Return the function of a block, given the results in `needs` and the `tasks`.
 
         It is going to be called for `blocks`, in this order: what they read of stores with latency
-        is requested ahead.
+        is requested ahead. `computed` gets the functions of chains below, which keep their results:
+        other chains may need them.
         """
+        computed = {} if computed is None else computed
+        for part in self.parts:
+            chain = part.source
+            if isinstance(chain, Chain) and chain.name not in computed:
+                numbers = [*dict.fromkeys(map(part.number, blocks))]
+                computed[chain.name] = cache(chain.given(results, tasks, numbers, computed))
         compute = prepared(self.task)
         shared = {**results, **{k: resolve(v, results) for k, v in self.constants.items()}}
         for key in self.constants:
@@ -151,7 +184,7 @@ class Chain:
         def function(block: Block) -> Any:
             values = dict(shared)
             for part in self.parts:
-                values[part.key] = resolve(part.value(block, tasks), {})
+                values[part.key] = resolve(part.value(block, tasks, computed), {})
             return compute(values)
 
         return function
@@ -164,6 +197,10 @@ class Chain:
             for region in self._regions(source, block)
             for key in source.keys(region)
         ]
+        below = [(part.source, part.number(block)) for part in self.parts]
+        for chain, number in below if not keys else ():
+            if isinstance(chain, Chain):
+                return chain.note(number)
         first, *others = dict.fromkeys(keys) or ["nothing"]
         more = f" and {len(others)} others" if others else ""
         return f"raised for block {block} of {self.name}, read from {first}{more}"
@@ -176,10 +213,12 @@ class Chain:
                 yield slices[part.number(block)]
 
 
-def find_chain(graph: HighLevelGraph, name: str) -> Chain | None:
+def find_chain(
+    graph: HighLevelGraph, name: str, below: Mapping[str, Chain] = MappingProxyType({})
+) -> Chain | None:
     """Return the chain of a layer; None if its blocks are not independent of each other.
 
-    Layers of Blockwise are fused.
+    Layers of Blockwise are fused. Parts may be computed by the chains `below`.
     """
     layer = graph.layers[name]
     if not isinstance(layer, Blockwise):
@@ -192,11 +231,13 @@ def find_chain(graph: HighLevelGraph, name: str) -> Chain | None:
             constants[key] = source
             continue
         counts, source = layer.numblocks[source], layer.io_deps.get(source, source)
+        if isinstance(source, str) and source in below and prod(counts) == count:
+            source = below[source]
         if not set(index) <= set(layer.output_indices):
             return None
         if isinstance(source, str) and prod(counts) == 1:
             constants[key] = TaskRef((source, *(0 for _ in counts)))
-        elif _is_independent(graph, source, count):
+        elif _is_independent(graph, source, count) or isinstance(source, Chain):
             axes = map(layer.output_indices.index, index)
             pairs = zip(axes, counts, strict=True)
             parts.append(Part(key, source, tuple(None if n == 1 else axis for axis, n in pairs)))

@@ -18,6 +18,7 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from zarrdask.execution.fused import steps
 from zarrdask.graph.block_writes import SLOW_SECONDS, BlockWrites, Place, write_in_one_task
+from zarrdask.graph.components import components
 from zarrdask.graph.culling import culled
 from zarrdask.graph.optimization import optimized
 from zarrdask.storage.in_flight import Requests
@@ -156,21 +157,12 @@ def _groups(tasks: Graph, keys: Iterable[Any]) -> tuple[list[Group], set[Any]]:
     uses = Counter(need for task in tasks.values() for need in task.dependencies)
     many = {key for key, n in uses.items() if n > _MAX_USES and key in tasks}
     shared = {key for key in many if not tasks[key].dependencies}
-    above: dict[Any, Any] = {}
-
-    def group_of(key: Any) -> Any:
-        while key in above:
-            above[key] = above.get(above[key], above[key])
-            key = above[key]
-        return key
-
-    for key, task in tasks.items():
-        for need in task.dependencies:
-            if need not in tasks or need in shared:
-                continue
-            one, other = group_of(key), group_of(need)
-            if one != other:
-                above[one] = other
+    group_of = components(
+        (key, need)
+        for key, task in tasks.items()
+        for need in task.dependencies
+        if need in tasks and need not in shared
+    )
     members: dict[Any, dict[Any, GraphNode]] = defaultdict(dict)
     writes: dict[Any, list[Any]] = defaultdict(list)
     for key, task in tasks.items():

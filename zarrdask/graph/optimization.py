@@ -54,7 +54,8 @@ class Optimization:
             block_bytes = max(part.block_bytes for part in parts)
             return joined(tasks, results, shared, self.limits.length(count, block_bytes))
         chains = find_chains(graph, results)
-        count = sum(len(graph.layers[name]) for name in chains)
+        names = {each.name for chain in chains.values() for each in chain.below or [chain]}
+        count = sum(len(graph.layers[name]) for name in names)
         block_bytes = max((chain.block_bytes for chain in chains.values()), default=0)
         return with_branches(graph, results, chains, self.limits.length(count, block_bytes))
 

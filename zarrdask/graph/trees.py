@@ -7,24 +7,27 @@ ones.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from operator import getitem
 from typing import Any, NamedTuple
 
 from dask._task_spec import DataNode, GraphNode, Task, TaskRef, convert_legacy_graph
 from dask.core import reverse_dict
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+from toolz import concat, merge
 
 from zarrdask.execution.fused import prepared
-from zarrdask.graph.chains import Block, Chain, find_chain
+from zarrdask.graph.chains import Block, Chain, Computed, find_chain
+from zarrdask.graph.components import components
 
 Tasks = Mapping[Any, GraphNode]
 
 
 class Branch(NamedTuple):
-    """The tasks that compute a few blocks and join them to one result, and that no others need."""
+    """The tasks that compute a few blocks and join them, and that no others need."""
 
-    #: The key of the result.
-    root: Any
+    #: The keys of the results: several, if these share reads.
+    roots: tuple[Any, ...]
     #: The tasks by key, but for those of blocks that a chain computes.
     tasks: Tasks
     #: The keys of these blocks.
@@ -36,17 +39,28 @@ class Branch(NamedTuple):
         every = {need for task in self.tasks.values() for need in task.dependencies}
         return every.difference(self.tasks, self.blocks)
 
-    def bundle(self, inputs: Mapping[Any, Any], needs: Iterable[Any]) -> Task:
-        """Return the task of the branch; its arguments are those of `join_blocks`."""
-        needs = tuple(needs)
+    def bundle(self, inputs: Mapping[Any, Any], needs: Iterable[Any]) -> dict[Any, Task]:
+        """Return the task of the branch, and those that take one of several results."""
+        roots, needs = self.roots, tuple(needs)
+        key = roots[0]
+        if len(roots) > 1:
+            key = (f"{_layer_of(key)}-joined", *key[1:])
         results = map(TaskRef, needs)
-        return Task(self.root, join_blocks, self.root, self.tasks, inputs, needs, *results)
+        task = Task(key, join_blocks, roots, self.tasks, inputs, needs, *results)
+        if len(roots) == 1:
+            return {key: task}
+        each = {root: Task(root, getitem, TaskRef(key), n) for n, root in enumerate(roots)}
+        return {key: task, **each}
 
 
 def join_blocks(
-    root: Any, tasks: Tasks, inputs: Mapping[Any, Any], needs: tuple[Any, ...], *results: Any
+    roots: tuple[Any, ...],
+    tasks: Tasks,
+    inputs: Mapping[Any, Any],
+    needs: tuple[Any, ...],
+    *results: Any,
 ) -> Any:
-    """Compute blocks and join them: the task of a branch.
+    """Compute blocks and join them: the task of a branch. If it has several results, return a list.
 
     `tasks` are those of the branch, but for those of blocks that a chain computes, and `inputs`
     what only these blocks need. `results` are those of the tasks `needs`, among them the chains.
@@ -64,8 +78,12 @@ def join_blocks(
             name, *block = key
             blocks[name].append(tuple(block))
 
-    visit(root)
-    functions = {name: chain.given(known, inputs, blocks[name]) for name, chain in chains.items()}
+    for root in roots:
+        visit(root)
+    computed: Computed = {}
+    functions = {
+        name: chain.given(known, inputs, blocks[name], computed) for name, chain in chains.items()
+    }
 
     def compute(key: Any) -> Any:
         if key in known:
@@ -79,7 +97,7 @@ def join_blocks(
             error.add_note(chains[name].note(tuple(block)))
             raise
 
-    return compute(root)
+    return compute(roots[0]) if len(roots) == 1 else [compute(root) for root in roots]
 
 
 def find_branches(
@@ -116,7 +134,7 @@ def find_branches(
                 pending.extend(tasks[key].dependencies.difference(shared))
             else:
                 blocks.append(key)
-        return Branch(root, found, blocks)
+        return Branch((root,), found, blocks)
 
     return [branch(key) for key, count in counts.items() if count > 1 and key not in below]
 
@@ -132,8 +150,34 @@ def joined(tasks: Tasks, results: set[Any], shared: set[Any], length: int) -> Ta
     for branch in find_branches(tasks, results, length, shared=shared):
         for key in branch.tasks:
             del remaining[key]
-        remaining[branch.root] = branch.bundle({}, branch.needs)
+        remaining.update(branch.bundle({}, branch.needs))
     return remaining
+
+
+def with_shared_reads(
+    branches: Sequence[Branch], chains: Mapping[str, Chain], length: int
+) -> Iterator[Branch]:
+    """Join branches whose chains have the same chains below, so that each block is read once.
+
+    Those are left out that would need more reads than `length`, or share one with other tasks.
+    """
+    uses = Counter(below.name for chain in chains.values() for below in chain.below)
+
+    def reads(branch: Branch) -> Iterator[Any]:
+        for name, *block in branch.blocks:
+            for part in chains[name].parts if name in chains else ():
+                if isinstance(part.source, Chain):
+                    yield part.source.name, *part.number(tuple(block))
+
+    group_of = components((branch.roots, read) for branch in branches for read in reads(branch))
+    groups = defaultdict[Any, list[Branch]](list)
+    for branch in branches:
+        groups[group_of(branch.roots)].append(branch)
+    for group in groups.values():
+        counts = Counter(read for branch in group for read in reads(branch))
+        if len(counts) <= length and all(n == uses[read[0]] for read, n in counts.items()):
+            roots, tasks, blocks = zip(*group, strict=True)
+            yield Branch((*concat(roots),), merge(*tasks), [*concat(blocks)])
 
 
 def with_branches(
@@ -154,7 +198,8 @@ def with_branches(
     exposed = {need for name in others for need in graph.dependencies[name]}.intersection(joining)
     kept = results.union(*(graph.layers[name] for name in exposed))
     bundles = dict[Any, Task]()
-    for branch in find_branches(tasks, kept, length, layers=chains):
+    branches = find_branches(tasks, kept, length, layers=chains)
+    for branch in with_shared_reads(branches, chains, length):
         inputs, needs = dict[Any, Any](), branch.needs
         for name in {key[0] for key in branch.blocks}:
             numbers = [key[1:] for key in branch.blocks if key[0] == name]
@@ -162,7 +207,7 @@ def with_branches(
             needs |= {f"{name}-chain", *chains[name].needs}
         for key in branch.tasks:
             del tasks[key]
-        bundles[branch.root] = branch.bundle(inputs, needs)
+        bundles.update(branch.bundle(inputs, needs))
     # What the branches have in common is a key of its own, so that a worker receives it once.
     nodes = {f"{name}-chain": DataNode(f"{name}-chain", chain) for name, chain in chains.items()}
     layers = {
@@ -171,27 +216,44 @@ def with_branches(
     }
     dependencies = {**graph.dependencies, **{key: set[str]() for key in nodes}}
     tasks.update(bundles)
-    for name in joining:
-        left = {key: tasks[key] for key in graph.layers[name] if key in tasks}
-        layers[name] = MaterializedLayer(left)
-        needs = {_layer_of(need) for task in left.values() for need in task.dependencies}
-        # Keys of tasks may have other names than their layer.
-        below = {other for other in graph.dependencies[name] - chains.keys() if layers[other]}
-        dependencies[name] = (needs & layers.keys() | below) - {name}
+    # Keys of tasks may have other names than their layer.
+    lists = {name: [key for key in graph.layers[name] if key in tasks] for name in joining}
+    for key in bundles.keys() - set().union(*lists.values()):
+        lists.setdefault(_layer_of(key), []).append(key)
+    for name, keys in lists.items():
+        layers[name] = MaterializedLayer({key: tasks[key] for key in keys})
+        needs = {_layer_of(need) for key in keys for need in tasks[key].dependencies}
+        others = graph.dependencies.get(name, set()) - chains.keys()
+        below = {other for other in others if layers[other]}
+        dependencies[name] = (needs & (layers.keys() | lists.keys()) | below) - {name}
     tops = graph.layers.keys() - {need for each in graph.dependencies.values() for need in each}
     return HighLevelGraph(layers, dependencies).cull_layers(tops)
 
 
 def find_chains(graph: HighLevelGraph, results: Collection[Any]) -> dict[str, Chain]:
-    """Return the chains of layers that read stored arrays, whose blocks only other tasks join."""
+    """Return the chains of layers that read stored arrays, whose blocks only other tasks join.
+
+    Several of these chains may have the same chain below.
+    """
     names, above = {_layer_of(key) for key in results}, reverse_dict(graph.dependencies)
-    chains = dict[str, Chain]()
-    for name in graph.layers.keys() - names:
-        chain = None
+    chains, below = dict[str, Chain](), dict[str, Chain]()
+    for name in graph._toposort_layers():
+        layer = graph.layers[name]
+        chain = None if name in names or layer.annotations else find_chain(graph, name, below)
+        if chain is None or not (chain.sources or chain.below):
+            continue
         if all(_joins(graph.layers[other]) for other in above[name]):
-            chain = find_chain(graph, name)
-        if chain is not None and chain.sources and not graph.layers[name].annotations:
             chains[name] = chain
+        elif not chain.below:
+            below[name] = chain
+    # What others need, too, would be read twice.
+    while incomplete := [
+        name
+        for name, chain in chains.items()
+        if any(not above[each.name] <= chains.keys() for each in chain.below)
+    ]:
+        for name in incomplete:
+            del chains[name]
     return chains
 
 
