@@ -381,8 +381,12 @@ class TestInPlace:
         assert {f.name for f in set(after) - set(before)} == {"zarr.json"}
         assert {f: after[f] for f in before} == before
         assert [array.method for array in report.arrays] == ["metadata only"] * 2
+        assert "already" not in str(report)
         with pytest.warns(zarrdask.errors.ComplianceWarning, match="metadata of two formats"):
             check(zarrdask.open_group(tmp_path / "a", consolidated=False), 3)
+        with pytest.warns(zarrdask.errors.ComplianceWarning, match="metadata of two formats"):
+            again = zarrdask.copy(tmp_path / "a", in_place=True)
+        assert str(again).count("it is v3 already") == 2
         document = json.loads((tmp_path / "a" / "a" / "zarr.json").read_text())
         assert document["chunk_key_encoding"] == {
             "name": "v2",

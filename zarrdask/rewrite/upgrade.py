@@ -40,11 +40,15 @@ def upgrade(
         _write(store, path, nodes, remove_v2=remove_v2)
     place = node_location(store, path)
     arrays = [
-        CopiedArray(node.path, "metadata only", 0, notes=node.notes)
+        CopiedArray(node.path, "metadata only", 0, notes=node.notes or _already(node))
         for node in nodes
         if node.is_array
     ]
     return CopyReport.of_nodes(place, place, nodes, skipped, arrays)
+
+
+def _already(node: NodeCopy) -> tuple[str, ...]:
+    return ("it is v3 already",) if node.before.zarr_format == 3 else ()
 
 
 def _write(store: Store, path: str, nodes: list[NodeCopy], *, remove_v2: bool) -> None:
