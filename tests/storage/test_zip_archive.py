@@ -4,6 +4,7 @@ import bz2
 import io
 import lzma
 import struct
+import tracemalloc
 import zipfile
 import zlib
 
@@ -175,6 +176,21 @@ class TestHostile:
         ):
             with pytest.raises(StoreError, match=r"a\.zip/a: "):
                 read()
+
+    def test_a_bomb_is_not_decompressed_beyond_the_size_that_it_claims(self, opened):
+        zeros = bytes(2**24)
+        bombs = [(8, deflated(zeros)), (12, bz2.compress(zeros))]
+        bombs.append((93, bytes(numcodecs.Zstd().encode(zeros))))
+        entries = [Entry(str(method), data, method, size=10) for method, data in bombs]
+        store = opened(pack(entries))
+        tracemalloc.start()
+        try:
+            for method, _ in bombs:
+                with pytest.raises(StoreError, match=rf"a\.zip/{method}: "):
+                    store.get(str(method))
+            assert tracemalloc.get_traced_memory()[1] < 2**20
+        finally:
+            tracemalloc.stop()
 
     @pytest.mark.parametrize("method", PACKED)
     def test_a_wrong_checksum(self, opened, method):

@@ -4,6 +4,7 @@ An archive may come from an untrusted source: members must not overlap, so that 
 longer than the archive, and a value is never longer than the directory says.
 """
 
+import bz2
 import re
 import struct
 from bisect import bisect_left
@@ -12,7 +13,7 @@ from importlib import import_module
 from io import BytesIO
 from operator import attrgetter
 from typing import Any, NamedTuple
-from zipfile import ZIP_STORED, BadZipFile, ZipExtFile, ZipFile, ZipInfo
+from zipfile import ZIP_BZIP2, ZIP_STORED, BadZipFile, ZipExtFile, ZipFile, ZipInfo
 
 import numpy as np
 from toolz import partition_all
@@ -45,7 +46,7 @@ _EXTRA = 64
 #: The maximum ratio of compression of Deflate. Other methods may exceed it, for values up to a
 #: maximum size in bytes.
 _MAX_RATIO, _MAX_SIZE_BEYOND_RATIO = 1032, 2**30
-#: Few compressed bytes are decompressed at once: some methods make a million bytes of a hundred.
+#: The number of compressed bytes that are decompressed at once, as LZMA may make 7000 of one.
 _STEP = 2**12
 #: For reads that need no buffer.
 _NO_SCRATCH = Scratch()
@@ -363,6 +364,9 @@ def unpack(member: ZipInfo, packed: Buffer) -> Buffer:
         # The CRC-32 of the member detects a frame with fewer bytes.
         import_module("numcodecs.zstd").decompress(packed, content)
         return content.data
+    if member.compress_type == ZIP_BZIP2:
+        # `zipfile` sets no limit: a few bytes may be many millions.
+        return bz2.BZ2Decompressor().decompress(packed, member.file_size + 1)
     value = bytearray()
     with ZipExtFile(BytesIO(packed), "r", member) as file:
         while step := file.read1(_STEP):
