@@ -24,9 +24,10 @@ from tests.storage.zips import Entry, pack
 from zarrdask.errors import MetadataError, ReadOnlyError, StoreError
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.resolve import resolve
-from zarrdask.storage.zip import store as zip_store
+from zarrdask.storage.zip import remote as zip_remote
 from zarrdask.storage.zip.lock import lock_archive
-from zarrdask.storage.zip.store import RemoteZipStore, ZipStore
+from zarrdask.storage.zip.remote import RemoteZipStore
+from zarrdask.storage.zip.store import ZipStore
 from zarrdask.testing import VALUES, ReadOnlyStoreContract, StoreContract
 
 ROOT = Path(__file__).parents[2]
@@ -571,7 +572,7 @@ class TestRemote:
         packed = pickle.dumps(remote)
         assert pickle.loads(packed).get("5") == b"\5" * 1000
         zipped(tmp_path / "a.zip", {"5": b"other"})
-        zip_store._REMOTE.clear()  # as in another process
+        zip_remote._REMOTE.clear()  # as in another process
         with pytest.raises(StoreError, match="was changed after this task"):
             pickle.loads(packed).get("5")
 

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from zarrdask import config
-from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.storage.byte_ranges import (
     Buffer,
     KeyRange,
@@ -22,6 +21,7 @@ from zarrdask.storage.byte_ranges import (
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
 from zarrdask.storage.range_requests import JOIN_LIMIT, RangeRequest, join_ranges
+from zarrdask.storage.refusals import not_supported
 from zarrdask.storage.system import path_of_url
 
 T = TypeVar("T")
@@ -422,38 +422,3 @@ class StoredValue:
     def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
         """Yield parts (start, length), in the order of their starts; each until the next one."""
         return self.store.get_ranges(self.key, ranges, self.scratch)
-
-
-def not_supported(url: str, action: str) -> UnsupportedError:
-    """Return the error for an operation that a store lacks (B-86).
-
-    Parameters
-    ----------
-    url : str
-        The location of the store.
-    action : {"read", "written", "listed", "changed on a condition", "read by parts of one version"}
-        What can't be done with the store.
-    """
-    return UnsupportedError(f"not supported: this store can't be {action}", key=url)
-
-
-def no_bucket(name: str | None, url: str) -> StoreError:
-    """Return the error for a bucket that does not exist.
-
-    Parameters
-    ----------
-    name : str or None
-        The name of the bucket, if it is known.
-    url : str
-        The location of the store.
-    """
-    return StoreError(f"there is no bucket {name!r}; create it first, or correct the URL", key=url)
-
-
-def not_listable(url: str, error: Exception) -> UnsupportedError:
-    """Return the error for a store whose keys can't be listed."""
-    return UnsupportedError(
-        "this store can't be listed, so its nodes can't be discovered; open nodes by path",
-        key=url,
-        found=str(error) or type(error).__name__,
-    )

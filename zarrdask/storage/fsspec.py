@@ -18,11 +18,12 @@ from fsspec.implementations.local import LocalFileSystem
 from zarrdask import config
 from zarrdask.display.words import did_you_mean
 from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
-from zarrdask.storage.base import Part, Store, Tag, no_bucket, not_listable, not_supported
+from zarrdask.storage.base import Part, Store, Tag
 from zarrdask.storage.byte_ranges import Buffer, cut
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import elsewhere
+from zarrdask.storage.refusals import no_bucket, not_listable, not_supported
 from zarrdask.storage.retry import http_status
 
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)

@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from errno import ENOTDIR
 
@@ -173,6 +173,35 @@ def open_unlinked(root: str, key: str, flags: int) -> int:
     *above, name = names_in(key)
     with opened_directory(root, above) as directory:
         return directory.open(name, flags)
+
+
+def remove_below(root: str, names: Sequence[str]) -> None:
+    """Remove a directory below a root, or, without names, the root itself.
+
+    Of a directory that is a link, only the link is removed. A root that is a link or a mount point
+    is emptied and kept.
+
+    Raises
+    ------
+    LinkError
+        If the directory is behind a link.
+    OSError
+        If it can't be removed, or does not exist.
+    """
+    if not names:
+        with opened_directory(root, []) as directory:
+            for name in os.listdir(root):
+                (directory.rmtree if directory.is_directory(name) else directory.unlink)(name)
+        # This fails for a link or a mount point, and if the directory around it is read-only.
+        with suppress(OSError):
+            os.rmdir(root)
+        return
+    *above, name = names
+    with opened_directory(root, above) as directory:
+        if not directory.is_link(name):
+            directory.rmtree(name)
+        elif os.path.isdir("/".join([root, *names])):  # a link to a file is a key
+            directory.unlink(name)
 
 
 def _check_directory(path: str) -> None:

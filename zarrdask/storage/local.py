@@ -8,11 +8,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from errno import EISDIR, ENAMETOOLONG, ENOTDIR, ENXIO, ESPIPE
+from errno import ENAMETOOLONG
 from functools import cached_property
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 from zarrdask import config
 from zarrdask.errors import StoreError
@@ -20,23 +20,21 @@ from zarrdask.storage.atomic import beside, is_temporary, tidy
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.keys import Names, check_prefix
-from zarrdask.storage.links import names_in, open_unlinked, opened_directory
-from zarrdask.storage.open_file import OpenFile, part_of, read_whole, size_of
+from zarrdask.storage.links import names_in, open_unlinked, opened_directory, remove_below
+from zarrdask.storage.open_file import (
+    READ,
+    OpenFile,
+    fail,
+    part_of,
+    read_whole,
+    reopened,
+    size_of,
+    write_whole,
+)
 from zarrdask.storage.system import NO_LINKS, fill, flags, open_file, preadv, replace
 
-# A FIFO in the place of a value must not block, nor must a terminal take control of the process.
-_READ = flags("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_BINARY")
-_READ_BLOCKING = flags("O_RDONLY", "O_NOCTTY", "O_BINARY")
 _CREATE = flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_BINARY")
 _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
-_NOT_REGULAR = "this is not a regular file, and only regular files are values; remove or move it"
-#: Messages for errors of the system, by number. A FIFO, a socket or a device causes the first two.
-_MEANING = {
-    ESPIPE: _NOT_REGULAR,
-    ENXIO: _NOT_REGULAR,
-    EISDIR: "a directory stands in the place of this value; remove or move it",
-    ENOTDIR: "a file stands in the place of a directory above this value; remove or move it",
-}
 _REMOVAL_ATTEMPTS = 20
 
 
@@ -147,7 +145,7 @@ class LocalStore(Store):
         space = len(view)
         for key in keys:
             try:
-                fd = open_(start + key, _READ)
+                fd = open_(start + key, READ)
             except absent:
                 yield None
                 continue
@@ -155,7 +153,7 @@ class LocalStore(Store):
                 if error.errno == ENAMETOOLONG:
                     yield None
                     continue
-                fd = _reopened(open_, start + key, error)
+                fd = reopened(open_, start + key, error)
             try:
                 size = preadv(fd, (view,), 0)
                 if size == space or not size:
@@ -168,7 +166,7 @@ class LocalStore(Store):
                 yield None
                 continue
             except OSError as error:
-                _fail(start + key, error)
+                fail(start + key, error)
             finally:
                 os.close(fd)
             yield view[:size]
@@ -194,7 +192,7 @@ class LocalStore(Store):
         return type(self).set is LocalStore.set
 
     def set(self, key: str, value: Buffer) -> None:
-        self._put(key, lambda fd: _write(fd, value), replace)
+        self._put(key, lambda fd: write_whole(fd, value), replace)
 
     @contextmanager
     def opened(self, key: str) -> Iterator[tuple[int, int]]:
@@ -203,7 +201,7 @@ class LocalStore(Store):
         try:
             yield fd, size
         except OSError as error:
-            _fail(self.path(key), error)
+            fail(self.path(key), error)
         finally:
             if fd >= 0:
                 os.close(fd)
@@ -212,18 +210,18 @@ class LocalStore(Store):
         fd = -1
         try:
             try:
-                fd = self._open(path, _READ)
+                fd = self._open(path, READ)
             except OSError as error:
                 if isinstance(error, self._absent) or error.errno == ENAMETOOLONG:
                     return -1, 0
-                fd = _reopened(self._open, path, error)
+                fd = reopened(self._open, path, error)
             return fd, size_of(fd)
         except OSError as error:
             if fd >= 0:
                 os.close(fd)
             if isinstance(error, self._absent):
                 return -1, 0
-            _fail(path, error)
+            fail(path, error)
 
     def replace(self, key: str, write: Callable[[int], None]) -> None:
         """Store a value that a function writes.
@@ -246,7 +244,7 @@ class LocalStore(Store):
         if not self.conditional:
             return super().create(key, value)
         try:
-            self._put(key, lambda fd: _write(fd, value), _link)
+            self._put(key, lambda fd: write_whole(fd, value), _link)
         except StoreError as error:
             if isinstance(error.__cause__, FileExistsError) and os.path.isfile(self.path(key)):
                 return False
@@ -280,7 +278,7 @@ class LocalStore(Store):
                     os.unlink(partial)
                 raise
         except OSError as error:
-            _fail(path, error)
+            fail(path, error)
 
     def _make_directory(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)
@@ -302,7 +300,7 @@ class LocalStore(Store):
         except _ABSENT:
             return
         except OSError as error:
-            _fail(path, error)
+            fail(path, error)
 
     def check_erasable(self, keys: Iterable[str]) -> None:
         for folder in {key.rstrip("/").rpartition("/")[0] for key in keys}:
@@ -312,7 +310,7 @@ class LocalStore(Store):
             except _ABSENT:
                 continue
             except OSError as error:
-                _fail(self.path(folder), error)
+                fail(self.path(folder), error)
 
     def tidy(self, prefix: str) -> None:
         with suppress(StoreError):
@@ -333,43 +331,19 @@ class LocalStore(Store):
         path, names = self.path(check_prefix(prefix)), names_in(prefix)
         for _ in range(_REMOVAL_ATTEMPTS):
             try:
-                self._remove(names)
+                remove_below(self.root.rstrip("/"), names)
             except _ABSENT:
                 # The directory is missing, or another process erased an entry of it meanwhile.
                 if not os.path.isdir(path):
                     return
             except OSError as error:
-                _fail(path, error)
+                fail(path, error)
             else:
                 return
         raise StoreError(
             "other processes keep writing to this directory while it is removed; stop them first",
             key=path,
         )
-
-    def _remove(self, names: list[str]) -> None:
-        if not names:
-            self._empty_root()
-            return
-        *above, name = names
-        with opened_directory(self.root, above) as directory:
-            if not directory.is_link(name):
-                directory.rmtree(name)
-            elif os.path.isdir(self.path("/".join(names))):  # a link to a file is a key
-                directory.unlink(name)
-
-    def _empty_root(self) -> None:
-        """Remove the content of the root, and the root unless it is a link or a mount point."""
-        root = self.root.rstrip("/")
-        with opened_directory(root, []) as directory:
-            for name in os.listdir(root):
-                if directory.is_directory(name):
-                    directory.rmtree(name)
-                else:
-                    directory.unlink(name)
-        # This fails for a link or a mount point, and if the directory around it is read-only.
-        with suppress(OSError):
-            os.rmdir(root)
 
     def list_dir(self, prefix: str) -> Names:
         keys, prefixes = [], []
@@ -388,7 +362,7 @@ class LocalStore(Store):
         except _ABSENT:
             return [], []
         except OSError as error:
-            _fail(path, error)
+            fail(path, error)
         return sorted(keys), sorted(prefixes)
 
     def _walk(self, prefix: str) -> Iterator[str]:
@@ -428,25 +402,3 @@ def _link(partial: str, path: str) -> None:
     """Rename a file unless there is a file of the new name."""
     os.link(partial, path)
     os.unlink(partial)
-
-
-def _reopened(open_: Callable[[str, int], int], path: str, error: OSError) -> int:
-    """Open a file after another process has given up its lease, or raise the error."""
-    if isinstance(error, BlockingIOError) and os.path.isfile(path):
-        return open_(path, _READ_BLOCKING)
-    _fail(path, error)
-
-
-def _write(fd: int, value: Buffer) -> None:
-    view = memoryview(value).cast("B")
-    written = os.write(fd, view)
-    while written < len(view):
-        written += os.write(fd, view[written:])
-
-
-def _fail(path: str, error: OSError) -> NoReturn:
-    """Raise a `StoreError` for an error of the system."""
-    if isinstance(error, StoreError):
-        raise error
-    text = _MEANING.get(error.errno or 0) or error.strerror or str(error)
-    raise StoreError(text, key=path, found=type(error).__name__) from error

@@ -16,12 +16,13 @@ from obstore.exceptions import (
 )
 
 from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
-from zarrdask.storage.base import Part, Scratch, Store, Tag, no_bucket, not_listable, not_supported
+from zarrdask.storage.base import Part, Scratch, Store, Tag
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import LIVE, recall
+from zarrdask.storage.refusals import no_bucket, not_listable, not_supported
 
 #: Stores that erase many keys with one request. The others erase one key a request.
 _BULK = {"S3Store", "AzureStore"}

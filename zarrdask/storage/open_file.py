@@ -1,15 +1,28 @@
-"""Open files, read as a whole or in parts."""
+"""Open files: read as a whole or in parts, written, and the errors of the system."""
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from errno import EISDIR, ESPIPE
+from errno import EISDIR, ENOTDIR, ENXIO, ESPIPE
+from typing import NoReturn
 
+from zarrdask.errors import StoreError
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Buffer, Range, coalesce
-from zarrdask.storage.system import fill
+from zarrdask.storage.system import fill, flags
 
+# A FIFO in the place of a value must not block, nor must a terminal take control of the process.
+READ = flags("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_BINARY")
+_READ_BLOCKING = flags("O_RDONLY", "O_NOCTTY", "O_BINARY")
+_NOT_REGULAR = "this is not a regular file, and only regular files are values; remove or move it"
+#: Messages for errors of the system, by number. A FIFO, a socket or a device causes the first two.
+_MEANING = {
+    ESPIPE: _NOT_REGULAR,
+    ENXIO: _NOT_REGULAR,
+    EISDIR: "a directory stands in the place of this value; remove or move it",
+    ENOTDIR: "a file stands in the place of a directory above this value; remove or move it",
+}
 # Bytes. Joining neighbouring ranges saves system calls; a joined range that is longer than the
 # limit would not fit into the cache of the CPU.
 _JOIN_LIMIT = 2**20
@@ -85,3 +98,26 @@ def read_whole(fd: int, size: int) -> bytes:
             break
         data += more
     return data
+
+
+def write_whole(fd: int, value: Buffer) -> None:
+    """Write bytes to a file."""
+    view = memoryview(value).cast("B")
+    written = os.write(fd, view)
+    while written < len(view):
+        written += os.write(fd, view[written:])
+
+
+def fail(path: str, error: OSError) -> NoReturn:
+    """Raise a `StoreError` for an error of the system."""
+    if isinstance(error, StoreError):
+        raise error
+    text = _MEANING.get(error.errno or 0) or error.strerror or str(error)
+    raise StoreError(text, key=path, found=type(error).__name__) from error
+
+
+def reopened(open_: Callable[[str, int], int], path: str, error: OSError) -> int:
+    """Open a file after another process has given up its lease, or raise the error."""
+    if isinstance(error, BlockingIOError) and os.path.isfile(path):
+        return open_(path, _READ_BLOCKING)
+    fail(path, error)

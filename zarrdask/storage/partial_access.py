@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from zarrdask.storage.base import Scratch, Store, not_supported
+from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, KeyValue, Range
 from zarrdask.storage.keys import check_key
+from zarrdask.storage.refusals import not_supported
 
 
 class StoreWithPartialAccess(Store):

@@ -194,5 +194,5 @@ def _fsspec(
     store = import_module("zarrdask.storage.fsspec").FsspecStore.from_url(url, storage_options)
     if not as_archive or (not prefix and store.is_directory()):
         return store  # type: ignore[no-any-return]
-    module = import_module("zarrdask.storage.zip.store")
+    module = import_module("zarrdask.storage.zip.remote")
     return module.RemoteZipStore(store.fs, store.root, prefix)  # type: ignore[no-any-return]

@@ -1,10 +1,10 @@
-"""The files of zip archives, read in parts: on a local disk, or by fsspec."""
+"""The files of zip archives, read in parts; those on a local disk."""
 
 import os
-from typing import Any, Protocol
+from typing import Protocol
 from weakref import finalize
 
-from zarrdask.errors import StoreError, without_secrets
+from zarrdask.errors import StoreError
 from zarrdask.storage.base import Scratch, StoredValue
 from zarrdask.storage.byte_ranges import Value
 from zarrdask.storage.local import LocalStore
@@ -85,38 +85,3 @@ class LocalFile:
 def stamp_of(status: os.stat_result) -> str:
     """Return a text that changes when a file is changed, or replaced by another one."""
     return f"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"
-
-
-class RemoteFile:
-    """A file in a file system of fsspec.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    StoreError
-        If the file system does not know the length of the file.
-    """
-
-    is_local = False
-
-    def __init__(self, fs: Any, path: str) -> None:
-        from zarrdask.storage.fsspec import FsspecStore
-
-        self.name = without_secrets(fs.unstrip_protocol(path))
-        info = fs.info(path)
-        if info.get("type") == "directory":
-            raise IsADirectoryError(path)
-        if not isinstance(info.get("size"), int):
-            raise StoreError(
-                "a zip archive is read from its end, and this server does not say how long it is; "
-                "download it first (simplecache:: does)",
-                key=self.name,
-            )
-        self.size = info["size"]
-        folder, _, name = path.rpartition("/")
-        self._store, self._key = FsspecStore(fs, folder), name if folder else path
-
-    def value(self, scratch: Scratch) -> Value:
-        """Return the bytes of the file."""
-        return StoredValue(self._store, self._key, scratch)

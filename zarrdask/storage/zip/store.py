@@ -1,93 +1,25 @@
-"""Zip archives as stores: local archives are read and written, remote archives are read."""
+"""Zip archives on a local disk as stores, which are read and written."""
 
 import os
 import threading
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import cache, lru_cache
-from importlib import import_module
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 from weakref import WeakValueDictionary
 
-from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
-from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, Range
-from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
+from zarrdask.errors import StoreError
+from zarrdask.storage.base import Store
+from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.keys import check_key, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.system import after_fork
-from zarrdask.storage.zip.archive import Archive, Directory, read_directory
-from zarrdask.storage.zip.source import LocalFile, RemoteFile, stamp_of
+from zarrdask.storage.zip.archive import Archive, read_directory
+from zarrdask.storage.zip.reader import ZipReader, no_archive
+from zarrdask.storage.zip.source import LocalFile, stamp_of
 from zarrdask.storage.zip.writer import PartWriter, ZipWriter, reported
-
-
-class _ZipReader(Store):
-    """The values below a prefix of an archive."""
-
-    prefix: str
-    #: The stamp of the archive when another process pickled this store, or "" if it is unknown.
-    _expected: str = ""
-
-    @property
-    @abstractmethod
-    def _place(self) -> tuple[Any, ...]:
-        """What identifies the values, as arguments of the class."""
-
-    @abstractmethod
-    def _opened(self) -> Archive:
-        """Return the current archive, which is empty if there is none."""
-
-    def _archive(self) -> Archive:
-        archive = self._opened()
-        if self._expected and archive.stamp != self._expected:
-            raise StoreError(
-                "the zip archive was changed after this task was created; open it again",
-                key=self.url,
-            )
-        return archive
-
-    def stamp(self, key: str) -> str:
-        member = self._archive().members.get(self.prefix + key)
-        return f"{member.CRC:x}-{member.file_size:x}-{member.header_offset:x}" if member else ""
-
-    def get(self, key: str) -> bytes | None:
-        return self._archive().get(self.prefix + key)
-
-    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        return self._archive().get_many((self.prefix + key for key in keys), scratch)
-
-    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
-        return self._archive().get_range(self.prefix + key, start, length)
-
-    def get_ranges(
-        self, key: str, ranges: Sequence[Range], scratch: Scratch
-    ) -> Iterator[Buffer | None]:
-        return self._archive().get_ranges(self.prefix + key, ranges, scratch)
-
-    def list_dir(self, prefix: str) -> Names:
-        prefix = self.prefix + check_prefix(prefix)
-        return right_below(prefix, self._archive().names(prefix))
-
-    def list_prefix(self, prefix: str) -> Iterator[str]:
-        names = self._archive().names(self.prefix + check_prefix(prefix))
-        return (name.removeprefix(self.prefix) for name in names)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, type(self)) and self._place == other._place
-
-    def __hash__(self) -> int:
-        return hash(self._place)
-
-
-@cache
-def _no_archive() -> Archive:
-    return Archive(LocalFile(os.devnull), Directory({}, 0))
-
-
-# --------------------------------------------------------------------------------------------
-# Local archives
 
 
 class _Shared:
@@ -132,7 +64,7 @@ class _Shared:
                 try:
                     file = LocalFile(self.path)
                 except FileNotFoundError:
-                    return _no_archive()
+                    return no_archive()
                 archive = self.archive = Archive(file, read_directory(file))
         return archive
 
@@ -194,7 +126,7 @@ def _part(folder: str, archive: str, process: int) -> PartWriter:
     return PartWriter(folder, archive)
 
 
-class ZipStore(_ZipReader):
+class ZipStore(ZipReader):
     """Values in a zip archive on a local disk.
 
     The archive is never changed in place: each change writes a new archive, which replaces the old
@@ -327,94 +259,3 @@ def _after_fork() -> None:
 
 
 after_fork(_after_fork)
-
-
-# --------------------------------------------------------------------------------------------
-# Remote archives
-
-
-_REMOTE: "WeakValueDictionary[tuple[Any, ...], Archive]" = WeakValueDictionary()
-
-
-class RemoteZipStore(_ZipReader):
-    """Values in a zip archive in a file system of fsspec, read by ranges.
-
-    Parameters
-    ----------
-    fs : fsspec.AbstractFileSystem
-        The file system.
-    path : str
-        The path of the archive in the file system, without the protocol.
-    prefix : str
-        The prefix of the keys in the archive: "" or a text that ends with "/".
-    """
-
-    def __init__(self, fs: Any, path: str, prefix: str = "") -> None:
-        self.fs = fs
-        self.path = path
-        self.prefix = check_prefix(prefix)
-        self._held: Archive | None = None
-
-    @property
-    def shared(self) -> bool:  # type: ignore[override]
-        """Whether other processes see the same values: not those of fsspec's own memory."""
-        return "memory" not in import_module("zarrdask.storage.fsspec").protocols(self.fs)
-
-    @property
-    def url(self) -> str:
-        return f"{without_secrets(self.fs.unstrip_protocol(self.path))}/{self.prefix}".rstrip("/")
-
-    @property
-    def token(self) -> str:
-        return f"{self.path}#{self.prefix}#{self.fs._fs_token}"
-
-    def _opened(self) -> Archive:
-        if self._held is None:
-            key = self.fs, self.path, self._expected
-            archive = _REMOTE.get(key) if self._expected else None
-            if archive is None:
-                try:
-                    file = RemoteFile(self.fs, self.path)
-                    archive = Archive(file, read_directory(file))
-                except FileNotFoundError:
-                    return _no_archive()
-                except Exception as error:
-                    if isinstance(error, StoreError):
-                        raise
-                    raise StoreError(
-                        str(error) or type(error).__name__, key=self.url, found=type(error).__name__
-                    ) from error
-                _REMOTE[self.fs, self.path, archive.stamp] = archive
-            self._held = archive
-        return self._held
-
-    @property
-    def writeable(self) -> bool:
-        """False: remote archives can't be written."""
-        return False
-
-    def set(self, key: str, value: Buffer) -> None:
-        raise self._read_only()
-
-    def erase(self, key: str) -> None:
-        raise self._read_only()
-
-    def _read_only(self) -> ReadOnlyError:
-        return ReadOnlyError(
-            "only a zip archive on a local disk can be written; write it there and upload it",
-            key=self.url,
-        )
-
-    @property
-    def _place(self) -> tuple[Any, ...]:
-        return self.fs, self.path, self.prefix
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        expected = self._expected if self._held is None else self._held.stamp
-        return _reopen_remote, (self.fs, self.path, self.prefix, expected)
-
-
-def _reopen_remote(fs: Any, path: str, prefix: str, expected: str) -> RemoteZipStore:
-    store = RemoteZipStore(fs, path, prefix)
-    store._expected = expected
-    return store

@@ -1,0 +1,38 @@
+"""The errors for what a store can't do."""
+
+from zarrdask.errors import StoreError, UnsupportedError
+
+
+def not_supported(url: str, action: str) -> UnsupportedError:
+    """Return the error for an operation that a store lacks (B-86).
+
+    Parameters
+    ----------
+    url : str
+        The location of the store.
+    action : {"read", "written", "listed", "changed on a condition", "read by parts of one version"}
+        What can't be done with the store.
+    """
+    return UnsupportedError(f"not supported: this store can't be {action}", key=url)
+
+
+def no_bucket(name: str | None, url: str) -> StoreError:
+    """Return the error for a bucket that does not exist.
+
+    Parameters
+    ----------
+    name : str or None
+        The name of the bucket, if it is known.
+    url : str
+        The location of the store.
+    """
+    return StoreError(f"there is no bucket {name!r}; create it first, or correct the URL", key=url)
+
+
+def not_listable(url: str, error: Exception) -> UnsupportedError:
+    """Return the error for a store whose keys can't be listed."""
+    return UnsupportedError(
+        "this store can't be listed, so its nodes can't be discovered; open nodes by path",
+        key=url,
+        found=str(error) or type(error).__name__,
+    )

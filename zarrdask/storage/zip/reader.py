@@ -1,0 +1,78 @@
+"""What stores in zip archives have in common: they read the values below a prefix."""
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from zarrdask.errors import StoreError
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.keys import Names, check_prefix, right_below
+from zarrdask.storage.zip.archive import Archive, Directory
+from zarrdask.storage.zip.source import LocalFile
+
+
+class ZipReader(Store):
+    """The values below a prefix of an archive."""
+
+    prefix: str
+    #: The stamp of the archive when another process pickled this store, or "" if it is unknown.
+    _expected: str = ""
+
+    @property
+    @abstractmethod
+    def _place(self) -> tuple[Any, ...]:
+        """What identifies the values, as arguments of the class."""
+
+    @abstractmethod
+    def _opened(self) -> Archive:
+        """Return the current archive, which is empty if there is none."""
+
+    def _archive(self) -> Archive:
+        archive = self._opened()
+        if self._expected and archive.stamp != self._expected:
+            raise StoreError(
+                "the zip archive was changed after this task was created; open it again",
+                key=self.url,
+            )
+        return archive
+
+    def stamp(self, key: str) -> str:
+        member = self._archive().members.get(self.prefix + key)
+        return f"{member.CRC:x}-{member.file_size:x}-{member.header_offset:x}" if member else ""
+
+    def get(self, key: str) -> bytes | None:
+        return self._archive().get(self.prefix + key)
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
+        return self._archive().get_many((self.prefix + key for key in keys), scratch)
+
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
+        return self._archive().get_range(self.prefix + key, start, length)
+
+    def get_ranges(
+        self, key: str, ranges: Sequence[Range], scratch: Scratch
+    ) -> Iterator[Buffer | None]:
+        return self._archive().get_ranges(self.prefix + key, ranges, scratch)
+
+    def list_dir(self, prefix: str) -> Names:
+        prefix = self.prefix + check_prefix(prefix)
+        return right_below(prefix, self._archive().names(prefix))
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        names = self._archive().names(self.prefix + check_prefix(prefix))
+        return (name.removeprefix(self.prefix) for name in names)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self._place == other._place
+
+    def __hash__(self) -> int:
+        return hash(self._place)
+
+
+@cache
+def no_archive() -> Archive:
+    """Return the archive without values that stands for one that does not exist."""
+    return Archive(LocalFile(os.devnull), Directory({}, 0))
