@@ -11,9 +11,9 @@ from weakref import WeakValueDictionary
 
 from zarrdask.errors import StoreError
 from zarrdask.runtime.turns import Pace
-from zarrdask.storage.system import after_fork
+from zarrdask.storage.system import after_fork, renewed_after_fork
 
-_CHANGED = threading.Condition()
+_CHANGED = renewed_after_fork(threading.Condition())
 
 
 class Write:
@@ -54,9 +54,6 @@ class Write:
             self._aborted = True
             _CHANGED.wait_for(lambda: not self._running)
 
-    def _forget_threads(self) -> None:
-        self._running = 0
-
 
 #: Writes by name. A write stays here only as long as one of its tasks does.
 _WRITES: WeakValueDictionary[str, Write] = WeakValueDictionary()
@@ -72,11 +69,9 @@ def write_named(name: str) -> Write:
 
 
 def _after_fork() -> None:
-    # The threads of the parent process do not run in this one, whatever they held.
-    global _CHANGED  # noqa: PLW0603
-    _CHANGED = threading.Condition()
+    # The threads of the parent process do not run in this one.
     for write in list(_WRITES.values()):
-        write._forget_threads()
+        write._running = 0
 
 
 after_fork(_after_fork)

@@ -27,14 +27,14 @@ from zarrdask.runtime.file_locks import file_lock
 from zarrdask.runtime.lock_files import UnsafeDirectoryError, lock_directory
 from zarrdask.runtime.version_stamps import ProcessStamps, Stamps, file_stamps
 from zarrdask.storage.base import Store
-from zarrdask.storage.system import after_fork
+from zarrdask.storage.system import after_fork, renewed_after_fork
 
 #: A function that returns the lock of a name.
 Lock = Callable[[str], AbstractContextManager[object]]
 
 #: The locks that threads of this process hold or wait for, by name.
 _THREAD_LOCKS: "WeakValueDictionary[str, threading.Lock]" = WeakValueDictionary()
-_MUTEX = threading.Lock()
+_MUTEX = renewed_after_fork(threading.Lock())
 _STAMPS = ProcessStamps()
 
 
@@ -158,11 +158,5 @@ def _thread_lock(name: str, number: int) -> Iterator[None]:
             _STAMPS.renew(number)
 
 
-def _after_fork() -> None:
-    # The threads of the parent process that held these locks do not run in this process.
-    global _MUTEX  # noqa: PLW0603
-    _MUTEX = threading.Lock()
-    _THREAD_LOCKS.clear()
-
-
-after_fork(_after_fork)
+# The threads of the parent process that hold these locks do not run in a forked one.
+after_fork(_THREAD_LOCKS.clear)

@@ -8,12 +8,12 @@ from itertools import islice
 from time import perf_counter
 from typing import TypeVar
 
-from zarrdask.storage.system import after_fork
+from zarrdask.storage.system import renewed_after_fork
 
 T = TypeVar("T")
 
 #: Is held by the thread whose turn it is. A small chunk may have smaller ones in it.
-_TURN = threading.RLock()
+_TURN = renewed_after_fork(threading.RLock())
 #: Whether threads exclude each other while they run Python code: some builds do without a GIL.
 _HAS_GIL = getattr(sys, "_is_gil_enabled", lambda: True)()
 #: In each thread, the attribute `has_turn`.
@@ -105,12 +105,3 @@ def _turn() -> Iterator[None]:
         _THREAD.has_turn = had_turn
         if acquired:
             turn.release()
-
-
-def _after_fork() -> None:
-    # The thread that held the lock does not exist in the forked process: it would never release it.
-    global _TURN  # noqa: PLW0603
-    _TURN = threading.RLock()
-
-
-after_fork(_after_fork)

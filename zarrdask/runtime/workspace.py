@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from zarrdask.grids.base import Shape
-from zarrdask.storage.system import after_fork
+from zarrdask.storage.system import after_fork, renewed_after_fork
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 #: Idle workspaces, by the number of simultaneous tasks and of threads of a task.
 _SLOTS: dict[tuple[int, int], "SimpleQueue[Slot]"] = {}
-_MUTEX = threading.Lock()
+_MUTEX = renewed_after_fork(threading.Lock())
 
 
 class Slot:
@@ -97,11 +97,5 @@ def release() -> None:
         _SLOTS.clear()
 
 
-def _after_fork() -> None:
-    # The threads of the parent process, which the workspaces wait for, do not run in this one.
-    global _MUTEX  # noqa: PLW0603
-    _MUTEX = threading.Lock()
-    _SLOTS.clear()
-
-
-after_fork(_after_fork)
+# The threads of the parent process, which the workspaces wait for, do not run in a forked one.
+after_fork(_SLOTS.clear)

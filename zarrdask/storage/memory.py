@@ -11,10 +11,10 @@ from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.keys import check_prefix
-from zarrdask.storage.system import after_fork
+from zarrdask.storage.system import renewed_after_fork
 
 #: One creates a value at a time; who does may be asked to do so again by what it calls.
-_CREATING = threading.RLock()
+_CREATING = renewed_after_fork(threading.RLock())
 #: Stores in the memory of this process, by name.
 LIVE: "WeakValueDictionary[str, Store]" = WeakValueDictionary()
 
@@ -138,12 +138,3 @@ class _Elsewhere(MutableMapping[str, bytes]):
 
     def __len__(self) -> int:
         raise self._error()
-
-
-def _after_fork() -> None:
-    # A thread of the parent process that held the lock does not run in this process.
-    global _CREATING  # noqa: PLW0603
-    _CREATING = threading.RLock()
-
-
-after_fork(_after_fork)

@@ -56,6 +56,15 @@ def after_fork(call: Callable[[], object]) -> None:
         os.register_at_fork(after_in_child=call)
 
 
+def renewed_after_fork(lock: T) -> T:
+    """Return a lock, or a condition, that is free in each process forked from this one.
+
+    The thread that held it does not exist there, so that nobody would ever release it.
+    """
+    after_fork(lock._at_fork_reinit)  # type: ignore[attr-defined]
+    return lock
+
+
 # ---- reading and writing at a position
 
 

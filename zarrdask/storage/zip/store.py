@@ -15,7 +15,7 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.keys import check_key, check_prefix
 from zarrdask.storage.local import LocalStore
-from zarrdask.storage.system import after_fork
+from zarrdask.storage.system import after_fork, renewed_after_fork
 from zarrdask.storage.zip.archive import Archive, read_directory
 from zarrdask.storage.zip.reader import ZipReader, no_archive
 from zarrdask.storage.zip.source import LocalFile, stamp_of
@@ -107,7 +107,7 @@ class _Shared:
         return writer.folder
 
 
-_MUTEX = threading.Lock()
+_MUTEX = renewed_after_fork(threading.Lock())
 _SHARED: "WeakValueDictionary[str, _Shared]" = WeakValueDictionary()
 
 
@@ -249,8 +249,6 @@ def _reopen(path: str, prefix: str, folder: str, expected: str, process: int | N
 
 def _after_fork() -> None:
     # A forked process must not write to the file of its parent, nor wait for its threads.
-    global _MUTEX  # noqa: PLW0603
-    _MUTEX = threading.Lock()
     for shared in list(_SHARED.values()):
         shared.lock = threading.RLock()
         if shared.writer is not None:
