@@ -20,7 +20,8 @@ NOBODY = 65534
 
 @pytest.fixture
 def shared(monkeypatch, setting, tmp_path):
-    """A directory for temporary files, in which all users may make theirs; not that of the tests."""
+    """A directory for temporary files, in which all users may make theirs."""
+    # With `tmp_path`, the directory of the tests exists before.
     place = Path(tempfile.mkdtemp(prefix="shared-"))
     place.chmod(0o1777)
     monkeypatch.setattr(tempfile, "tempdir", str(place))
