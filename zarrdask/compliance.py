@@ -38,12 +38,8 @@ def already_reported() -> bool:
 def strictness(strict: bool | None, *, quiet: bool = False) -> Iterator[None]:  # noqa: FBT001
     """Set whether deviations are errors, for the documents that are parsed in a ``with`` block.
 
-    Parameters
-    ----------
-    strict : bool or None
-        None keeps the current mode.
-    quiet : bool, default False
-        Whether to leave out warnings, as they were given where the node was opened.
+    None keeps the current mode. `quiet` leaves out warnings, which were given when the node was
+    opened.
     """
     tokens = (
         _strict.set(_strict.get() if strict is None else strict),

@@ -41,17 +41,9 @@ def write_node(
 ) -> None:
     """Write a node's documents, and erase those that the node no longer has.
 
-    Parameters
-    ----------
-    store, path
-        Where the node is.
-    metadata : Metadata
-        The node.
-    before : Metadata, optional
-        The node as it is stored at present. Documents that stay the same are not written: another
-        writer may have added members to them that are not known here.
-    is_member : bool
-        Whether consolidated metadata are left to the caller, who changes many nodes.
+    `before` is the node as it is stored at present. Documents that stay the same are not written:
+    another writer may have added members to them that are not known here. With `is_member`,
+    consolidated metadata are left to the caller, who changes many nodes.
     """
     documents = detect.render(metadata)
     if before is not None:

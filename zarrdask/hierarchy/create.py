@@ -182,17 +182,9 @@ def create_members(
 ) -> None:
     """Write new nodes below a group that exists: the documents of all at the same time.
 
-    Names that v3 reserves are accepted: xarray stores nameless variables under such names.
-
-    Parameters
-    ----------
-    members : mapping
-        The new nodes by their paths from the group.
-    has_chunks : bool
-        Whether the chunks of the arrays are there already; otherwise chunks that are found are
-        left from former arrays, and erased. If they are, this may be done again.
-    keep : str, optional
-        The path of a group whose consolidated metadata stay, as in `changing`.
+    Names that v3 reserves are accepted: xarray stores nameless variables under such names. With
+    `has_chunks`, the chunks are there already, and this may be done again; otherwise chunks that
+    are found are left from former arrays, and erased. `keep` is that of `changing`.
 
     Raises
     ------

@@ -48,16 +48,8 @@ def member_documents(
 
     The store is listed once, and all documents are requested together.
 
-    Parameters
-    ----------
-    store, path
-        Where the group is.
-    search : Search
-        The formats that the members may have.
-    skip : container of str
-        Names of nodes that are not read.
-    reserved : bool
-        Whether v3 nodes are included whose names v3 reserves, such as xarray's ``__values__``.
+    `skip` has names of nodes that are not read, and `reserved` says whether v3 nodes are included
+    whose names v3 reserves, such as xarray's ``__values__``.
     """
     _, prefixes = store.list_dir(key_prefix(path))
     # Names that no node can have are those of directories with another purpose.
@@ -122,13 +114,11 @@ def walk_nodes(
     In place of the metadata of an invalid node there is the error. Each group is listed once, when
     the walk reaches it.
 
+    The paths are relative to the group. Unless the search is for one format only, members are
+    expected to have the format of their group.
+
     Parameters
     ----------
-    store, path
-        Where the group is. The paths that are yielded are relative to it.
-    search : Search
-        The formats that the nodes may have. Unless there is only one, members are expected to
-        have the format of their group.
     strict : bool, optional
         Whether metadata that break a rule are errors; by default as it is set.
     descend : callable, optional

@@ -29,7 +29,8 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
 from zarrdask.storage.unchanged import change_if_unchanged, lease
 
-#: What a lock of a node is for.
+#: What a lock of a node is for: to change the shape of an array, to rewrite a node, to change its
+#: documents, or to read all documents below a group and write its consolidated metadata.
 Purpose = Literal["shape", "rewrite", "documents", "consolidated"]
 Node = TypeVar("Node", ArrayMetadata, GroupMetadata)
 
@@ -37,22 +38,10 @@ Node = TypeVar("Node", ArrayMetadata, GroupMetadata)
 def lock_node(
     store: Store, path: str, purpose: Purpose, among: Lock | None = None
 ) -> AbstractContextManager[object]:
-    """Return a lock that one writer on this machine at a time holds, for a purpose.
+    """Return a lock of a node that one writer on this machine at a time holds, for a purpose.
 
-    Parameters
-    ----------
-    store, path
-        Where the node is.
-    purpose : {"shape", "rewrite", "documents", "consolidated"}
-        To change the shape of an array, to rewrite a node, to change the documents of a node, or
-        to read all documents below a group and write its consolidated metadata.
-    among : Lock, optional
-        Another lock to take first, which excludes writers on other machines.
-
-    Raises
-    ------
-    StoreError
-        When the lock is entered, if other processes can't be excluded.
+    `among` is another lock to take first, which excludes writers on other machines. Entering the
+    lock is a `StoreError` if other processes can't be excluded.
     """
     # The key of a chunk does not end with "/": this is not the lock of a chunk.
     name = f"{location_of(store, key_prefix(path))}{purpose}/"
@@ -87,16 +76,8 @@ def update_node(
     """Read the documents of a node, change them and write them, under a lock.
 
     In stores that are `swappable`, that is done again if another machine has changed the documents
-    meanwhile.
-
-    Parameters
-    ----------
-    store, path, zarr_format
-        As in `stored_metadata`.
-    update : callable
-        Returns the new metadata, given those that are stored, or None if the node is gone.
-    is_member : bool
-        As in `write_node`.
+    meanwhile. `update` returns the new metadata, given those that are stored, or None if the node
+    is gone; `is_member` is that of `write_node`.
     """
 
     def change(store: Store) -> Node:

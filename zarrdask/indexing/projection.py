@@ -15,23 +15,15 @@ from zarrdask.indexing.selection import Pick
 
 
 class Part(NamedTuple):
-    """The part of one chunk that a pick selects along one axis.
+    """The part of one chunk that a pick selects along one axis."""
 
-    Attributes
-    ----------
-    chunk : int
-        The index of the chunk along the axis.
-    inside : slice or ndarray of int
-        The selected elements, counted from the start of the chunk.
-    outside : slice or ndarray of int
-        The place of these elements in the result.
-    whole : bool
-        Whether `inside` selects every element of the chunk, in order.
-    """
-
+    #: The index of the chunk along the axis.
     chunk: int
+    #: The selected elements, counted from the start of the chunk.
     inside: Pick
+    #: The place of these elements in the result.
     outside: Pick
+    #: Whether `inside` selects every element of the chunk, in order.
     whole: bool
 
 
@@ -47,20 +39,13 @@ Request = tuple[Pick, ...] | Points
 
 
 class Projection(NamedTuple):
-    """The chunks that a request touches, as three lists with one entry for each chunk.
+    """The chunks that a request touches, as three lists with one entry for each chunk."""
 
-    Attributes
-    ----------
-    indices : list of tuple of int
-        The index of the chunk.
-    insides : list of Request or None
-        The requested elements of the chunk; None for all of them.
-    outsides : list
-        The NumPy index of the place in the result.
-    """
-
+    #: The index of the chunk.
     indices: list[tuple[int, ...]]
+    #: The requested elements of the chunk; None for all of them.
     insides: list[Request | None]
+    #: The NumPy index of the place in the result.
     outsides: list[Any]
 
     def some(self, start: int, stop: int) -> "Projection":

@@ -18,19 +18,13 @@ Region = tuple[slice, ...]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A selection in normal form.
+    """A selection in normal form."""
 
-    Attributes
-    ----------
-    picks : tuple
-        For each axis a slice (0 <= start <= stop <= size, step > 0), or an array of positions,
-        in any order.
-    finish : tuple
-        The basic index that turns the picked elements into NumPy's result: it drops axes that
-        an integer indexed, reverses those with a negative step, and adds new axes.
-    """
-
+    #: For each axis a slice (0 <= start <= stop <= size, step > 0), or an array of positions, in
+    #: any order.
     picks: tuple[Pick, ...]
+    #: The basic index that turns the picked elements into NumPy's result: it drops axes that an
+    #: integer indexed, reverses those with a negative step, and adds new axes.
     finish: tuple[Any, ...]
 
     @property

@@ -79,8 +79,8 @@ def convert(metadata: ArrayMetadata, **changes: Any) -> ArrayMetadata:
     grid, codecs = _units(metadata, asked, form.VERSION, data_type, fill)
     transformers = metadata.transformers if same else ()
     grid, codecs, transformers = rules.layout(grid, codecs, transformers)
-    own = metadata.attributes if asked.attributes is None else asked.attributes
-    attributes = new_attributes(own)
+    attributes = metadata.attributes if asked.attributes is None else asked.attributes
+    attributes = new_attributes(attributes)
     converted = ArrayMetadata(
         zarr_format=form.VERSION,
         grid=grid,
@@ -182,9 +182,8 @@ def convert_fill(value: Any, metadata: ArrayMetadata, data_type: DataType) -> An
         is_empty = isinstance(value, int | None) or (isinstance(value, str | bytes) and not value)
         kind = data_type if data_type.serializer != "bytes" else _of_objects(metadata)
         return kind.default if is_empty and kind.serializer != "bytes" else value
-    if metadata.dtype.newbyteorder("=") == dtype.newbyteorder("=") and dtype.names is None:
-        return np.asarray(value, metadata.dtype).astype(dtype)[()]
-    if metadata.dtype.names is not None and dtype.names is not None:
+    is_same = metadata.dtype.newbyteorder("=") == dtype.newbyteorder("=")
+    if is_same if dtype.names is None else metadata.dtype.names is not None:
         return np.asarray(value, metadata.dtype).astype(dtype)[()]
     try:
         return data_type.cast(value)

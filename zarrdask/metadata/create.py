@@ -38,6 +38,10 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
     layers = _transformers(options, rules, len(shape))
     grid, codecs, transformers = rules.layout(grid, codecs, layers)
     names = options.dimension_names
+    if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
+        raise MetadataError(
+            "these are not names", key="dimension_names", found=names, expected="a sequence"
+        )
     return ArrayMetadata(
         zarr_format=options.zarr_format,
         grid=grid,
@@ -46,7 +50,7 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
         fill_value=fill,
         codecs=codecs,
         attributes=new_attributes(options.attributes),
-        dimension_names=None if names is None else _names(names),
+        dimension_names=None if names is None else tuple(names),
         transformers=transformers,
         extensions=rules.extensions(as_list(options.extensions)),
     )
@@ -78,14 +82,6 @@ def new_attributes(attributes: Any) -> dict[str, Any]:
             "these are not attributes", key="attributes", found=attributes, expected="a mapping"
         )
     return dict(attributes or {})
-
-
-def _names(names: Any) -> tuple[Any, ...]:
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise MetadataError(
-            "these are not names", key="dimension_names", found=names, expected="a sequence"
-        )
-    return tuple(names)
 
 
 def _fill(

@@ -33,19 +33,13 @@ def names(store: Store) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Search:
-    """The formats that a node may have, and the order in which their documents are requested.
+    """The formats that a node may have, and the order in which their documents are requested."""
 
-    Attributes
-    ----------
-    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
-        The format that the node is expected to have, such as that of the group above it. Its
-        documents, and those of formats that are preferred to it, are requested first, those of
-        other formats only where there are none. By default all are requested together.
-    only : bool
-        Whether the documents of other formats are never requested.
-    """
-
+    #: The format that the node is expected to have, such as that of the group above it. Its
+    #: documents, and those of formats that are preferred to it, are requested first, those of other
+    #: formats only where there are none. By default all are requested together.
     zarr_format: ZarrFormat | None = None
+    #: Whether the documents of other formats are never requested.
     only: bool = False
 
     def rounds(self, store: Store) -> tuple[tuple[str, ...], ...]:

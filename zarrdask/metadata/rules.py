@@ -128,70 +128,49 @@ def _same_layout(
 
 @dataclass(frozen=True, kw_only=True)
 class FormatRules:
-    """The features of the arrays of a format, and how new ones are made. The defaults are v3's.
+    """The features of the arrays of a format, and how new ones are made. The defaults are v3's."""
 
-    Attributes
-    ----------
-    title : str
-        The name of the format, for errors.
-    has_shards : bool
-        Whether arrays may be sharded.
-    index_codecs : tuple of Codec, optional
-        The codecs of the index of every shard. If given, shards can stand only at the beginning
-        of a chain; by default the metadata of an array chooses the codecs and the place.
-    optional_fill : bool
-        Whether an array may have no fill value.
-    uses_numcodecs : bool
-        Whether codecs after the byte conversion are those of numcodecs.
-    object_filter : bool
-        Whether a filter, and not the data type, says what the objects in an array are.
-    names_in_attributes : bool
-        Whether dimension names are kept as an attribute.
-    partial_names : bool
-        Whether some dimensions may have names while others have none.
-    has_transformers : bool
-        Whether arrays may have storage transformers.
-    data_type : callable
-        ``(requested) -> DataType`` returns the type of a new array.
-    convert_data_type : callable
-        ``(data_type, stored) -> DataType`` returns the type of a converted array; `stored` is its
-        NumPy type in the byte order in which it is stored.
-    codecs : callable
-        ``(options, requested, ndim, inner) -> codecs`` returns the codecs of a new array; see
-        `v3_codecs`.
-    keys : callable
-        ``(options) -> ChunkKeyEncoding`` returns the chunk key encoding of a new array.
-    convert_keys : callable
-        ``(keys) -> ChunkKeyEncoding`` returns that of an array converted from another format.
-    transformers : callable
-        ``(items, ndim)`` parses the storage transformers of a new array.
-    extensions : callable
-        ``(items)`` parses the extensions of a new array.
-    layout : callable
-        ``(grid, codecs, transformers)`` returns the three in the form in which arrays of the
-        format are modelled.
-    """
-
+    #: The name of the format, for errors.
     title: str = "Zarr v3"
+    #: Whether arrays may be sharded.
     has_shards: bool = True
+    #: The codecs of the index of every shard. If given, shards can stand only at the beginning of a
+    #: chain; by default the metadata of an array chooses the codecs and the place.
     index_codecs: tuple[Codec, ...] | None = None
+    #: Whether an array may have no fill value.
     optional_fill: bool = False
+    #: Whether codecs after the byte conversion are those of numcodecs.
     uses_numcodecs: bool = False
+    #: Whether a filter, and not the data type, says what the objects in an array are.
     object_filter: bool = False
+    #: Whether dimension names are kept as an attribute.
     names_in_attributes: bool = False
+    #: Whether some dimensions may have names while others have none.
     partial_names: bool = True
+    #: Whether arrays may have storage transformers.
     has_transformers: bool = True
+    #: ``(requested) -> DataType`` returns the type of a new array.
     data_type: Callable[[DataType], DataType] = portable
+    #: ``(data_type, stored) -> DataType`` returns the type of a converted array; `stored` is its
+    #: NumPy type in the byte order in which it is stored.
     convert_data_type: Callable[[DataType, np.dtype[Any]], DataType] = lambda own, _: portable(own)
+    #: ``(options, requested, ndim, inner) -> codecs`` returns the codecs of a new array; see
+    #: `v3_codecs`.
     codecs: Callable[[ArrayOptions, DataType, int, Shape | None], Sequence[Codec]] = v3_codecs
+    #: ``(options) -> ChunkKeyEncoding`` returns the chunk key encoding of a new array.
     keys: Callable[[ArrayOptions], ChunkKeyEncoding] = v3_keys
+    #: ``(keys) -> ChunkKeyEncoding`` returns that of an array converted from another format.
     convert_keys: Callable[[ChunkKeyEncoding], ChunkKeyEncoding] = lambda _: ChunkKeys()
+    #: ``(items, ndim)`` parses the storage transformers of a new array.
     transformers: Callable[[list[Any], int], Sequence[Any]] = lambda items, _: parse_transformers(
         items
     )
+    #: ``(items)`` parses the extensions of a new array.
     extensions: Callable[[list[Any]], tuple[Definition, ...]] = lambda items: (
         parse_extensions(items) if items else ()
     )
+    #: ``(grid, codecs, transformers)`` returns the three in the form in which arrays of the format
+    #: are modelled.
     layout: Callable[[ChunkGrid, tuple[Codec, ...], Sequence[Any]], Layout] = _same_layout
 
     @property

@@ -59,14 +59,9 @@ class Element(NamedTuple):
 
 @dataclass(frozen=True)
 class ExtensionType(DataType):
-    """An extension type of the draft with other fallbacks than the usual ones (B-27).
+    """An extension type of the draft with other fallbacks than the usual ones (B-27)."""
 
-    Attributes
-    ----------
-    fallback : tuple
-        The identifiers of the fallbacks, the preferred one first. It may be empty.
-    """
-
+    #: The identifiers of the fallbacks, the preferred one first. It may be empty.
     fallback: tuple[Any, ...] = ()
 
     def to_json(self) -> str | dict[str, Any]:
@@ -81,17 +76,11 @@ class ExtensionType(DataType):
 
 @dataclass(frozen=True)
 class FallbackType(ExtensionType):
-    """An unknown extension type, read as one of its fallbacks (B-25).
+    """An unknown extension type, read as one of its fallbacks (B-25)."""
 
-    Attributes
-    ----------
-    document : str
-        The JSON of the data type, which is written back unchanged.
-    fill : str
-        The JSON of the fill value, which is written back unchanged.
-    """
-
+    #: The JSON of the data type, which is written back unchanged.
     document: str = "null"
+    #: The JSON of the fill value, which is written back unchanged.
     fill: str = "null"
 
 

@@ -30,23 +30,15 @@ _OLDER = ("zarr_format", "metadata_encoding", "metadata_key_suffix", "extensions
 
 @dataclass(frozen=True)
 class EntryPoint:
-    """The contents of the entry point of a hierarchy.
+    """The contents of the entry point of a hierarchy."""
 
-    Attributes
-    ----------
-    zarr_format : {"v3-draft", "v3-draft-protocol"}
-        The dialect.
-    suffix : str
-        The suffix of the keys of documents.
-    minor : int
-        The minor version of the format.
-    certain : bool
-        Whether the document determines where the nodes are. It does not if it mixes the dialects.
-    """
-
+    #: The dialect, "v3-draft" or "v3-draft-protocol".
     zarr_format: str
+    #: The suffix of the keys of documents.
     suffix: str = ".json"
+    #: The minor version of the format.
     minor: int = 0
+    #: Whether the document determines where the nodes are. It does not if it mixes the dialects.
     certain: bool = True
 
 

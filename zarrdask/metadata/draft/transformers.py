@@ -31,14 +31,9 @@ _URIS = frozenset(
 
 @dataclass(frozen=True)
 class DraftSharding:
-    """Sharding as documents of the draft describe it: many chunks in one value.
+    """Sharding as documents of the draft describe it: many chunks in one value."""
 
-    Attributes
-    ----------
-    chunks_per_shard : tuple of int
-        The number of chunks in a shard along each axis.
-    """
-
+    #: The number of chunks in a shard along each axis.
     chunks_per_shard: Shape
 
     def to_json(self) -> dict[str, Any]:
