@@ -1,6 +1,7 @@
 """Bundles below reductions: the same values, from fewer tasks."""
 
 import os
+import threading
 
 import cloudpickle
 import dask
@@ -19,6 +20,8 @@ from tests.graph.test_bundles import failing
 from tests.storage.latency import FarStore
 from zarrdask.graph import chains
 from zarrdask.graph.trees import join_blocks
+from zarrdask.nodes.array import Array
+from zarrdask.storage.memory import MemoryStore
 
 SHAPE = (8, 12)
 VALUES = np.random.default_rng(5).random(SHAPE)
@@ -30,6 +33,7 @@ def three_bundles():
     patch = pytest.MonkeyPatch()
     patch.setattr(chains, "_MIN_BUNDLES", 3)
     patch.setattr(chains, "_BUNDLES_PER_THREAD", 1)
+    patch.setattr(chains, "_FAR_BUNDLES_PER_THREAD", 3)
     yield
     patch.undo()
 
@@ -113,16 +117,30 @@ def test_any_graph_has_the_same_values_as_without_bundles(leaves, operations, re
     ids=["sum", "write"],
 )
 def test_blocks_of_a_bundle_are_requested_together_from_a_far_store(compute, shards):
-    store = FarStore(seconds=0.01)
-    z = zarrdask.create_array(store, shape=SHAPE, dtype="f8", chunks=2, shards=shards)
+    together = threading.Event()
+
+    class Store(FarStore):
+        """The first request waits until another one is in flight."""
+
+        def get_range(self, key, start, length=None):
+            return self._request("get", [key], lambda: self._get(key, start, length))
+
+        def get(self, key):
+            return self.get_range(key, 0)
+
+        def _get(self, key, start, length):
+            if self._now >= 2:
+                together.set()
+            assert together.wait(30)
+            return self.inner.get_range(key, start, length)
+
+    inner = MemoryStore()
+    z = zarrdask.create_array(inner, shape=SHAPE, dtype="f8", chunks=2, shards=shards)
     z[...] = VALUES
-    x = zarrdask.from_zarr(z, chunks=2)
-    store.clear()
+    array = Array(Store(inner, seconds=0), "", z.metadata)
     with dask.config.set(scheduler="sync", num_workers=1):
-        dask.compute(compute(x))
-    assert store.most >= 8
-    # Of a shard first the index is requested.
-    assert store.rounds <= 2 * 3 * (1 if shards is None else 2)
+        dask.compute(compute(zarrdask.from_zarr(array, chunks=2)))
+    assert together.is_set()
 
 
 def tasks_of(x):

@@ -114,10 +114,12 @@ class BlockWrites(NamedTuple):
         """The place where the blocks are stored."""
         return Place(self.target, ArraySliceDep(self.blocks))
 
-    @property
-    def bundle_length(self) -> int:
-        """The number of blocks in a bundle; bundles are of use from two blocks on."""
+    def bundle_length(self, *, reads_far: bool = False) -> int:
+        """Return the number of blocks in a bundle; bundles are of use from two blocks on.
+
+        `reads_far` is whether blocks are read from a store with latency.
+        """
         chunks = self.target.handle.chunks
         block_bytes = prod(map(max, self.blocks)) * chunks.metadata.dtype.itemsize
-        limits = BundleLimits.current(is_far=not chunks.units.seekable)
-        return limits.length(self.block_count, block_bytes)
+        is_far = reads_far or not chunks.units.seekable
+        return BundleLimits.current().length(self.block_count, block_bytes, is_far=is_far)

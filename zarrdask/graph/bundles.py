@@ -33,7 +33,7 @@ def bundled(writes: Sequence[BlockWrites]) -> list[da.Array]:
     receipts of all writes: arrays with an element for each block, and a task for each bundle.
     """
     remaining = {write.receipts.name: write for write in writes}
-    lengths = {name: write.bundle_length for name, write in remaining.items()}
+    lengths = {name: write.bundle_length() for name, write in remaining.items()}
     arrays = list[da.Array]()
     if max(lengths.values(), default=0) > 1 and not EXPRESSIONS and is_optimized():
         graphs = [write.receipts.__dask_graph__() for write in writes]
@@ -43,7 +43,7 @@ def bundled(writes: Sequence[BlockWrites]) -> list[da.Array]:
         for name, length in lengths.items():
             chain = find_chain(graph, name) if length > 1 else None
             if chain is not None:
-                arrays.append(_chain_bundles(graph, chain, remaining.pop(name), length))
+                arrays.append(_chain_bundles(graph, chain, remaining.pop(name)))
         array, names = group_bundles(graph, remaining, lengths)
         if array is not None:
             arrays.append(array)
@@ -103,14 +103,12 @@ def write_chain(
     return write_in_one_task([place], write, iter(items), count=len(items), nbytes=nbytes)
 
 
-def _chain_bundles(
-    graph: HighLevelGraph, chain: Chain, write: BlockWrites, length: int
-) -> da.Array:
-    """Return the bundles of one write, which have `length` blocks each."""
+def _chain_bundles(graph: HighLevelGraph, chain: Chain, write: BlockWrites) -> da.Array:
+    """Return the bundles of one write."""
     layer = write.receipts.name
     name, shared = f"{layer}-bundles", f"{layer}-chain"
     common, needs = ChainWrites(chain, write.place, write.repeats), tuple(chain.needs)
-    end = write.block_count
+    end, length = write.block_count, write.bundle_length(reads_far=chain.is_far)
     parts = [range(at, min(at + length, end)) for at in range(0, end, length)]
     bundles = dict[Any, Any]()
     for key, numbers in (((name, number), part) for number, part in enumerate(parts)):

@@ -46,26 +46,30 @@ class BundleLimits:
     blocks: int
     #: The largest number of bytes that these blocks have together.
     nbytes: int
-    #: The smallest number of bundles.
-    bundles: int
+    #: The number of threads.
+    threads: int
 
     @classmethod
-    def current(cls, *, is_far: bool = False) -> "BundleLimits":
-        """Return the limits by the settings, for the current scheduler.
+    def current(cls) -> "BundleLimits":
+        """Return the limits by the settings, for the current scheduler."""
+        return cls(config.get("bundle-blocks"), config.get("bundle-size"), thread_count())
 
-        In a store with latency, `is_far`, the blocks of a bundle wait together.
+    def length(self, count: int, block_bytes: int, *, is_far: bool = False) -> int:
+        """Return the number of blocks in a bundle; bundles are of use from two blocks on.
+
+        Parameters
+        ----------
+        count : int
+            The number of blocks.
+        block_bytes : int
+            The size of the largest one in bytes.
+        is_far : bool
+            Whether they are in a store with latency, where the blocks of a bundle wait together.
         """
-        bundles = max(_MIN_BUNDLES, _BUNDLES_PER_THREAD * thread_count())
+        bundles = max(_MIN_BUNDLES, _BUNDLES_PER_THREAD * self.threads)
         if is_far:
-            bundles = _FAR_BUNDLES_PER_THREAD * thread_count()
-        return cls(config.get("bundle-blocks"), config.get("bundle-size"), bundles)
-
-    def length(self, count: int, block_bytes: int) -> int:
-        """Return the number of blocks in a bundle, given their number and the bytes of the largest.
-
-        Bundles are of use from two blocks on.
-        """
-        return min(self.blocks, self.nbytes // max(block_bytes, 1), count // self.bundles)
+            bundles = _FAR_BUNDLES_PER_THREAD * self.threads
+        return min(self.blocks, self.nbytes // max(block_bytes, 1), count // bundles)
 
 
 class Part(NamedTuple):
@@ -126,6 +130,11 @@ class Chain:
         """The regions of stored arrays that blocks are read from."""
         held = map(source_of, self.constants.values())
         return [each for each in held if each is not None]
+
+    @property
+    def is_far(self) -> bool:
+        """Whether blocks are read from a store with latency."""
+        return not all(source.handle.chunks.units.seekable for source in self.sources)
 
     @property
     def block_bytes(self) -> int:

@@ -57,7 +57,9 @@ class Optimization:
         names = {each.name for chain in chains.values() for each in chain.below or [chain]}
         count = sum(len(graph.layers[name]) for name in names)
         block_bytes = max((chain.block_bytes for chain in chains.values()), default=0)
-        return with_branches(graph, results, chains, self.limits.length(count, block_bytes))
+        is_far = any(chain.is_far for chain in chains.values())
+        length = self.limits.length(count, block_bytes, is_far=is_far)
+        return with_branches(graph, results, chains, length)
 
 
 def optimized(graph: HighLevelGraph, keys: Collection[Any]) -> dict[Any, Any]:
