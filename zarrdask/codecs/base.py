@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from functools import cached_property
+from importlib import import_module
 from math import prod
 from typing import Any, ClassVar, Protocol, Self, cast
 
@@ -183,6 +184,25 @@ def failed(codec: str, verb: str, error: Exception) -> CodecError:
     """Return the error for a chunk that a library can't "encode" or "decode"."""
     what = "value" if verb == "decode" else "chunk"
     return CodecError(f"the {what} can't be {verb}d: {error}", key=f"codec {codec}")
+
+
+def load_package(module: str, codec: str, extra: str) -> Any:
+    """Return a module of an optional package.
+
+    Raises
+    ------
+    UnsupportedError
+        If it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise UnsupportedError(
+            f"this codec needs the package {module.partition('.')[0]}",
+            key="codecs",
+            found=codec,
+            expected=f"pip install 'zarrdask[{extra}]'",
+        ) from error
 
 
 def check_count(codecs: Sequence[Any], key: str) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from zarrdask.codecs.base import refused
 from zarrdask.dtypes.complex_pairs import ComplexPair
 from zarrdask.dtypes.ml import kind_of
 from zarrdask.dtypes.registry import of_dtype
@@ -35,11 +36,7 @@ def check_number(dtype: np.dtype[Any], codec: str) -> None:
         If they are not.
     """
     if kind_of(dtype) not in "iuf":
-        raise MetadataError(
-            "this codec takes integers and floating-point numbers only",
-            key=f"codec {codec}",
-            found=str(dtype),
-        )
+        raise refused(codec, dtype, "integers or floating-point numbers")
 
 
 def part_of(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zarrdask.codecs.array_to_array.cast import ROUNDINGS, OutOfRange, Rounding, cast
-from zarrdask.codecs.base import ChunkSpec, Json, Kind, parse_configuration
+from zarrdask.codecs.base import ChunkSpec, Configured, Json, Kind, parse_configuration
 from zarrdask.codecs.numeric import check_number, parse_scalar
 from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.ml import kind_of
@@ -19,7 +19,7 @@ Pairs = tuple[tuple[Any, Any], ...]
 
 
 @dataclass(frozen=True)
-class CastValueCodec:
+class CastValueCodec(Configured):
     """Array -> array.
 
     Parameters
@@ -64,18 +64,12 @@ class CastValueCodec:
         )
 
     def to_json(self) -> Json:
-        members: Json = {"data_type": self.data_type.to_json()}
-        if self.rounding != "nearest-even":
-            members["rounding"] = self.rounding
-        if self.out_of_range is not None:
-            members["out_of_range"] = self.out_of_range
-        maps = {"encode": self.encode_map, "decode": self.decode_map}
-        if self.encode_map or self.decode_map:
-            members["scalar_map"] = {
-                direction: [list(pair) for pair in pairs]
-                for direction, pairs in maps.items()
-                if pairs
-            }
+        members = super().to_json()["configuration"]
+        maps = {name: members.pop(f"{name}_map") for name in ("encode", "decode")}
+        if members["rounding"] == "nearest-even":
+            del members["rounding"]
+        if any(maps.values()):
+            members["scalar_map"] = {name: pairs for name, pairs in maps.items() if pairs}
         return {"name": self.name, "configuration": members}
 
     def resolve(self, spec: ChunkSpec) -> ChunkSpec:

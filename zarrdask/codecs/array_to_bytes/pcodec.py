@@ -1,7 +1,6 @@
 """``numcodecs.pcodec``: lossless compression of numbers, by the package pcodec (C-66)."""
 
 from dataclasses import dataclass
-from importlib import import_module
 from math import prod
 from typing import Any, ClassVar
 
@@ -16,10 +15,11 @@ from zarrdask.codecs.base import (
     Serializer,
     failed,
     integer,
+    load_package,
     refused,
 )
 from zarrdask.codecs.numeric import native
-from zarrdask.errors import CodecError, MetadataError, UnsupportedError, one_of
+from zarrdask.errors import CodecError, MetadataError, one_of
 
 _KEY = "codec numcodecs.pcodec"
 #: Imported by its name, as it is not an attribute of the package before pcodec 1.1.
@@ -100,15 +100,7 @@ class PcodecCodec(Configured):
 
 
 def _load(module: str = "pcodec") -> Any:
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise UnsupportedError(
-            "this codec needs the package pcodec",
-            key="codecs",
-            found=PcodecCodec.name,
-            expected="pip install 'zarrdask[pcodec]'",
-        ) from error
+    return load_package(module, PcodecCodec.name, "pcodec")
 
 
 class Numbers(Serializer):

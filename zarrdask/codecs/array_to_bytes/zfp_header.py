@@ -1,14 +1,14 @@
 """The data types, parameters, headers and sizes of zfp streams (C-63)."""
 
-from importlib import import_module
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from zarrdask.codecs.base import load_package, refused
 from zarrdask.codecs.numeric import native
 from zarrdask.dtypes.ml import BITS, kind_of, limits, name_of
-from zarrdask.errors import CodecError, MetadataError, UnsupportedError
+from zarrdask.errors import CodecError, MetadataError
 from zarrdask.grids.base import Shape
 
 #: The numbers of the data types of zfp.
@@ -41,22 +41,8 @@ class Parameters(NamedTuple):
 
 
 def load(codec: str) -> Any:
-    """Return the package zfpy.
-
-    Raises
-    ------
-    UnsupportedError
-        If it is not installed.
-    """
-    try:
-        return import_module("zfpy")
-    except ImportError as error:
-        raise UnsupportedError(
-            "this codec needs the package zfpy",
-            key="codecs",
-            found=codec,
-            expected="pip install 'zarrdask[zfp]'",
-        ) from error
+    """Return the package zfpy."""
+    return load_package("zfpy", codec, "zfp")
 
 
 def zfp_type(dtype: np.dtype[Any], codec: str) -> np.dtype[Any]:
@@ -72,11 +58,7 @@ def zfp_type(dtype: np.dtype[Any], codec: str) -> np.dtype[Any]:
         return np.dtype("f8" if dtype.itemsize == 8 else "f4")
     if kind in "iu":
         return np.dtype("i8" if dtype.itemsize == 8 else "i4")
-    raise MetadataError(
-        "this codec takes integers and floating-point numbers only",
-        key=f"codec {codec}",
-        found=str(dtype),
-    )
+    raise refused(codec, dtype, "integers or floating-point numbers")
 
 
 def field_shape(shape: Shape, codec: str) -> Shape:

@@ -99,12 +99,7 @@ class BloscCodec(Configured):
             raise failed("blosc", "encode", error) from error
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
-        if len(data) < _HEADER.size:
-            raise TruncatedError(
-                "the value is shorter than the header of a Blosc frame",
-                key="codec blosc",
-                found=f"{len(data)} bytes",
-            )
+        _check_header(data)
         size, stored = _SIZES.unpack_from(data)
         if stored != len(data):
             kind = TruncatedError if stored > len(data) else CodecError
@@ -149,12 +144,7 @@ class BloscCodec(Configured):
             An offset that is at most `start`, and the decoded bytes from there up to `stop` or
             beyond.
         """
-        if len(data) < _HEADER.size:
-            raise CodecError(
-                "the value is shorter than the header of a Blosc frame",
-                key="codec blosc",
-                found=f"{len(data)} bytes",
-            )
+        _check_header(data)
         *kind, size, block, stored = _HEADER.unpack_from(data)
         first, last = start // max(block, 1), (stop - 1) // max(block, 1)
         count = -(-size // max(block, 1))
@@ -189,6 +179,15 @@ class BloscCodec(Configured):
 
     def encoded_size(self, size: int) -> int | None:
         return None
+
+
+def _check_header(data: Buffer) -> None:
+    if len(data) < _HEADER.size:
+        raise TruncatedError(
+            "the value is shorter than the header of a Blosc frame",
+            key="codec blosc",
+            found=f"{len(data)} bytes",
+        )
 
 
 @cache

@@ -10,7 +10,16 @@ import numpy as np
 
 from zarrdask.codecs.array_to_bytes import nested_lists
 from zarrdask.codecs.array_to_bytes.zfp_header import check_rate
-from zarrdask.codecs.base import UNBOUNDED, Buffer, ChunkSpec, Json, Kind, Serializer, failed
+from zarrdask.codecs.base import (
+    UNBOUNDED,
+    Buffer,
+    ChunkSpec,
+    Json,
+    Kind,
+    Serializer,
+    failed,
+    refused,
+)
 from zarrdask.codecs.numcodecs.bounded import BOUNDED
 from zarrdask.codecs.streams import too_long
 from zarrdask.dtypes.numpy_type import check_divisors
@@ -171,11 +180,7 @@ class ObjectCodec:
 
     def bind(self, spec: ChunkSpec) -> "Objects":
         if not spec.dtype.hasobject:
-            raise MetadataError(
-                "this codec can encode objects only",
-                key=f"codec {self.name}",
-                found=str(spec.dtype),
-            )
+            raise refused(self.name, spec.dtype, "objects")
         return Objects(self, spec)
 
 
