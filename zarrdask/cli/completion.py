@@ -9,10 +9,7 @@ from zarrdask.cli import options
 #: fish shows descriptions beyond their first comma.
 _CHANGES = {
     "bash": ("", ""),
-    "zsh": (
-        "    compdef ",
-        "    (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }\n    compdef ",
-    ),
+    "zsh": ("\n", "\n(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }\n"),
     "fish": ('string split ","', 'string split -m1 ","'),
 }
 
@@ -33,4 +30,4 @@ def command(shell: str) -> None:
     if completion is None:
         raise click.ClickException(f"click has no completion for {shell}")
     script = completion(app, {}, "zarrdask", "_ZARRDASK_COMPLETE").source()
-    click.echo(script.replace(*_CHANGES[shell]))
+    click.echo(script.replace(*_CHANGES[shell], 1))
