@@ -26,6 +26,8 @@ from zarrdask.storage.memory import elsewhere
 from zarrdask.storage.refusals import no_bucket, not_listable, not_supported
 from zarrdask.storage.retry import http_status
 
+#: What file systems raise: errors of any class; and what they raise for a missing value.
+_ERRORS = (Exception,)
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 #: Protocols of stores that have keys, not directories.
 _OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "az"}
@@ -36,6 +38,8 @@ _HAVE_RETRIES = {"gs", "gcs", "abfs", "az"}
 _NOT_MET = {"412", "PreconditionFailed"}
 _NOT_SUPPORTED = {"NotImplemented", "ParamValidationError"}
 _NO_BUCKET = "NoSuchBucket"
+#: A value or part of one, its version (ETag), and which part of how many bytes it is.
+_Answer = tuple[bytes, str | None, str | None]
 #: The extras of this package with what a protocol needs.
 _EXTRAS = {"s3": "s3", "s3a": "s3", "http": "http", "https": "http"}
 #: Codes of servers for a range that begins behind the end of a value, which may be empty.
@@ -146,11 +150,9 @@ class FsspecStore(Store):
     def get(self, key: str) -> bytes | None:
         try:
             return bytes(self._read(self.path(key), **self._options))
-        except _ABSENT as error:
-            self._check_bucket(error)
+        except _ERRORS as error:
+            self._check_absent(key, error)
             return None
-        except Exception as error:
-            raise self._failed(key, error) from error
 
     def _read(self, path: str, **options: Any) -> Any:
         if getattr(self.fs, "fs", None) is None:
@@ -170,13 +172,11 @@ class FsspecStore(Store):
                 # Only the size tells whether the server sent the end of the value, or all of it.
                 is_whole = self.fs.size(self.path(key)) == len(value)
                 value = value[start:] if is_whole else value
-        except _ABSENT as error:
-            self._check_bucket(error)
-            return None
-        except Exception as error:
+        except _ERRORS as error:
             if _codes(error) & _BEHIND:
                 return b""
-            raise self._failed(key, error) from error
+            self._check_absent(key, error)
+            return None
         return cut(_trimmed(value, start, end), 0, length)
 
     def set(self, key: str, value: Buffer) -> None:
@@ -227,30 +227,30 @@ class FsspecStore(Store):
 
     def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
         try:
-            value, answer = sync(self.fs.loop, self._get_object, key)
-            return value, answer["ETag"]
-        except _ABSENT as error:
-            self._check_bucket(error)
+            value, tag, _ = sync(self.fs.loop, self._from_s3, key)
+            return value, tag
+        except _ERRORS as error:
+            self._check_absent(key, error)
             return None, None
-        except Exception as error:
-            raise self._failed(key, error) from error
 
-    async def _get_object(self, key: str, **options: str) -> tuple[bytes, Mapping[str, Any]]:
-        """Return a value, or part of it, and what S3 says about it."""
+    async def _from_s3(self, key: str, part: str | None = None, tag: str | None = None) -> _Answer:
         bucket, name, _ = self.fs.split_path(self.path(key))
-        options |= self.fs.req_kw
+        options = {"Range": part, "IfMatch": tag, **self.fs.req_kw}
+        options = {option: each for option, each in options.items() if each is not None}
         answer = await self.fs._call_s3("get_object", Bucket=bucket, Key=name, **options)
         async with answer["Body"] as body:
-            return await body.read(), answer
+            return await body.read(), answer.get("ETag"), answer.get("ContentRange")
 
-    async def _get_page(self, key: str, headers: Mapping[str, str]) -> tuple[bytes, Any]:
-        """Return a value, or part of it, and the headers of the answer, by HTTP."""
-        options, url = dict(self.fs.kwargs), self.path(key)
-        headers = {**options.pop("headers", {}), **headers, "Accept-Encoding": "identity"}
+    async def _by_http(self, key: str, part: str, tag: str | None) -> _Answer:
+        url, options = self.path(key), dict(self.fs.kwargs)
+        headers = {**options.pop("headers", {}), "Range": part, "Accept-Encoding": "identity"}
+        if tag is not None:
+            headers["If-Match"] = tag
         session = await self.fs.set_session()
         async with session.get(self.fs.encode_url(url), headers=headers, **options) as answer:
             self.fs._raise_not_found_for_status(answer, url)
-            return await answer.read(), answer.headers
+            value, found = await answer.read(), answer.headers
+            return value, found.get("ETag"), found.get("Content-Range")
 
     @property
     def versioned(self) -> bool:  # type: ignore[override]
@@ -260,28 +260,18 @@ class FsspecStore(Store):
         return not is_cache and not {"s3", "http"}.isdisjoint(protocols(self.fs))
 
     def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
-        wanted = f"bytes={start}-{start + length - 1}"
+        fetch = self._from_s3 if "s3" in protocols(self.fs) else self._by_http
         try:
-            if "s3" in protocols(self.fs):
-                condition = {} if tag is None else {"IfMatch": tag}
-                value, about = sync(self.fs.loop, self._get_object, key, Range=wanted, **condition)
-                found, whole = about.get("ETag"), about.get("ContentRange")
-            else:
-                condition = {} if tag is None else {"If-Match": tag}
-                value, about = sync(
-                    self.fs.loop, self._get_page, key, {"Range": wanted, **condition}
-                )
-                found, whole = about.get("ETag"), about.get("Content-Range")
-        except _ABSENT as error:
-            self._check_bucket(error)
-            return None
-        except Exception as error:
+            value, found, whole = sync(
+                self.fs.loop, fetch, key, f"bytes={start}-{start + length - 1}", tag
+            )
+        except _ERRORS as error:
             codes = _codes(error)
-            if codes & _NOT_MET:
-                return None
             if codes & _BEHIND:
                 return Part(b"", 0, None)
-            raise self._failed(key, error) from error
+            if not codes & _NOT_MET:
+                self._check_absent(key, error)
+            return None
         if whole is None:
             return Part(value, len(value), None)  # the server knows no ranges
         size = whole.rpartition("/")[2]
@@ -294,16 +284,13 @@ class FsspecStore(Store):
         condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
         try:
             self.fs.call_s3("put_object", Bucket=bucket, Key=name, Body=bytes(value), **condition)
-        except _ABSENT as error:
-            self._check_bucket(error)
-            return False
-        except Exception as error:
+        except _ERRORS as error:
             codes = _codes(error)
-            if codes & _NOT_MET:
-                return False
             if codes & _NOT_SUPPORTED:
                 raise not_supported(self.url, "changed on a condition") from error
-            raise self._failed(key, error) from error
+            if not codes & _NOT_MET:
+                self._check_absent(key, error)
+            return False
         return True
 
     @property
@@ -321,12 +308,10 @@ class FsspecStore(Store):
             return
         try:
             self.fs.rm_file(self.path(key))
-        except _ABSENT:
-            return
         except NotImplementedError as error:
             raise ReadOnlyError("this file system can't erase", key=key) from error
-        except Exception as error:
-            raise self._failed(key, error) from error
+        except _ERRORS as error:
+            self._check_absent(key, error)
 
     def erase_prefix(self, prefix: str) -> None:
         if self._directory is not None:
@@ -341,12 +326,10 @@ class FsspecStore(Store):
             self.fs.invalidate_cache()
             if self.fs.exists(directory):
                 self.fs.rm(directory, recursive=True)
-        except _ABSENT:
-            return
         except NotImplementedError as error:
             raise ReadOnlyError("this file system can't erase", key=prefix) from error
-        except Exception as error:
-            raise self._failed(prefix, error) from error
+        except _ERRORS as error:
+            self._check_absent(prefix, error)
 
     def list_dir(self, prefix: str) -> Names:
         keys: set[str] = set()
@@ -355,16 +338,14 @@ class FsspecStore(Store):
         try:
             self.fs.invalidate_cache(directory)
             entries = self.fs.ls(directory, detail=True)
-        except _ABSENT as error:
-            if "http" in protocols(self.fs):
-                # Without an index page, the directory is not empty but can't be listed.
-                raise not_listable(self.url, error) from error
-            self._check_bucket(error)
-            return [], []
         except NotImplementedError as error:
             raise not_listable(self.url, error) from error
-        except Exception as error:
-            raise self._failed(prefix, error) from error
+        except _ERRORS as error:
+            if isinstance(error, _ABSENT) and "http" in protocols(self.fs):
+                # Without an index page, the directory is not empty but can't be listed.
+                raise not_listable(self.url, error) from error
+            self._check_absent(prefix, error)
+            return [], []
         for entry in entries:
             name = entry["name"].rstrip("/").rsplit("/", 1)[-1]
             name = unquote(name) if "http" in protocols(self.fs) else name
@@ -379,11 +360,9 @@ class FsspecStore(Store):
         try:
             self.fs.invalidate_cache(start.rstrip("/"))
             paths = self.fs.find(start)
-        except _ABSENT as error:
-            self._check_bucket(error)
+        except _ERRORS as error:
+            self._check_absent(prefix, error)
             return iter(())
-        except Exception as error:
-            raise self._failed(prefix, error) from error
         skipped = len(self.path(""))
         return (path[skipped:] for path in paths if path.startswith(start))
 
@@ -392,14 +371,16 @@ class FsspecStore(Store):
         """Whether keys below a prefix are listed by the thousand, not directory by directory."""
         return not _OBJECT_STORES.isdisjoint(protocols(self.fs))
 
-    def _check_bucket(self, error: BaseException) -> None:
-        """Check whether a value is missing only because its bucket does not exist.
+    def _check_absent(self, key: str, error: Exception) -> None:
+        """Check that an error says that there is no such key.
 
         Raises
         ------
         StoreError
-            If the bucket does not exist.
+            If it says something else, or that the whole bucket is not there.
         """
+        if not isinstance(error, _ABSENT):
+            raise self._failed(key, error) from error
         if _NO_BUCKET in _codes(error):
             raise no_bucket(self.root.partition("/")[0], self.url) from error
 
