@@ -16,7 +16,7 @@ from typing import Any
 import dask
 import dask.array as da
 from dask.array.optimization import optimize
-from dask.blockwise import optimize_blockwise
+from dask.blockwise import Blockwise, optimize_blockwise
 from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 
@@ -41,10 +41,17 @@ class Optimization:
 
     def __call__(self, graph: Any, keys: Any, **options: Any) -> Any:
         """Return the optimised graph; the arguments are those of Dask's function."""
-        if isinstance(graph, HighLevelGraph) and any(map(_reads, graph.layers.values())):
+        if isinstance(graph, HighLevelGraph) and self._is_of_use(graph.layers.values()):
             results = set(flatten(keys if isinstance(keys, list | set) else [keys]))
             graph = self._bundled(optimize_blockwise(graph, keys=results), results)
         return optimize(graph, keys, **options)
+
+    def _is_of_use(self, layers: Collection[Any]) -> bool:
+        """Whether a graph with these layers may have bundles, or equal blocks."""
+        if any(part for layer in layers for part in missing_parts(layer)):
+            return True
+        count = sum(len(layer) for layer in layers if isinstance(layer, Blockwise))
+        return self.limits.length(count, block_bytes=0) > 1 and any(map(_reads, layers))
 
     def _bundled(self, graph: HighLevelGraph, results: set[Any]) -> Any:
         parts = [part for layer in graph.layers.values() for part in missing_parts(layer)]
@@ -83,7 +90,7 @@ class _Method:
 def _reads(layer: Any) -> bool:
     """Whether a layer reads a stored array."""
     held = (source for source, index in getattr(layer, "indices", ()) if index is None)
-    return any(source_of(each) is not None for each in held) or any(missing_parts(layer))
+    return any(source_of(each) is not None for each in held)
 
 
 @cache
