@@ -246,15 +246,29 @@ def find_chains(graph: HighLevelGraph, results: Collection[Any]) -> dict[str, Ch
             chains[name] = chain
         elif not chain.below:
             below[name] = chain
-    # What others need, too, would be read twice.
-    while incomplete := [
-        name
-        for name, chain in chains.items()
-        if any(not above[each.name] <= chains.keys() for each in chain.below)
-    ]:
-        for name in incomplete:
+    while wrong := [name for name in chains if not _can_share(graph, name, chains, above)]:
+        for name in wrong:
             del chains[name]
     return chains
+
+
+def _can_share(
+    graph: HighLevelGraph,
+    name: str,
+    chains: Mapping[str, Chain],
+    above: Mapping[str, Collection[str]],
+) -> bool:
+    """Whether blocks of a chain can be computed together with others that need the same reads.
+
+    Otherwise these would be read twice, or one block needs the result of another.
+    """
+    if not chains[name].below:
+        return True
+    if not all(chains.keys() >= {*above[each.name]} for each in chains[name].below):
+        return False
+    group_of = components((key, each.name) for key, chain in chains.items() for each in chain.below)
+    earlier = graph.cull_layers(graph.dependencies[name]).layers.keys() & chains.keys()
+    return all(group_of(other) != group_of(name) for other in earlier)
 
 
 def _joining_layers(graph: HighLevelGraph, chains: Collection[str]) -> list[str]:
