@@ -1,6 +1,6 @@
 """The plan to rewrite one array, and how it is executed: resumable, in bounded memory."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -13,7 +13,7 @@ from zarrdask.errors import StoreError
 from zarrdask.execution.executor import Workers, check_reached, workers
 from zarrdask.graph.bundles import bundled
 from zarrdask.graph.tasks import write_blocks
-from zarrdask.hierarchy.journal import Journal, beside, journal_of
+from zarrdask.hierarchy.journal import Journal, journal_of
 from zarrdask.hierarchy.path import node_location
 from zarrdask.hierarchy.resize import stored_metadata
 from zarrdask.indexing.selection import Region, whole_region
@@ -130,23 +130,6 @@ class RechunkPlan(PlanReport):
         MetadataError
             If the plan needs a cluster, and the scheduler is none.
         """
-        return self.run(scheduler, progress=progress, restart=restart)
-
-    def run(
-        self,
-        scheduler: Any,
-        *,
-        progress: Show,
-        restart: bool,
-        before_commit: Callable[[], None] | None = None,
-    ) -> Array:
-        """Rewrite the array, as `execute` does.
-
-        Parameters
-        ----------
-        before_commit : callable, optional
-            Called when all chunks are stored, before readers can see the new array.
-        """
         target = self.target
         with target.locked(), workers(scheduler) as on, target.store.batch():
             self.check_workers(on)
@@ -159,6 +142,7 @@ class RechunkPlan(PlanReport):
             target.check_unchanged(resumed=resumed)
             if not resumed:
                 clear_prefix(self.temp)
+                journal.erase()
                 target.prepare(overwrite=self.overwrite)
                 journal.store()
             passes = self._passes()
@@ -169,11 +153,9 @@ class RechunkPlan(PlanReport):
                 shown.advance(block_bytes)
                 run_passes(passes, journal, on, shown)
             clear_prefix(self.temp)
-            if before_commit is not None:
-                before_commit()
             # Delete the journal first: finding both the journal and the array means that another
             # process has created the array.
-            clear_prefix(beside(target.view, target.prefix))
+            journal.erase()
             return target.commit()
 
     def check_workers(self, on: Workers) -> None:

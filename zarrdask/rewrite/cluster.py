@@ -346,7 +346,7 @@ def _rewrite_box(exchange: Exchange, box: int, members: _Members, shown: Progres
 
 
 def _nbytes(exchange: Exchange, region: Region) -> int:
-    return prod(region_shape(region)) * exchange.itemsize
+    return prod(region_shape(region)) * exchange.dtype.itemsize
 
 
 class _BoxProgress:

@@ -20,8 +20,6 @@ from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index, extent_at
 from zarrdask.hierarchy.create import at_once, clear_members, create_members
 from zarrdask.hierarchy.path import exists_error
-from zarrdask.hierarchy.resize import stored_metadata
-from zarrdask.metadata import detect
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.rewrite.destination import Destination, Rewrite
 from zarrdask.rewrite.move import (
@@ -167,10 +165,7 @@ def _clear(rewrite: Rewrite, jobs: Iterable[ArrayJob]) -> None:
 def _resume_array(job: ArrayJob) -> _State:
     """Return what an interrupted run has stored of an array; an error if it was not that run."""
     target = job.target
-    if target.exists:
-        stored = stored_metadata(target.view, target.path, target.metadata.zarr_format)
-        if stored is None or detect.render(stored) != detect.render(target.metadata):
-            raise exists_error(target.view, target.path)
+    if target.is_complete:
         return "complete"
     is_lost = target.view.listable and next(stored_units(target.chunks), None) is None
     return "lost" if is_lost else "units"

@@ -18,7 +18,7 @@ from zarrdask.hierarchy.create import (
     prefetched,
 )
 from zarrdask.hierarchy.find import find_node, has_document
-from zarrdask.hierarchy.journal import Journal, beside, is_begun, journal_of
+from zarrdask.hierarchy.journal import Journal, is_begun, journal_of
 from zarrdask.hierarchy.path import exists_error, join_path, key_prefix, node_location
 from zarrdask.hierarchy.resize import check_shape, grow, lock_node, stored_metadata
 from zarrdask.metadata import detect
@@ -180,6 +180,19 @@ class Destination:
         return has_document(self.view, self.path)
 
     @property
+    def is_complete(self) -> bool:
+        """Whether an earlier run has written the new array, whose document comes last.
+
+        It is an error if another program has created a node there.
+        """
+        stored = stored_metadata(self.view, self.path, self.metadata.zarr_format)
+        if stored is None and not self.exists:
+            return False
+        if stored is None or detect.render(stored) != detect.render(self.metadata):
+            raise exists_error(self.view, self.path)
+        return True
+
+    @property
     def _old_shape(self) -> Shape:
         """The shape of the array that grows, before it does."""
         axes = enumerate(zip(self.start, self.metadata.shape, strict=True))
@@ -201,7 +214,6 @@ class Destination:
 
     def prepare(self, *, overwrite: bool) -> None:
         """Remove what earlier runs have left, and the node that is replaced."""
-        clear_prefix(beside(self.view, self.prefix))
         if self.along is not None:
             return
         if self.exists:

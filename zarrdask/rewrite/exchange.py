@@ -59,11 +59,6 @@ class Exchange:
         """Return the numbers of the regions that are written in a box."""
         return _numbers_within(self.units, self.regions.region(box))
 
-    @property
-    def itemsize(self) -> int:
-        """The size of an element in bytes."""
-        return self.dtype.itemsize
-
     def owners(self, box: int) -> dict[int, int]:
         """Return the worker that reads each region of a box, both by number."""
         return {number: at % self.processes for at, number in enumerate(self.readers(box))}

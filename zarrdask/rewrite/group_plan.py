@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
 from html import escape
 from textwrap import indent
@@ -12,10 +11,9 @@ from zarrdask.display.html import fold
 from zarrdask.display.report import Report
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import workers
-from zarrdask.hierarchy.create import check_creation, write_consolidated
+from zarrdask.hierarchy.create import write_consolidated
 from zarrdask.hierarchy.find import find_node
-from zarrdask.hierarchy.journal import Journal, is_begun
-from zarrdask.hierarchy.path import join_path, key_prefix, node_location
+from zarrdask.hierarchy.path import join_path, node_location
 from zarrdask.indexing.selection import whole_region
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.convert import convert_group
@@ -24,7 +22,7 @@ from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open_group import open_group
 from zarrdask.rewrite.array_plan import RechunkPlan
-from zarrdask.rewrite.destination import Destination, rewriting
+from zarrdask.rewrite.destination import Destination, check_begun, rewriting
 from zarrdask.rewrite.endpoints import check_apart
 from zarrdask.rewrite.node_plan import plan_nodes
 from zarrdask.rewrite.planning import RechunkOptions, new_target, plan_target
@@ -126,15 +124,10 @@ class GroupPlan(Report):
                 self.fingerprint,
                 overwrite=self.overwrite,
                 restart=restart,
-            ) as (*_, journal, resumed):
-                for number, plan in enumerate(self.arrays.values()):
-                    if number not in journal.done(0) or not plan.target.exists:
-                        plan.run(
-                            on,
-                            progress=progress,
-                            restart=not resumed,
-                            before_commit=partial(_record, journal, number),
-                        )
+            ) as (*_, resumed):
+                for plan in self.arrays.values():
+                    if not (resumed and plan.target.is_complete):
+                        plan.execute(on, progress=progress, restart=not resumed)
                 if self.consolidated:
                     write_consolidated(self.store, self.path, self.groups[""].zarr_format)
         return open_group(self.store, self.path, mode="r+", consolidated=False)
@@ -155,17 +148,11 @@ class GroupPlan(Report):
         )
 
 
-def _record(journal: Journal, number: int) -> None:
-    journal.add(0, number)
-    journal.store()
-
-
 def plan_group(group: Group, store: Store, path: str, options: RechunkOptions) -> GroupPlan:
     """Return the plan to write all arrays of a group to a new group."""
     check_apart((group.store, group.path), (store, path), replaces=True)
     root = convert_group(group.metadata, options.changes.get("zarr_format"))
-    begun = is_begun(store, key_prefix(path))
-    view = check_creation(store, path, root, overwrite=options.overwrite or begun)
+    begun, view = check_begun(store, path, root, overwrite=options.overwrite)
 
     def convert_array(below: str, before: ArrayMetadata) -> ArrayMetadata:
         return options.of_member(below).converted(before)

@@ -3,16 +3,16 @@
 A process runs as many tasks at a time as the plan says, so that it stays within the memory limit.
 Within a task several threads may read and write.
 
-A pass connects a source to a target. Both only know a buffer between them: the target allocates
-it in the layout in which it writes, and the source fills it, tile by tile.
+A pass connects a source to a target by a buffer: the target allocates it in the layout in which it
+writes, and the source fills it, tile by tile.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import accumulate, product
 from math import prod
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -33,16 +33,10 @@ from zarrdask.runtime.workspace import Slot, slots
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
 
-T = TypeVar("T")
-R = TypeVar("R")
 #: Called with the number of bytes that were read or written.
 CountBytes = Callable[[int], None]
 #: The most encoded units that one thread moves between two reports of progress.
 _MAX_UNITS_PER_REPORT = 64
-
-
-def count_nothing(nbytes: int) -> None:
-    """Ignore the number of bytes: nobody watches the progress."""
 
 
 class TaskContext(NamedTuple):
@@ -54,15 +48,12 @@ class TaskContext(NamedTuple):
     dtype: np.dtype[Any]
     slab: int
     slot: Slot
-    counter: CountBytes = count_nothing
+    counter: CountBytes | None = None
 
     def add(self, region: Region) -> None:
         """Count the bytes of a region that was read or written."""
-        self.counter(prod(region_shape(region)) * self.dtype.itemsize)
-
-    def array(self, user: str | int, shape: Shape) -> np.ndarray:
-        """Return an uninitialised array of the values; see `Slot.array`."""
-        return self.slot.array(user, shape, self.dtype)
+        if self.counter is not None:
+            self.counter(prod(region_shape(region)) * self.dtype.itemsize)
 
     def scratch(self, shape: Shape) -> np.ndarray:
         """Return an array for this thread alone, valid until the thread asks for the next."""
@@ -70,23 +61,9 @@ class TaskContext(NamedTuple):
         user = 0 if self.slot.threads == 1 else threading.get_ident()
         return self.slot.array(user, shape, self.dtype)
 
-    def each(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Call a function with each item, in the threads of the task; see `Slot.each`."""
-        return self.slot.each(work, items)
-
 
 # --------------------------------------------------------------------------------------------
 # Buffers between source and target
-
-
-class RegionBuffer(Protocol):
-    """The memory that holds a region between reading and writing."""
-
-    def view(self, tile: Region) -> np.ndarray | None:
-        """Return the memory of a tile as one array, or None if the tile lies in several pieces."""
-
-    def put(self, tile: Region, values: np.ndarray) -> None:
-        """Copy the values of a tile into the buffer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +109,10 @@ class PieceBuffer:
             self.pieces[index][place] = values[within(part, tile)]
 
 
+#: The memory that holds a region between reading and writing.
+RegionBuffer = WholeBuffer | PieceBuffer
+
+
 class RegionReader(Protocol):
     """The source of a pass."""
 
@@ -170,19 +151,16 @@ class StoredRegion:
                 buffer.put(tile, values)
             context.add(tile)
 
-        context.each(read_tile, self._tiles(region, context))
-
-    def _tiles(self, region: Region, context: TaskContext) -> Iterator[Region]:
-        """Cut a region into tiles of whole chunks, of about the bytes that a thread may read."""
         grid, limit = self.chunks.metadata.read_grid, context.slab // max(context.dtype.itemsize, 1)
         # A remote store returns whole chunks, and several at once: so even a tile that meets only
         # a small part of a chunk costs the memory of all of it.
         least = 1 if self.chunks.units.seekable else prod(grid.chunk_shape)
-        return tiles(region, grid.axes, self.start, limit, least)
+        context.slot.each(read_tile, tiles(region, grid.axes, self.start, limit, least))
 
     def new_buffer(self, region: Region, context: TaskContext) -> WholeBuffer:
         """Return memory for a region that is to be written."""
-        return WholeBuffer(region, context.array("region", region_shape(region)))
+        values = context.slot.array("region", region_shape(region), context.dtype)
+        return WholeBuffer(region, values)
 
     def write(self, region: Region, buffer: WholeBuffer, context: TaskContext) -> int:
         """Write a region to its chunks or shards; return how many of them are stored afterwards."""
@@ -195,7 +173,7 @@ class StoredRegion:
             return stored
 
         axes = self.chunks.metadata.grid.axes
-        return sum(context.each(write_unit, tiles(region, axes, self.start, 1)))
+        return sum(context.slot.each(write_unit, tiles(region, axes, self.start, 1)))
 
 
 def _stored_region(handle: Handle, *options: Any) -> StoredRegion:
@@ -228,16 +206,23 @@ class PackedRegions:
             index, piece = owner
             key, itemsize = self.key(index), context.dtype.itemsize
             rows = list(slabs(region_shape(piece), context.slab // itemsize))
-            ranges = _slab_ranges(self._offset(index, piece), rows, itemsize)
-            start = tuple(pick.start for pick in piece)
-            for row, byte_range, data in zip(rows, ranges, self._data(key, ranges), strict=True):
-                if data is None or len(data) != byte_range[1]:
-                    raise _missing_piece(key, data, byte_range)
-                part = moved(row, start)
+            sizes = [prod(region_shape(row)) * itemsize for row in rows]
+            starts = accumulate(sizes, initial=self._offset(index, piece) * itemsize)
+            ranges = list(zip(starts, sizes, strict=False))
+            for row, (start, size), data in zip(rows, ranges, self._data(key, ranges), strict=True):
+                if data is None or len(data) != size:
+                    raise StoreError(
+                        "a temporary object of an earlier pass is missing or cut off; begin again "
+                        "with restart=True",
+                        key=key,
+                        found=None if data is None else f"{len(data)} bytes",
+                        expected=f"{size} bytes from byte {start} on",
+                    )
+                part = moved(row, tuple(pick.start for pick in piece))
                 buffer.put(part, np.frombuffer(data, context.dtype).reshape(region_shape(row)))
                 context.add(part)
 
-        context.each(read_piece, self.owners.meeting(region))
+        context.slot.each(read_piece, self.owners.meeting(region))
 
     def _data(self, key: str, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
         """Yield byte ranges of an object, one at a time in memory."""
@@ -259,7 +244,7 @@ class PackedRegions:
 
     def new_buffer(self, region: Region, context: TaskContext) -> PieceBuffer:
         """Return memory for a region that is to be written."""
-        memory = context.array("region", (prod(region_shape(region)),))
+        memory = context.slot.array("region", (prod(region_shape(region)),), context.dtype)
         return PieceBuffer(region, self.readers, memory)
 
     def write(self, region: Region, buffer: PieceBuffer, context: TaskContext) -> int:
@@ -268,26 +253,6 @@ class PackedRegions:
         self.store.set(self.key(index), buffer.memory.view(np.uint8).data)
         context.add(region)
         return 1
-
-
-def _slab_ranges(start: int, rows: Sequence[Region], itemsize: int) -> list[Range]:
-    """Return the byte ranges of slabs that lie one after another from an element on."""
-    ranges, offset = [], start * itemsize
-    for row in rows:
-        size = prod(region_shape(row)) * itemsize
-        ranges.append((offset, size))
-        offset += size
-    return ranges
-
-
-def _missing_piece(key: str, data: Any, byte_range: Range) -> StoreError:
-    return StoreError(
-        "a temporary object of an earlier pass is missing or cut off; begin again with "
-        "restart=True",
-        key=key,
-        found=None if data is None else f"{len(data)} bytes",
-        expected=f"{byte_range[1]} bytes from byte {byte_range[0]} on",
-    )
 
 
 # --------------------------------------------------------------------------------------------
@@ -311,12 +276,7 @@ class Pass:
     #: How many tasks a process runs at a time.
     at_once: int = 1
 
-    @property
-    def itemsize(self) -> int:
-        """The size of an element in bytes."""
-        return self.dtype.itemsize
-
-    def __call__(self, number: int, count: CountBytes = count_nothing) -> int:
+    def __call__(self, number: int, count: CountBytes | None = None) -> int:
         """Rewrite a region, and return how many objects were stored.
 
         `count` is called with bytes that were read and written: together twice those of the region.
@@ -358,11 +318,11 @@ class TransferPass:
     at_once: ClassVar[int] = 1
 
     @property
-    def itemsize(self) -> int:
-        """The size of an element in bytes."""
-        return self.target.chunks.metadata.dtype.itemsize
+    def dtype(self) -> np.dtype[Any]:
+        """The data type of the target."""
+        return self.target.chunks.metadata.dtype
 
-    def __call__(self, number: int, count: CountBytes = count_nothing) -> int:
+    def __call__(self, number: int, count: CountBytes | None = None) -> int:
         """Copy the units of a region as `Pass.__call__`."""
         move = move_units if self.transfer == "units" else move_inner
         region, source, target = self.regions.region(number), self.source.chunks, self.target.chunks
@@ -370,13 +330,14 @@ class TransferPass:
         owner = source if unpacks_shards else target
         axes = zip(owner.metadata.grid.axes, region, strict=True)
         indices = list(product(*([p.chunk for p in axis_parts(pick, axis)] for axis, pick in axes)))
-        nbytes = 2 * prod(region_shape(region)) * self.itemsize
+        nbytes = 2 * prod(region_shape(region)) * self.dtype.itemsize
         size = max(1, min(_MAX_UNITS_PER_REPORT, -(-len(indices) // self.threads)))
 
         def move_batch(start: int) -> int:
             units = move(source, target, indices[start : start + size]).units
             stop = min(start + size, len(indices))
-            count(nbytes * stop // len(indices) - nbytes * start // len(indices))
+            if count is not None:
+                count(nbytes * stop // len(indices) - nbytes * start // len(indices))
             return units
 
         return sum(on_each(move_batch, range(0, len(indices), size), self.threads))

@@ -15,8 +15,7 @@ from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.placement import chunk_options, find_region
 from zarrdask.graph.read import data_type_of
 from zarrdask.grids.base import Axis
-from zarrdask.hierarchy.create import check_creation
-from zarrdask.hierarchy.journal import beside, is_begun
+from zarrdask.hierarchy.journal import beside
 from zarrdask.hierarchy.path import key_prefix, node_location
 from zarrdask.hierarchy.resize import appended
 from zarrdask.indexing.regions import cut_axis
@@ -31,7 +30,7 @@ from zarrdask.plan.rechunk import as_blocks, schemes
 from zarrdask.plan.strategies import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, Grids
 from zarrdask.plan.write import plan_writes
 from zarrdask.rewrite.array_plan import RechunkPlan
-from zarrdask.rewrite.destination import Destination, KeyPrefix
+from zarrdask.rewrite.destination import Destination, KeyPrefix, check_begun
 from zarrdask.rewrite.endpoints import check_apart, place_of_node
 from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.storage.base import Store
@@ -109,13 +108,8 @@ def _of_member(value: Any, path: str) -> Any:
 
 
 def new_target(store: Store, path: str, metadata: ArrayMetadata, *, overwrite: bool) -> Destination:
-    """Return the target of a plan if it can be created.
-
-    If an earlier run was interrupted, a node at the target may be its own: it is checked when the
-    plan is executed.
-    """
-    begun = is_begun(store, key_prefix(path))
-    view = check_creation(store, path, metadata, overwrite=overwrite or begun)
+    """Return the target of a plan if it can be created, or if an interrupted run has begun it."""
+    _, view = check_begun(store, path, metadata, overwrite=overwrite)
     return Destination.new(store, view, path, metadata)
 
 

@@ -21,7 +21,6 @@ from zarrdask.rewrite.passes import (
     RegionReader,
     StoredRegion,
     TransferPass,
-    count_nothing,
 )
 from zarrdask.runtime.progress import Progress
 from zarrdask.runtime.workspace import release
@@ -82,12 +81,12 @@ def build_passes(
 
 def pass_bytes(work: AnyPass) -> int:
     """Return how many bytes a pass reads and writes."""
-    return 2 * work.itemsize * prod(int(edges[-1] - edges[0]) for edges in work.regions.edges)
+    return 2 * work.dtype.itemsize * prod(int(edges[-1] - edges[0]) for edges in work.regions.edges)
 
 
 def region_bytes(work: AnyPass, number: int) -> int:
     """Return how many bytes a pass reads and writes for one of its regions."""
-    return 2 * work.itemsize * prod(region_shape(work.regions.region(number)))
+    return 2 * work.dtype.itemsize * prod(region_shape(work.regions.region(number)))
 
 
 def run_passes(passes: Sequence[AnyPass], journal: Journal, on: Workers, shown: Progress) -> None:
@@ -129,7 +128,7 @@ def _run_pass(
 
 def rechunk_region(shared: SharedPass, report: Callable[[], Reporter] | None, number: int) -> int:
     """Rewrite a region. This is the task: dashboards of clusters show its name."""
-    count = count_nothing if report is None else Counter(number, report())
+    count = None if report is None else Counter(number, report())
     stored: int = shared.work(number, count)
     return stored
 
