@@ -687,7 +687,7 @@ def test_a_codec_that_raises_anything_makes_a_unit_corrupt(monkeypatch):
 
     monkeypatch.setattr(type(chunks.metadata.pipeline), "decode", fail)
     (fault,) = check_unit(chunks, (0,)).faults
-    assert (fault.kind, fault.message) == ("corrupt", "LookupError: what?")
+    assert fault == ("corrupt", "LookupError: what?")
 
 
 def test_a_lack_of_memory_is_no_fault_of_the_unit(monkeypatch):

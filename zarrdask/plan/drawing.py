@@ -10,8 +10,7 @@ import numpy as np
 from zarrdask.display.picture import Cell, Picture, Slot, Strip
 from zarrdask.errors import SelectionError
 from zarrdask.grids.base import Index
-from zarrdask.plan.axis import AxisPlan
-from zarrdask.plan.units import Kind, count_kinds, unit_at
+from zarrdask.plan.axis import AxisPlan, Kind, count_kinds, unit_at
 
 #: The largest number of units that are drawn along an axis, and the number that a selection of
 #: the units of a longer axis may have.

@@ -14,10 +14,9 @@ from zarrdask.display.svg import html, svg
 from zarrdask.display.words import byte_size, counted
 from zarrdask.grids.base import Index
 from zarrdask.indexing.regions import cut_axis
-from zarrdask.plan.axis import AxisPlan
+from zarrdask.plan.axis import AxisPlan, Kind, describe_lengths
 from zarrdask.plan.drawing import Description, draw_units
 from zarrdask.plan.read_counts import ReadCounts, bounds
-from zarrdask.plan.units import Kind, describe_lengths
 
 #: The largest number of chunks that a text lists.
 _MAX_LISTED = 4

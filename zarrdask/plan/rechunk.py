@@ -16,21 +16,28 @@ import numpy as np
 from zarrdask.display.words import byte_size as in_words
 from zarrdask.errors import MetadataError
 from zarrdask.plan.align import auto_block, join
-from zarrdask.plan.cost import (
+from zarrdask.plan.regions import Choice, Cutting, choice, edges_within, pieces_between
+from zarrdask.plan.shuffle import exchanges
+from zarrdask.plan.strategies import (
+    PART,
     TASK,
+    Costs,
+    Grids,
+    Reads,
+    Scheme,
+    Stage,
+    Writes,
     cheapest,
     cost_of,
     count,
     cutting,
     idle,
     joined,
+    lengths_of,
     outer,
     to_read,
     to_write,
 )
-from zarrdask.plan.regions import Choice, Cutting, choice, edges_within, pieces_between
-from zarrdask.plan.shuffle import exchanges
-from zarrdask.plan.strategies import PART, Costs, Grids, Reads, Scheme, Stage, Writes, lengths_of
 
 #: The decoded size of the encoded bytes that a task moves.
 _BATCH_BYTES = 2**26

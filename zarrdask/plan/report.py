@@ -13,10 +13,9 @@ from zarrdask.display.svg import html, svg
 from zarrdask.display.words import aligned, byte_size, counted
 from zarrdask.errors import MetadataError
 from zarrdask.plan.axis import AxisPlan
-from zarrdask.plan.cost import count
 from zarrdask.plan.drawing import draw
 from zarrdask.plan.regions import edges_within
-from zarrdask.plan.strategies import Costs, Grids, Scheme, Stage
+from zarrdask.plan.strategies import Costs, Grids, Scheme, Stage, count
 
 #: The largest number of chunks or regions along an axis of which a drawing is made.
 _MAX_DRAWN = 200_000

@@ -18,7 +18,6 @@ import numpy as np
 from toolz import unique
 
 from zarrdask.grids.base import Axis
-from zarrdask.plan.cost import TASK, cost_of, count, cutting, outer, to_read, to_write
 from zarrdask.plan.regions import (
     Cutting,
     choices,
@@ -27,7 +26,21 @@ from zarrdask.plan.regions import (
     joined_to,
     pieces_between,
 )
-from zarrdask.plan.strategies import Costs, Exchanged, Grids, Scheme, Stage, lengths_of
+from zarrdask.plan.strategies import (
+    TASK,
+    Costs,
+    Exchanged,
+    Grids,
+    Scheme,
+    Stage,
+    cost_of,
+    count,
+    cutting,
+    lengths_of,
+    outer,
+    to_read,
+    to_write,
+)
 
 #: The largest number of box lengths that are tried along each axis, and of boxes of these lengths.
 _MAX_LENGTHS, _MAX_BOXES = 24, 12

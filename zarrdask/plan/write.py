@@ -16,9 +16,8 @@ from zarrdask.display.words import byte_size, counted
 from zarrdask.grids.base import ChunkGrid, Index, Shape
 from zarrdask.indexing.selection import Region
 from zarrdask.plan.align import Chunks, shorten, snap
-from zarrdask.plan.axis import AxisPlan
-from zarrdask.plan.drawing import draw
-from zarrdask.plan.units import (
+from zarrdask.plan.axis import (
+    AxisPlan,
     KindCounts,
     Unit,
     count_kinds,
@@ -26,6 +25,7 @@ from zarrdask.plan.units import (
     describe_lengths,
     unit_at,
 )
+from zarrdask.plan.drawing import draw
 
 #: The name of a source block in texts.
 _SOURCE = "Dask block"

@@ -23,8 +23,7 @@ from zarrdask.nodes.group import Group
 from zarrdask.nodes.open_group import open_group
 from zarrdask.rewrite.array_plan import RechunkPlan
 from zarrdask.rewrite.destination import Destination, check_begun, rewriting
-from zarrdask.rewrite.endpoints import check_apart
-from zarrdask.rewrite.node_plan import plan_nodes
+from zarrdask.rewrite.node_plan import check_apart, plan_nodes
 from zarrdask.rewrite.planning import RechunkOptions, new_target, plan_target
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store

@@ -31,8 +31,8 @@ from zarrdask.plan.strategies import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, 
 from zarrdask.plan.write import plan_writes
 from zarrdask.rewrite.array_plan import RechunkPlan
 from zarrdask.rewrite.destination import Destination, KeyPrefix, check_begun
-from zarrdask.rewrite.endpoints import check_apart, place_of_node
 from zarrdask.rewrite.move import encoded_transfer
+from zarrdask.rewrite.node_plan import check_apart, place_of_node
 from zarrdask.storage.base import Store
 
 

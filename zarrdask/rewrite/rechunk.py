@@ -16,8 +16,8 @@ from zarrdask.nodes.group import Group
 from zarrdask.nodes.open_group import open as open_node
 from zarrdask.nodes.options import check_options
 from zarrdask.rewrite.array_plan import RechunkPlan
-from zarrdask.rewrite.endpoints import locate_target
 from zarrdask.rewrite.group_plan import GroupPlan, plan_group
+from zarrdask.rewrite.node_plan import locate_target
 from zarrdask.rewrite.planning import (
     RechunkOptions,
     plan_append,

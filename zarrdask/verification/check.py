@@ -55,12 +55,8 @@ class Problem:
         return f"{self.kind:<10} {self.key or '/'}: {self.message}"
 
 
-@dataclass(frozen=True)
-class Fault:
-    """A problem of a unit, or of one chunk in a shard, without the place where it is."""
-
-    kind: str
-    message: str
+#: The kind and the message of a problem of a unit, or of one chunk in a shard.
+Fault = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -81,7 +77,7 @@ class Verdict:
     @property
     def is_bad(self) -> bool:
         """Whether the unit, or a part of it, can't be read."""
-        return any(fault.kind in BAD_KINDS for fault in self.faults)
+        return any(kind in BAD_KINDS for kind, _ in self.faults)
 
 
 @dataclass(frozen=True)
@@ -125,11 +121,11 @@ def check_units(chunks: StoredChunks, indices: Sequence[Index], *, every: bool =
         else:
             total += Tally(1, 0, int(verdict.empty), verdict.chunks, verdict.size or 0)
         if every and is_missing:
-            faults.append(Fault("missing", "not stored: it reads as the fill value"))
+            faults.append(("missing", "not stored: it reads as the fill value"))
         elif every and verdict.empty:
-            faults.append(Fault("fill-only", "it holds only the fill value"))
+            faults.append(("fill-only", "it holds only the fill value"))
         key = real_key(chunks.store, chunks.key(index))
-        problems += [Problem(f.kind, path, key, f.message, tuple(index)) for f in faults]
+        problems += [Problem(kind, path, key, text, tuple(index)) for kind, text in faults]
     return total + Tally(problems=tuple(problems))
 
 
@@ -186,7 +182,7 @@ def _values(store: Store, keys: list[str]) -> Iterator[Buffer | StoreError | Non
 
 def _unreadable(error: StoreError) -> Verdict:
     failure = error if is_transient(error) else None
-    return Verdict(None, 0, faults=(Fault("unreadable", str(error)),), failure=failure)
+    return Verdict(None, 0, faults=(("unreadable", str(error)),), failure=failure)
 
 
 def _check_chunk(pipeline: Pipeline, data: Buffer) -> Verdict:
@@ -195,7 +191,7 @@ def _check_chunk(pipeline: Pipeline, data: Buffer) -> Verdict:
     if size < (1 if expected_size is None else expected_size):
         expected = "more" if expected_size is None else f"{expected_size} bytes"
         text = f"the value is cut off; found {size} bytes; expected {expected}"
-        return Verdict(size, faults=(Fault("truncated", text),))
+        return Verdict(size, faults=(("truncated", text),))
     try:
         chunk = pipeline.decode(data)
     except MemoryError:
@@ -207,7 +203,7 @@ def _check_chunk(pipeline: Pipeline, data: Buffer) -> Verdict:
 
 def _fault(error: Exception) -> Fault:
     text = str(error) if isinstance(error, ZarrdaskError) else f"{type(error).__name__}: {error}"
-    return Fault("truncated" if isinstance(error, TruncatedError) else "corrupt", text)
+    return "truncated" if isinstance(error, TruncatedError) else "corrupt", text
 
 
 # --------------------------------------------------------------------------------------------
@@ -237,7 +233,7 @@ def _check_shard(shard: Shard, value: Value) -> Verdict:
     for verdict, (_, _, name) in zip(verdicts, places, strict=True):
         size, chunks = size + (verdict.size or 0), chunks + verdict.chunks
         empty = empty and verdict.empty
-        faults += [Fault(f.kind, f"inner chunk {name}: {f.message}") for f in verdict.faults]
+        faults += [(kind, f"inner chunk {name}: {text}") for kind, text in verdict.faults]
     return Verdict(size, chunks, empty, tuple(faults))
 
 
@@ -248,7 +244,7 @@ def _check_inner_chunk(shard: Shard, data: Buffer | None, place: tuple[int, int]
             f"the index of the shard points outside it, to bytes {start} to {start + size}; "
             f"found {length} bytes; expected {size} bytes"
         )
-        return Verdict(length, faults=(Fault("truncated", text),))
+        return Verdict(length, faults=(("truncated", text),))
     return _check_chunk(shard.chunks, data)
 
 
@@ -264,7 +260,7 @@ def _chunk_places(index: ShardIndex) -> tuple[list[Place], list[Fault]]:
             places.append((start, size, name))
         else:
             text = f"inner chunk {name}: an impossible entry in the index; found {(start, size)}"
-            faults.append(Fault("corrupt", text))
+            faults.append(("corrupt", text))
     return sorted(places), faults
 
 
@@ -275,7 +271,7 @@ def _overlaps(shard: Shard, places: list[Place]) -> list[Fault]:
     for start, size, name in places:
         if start < end and size:
             text = f"inner chunk {name}: bytes {start} to {start + size} also belong to {last}"
-            faults.append(Fault("overlap", text))
+            faults.append(("overlap", text))
         if start + size > end:
             end, last = start + size, f"inner chunk {name}"
     return faults

@@ -13,13 +13,22 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.report import Report
 from zarrdask.display.words import counted, first_of
 from zarrdask.errors import StoreError, ZarrdaskError
+from zarrdask.execution.executor import check_reached, run, workers
+from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index, Shape, extent_at
 from zarrdask.grids.regular import RegularGrid
+from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.indexing.selection import Region
 from zarrdask.metadata.json import render_json
 from zarrdask.metadata.model import ArrayMetadata, Metadata
+from zarrdask.runtime.progress import Show
+from zarrdask.runtime.progress import progress as show_progress
+from zarrdask.storage.base import Store
 from zarrdask.storage.retry import is_transient
+from zarrdask.verification.scan import find_nodes
 
+#: The differences that leave elements uncompared.
+_STRUCTURE = ("node", "shape")
 #: The kinds of data types whose values are shown without their type.
 _PLAIN_KINDS = "biufcmM"
 
@@ -125,12 +134,12 @@ class Comparison(Report):
     def same_elements(self) -> bool:
         """Whether both have the same arrays, of the same shapes, with the same elements."""
         return not any(array.differing or array.errors for array in self.arrays) and not any(
-            _leaves_elements_uncompared(difference) for difference in self.differences
+            difference.what in _STRUCTURE for difference in self.differences
         )
 
     def without_metadata(self) -> "Comparison":
         """Return the comparison of the elements alone: differing nodes and shapes still count."""
-        differences = tuple(filter(_leaves_elements_uncompared, self.differences))
+        differences = tuple(each for each in self.differences if each.what in _STRUCTURE)
         return replace(self, differences=differences)
 
     def summary(self) -> str:
@@ -152,10 +161,6 @@ class Comparison(Report):
         return "\n".join([*lines, self._verdict()])
 
 
-def _leaves_elements_uncompared(difference: Difference) -> bool:
-    return difference.what in ("node", "shape")
-
-
 # --------------------------------------------------------------------------------------------
 # Metadata
 
@@ -174,29 +179,27 @@ def differences(path: str, a: Metadata, b: Metadata) -> Iterator[Difference]:
 
 def _properties(metadata: Metadata) -> dict[str, str]:
     """Return the properties of a node that are compared, as text."""
-    attributes = dict(metadata.attributes)
+    attributes = dict(sorted(metadata.attributes.items()))
+    try:
+        text = render_json(attributes, "attributes", indent=None).decode()
+    except ZarrdaskError:
+        text = repr(attributes)  # old writers stored NaN, which is no JSON
     if not isinstance(metadata, ArrayMetadata):
-        return {"attributes": _as_text(attributes)}
+        return {"attributes": text}
+    # A list without any name is another spelling of no names.
+    names = metadata.dimension_names if any(metadata.dimension_names or ()) else None
+    return {**element_properties(metadata), "dimension names": str(names), "attributes": text}
+
+
+def element_properties(metadata: ArrayMetadata) -> dict[str, str]:
+    """Return the properties of an array that determine the elements of missing chunks, as text."""
     dtype = metadata.dtype.newbyteorder("=")
     fill = metadata.fill if dtype.hasobject else np.array(metadata.fill, dtype)
-    names = metadata.dimension_names
-    if names is not None and not any(names):
-        names = None  # a list without any name is another spelling of no names
     return {
         "shape": str(metadata.shape),
         "data type": str(dtype),
         "fill value": repr(fill) if dtype.hasobject else f"{fill} ({fill.tobytes().hex()})",
-        "dimension names": str(names),
-        "attributes": _as_text(attributes),
     }
-
-
-def _as_text(attributes: dict[str, Any]) -> str:
-    try:
-        ordered = dict(sorted(attributes.items()))
-        return render_json(ordered, "attributes", indent=None).decode()
-    except ZarrdaskError:
-        return repr(attributes)  # old writers stored NaN, which is no JSON
 
 
 # --------------------------------------------------------------------------------------------
@@ -212,7 +215,8 @@ def blocks(a: StoredChunks, b: StoredChunks, max_bytes: int) -> Iterator[Region]
     """
     one, other = a.metadata, b.metadata
     chunks = one.read_grid.chunk_shape, other.read_grid.chunk_shape
-    lengths = block_shape(one.shape, chunks, max_bytes // _itemsize(one, other))
+    itemsize = max(one.dtype.itemsize, other.dtype.itemsize, 1)
+    lengths = block_shape(one.shape, chunks, max_bytes // itemsize)
     grid = RegularGrid(one.shape, lengths)
     for index in chunks_with_data(grid, [a, b]) if _same_fill(one, other) else grid.indices():
         yield extent_at(grid, index)
@@ -223,10 +227,6 @@ def _same_fill(one: ArrayMetadata, other: ArrayMetadata) -> bool:
         return _equal(one.fill, other.fill)
     fill, another = (np.asarray(metadata.fill, metadata.dtype) for metadata in (one, other))
     return not differing(fill, another).any()
-
-
-def _itemsize(a: ArrayMetadata, b: ArrayMetadata) -> int:
-    return max(a.dtype.itemsize, b.dtype.itemsize, 1)
 
 
 def block_shape(shape: Shape, chunks: tuple[Shape, Shape], max_size: int) -> Shape:
@@ -326,15 +326,13 @@ def differing(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     else:
         table = [row.reshape(-1, width) for row in rows]
         unequal = (table[0] != table[1]).any(axis=1)
-    mask: np.ndarray = unequal.reshape(a.shape)
-    return mask
+    return np.asarray(unequal.reshape(a.shape))
 
 
 def _unequal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if a.dtype.hasobject or b.dtype.hasobject:
         pairs = zip(a.reshape(-1).tolist(), b.reshape(-1).tolist(), strict=True)
-        unequal = [not _equal(*pair) for pair in pairs]
-        return np.array(unequal, bool).reshape(a.shape)
+        return np.array([not _equal(*pair) for pair in pairs], bool).reshape(a.shape)
     try:
         unequal = np.asarray(a != b) & ~(_is_nan(a) & _is_nan(b))
     except (TypeError, np.exceptions.DTypePromotionError):
@@ -352,3 +350,59 @@ def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return bool(np.array_equal(a, b))
     return bool(a == b or (_is_nan(a) and _is_nan(b)))
+
+
+# --------------------------------------------------------------------------------------------
+# In parallel
+
+#: The bytes that a task holds of each array.
+_TASK_BYTES = 2**25
+
+
+#: A region of two arrays, with their path: what one task compares.
+ComparedRegion = tuple[Handle, Handle, str, Region]
+
+
+def compare(
+    a: tuple[Store, str], b: tuple[Store, str], *, scheduler: Any, progress: Show
+) -> Comparison:
+    """Compare two nodes, and everything below them; see `zarrdask.verify`."""
+    scan_a, scan_b = (find_nodes(store, path) for store, path in (a, b))
+    nodes_a, nodes_b = scan_a.below(), scan_b.below()
+    unequal = [
+        Difference(path, "node", *("present", "missing")[:: 1 if path in nodes_a else -1])
+        for path in sorted(nodes_a.keys() ^ nodes_b.keys())
+    ]
+    tasks, arrays = list[ComparedRegion](), dict[str, ArrayComparison]()
+    for path in sorted(nodes_a.keys() & nodes_b.keys()):
+        one, other = nodes_a[path], nodes_b[path]
+        if one is None or other is None:
+            valid = ["not valid" if node is None else "valid" for node in (one, other)]
+            unequal.append(Difference(path, "node", *valid))
+            continue
+        unequal += differences(path, one, other)
+        if not isinstance(one, ArrayMetadata) or not isinstance(other, ArrayMetadata):
+            continue
+        if one.shape == other.shape:
+            first, second = (
+                StoredChunks(scan.store, key_prefix(join_path(scan.path, path)), metadata)
+                for scan, metadata in ((scan_a, one), (scan_b, other))
+            )
+            handles, regions = (Handle(first), Handle(second)), blocks(first, second, _TASK_BYTES)
+            tasks += [(*handles, path, region) for region in regions]
+            arrays[path] = ArrayComparison(path, prod(one.shape))
+    # What explains other differences comes first: nodes that are missing, or of another kind.
+    unequal.sort(key=lambda difference: (difference.what != "node", difference.path))
+    bar = show_progress(len(tasks), "compare", progress, unit="region")
+    with workers(scheduler) as on, bar as shown:
+        check_reached(on, scan_a.base, scan_b.base)
+        results = run(compare_regions, tasks, on=on, finished=lambda *_: shown.advance())
+    for result in results:
+        arrays[result.path] += result
+    return Comparison(node_location(*a), node_location(*b), tuple(arrays.values()), tuple(unequal))
+
+
+def compare_regions(task: ComparedRegion) -> ArrayComparison:
+    """Compare a region. This is the task: dashboards of clusters show its name."""
+    a, b, path, region = task
+    return compare_region(a.chunks, b.chunks, path, region)

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from zarrdask.chunks.inventory import stored_units
 from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
@@ -26,6 +24,7 @@ from zarrdask.runtime.progress import progress as show_progress
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.verification.check import Tally, check_unit, check_units
+from zarrdask.verification.compare import element_properties
 
 #: The units of one task: few, as each is read and stored by itself.
 _TASK_UNITS = 16
@@ -36,12 +35,6 @@ class RepairTally(NamedTuple):
 
     before: Tally
     after: Tally
-
-
-def check_exists(store: Store, path: str) -> None:
-    """Check that there is a node to repair from."""
-    with strictness(strict=False, quiet=True):
-        find_node(store, path)
 
 
 def find_array(store: Store, path: str) -> StoredChunks:
@@ -82,6 +75,8 @@ def plan_repair(
     missing: bool,
 ) -> list[RepairTask]:
     """Return the tasks of a repair. All arrays are checked before anything is changed."""
+    with strictness(strict=False, quiet=True):
+        find_node(*intact)  # an error if there is none, even if there is nothing to repair
     tasks = list[RepairTask]()
     for path in paths:
         chunks = find_array(damaged[0], path)
@@ -122,8 +117,8 @@ def run_repair(tasks: Sequence[RepairTask], *, scheduler: Any, progress: Show) -
 
 def check_same(chunks: StoredChunks, other: StoredChunks) -> None:
     """Check that units of one array can be repaired from another."""
-    properties = _element_properties(chunks.metadata)
-    for name, value in _element_properties(other.metadata).items():
+    properties = element_properties(chunks.metadata)
+    for name, value in element_properties(other.metadata).items():
         if value != properties[name]:
             raise MetadataError(
                 f"the array can't be repaired from one with another {name}",
@@ -133,24 +128,13 @@ def check_same(chunks: StoredChunks, other: StoredChunks) -> None:
             )
 
 
-def _element_properties(metadata: ArrayMetadata) -> dict[str, str]:
-    dtype = metadata.dtype.newbyteorder("=")
-    fill = metadata.fill if dtype.hasobject else np.array(metadata.fill, dtype).tobytes()
-    return {"shape": str(metadata.shape), "data type": str(dtype), "fill value": repr(fill)}
-
-
-def stores_equal_bytes(chunks: StoredChunks, other: StoredChunks) -> bool:
-    """Return whether both arrays store the same elements of a unit as the same bytes."""
-    # A storage transformer may change the bytes of units.
-    transformers = chunks.metadata.transformers or other.metadata.transformers
-    return not transformers and encoded_transfer(chunks.metadata, other.metadata) == "units"
-
-
 def repair_chunks(task: RepairTask) -> RepairTally:
     """Repair some units, and check them again: the task, whose name dashboards of clusters show."""
     chunks, other, indices = task.handle.chunks, task.other.chunks, task.indices
-    before = check_units(chunks, indices)
-    locks, equal_bytes = ChunkLocks(chunks.store), stores_equal_bytes(chunks, other)
+    before, locks = check_units(chunks, indices), ChunkLocks(chunks.store)
+    # A storage transformer may change the bytes of units.
+    transformers = chunks.metadata.transformers or other.metadata.transformers
+    equal_bytes = not transformers and encoded_transfer(chunks.metadata, other.metadata) == "units"
     for index in indices:
         with locks.hold(chunks.lock_name(index)):
             _repair_unit(chunks, other, index, missing=task.missing, equal_bytes=equal_bytes)
@@ -181,20 +165,15 @@ def _intact_value(
         return other.units.get(other.key(index)) if usable else None
     if _is_missing(other, chunks, index):
         return None
-    try:
-        return _encoded(chunks, other, index)
-    except ZarrdaskError:
-        return None  # it can't be read in the other array either
-
-
-def _encoded(chunks: StoredChunks, other: StoredChunks, index: Index) -> Buffer:
-    """Read the elements of a unit from another array, and encode them."""
     pipeline = chunks.metadata.pipeline_at(index)
     region = extent_at(chunks.metadata.grid, index)
     unit = fill_chunk(pipeline.spec)
     inside: Any = (*(slice(0, part.stop - part.start) for part in region), ...)
-    unit[inside] = read_region(other, region)
-    return pipeline.encode(unit)
+    try:
+        unit[inside] = read_region(other, region)
+        return pipeline.encode(unit)
+    except ZarrdaskError:
+        return None  # it can't be read in the other array either
 
 
 def _is_missing(other: StoredChunks, chunks: StoredChunks, index: Index) -> bool:

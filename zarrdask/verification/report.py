@@ -1,7 +1,6 @@
 """The report of `zarrdask.verify` for one array or hierarchy, and the repair from there."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -14,9 +13,6 @@ from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
 from zarrdask.verification.check import BAD_KINDS, Problem
 from zarrdask.verification.repair import (
-    RepairTally,
-    RepairTask,
-    check_exists,
     plan_repair,
     run_repair,
 )
@@ -118,7 +114,11 @@ class VerifyReport(Report):
     @property
     def bad(self) -> dict[str, tuple[Index, ...]]:
         """The indices of the units that can't be read, by the path of their array."""
-        return _indices_by_array(self.problems, BAD_KINDS)
+        by_array: dict[str, dict[Index, None]] = {}
+        for problem in self.problems:
+            if problem.kind in BAD_KINDS and problem.index is not None:
+                by_array.setdefault(problem.path, {})[problem.index] = None
+        return {path: tuple(indices) for path, indices in by_array.items()}
 
     def count(self, kind: str) -> int:
         """Return the number of problems of a kind."""
@@ -193,38 +193,20 @@ class VerifyReport(Report):
                 key="verify",
             )
         intact = locate_node(from_, None, storage_options)
-        check_exists(*intact)
         paths = [array.path for array in self.arrays] if missing else list(self.bad)
         tasks = plan_repair((self._store, self._path), intact, paths, self.bad, missing=missing)
-        return _after(self, tasks, run_repair(tasks, scheduler=scheduler, progress=progress))
-
-
-def _indices_by_array(
-    problems: Iterable[Problem], kinds: Sequence[str]
-) -> dict[str, tuple[Index, ...]]:
-    """Return the indices of the units with problems of some kinds, each once, by array."""
-    by_array: dict[str, dict[Index, None]] = {}
-    for problem in problems:
-        if problem.kind in kinds and problem.index is not None:
-            by_array.setdefault(problem.path, {})[problem.index] = None
-    return {path: tuple(indices) for path, indices in by_array.items()}
-
-
-def _after(
-    report: VerifyReport, tasks: Sequence[RepairTask], results: Sequence[RepairTally]
-) -> VerifyReport:
-    """Return a report as it is after the repair of some units."""
-    repaired = {(task.path, index) for task in tasks for index in task.indices}
-    kinds = (*BAD_KINDS, "overlap", "missing", "fill-only")
-    problems = [
-        problem
-        for problem in report.problems
-        if (problem.path, problem.index) not in repaired or problem.kind not in kinds
-    ]
-    arrays = {array.path: array for array in report.arrays}
-    for task, (before, after) in zip(tasks, results, strict=True):
-        old, counts = arrays[task.path], ("stored", "missing", "fill_only", "chunks", "size")
-        changes = {n: getattr(old, n) + getattr(after, n) - getattr(before, n) for n in counts}
-        arrays[task.path] = replace(old, **changes)
-        problems += after.problems
-    return replace(report, arrays=tuple(arrays.values()), problems=tuple(problems))
+        results = run_repair(tasks, scheduler=scheduler, progress=progress)
+        repaired = {(task.path, index) for task in tasks for index in task.indices}
+        kinds = (*BAD_KINDS, "overlap", "missing", "fill-only")
+        problems = [
+            problem
+            for problem in self.problems
+            if (problem.path, problem.index) not in repaired or problem.kind not in kinds
+        ]
+        arrays = {array.path: array for array in self.arrays}
+        for task, (before, after) in zip(tasks, results, strict=True):
+            old, counts = arrays[task.path], ("stored", "missing", "fill_only", "chunks", "size")
+            changes = {n: getattr(old, n) + getattr(after, n) - getattr(before, n) for n in counts}
+            arrays[task.path] = replace(old, **changes)
+            problems += after.problems
+        return replace(self, arrays=tuple(arrays.values()), problems=tuple(problems))

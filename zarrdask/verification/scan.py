@@ -54,8 +54,8 @@ class Scan:
     #: listed.
     units: dict[str, np.ndarray | None] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
-    #: For each directory that this package keeps beside nodes while it writes them: one key.
-    own_files: dict[str, str] = field(default_factory=dict)
+    #: The directories that this package keeps beside nodes while it writes them.
+    own_files: set[str] = field(default_factory=set)
 
     @property
     def base(self) -> Store:
@@ -117,30 +117,29 @@ def _root(store: Store, path: str) -> tuple[Store, Metadata | None, list[Problem
             view, metadata = find_node(store, path)
             if not (isinstance(metadata, ArrayMetadata) or view.listable):
                 view, metadata = find_node(store, path, consolidated="own")
+        except StoreError:
+            raise
         except ZarrdaskError as error:
-            if _document_kind(error) is None or isinstance(error, StoreError):
-                raise
-            return store, None, [_document_problem(path, error)]
+            return store, None, [Problem(_document_kind(error), path, path, str(error))]
     return view, metadata, [Problem("note", path, path, text) for text in notes]
 
 
-def _names(scan: Scan, group: str) -> list[str]:
+def _names(scan: Scan, group: str) -> Iterator[str]:
+    """Yield the names of the nodes in a group, also of those whose documents can't be read."""
     if scan.nodes[group] is None and not scan.store.listable:
-        return []
+        return
     try:
-        return member_names(scan.store, group)
+        yield from member_names(scan.store, group)
     except StoreError:
         # The documents of all members are requested at once. Request them one by one, so that the
         # ones that fail are reported.
-        _, names = scan.store.list_dir(key_prefix(group))
-        return [name for name in names if _may_be_member(scan.store, group, name)]
-
-
-def _may_be_member(store: Store, group: str, name: str) -> bool:
-    try:
-        return node_exists(store, join_path(group, name))
-    except StoreError:
-        return True
+        for name in scan.store.list_dir(key_prefix(group))[1]:
+            try:
+                exists = node_exists(scan.store, join_path(group, name))
+            except StoreError:
+                exists = True
+            if exists:
+                yield name
 
 
 def _read(store: Store, path: str) -> tuple[Metadata | None, list[Problem]]:
@@ -149,23 +148,19 @@ def _read(store: Store, path: str) -> tuple[Metadata | None, list[Problem]]:
         try:
             metadata = read_node(store, path)
         except ZarrdaskError as error:
-            if _document_kind(error) is None:
-                raise
-            return None, [_document_problem(path, error)]
+            return None, [Problem(_document_kind(error), path, path, str(error))]
     return metadata, [Problem("note", path, path, text) for text in notes]
 
 
-def _document_kind(error: ZarrdaskError) -> str | None:
-    """Return the kind of problem that an error of a document is; None for other errors."""
+def _document_kind(error: ZarrdaskError) -> str:
+    """Return the kind of problem that an error of a document is; raise other errors again."""
     if isinstance(error, UnsupportedError):
         return "unsupported"
     if isinstance(error, StoreError):
         return "unreadable"
-    return "invalid" if isinstance(error, ValueError) else None
-
-
-def _document_problem(path: str, error: ZarrdaskError) -> Problem:
-    return Problem(_document_kind(error) or "invalid", path, path, str(error))
+    if not isinstance(error, ValueError):
+        raise error
+    return "invalid"
 
 
 def _check_consolidated(scan: Scan) -> None:
@@ -179,9 +174,8 @@ def _check_consolidated(scan: Scan) -> None:
         try:
             names = _stale_nodes(store, path)
         except ZarrdaskError as error:
-            if _document_kind(error) is None:
-                raise
-            kind = "unreadable" if isinstance(error, StoreError) else "stale"
+            kind = _document_kind(error)
+            kind = kind if kind == "unreadable" else "stale"
             scan.add_problem(kind, path, path, str(error))
             continue
         if names:
@@ -232,8 +226,9 @@ def _assign_keys(scan: Scan) -> None:
     owners: dict[str, str | None] = {}
     is_local = local_store(store) is not None
     for key, is_directory in _keys(scan):
-        if _OWN_FILES in f"/{key}":
-            scan.own_files.setdefault(_own_directory(key), key)
+        above, is_own, name = f"/{key}".partition(_OWN_FILES)
+        if is_own:
+            scan.own_files.add(f"{above}{_OWN_FILES}{name.partition('/')[0]}"[1:])
             continue
         folder = key.rpartition("/")[0]
         if folder not in owners:
@@ -249,8 +244,10 @@ def _assign_keys(scan: Scan) -> None:
         if is_directory and (chunks is None or index is None):
             continue
         if chunks is not None and index is not None:
-            if _is_inside(chunks, index):
-                indices[owner].extend(index if not chunks.metadata.transformers else ())
+            # With a storage transformer, the numbers of a key mean something else; see `_rows`.
+            inside = all(map(int.__lt__, index, chunks.metadata.grid.counts))
+            if inside or chunks.metadata.transformers:
+                indices[owner].extend(index)
             else:
                 scan.add_problem("extra", owner, key, "a chunk outside the array")
         elif chunks is not None and is_local and is_in_the_way(chunks.metadata, rest):
@@ -260,13 +257,6 @@ def _assign_keys(scan: Scan) -> None:
     for path, chunks in arrays.items():
         scan.units[path] = _rows(chunks, indices[path]) if store.listable else None
     _find_keys_outside_draft(scan)
-
-
-def _own_directory(key: str) -> str:
-    """Return a key up to the directory that this package keeps beside a node."""
-    names = key.split("/")
-    at = next(at for at, name in enumerate(names) if name.startswith(_OWN_FILES[1:]))
-    return "/".join(names[: at + 1])
 
 
 def _keys(scan: Scan) -> Iterator[tuple[str, bool]]:
@@ -312,23 +302,14 @@ def _is_draft_document(store: Store, rest: str) -> bool:
     return isinstance(store, DraftStore) and rest.rpartition("/")[2] in (ARRAY, GROUP)
 
 
-def _is_inside(chunks: StoredChunks, index: tuple[int, ...]) -> bool:
-    # With a storage transformer a key may hold several units, so its numbers mean something else.
-    counts = chunks.metadata.grid.counts
-    return bool(chunks.metadata.transformers) or all(map(int.__lt__, index, counts))
-
-
 def _rows(chunks: StoredChunks, indices: "array[int]") -> np.ndarray:
     """Return the indices of stored units, a row each."""
     ndim = len(chunks.metadata.shape)
-    if chunks.metadata.transformers:
-        return np.array([*stored_units(chunks)], np.int64).reshape(-1, ndim)
-    if not ndim:
+    if not ndim and not chunks.metadata.transformers:
         is_stored = chunks.units.get_range(chunks.key(()), 0, 1) is not None
         return np.empty((int(is_stored), 0), np.int64)
-    return (
-        np.frombuffer(indices, np.int64).reshape(-1, ndim) if indices else np.empty((0, ndim), "i8")
-    )
+    rows = [*stored_units(chunks)] if chunks.metadata.transformers else indices
+    return np.array(rows, np.int64).reshape(-1, ndim)
 
 
 def _find_keys_outside_draft(scan: Scan) -> None:
@@ -352,7 +333,7 @@ def _find_keys_outside_draft(scan: Scan) -> None:
 
 def _find_partial_writes(scan: Scan) -> None:
     """Report files and directories that a writer left, or is still writing."""
-    for key in scan.own_files:
+    for key in sorted(scan.own_files):
         scan.add_problem("partial", scan.path, key, _LEFT_BY_WRITER)
     store = local_store(scan.store)
     if store is None:

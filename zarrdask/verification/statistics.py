@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -101,13 +101,6 @@ class Statistics(Report):
             yield name, "-" if value is None else f"{value:.{digits}g}"
 
 
-class _Block(NamedTuple):
-    """A region of an array, of which one task computes the statistics."""
-
-    handle: Handle
-    region: Region
-
-
 def statistics(array: Array, *, scheduler: Any = None, show: Show = False) -> Statistics:
     """Return the statistics of the elements of a numeric array.
 
@@ -127,7 +120,7 @@ def statistics(array: Array, *, scheduler: Any = None, show: Show = False) -> St
             expected="bool, int, uint or float",
         )
     handle = Handle(array.stored)
-    tasks = [_Block(handle, region) for region in blocks(array.stored, array.stored, _TASK_BYTES)]
+    tasks = [(handle, region) for region in blocks(array.stored, array.stored, _TASK_BYTES)]
     bar = progress(len(tasks), "stats", show, unit="region", nbytes=array.nbytes)
     with workers(scheduler) as on, bar as shown:
         check_reached(on, array.store)
@@ -140,11 +133,11 @@ def statistics(array: Array, *, scheduler: Any = None, show: Show = False) -> St
     return total + _repeated(_of_values(omitted, fill), array.size - total.count)
 
 
-def block_statistics(task: _Block) -> Statistics:
+def block_statistics(task: tuple[Handle, Region]) -> Statistics:
     """Return the statistics of a block. This is the task: dashboards of clusters show its name."""
-    chunks = task.handle.chunks
+    chunks = task[0].chunks
     fill = np.asarray(chunks.metadata.fill, chunks.metadata.dtype)
-    return _of_values(read_region(chunks, task.region), fill)
+    return _of_values(read_region(chunks, task[1]), fill)
 
 
 def _of_values(values: np.ndarray, fill: np.ndarray) -> Statistics:

@@ -14,8 +14,7 @@ from zarrdask.runtime.progress import Show
 from zarrdask.runtime.progress import progress as show_progress
 from zarrdask.storage.resolve import options_of_each
 from zarrdask.verification.check import Tally, check_units
-from zarrdask.verification.compare import Comparison
-from zarrdask.verification.compare_tasks import compare
+from zarrdask.verification.compare import Comparison, compare
 from zarrdask.verification.report import ArrayReport, VerifyReport
 from zarrdask.verification.scan import Scan, scan_hierarchy
 
