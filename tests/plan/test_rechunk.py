@@ -110,9 +110,9 @@ def test_no_way_takes_more_memory_than_there_is(job):
     for scheme in schemes(grids, costs):
         for stage in scheme.stages:
             assert prod(stage.regions.longest) * grids.itemsize <= stage.peak
-            assert stage.peak * stage.at_once <= costs.memory
-            assert 1 <= stage.threads * stage.at_once <= costs.threads
-            assert stage.slab <= max(costs.memory // stage.at_once // 8, 1)
+            assert stage.peak * stage.costs.at_once <= costs.memory
+            assert 1 <= stage.threads * stage.costs.at_once <= costs.threads
+            assert stage.costs.slab <= max(costs.memory // stage.costs.at_once // 8, 1)
 
 
 @given(jobs())
@@ -199,7 +199,7 @@ def test_numbers_of_a_way_are_those_of_its_passes(job):
         )
         assert scheme.requests == sum(s.requests for s in stages)
         assert scheme.tasks == sum(s.tasks for s in stages)
-        assert scheme.peak == max(s.peak * s.at_once for s in stages)
+        assert scheme.peak == max(s.peak * s.costs.at_once for s in stages)
         assert scheme.cost >= scheme.moved + scheme.requests * job[1].request
 
 
@@ -220,7 +220,7 @@ def test_too_little_memory_is_refused_and_the_smallest_that_works_does(job, less
 @given(jobs())
 def test_where_memory_holds_the_array_each_byte_is_moved_once(job):
     grids, costs = job
-    unit = max(grids.largest("source"), grids.largest("target"))
+    unit = max(grids.piece_bytes, grids.unit_bytes)
     enough = 4 * grids.nbytes + 4 * unit
     best = schemes(grids, costs._replace(memory=enough, threads=1, processes=1))[0]
     assert best.name == "one pass"
@@ -275,7 +275,7 @@ def test_bytes_are_moved_by_tasks_of_whole_units(job):
     assert stage.moves == grids.moves
     assert scheme.moved == 2 * grids.nbytes
     assert is_made_of(stage.regions, grids.target, grids.shape)
-    assert stage.peak * stage.at_once <= costs.memory
+    assert stage.peak * stage.costs.at_once <= costs.memory
     units = len(pieces(grids.target, grids.shape))
     parts = units if grids.moves == "units" else len(pieces(grids.source, grids.shape))
     assert stage.requests == units + parts

@@ -79,10 +79,10 @@ def test_what_a_worker_holds_of_any_box_fits(job):
         share = ceil(len(ours) / costs.processes)
         kept = share * max(map(elements, ours), default=0) * grids.itemsize
         # What a task works with comes to it.
-        assert kept + read.threads * grids.largest("source") <= read.peak
+        assert kept + read.threads * grids.piece_bytes <= read.peak
         assert kept + 2 * max(map(elements, theirs), default=0) * grids.itemsize <= written.peak
     assert scheme.peak == max(read.peak, written.peak) <= costs.memory
-    assert read.at_once == written.at_once == 1
+    assert read.costs.at_once == written.costs.at_once == 1
 
 
 @given(exchanged())

@@ -351,7 +351,7 @@ def test_pieces_are_read_in_parts_no_larger_than_a_thread_may_hold():
     plan = columns(stored(), target)
     quietly(plan)
     _, _, ranges = target.taken()
-    assert max(size for *_, size in ranges) <= plan.scheme.stages[1].slab
+    assert max(size for *_, size in ranges) <= plan.scheme.stages[1].costs.slab
 
 
 # --------------------------------------------------------------------------------------------

@@ -29,7 +29,6 @@ from zarrdask.plan.strategies import (
     Writes,
     cheapest,
     cost_of,
-    count,
     cutting,
     idle,
     joined,
@@ -64,8 +63,10 @@ def schemes(grids: Grids, costs: Costs) -> list[Scheme]:
             found=in_words(costs.memory),
             expected=f"at least {least} bytes ({in_words(least)}) per process",
         )
-    if grids.moves and _moving_once(grids) <= costs.memory:
-        return [_moving(grids, costs)]
+    # To move a unit, a thread holds it; of a shard, the parts and the whole.
+    held = prod(lengths_of(grids.owners)) * grids.itemsize * (1 if grids.moves == "units" else 2)
+    if grids.moves and held <= costs.memory:
+        return [_moving(grids, costs, held)]
     cheapest_by_name: dict[str, Scheme] = {}
     at_once = 1
     while at_once <= costs.threads and costs.memory // at_once >= least:
@@ -85,7 +86,7 @@ def _candidates(grids: Grids, costs: Costs) -> Iterator[Scheme]:
         return
     if costs.exchanges and costs.processes > 1 and costs.at_once == 1:
         yield from exchanges(grids, costs)
-    room = costs.room - grids.largest("source") - max(reading, costs.copies * costs.slab)
+    room = costs.room - grids.piece_bytes - max(reading, costs.copies * costs.slab)
     if room >= 0:
         source, target = _two_passes(grids, costs)
         yield _passes(grids, costs, (source, target))
@@ -94,17 +95,15 @@ def _candidates(grids: Grids, costs: Costs) -> Iterator[Scheme]:
 
 def _least_memory(grids: Grids, costs: Costs) -> int:
     """Return the least memory of a task: for one unit of the target, and buffers."""
-    piece, unit = grids.largest("source"), grids.largest("target")
+    piece, unit = grids.piece_bytes, grids.unit_bytes
     least = unit + max((1 + costs.copies) * piece, to_write(grids))
     return max(least, -(-(unit + piece) * PART // (PART - costs.copies)))
 
 
 def as_blocks(grids: Grids, costs: Costs) -> Scheme:
     """Return the strategy for a Dask array whose blocks have no unit in common."""
-    blocks = Cutting(tuple(map(edges_within, grids.source, grids.shape)))
-    units = count(grids.target, grids.shape)
-    peak = grids.largest("source") + to_write(grids)
-    stage = Stage(blocks, "blocks", "target", units, 0, grids.nbytes, peak, 1, costs)
+    peak, units = grids.piece_bytes + to_write(grids), grids.units.size
+    stage = Stage(grids.pieces, "blocks", "target", units, 0, grids.nbytes, peak, 1, costs)
     return _scheme("blocks as they are", (stage,), costs)
 
 
@@ -112,21 +111,13 @@ def as_blocks(grids: Grids, costs: Costs) -> Scheme:
 # Bytes only
 
 
-def _moving_once(grids: Grids) -> int:
-    """Return the bytes that a thread holds to move a unit: of a shard the parts and the whole."""
-    unit = prod(lengths_of(grids.owners)) * grids.itemsize
-    return unit if grids.moves == "units" else 2 * unit
-
-
-def _moving(grids: Grids, costs: Costs) -> Scheme:
+def _moving(grids: Grids, costs: Costs, held: int) -> Scheme:
     """Return the strategy that moves encoded bytes: several units per task, one per thread."""
-    lengths = lengths_of(grids.owners)
+    lengths, nbytes = lengths_of(grids.owners), grids.nbytes
     block = auto_block(grids.shape, lengths, lengths, grids.itemsize, _BATCH_BYTES)
-    axes = join(grids.owners, block)
-    regions = Cutting(tuple(map(edges_within, axes, grids.shape)))
-    units = count(grids.owners, grids.shape)
-    parts = units if grids.moves == "units" else count(grids.source, grids.shape)
-    held, nbytes = _moving_once(grids), grids.nbytes
+    regions = Cutting(tuple(map(edges_within, join(grids.owners, block), grids.shape)))
+    units = Cutting(tuple(map(edges_within, grids.owners, grids.shape))).size
+    parts = units if grids.moves == "units" else grids.pieces.size
     threads = max(1, min(costs.share, costs.room // max(held, 1)))
     peak, moves = threads * held, grids.moves
     stage = Stage(
@@ -150,7 +141,7 @@ def _one_pass(grids: Grids, costs: Costs, per_thread: int) -> Scheme:
     best = cheapest(cost * idle(tasks, costs.tasks), longest, room)
     chosen = [axis[i] for axis, i in zip(axes, best, strict=True)]
     regions = cutting(chosen)
-    parts = prod(c.overlapped for c in chosen) + count(grids.target, grids.shape)
+    parts = prod(c.overlapped for c in chosen) + grids.units.size
     read = prod(c.covered for c in chosen) * grids.itemsize
     peak = prod(regions.longest) * grids.itemsize + threads * per_thread
     stage = Stage(regions, "source", "target", parts, read, grids.nbytes, peak, threads, costs)
@@ -229,7 +220,7 @@ def _stages(grids: Grids, costs: Costs, cuttings: Sequence[Cutting]) -> Iterator
         before = cuttings[number - 1] if number else None
         if before is None:
             per_thread = to_read(grids, costs)
-            parts = count(grids.source, grids.shape)
+            parts = grids.pieces.size
         else:
             edges = list(zip(before.edges, regions.edges, strict=True))
             piece = prod(int(np.diff(np.union1d(a, b)).max(initial=0)) for a, b in edges)
@@ -238,7 +229,7 @@ def _stages(grids: Grids, costs: Costs, cuttings: Sequence[Cutting]) -> Iterator
         written = regions.size
         if number == last:
             per_thread = max(per_thread, to_write(grids))
-            written = count(grids.target, grids.shape)
+            written = grids.units.size
         held = prod(regions.longest) * grids.itemsize
         threads = max(1, min(costs.share, (costs.room - held) // max(per_thread, 1)))
         peak = max(held + threads * per_thread, held if number == last else held * costs.copies)

@@ -14,8 +14,7 @@ from zarrdask.display.words import aligned, byte_size, counted
 from zarrdask.errors import MetadataError
 from zarrdask.plan.axis import AxisPlan
 from zarrdask.plan.drawing import draw
-from zarrdask.plan.regions import edges_within
-from zarrdask.plan.strategies import Costs, Grids, Scheme, Stage, count
+from zarrdask.plan.strategies import Costs, Grids, Scheme, Stage, lengths_of
 
 #: The largest number of chunks or regions along an axis of which a drawing is made.
 _MAX_DRAWN = 200_000
@@ -82,7 +81,7 @@ class PlanReport(Report):
     @property
     def units(self) -> int:
         """The number of stored units that are written."""
-        return count(self.grids.target, self.grids.shape)
+        return self.grids.units.size
 
     # ----------------------------------------------------------------------------------------
     # Text
@@ -98,9 +97,9 @@ class PlanReport(Report):
         """Yield the lines of the text: a name and a description each."""
         grids, scheme = self.grids, self.scheme
         yield "array", f"{grids.shape}, {byte_size(grids.nbytes)}"
-        pieces = counted(count(grids.source, grids.shape), "piece")
+        pieces = counted(grids.pieces.size, "piece")
         units = counted(self.units, "unit")
-        before, after = _shape(grids.longest("source")), _shape(grids.longest("target"))
+        before, after = _shape(lengths_of(grids.source)), _shape(lengths_of(grids.target))
         yield "chunks", f"{pieces} of {before} become {units} of {after}"
         yield "strategy", f"{scheme.name}; {self._io(scheme)}"
         if reasons := list(self._reasons()):
@@ -113,7 +112,7 @@ class PlanReport(Report):
             yield "boxes", f"{boxes}, one after another; workers exchange {handed}"
         for number, stage in enumerate(scheme.stages, 1):
             yield f"pass {number}", "; ".join(_describe(stage))
-        at_once = max(stage.at_once for stage in scheme.stages)
+        at_once = max(stage.costs.at_once for stage in scheme.stages)
         peak, limit = byte_size(scheme.peak), byte_size(self.costs.memory)
         yield (
             "memory",
@@ -177,15 +176,12 @@ class PlanReport(Report):
 
     def _boundaries(self, number: int) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
         """Return the boundaries of the values that a pass reads, and of those that it writes."""
-        stages = self.scheme.stages
-        source, target = (
-            tuple(map(edges_within, axes, self.grids.shape))
-            for axes in (self.grids.source, self.grids.target)
-        )
-        return (
-            stages[number - 1].regions.edges if number else source,
-            _pieces(*stages[number : number + 2]) if number + 1 < len(stages) else target,
-        )
+        stages, grids = self.scheme.stages, self.grids
+        owned = stages[number].regions.edges
+        read = stages[number - 1].regions.edges if number else grids.pieces.edges
+        if number + 1 == len(stages):
+            return read, grids.units.edges
+        return read, tuple(map(np.union1d, owned, stages[number + 1].regions.edges))
 
     def picture(self, stage: int = -1) -> Picture:
         """Return the content of the drawing of a pass; see `svg`."""
@@ -217,11 +213,6 @@ _SOURCE_NAMES = {
     "held": "kept region",
     "blocks": "Dask block",
 }
-
-
-def _pieces(stage: Stage, following: Stage) -> tuple[np.ndarray, ...]:
-    """Return the boundaries of the packed pieces between two passes."""
-    return tuple(map(np.union1d, stage.regions.edges, following.regions.edges))
 
 
 def _lengths(edges: np.ndarray) -> tuple[int, ...]:

@@ -34,7 +34,6 @@ from zarrdask.plan.strategies import (
     Scheme,
     Stage,
     cost_of,
-    count,
     cutting,
     lengths_of,
     outer,
@@ -136,7 +135,7 @@ def _within(boxes: Cutting, grids: Grids, costs: Costs, threads: int) -> Scheme 
     if written is None:
         return None
     gathered = 2 * _of(written, grids)[1]
-    parts, units = count(grids.source, grids.shape), count(grids.target, grids.shape)
+    parts, units = grids.pieces.size, grids.units.size
     nbytes, held = grids.nbytes, kept + working
     stages = (
         Stage(cutting(read), "source", "held", parts, nbytes, 0, held, threads, costs),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any, Literal, NamedTuple
 
@@ -94,16 +95,6 @@ class Stage:
     moves: Literal["units", "inner"] | None = None
 
     @property
-    def slab(self) -> int:
-        """The bytes that a thread reads at a time, if no piece is larger."""
-        return self.costs.slab
-
-    @property
-    def at_once(self) -> int:
-        """The number of tasks that a process runs at a time."""
-        return self.costs.at_once
-
-    @property
     def tasks(self) -> int:
         """The number of tasks."""
         return self.regions.size
@@ -155,7 +146,7 @@ class Scheme:
     @property
     def peak(self) -> int:
         """The largest number of bytes that a process holds at a time."""
-        return max(stage.peak * stage.at_once for stage in self.stages)
+        return max(stage.peak * stage.costs.at_once for stage in self.stages)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,13 +179,25 @@ class Grids:
         """The decoded size of the array in bytes."""
         return prod(self.shape) * self.itemsize
 
-    def longest(self, grid: Literal["source", "target"]) -> Shape:
-        """Return the greatest length of a grid's chunks along each axis, without clipping."""
-        return lengths_of(self.source if grid == "source" else self.target)
+    @cached_property
+    def pieces(self) -> Cutting:
+        """The pieces of the source, clipped to the array."""
+        return Cutting(tuple(map(edges_within, self.source, self.shape)))
 
-    def largest(self, grid: Literal["source", "target"]) -> int:
-        """Return the decoded size of the largest chunk of a grid in bytes, without clipping."""
-        return prod(self.longest(grid)) * self.itemsize
+    @cached_property
+    def units(self) -> Cutting:
+        """The units of the target, clipped to the array."""
+        return Cutting(tuple(map(edges_within, self.target, self.shape)))
+
+    @cached_property
+    def piece_bytes(self) -> int:
+        """The decoded size of the largest piece of the source in bytes, without clipping."""
+        return prod(lengths_of(self.source)) * self.itemsize
+
+    @cached_property
+    def unit_bytes(self) -> int:
+        """The decoded size of the largest unit of the target in bytes, without clipping."""
+        return prod(lengths_of(self.target)) * self.itemsize
 
 
 def lengths_of(axes: tuple[Axis, ...]) -> Shape:
@@ -213,20 +216,15 @@ _MAX_COMBINATIONS = 100_000
 _SERIAL_FRACTION = {"packed": 0.25, "held": 0.05, "target": 0.05}
 
 
-def count(axes: Sequence[Axis], shape: Shape) -> int:
-    """Return the number of chunks in a grid."""
-    return prod(len(edges_within(axis, size)) - 1 for axis, size in zip(axes, shape, strict=True))
-
-
 def to_read(grids: Grids, costs: Costs) -> int:
     """Return the bytes that a thread holds to read: a decoded piece, and its stored values."""
-    piece = grids.largest("source")
+    piece = grids.piece_bytes
     return piece + costs.copies * max(piece, min(costs.slab, grids.nbytes))
 
 
 def to_write(grids: Grids) -> int:
     """Return the bytes that a thread holds to write a unit: its copy, and a codec's in and out."""
-    return 3 * grids.largest("target")
+    return 3 * grids.unit_bytes
 
 
 # --------------------------------------------------------------------------------------------
@@ -280,10 +278,6 @@ def cost_of(stage: Stage, costs: Costs, tasks: int | None = None) -> float:
     moved = stage.bytes_read + stage.bytes_written + stage.requests * costs.request
     moved += stage.tasks * TASK
     rounds = float(idle(np.array(tasks or stage.tasks, float), costs.tasks))
-    return moved * rounds * _serial_factor(stage, costs)
-
-
-def _serial_factor(stage: Stage, costs: Costs) -> float:
-    """Return the factor by which the serial part of tasks prolongs a pass."""
-    part = _SERIAL_FRACTION[stage.writes]
-    return costs.threads * (part + (1 - part) / stage.threads) / stage.at_once
+    serial = _SERIAL_FRACTION[stage.writes]
+    per_task = costs.threads * (serial + (1 - serial) / stage.threads) / stage.costs.at_once
+    return moved * rounds * per_task

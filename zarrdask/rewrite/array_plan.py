@@ -273,11 +273,8 @@ def build_passes(
         return [TransferPass(first.regions, source, target, first.moves, first.threads)]
     if scheme.exchange is not None:
         boxes, read, written = scheme.cuttings
-        return [
-            Exchange(
-                boxes, read, written, source, target, dtype, first.threads, first.slab, processes
-            )
-        ]
+        threads, slab = first.threads, first.costs.slab
+        return [Exchange(boxes, read, written, source, target, dtype, threads, slab, processes)]
     store, prefix = temp
     packed = [
         PackedRegions(store, f"{prefix}{number}/", one.regions, following.regions)
@@ -286,8 +283,8 @@ def build_passes(
     readers: list[RegionReader] = [source, *packed]
     writers: list[StoredRegion | PackedRegions] = [*packed, target]
     return [
-        Pass(stage.regions, reader, writer, dtype, stage.threads, stage.slab, stage.at_once)
-        for stage, reader, writer in zip(stages, readers, writers, strict=True)
+        Pass(one.regions, reader, writer, dtype, one.threads, one.costs.slab, one.costs.at_once)
+        for one, reader, writer in zip(stages, readers, writers, strict=True)
     ]
 
 

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Any, Literal
 
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.errors import MetadataError, UnsupportedError, one_of
 from zarrdask.execution.executor import Workers, check_reached, workers
 from zarrdask.hierarchy.create import put_documents, write_consolidated
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
@@ -138,13 +138,7 @@ def copy(
     ('moved', 3)
     """
     check_options(changes, copy, Changes)
-    if on_unsupported not in ("raise", "skip"):
-        raise MetadataError(
-            "unknown value of on_unsupported",
-            key="on_unsupported",
-            found=on_unsupported,
-            expected="'raise' or 'skip'",
-        )
+    one_of(on_unsupported, "on_unsupported", ("raise", "skip"))
     select = NodeFilter(
         parse_patterns(include, "include"), parse_patterns(exclude, "exclude") or ()
     )
