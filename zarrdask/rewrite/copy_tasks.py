@@ -19,7 +19,6 @@ from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index, extent_at
 from zarrdask.hierarchy.create import at_once, clear_members, create_members
-from zarrdask.hierarchy.path import exists_error
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.rewrite.destination import Destination, Rewrite
 from zarrdask.rewrite.move import (
