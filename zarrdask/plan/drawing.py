@@ -127,7 +127,7 @@ def strip(axis: AxisPlan, name: str) -> Strip:
     if not slots or slots[-1].end < axis.size:
         slots.append(Slot(slots[-1].end if slots else 0, axis.size, None))
     bare = Strip(name, tuple(slots), (), (axis.start, axis.stop))
-    edges = {int(edge) for run in bare.runs for edge in _between(axis.block_edges, *run)}
+    edges = {edge for run in bare.runs for edge in _between(axis.block_edges, *run)}
     return Strip(
         name,
         bare.slots,
@@ -138,7 +138,7 @@ def strip(axis: AxisPlan, name: str) -> Strip:
 
 def _between(edges: np.ndarray, low: int, high: int) -> list[int]:
     within = edges[np.searchsorted(edges, low) : np.searchsorted(edges, high, "right")]
-    return [int(edge) for edge in within[:_MAX_BOUNDARIES]]
+    return within[:_MAX_BOUNDARIES].tolist()  # type: ignore[no-any-return]
 
 
 def _sources(axis: AxisPlan, low: int, high: int) -> Iterator[tuple[int, int]]:

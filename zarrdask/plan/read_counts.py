@@ -32,11 +32,6 @@ class _Met(NamedTuple):
     units: np.ndarray
     chunks_of_whole_units: int
 
-    @property
-    def ones(self) -> np.ndarray:
-        """A 1 for each chunk."""
-        return np.ones_like(self.chunks)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReadCounts:
@@ -62,7 +57,8 @@ class ReadCounts:
         ]
 
     def _meet(self, number: int, start: int, stop: int, step: int) -> _Met:
-        pick, axis, unit_axis = slice(start, stop, step), *self._axes_at(number)
+        pick, axis = slice(start, stop, step), self.chunk_axes[number]
+        unit_axis = self.unit_axes[number]
         chunks, units = self._numbers_met(pick, axis), self._numbers_met(pick, unit_axis)
         first, last = _starts(axis, chunks), _starts(axis, chunks + 1)
         # The elements of the slice before each end, by dividing upwards.
@@ -75,9 +71,6 @@ class ReadCounts:
             needed = units[(begins >= start) & (ends <= stop)]
             whole = int(np.isin(chunk_number(first, unit_axis), needed).sum())
         return _Met(chunks, last - first, picked, units, whole)
-
-    def _axes_at(self, number: int) -> tuple[Axis, Axis]:
-        return self.chunk_axes[number], self.unit_axes[number]
 
     def _numbers_met(self, pick: slice, axis: Axis) -> np.ndarray:
         """Return the numbers of the chunks that a slice meets along an axis."""
@@ -112,13 +105,7 @@ class ReadCounts:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """How often each chunk in `box` is decoded (unsigned integers).
-
-        Raises
-        ------
-        SelectionError
-            If there are too many chunks to count.
-        """
+        """How often each chunk in `box` is decoded (unsigned integers)."""
         return self._met_counts if self.sizes is None else self._met_counts * (self.sizes >= 0)
 
     @cached_property
@@ -176,7 +163,7 @@ class ReadCounts:
     @property
     def decodes(self) -> int:
         """How often any chunk is decoded."""
-        return self._total(lambda axis: axis.ones)
+        return self._total(lambda axis: np.ones_like(axis.chunks))
 
     @property
     def repeated(self) -> int:
@@ -196,8 +183,8 @@ class ReadCounts:
         if is_read.size == 0:
             return 0
         for number, (low, high) in enumerate(self.box):
-            axis, unit_axis = self._axes_at(number)
-            units = chunk_number(_starts(axis, np.arange(low, high + 1)), unit_axis)
+            starts = _starts(self.chunk_axes[number], np.arange(low, high + 1))
+            units = chunk_number(starts, self.unit_axes[number])
             firsts = np.flatnonzero(np.diff(units, prepend=-1))
             is_read = np.logical_or.reduceat(is_read, firsts, number)
         return int(np.count_nonzero(is_read))

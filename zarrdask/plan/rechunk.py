@@ -49,10 +49,7 @@ _MIDDLE_LENGTHS = 9
 def schemes(grids: Grids, costs: Costs) -> list[Scheme]:
     """Return the strategies to rewrite an array within the available memory, the cheapest first.
 
-    Raises
-    ------
-    MetadataError
-        If the memory is too small; the error names the least sufficient size.
+    It is an error if the memory is too small for a task.
     """
     least = _least_memory(grids, costs)
     if costs.memory < least:

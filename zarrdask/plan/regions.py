@@ -141,7 +141,7 @@ def choices(units: Axis, size: int, pieces: np.ndarray, limit: int) -> list[Choi
     longest = int(np.diff(edges).max())
     typical = int(np.diff(pieces).max(initial=1))
     near = _lengths(longest, typical, size)
-    far = _spread(longest, size)
+    far = [n * longest for n in geometric(size // longest)]
     lengths = sorted({longest, size, *_thin(near, limit // 2), *_thin(far, limit // 2)})
     by_count: dict[int, np.ndarray] = {}
     for length in lengths:
@@ -158,10 +158,6 @@ def _lengths(unit: int, piece: int, size: int) -> list[int]:
         *(n * piece for n in geometric(size // piece)),
     ]
     return sorted({ceil(n / unit) * unit for n in targets if n < size})
-
-
-def _spread(unit: int, size: int) -> list[int]:
-    return [n * unit for n in geometric(size // unit)]
 
 
 def geometric(limit: int) -> Iterator[int]:

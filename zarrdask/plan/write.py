@@ -320,18 +320,10 @@ def plan_writes(
     block_size: int,
     keeps: bool = False,
 ) -> WritePlan:
-    """Return the plan to write blocks to a stored array.
+    """Return the plan to write blocks, of some lengths and a type, to a region of a stored array.
 
     Parameters
     ----------
-    chunks : tuple of tuple of int
-        The lengths of the source blocks along each axis.
-    dtype : numpy.dtype
-        The type of the source blocks.
-    target : Target
-        The stored array, such as its metadata.
-    region : tuple of slice
-        The region of the stored array, without steps, as long as the blocks together.
     block_size : int
         A size in bytes. Blocks that are joined along one axis, because units are longer there,
         are cut between units along the other axes: down to this size, or to twice the size of the

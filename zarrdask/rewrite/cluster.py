@@ -320,47 +320,31 @@ def _wait_for_workers(count: int, client: Any) -> list[str]:
 
 def _rewrite_box(exchange: Exchange, box: int, members: _Members, shown: Progress) -> None:
     """Rewrite a box: the members read all of it, then write all of it."""
-    readers, writers, count = exchange.readers(box), SimpleQueue[int](), _BoxProgress(shown)
+    readers, writers, counts = exchange.readers(box), SimpleQueue[int](), list[int]()
     for number in exchange.writers(box):
         writers.put(number)
+
+    def count(region: Region) -> None:
+        nbytes = prod(region_shape(region)) * exchange.dtype.itemsize
+        counts.append(nbytes)
+        shown.advance(nbytes)
 
     def read(member: int) -> None:
         for number in readers[member :: exchange.processes]:
             members.result(members.actors[member].read(number))
-            count.advance(_nbytes(exchange, exchange.reads.region(number)))
+            count(exchange.reads.region(number))
 
     def write(member: int) -> None:
         with suppress(Empty):
             while True:
                 number = writers.get_nowait()
                 members.result(members.actors[member].write(box, number))
-                count.advance(_nbytes(exchange, exchange.units.region(number)))
+                count(exchange.units.region(number))
 
     try:
         members.all(read)
         members.all(write)
         members.all(lambda member: members.result(members.actors[member].clear()))
     except BaseException:
-        count.roll_back()
+        shown.advance(-sum(counts))  # the box is rewritten from its beginning
         raise
-
-
-def _nbytes(exchange: Exchange, region: Region) -> int:
-    return prod(region_shape(region)) * exchange.dtype.itemsize
-
-
-class _BoxProgress:
-    """The bytes of a box that several threads have read and written so far."""
-
-    def __init__(self, shown: Progress) -> None:
-        self._shown, self._mutex, self._done = shown, threading.Lock(), 0
-
-    def advance(self, nbytes: int) -> None:
-        """Count bytes that were read or written."""
-        with self._mutex:
-            self._done += nbytes
-            self._shown.advance(nbytes)
-
-    def roll_back(self) -> None:
-        """Take the bytes of this box off the progress: the box is rewritten from its beginning."""
-        self._shown.advance(-self._done)

@@ -1,13 +1,12 @@
 """``copy``: arrays and hierarchies are copied to another place, or into another format."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal
 
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import MetadataError, UnsupportedError, one_of
-from zarrdask.execution.executor import Workers, check_reached, workers
+from zarrdask.execution.executor import check_reached, workers
 from zarrdask.hierarchy.create import put_documents, write_consolidated
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.metadata import consolidated, detect, v2
@@ -16,14 +15,13 @@ from zarrdask.metadata.convert import Changes, convert
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.options import check_options
-from zarrdask.rewrite.copy_tasks import ArrayJob, Part, copy_arrays, plan_tasks, planned_array
+from zarrdask.rewrite.copy_tasks import ArrayJob, Part, copy_arrays, plan_tasks
 from zarrdask.rewrite.destination import Destination, check_begun, rewriting
 from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.rewrite.node_plan import (
     NodeCopy,
     NodeFilter,
     Origin,
-    Skipped,
     check_apart,
     find_origin,
     locate_target,
@@ -165,13 +163,32 @@ def copy(
         return convert(before, zarr_format=zarr_format, **changes)
 
     nodes, skipped = plan_nodes(*origin[:3], convert_array, zarr_format, select=select, skip=skip)
-    job = _Copy(origin, plain(store), path, nodes, skipped)
-    _, view = check_begun(job.store, path, nodes[0].after, overwrite=overwrite)
+    store, root = plain(store), nodes[0].after
+    _, view = check_begun(store, path, root, overwrite=overwrite)
+    jobs = [
+        ArrayJob(
+            node,
+            StoredChunks(origin.store, key_prefix(join_path(origin.path, node.path)), node.before),  # type: ignore[arg-type]
+            Destination.new(store, view, join_path(path, node.path), node.after),  # type: ignore[arg-type]
+        )
+        for node in nodes
+        if node.is_array
+    ]
+    arrays, notes = [job.report() for job in jobs], list[str]()
     with workers(scheduler) as on:
-        check_reached(on, origin.store, job.store)
-        if dry_run:
-            return job.report([planned_array(node) for node in nodes if node.is_array])
-        return job.run(view, on, progress, overwrite=overwrite, restart=restart)
+        check_reached(on, origin.store, store)
+        if not dry_run:
+            tasks = plan_tasks(jobs)
+            plan = _fingerprint(origin, nodes, tasks)
+            after = {node.path: node.after for node in nodes}
+            with rewriting(
+                store, path, after, plan, overwrite=overwrite, restart=restart
+            ) as rewrite:
+                arrays, notes = copy_arrays(jobs, tasks, rewrite, on, progress)
+                if origin.consolidated and not isinstance(root, ArrayMetadata):
+                    notes += _consolidate(rewrite.view, path, root.zarr_format)
+    places = node_location(origin.store, origin.path), node_location(store, path)
+    return CopyReport.of_nodes(*places, nodes, skipped, arrays, notes)
 
 
 def _check_in_place(
@@ -186,72 +203,27 @@ def _check_in_place(
         )
 
 
-# --------------------------------------------------------------------------------------------
-# To another place
+def _fingerprint(origin: Origin, nodes: list[NodeCopy], tasks: list[list[Part]]) -> str:
+    """Return a hash of what is copied, and of what becomes of it."""
+    digest = sha256(place_of_node(origin.store, origin.path).encode(errors="surrogateescape"))
+    for node in nodes:
+        before = getattr(node.before, "documents", None) or detect.render(node.before)
+        documents = node.path, before, detect.render(node.after)
+        digest.update(repr(documents).encode(errors="surrogateescape"))
+    for task in tasks:
+        digest.update(repr([(part.job, part.empty, part.indices) for part in task]).encode())
+    return digest.hexdigest()
 
 
-@dataclass(frozen=True)
-class _Copy:
-    """A copy to another place."""
-
-    origin: Origin
-    store: Store
-    path: str
-    nodes: list[NodeCopy]
-    skipped: Skipped
-
-    def run(
-        self, view: Store, on: Workers, show: Show, *, overwrite: bool, restart: bool
-    ) -> CopyReport:
-        """Copy all nodes: first groups, then chunks, and the document of each array at last."""
-        jobs = [self._job(view, node) for node in self.nodes if node.is_array]
-        tasks = plan_tasks(jobs)
-        nodes = {node.path: node.after for node in self.nodes}
-        with rewriting(
-            self.store,
-            self.path,
-            nodes,
-            self._fingerprint(tasks),
-            overwrite=overwrite,
-            restart=restart,
-        ) as rewrite:
-            arrays, notes = copy_arrays(jobs, tasks, rewrite, on, show)
-            notes += self._consolidate(rewrite.view, self.nodes[0].after)
-        return self.report(arrays, notes)
-
-    def _fingerprint(self, tasks: list[list[Part]]) -> str:
-        """Return a hash of what is copied, and of what becomes of it."""
-        digest = sha256(place_of_node(*self.origin[:2]).encode(errors="surrogateescape"))
-        for node in self.nodes:
-            before = getattr(node.before, "documents", None) or detect.render(node.before)
-            documents = node.path, before, detect.render(node.after)
-            digest.update(repr(documents).encode(errors="surrogateescape"))
-        for task in tasks:
-            digest.update(repr([(part.job, part.empty, part.indices) for part in task]).encode())
-        return digest.hexdigest()
-
-    def report(self, arrays: Iterable[CopiedArray], notes: Iterable[str] = ()) -> CopyReport:
-        """Return the report of the copy, from those of its arrays."""
-        places = (self.origin.store, self.origin.path), (self.store, self.path)
-        source, target = (node_location(*place) for place in places)
-        return CopyReport.of_nodes(source, target, self.nodes, self.skipped, arrays, notes)
-
-    def _job(self, view: Store, node: NodeCopy) -> ArrayJob:
-        target = Destination.new(self.store, view, join_path(self.path, node.path), node.after)  # type: ignore[arg-type]
-        prefix = key_prefix(join_path(self.origin.path, node.path))
-        return ArrayJob(node, StoredChunks(self.origin.store, prefix, node.before), target)  # type: ignore[arg-type]
-
-    def _consolidate(self, store: Store, metadata: Metadata) -> list[str]:
-        """Write consolidated metadata if the source has them; return notes on what went wrong."""
-        if not self.origin.consolidated or isinstance(metadata, ArrayMetadata):
-            return []
-        if metadata.zarr_format not in CONSOLIDATED_FORMATS or not store.listable:
-            return ["no consolidated metadata: the format has none, or the store can't be listed"]
-        try:
-            write_consolidated(store, self.path, metadata.zarr_format)
-        except MetadataError as error:
-            return [f"consolidated metadata could not be written: {error}"]
-        return []
+def _consolidate(store: Store, path: str, zarr_format: ZarrFormat) -> list[str]:
+    """Write consolidated metadata, as the source has them; return notes on what went wrong."""
+    if zarr_format not in CONSOLIDATED_FORMATS or not store.listable:
+        return ["no consolidated metadata: the format has none, or the store can't be listed"]
+    try:
+        write_consolidated(store, path, zarr_format)
+    except MetadataError as error:
+        return [f"consolidated metadata could not be written: {error}"]
+    return []
 
 
 # --------------------------------------------------------------------------------------------

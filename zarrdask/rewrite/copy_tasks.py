@@ -47,12 +47,6 @@ _METHODS: dict[Transfer, CopyMethod] = {
 }
 
 
-def planned_array(node: NodeCopy) -> CopiedArray:
-    """Return how an array will be copied: without the numbers that only the copy itself shows."""
-    transfer = encoded_transfer(node.before, node.after)  # type: ignore[arg-type]
-    return CopiedArray(node.path, _METHODS[transfer], notes=node.notes)
-
-
 @dataclass(frozen=True)
 class ArrayJob:
     """An array that is copied; its new document is written when all chunks are stored."""
@@ -66,11 +60,11 @@ class ArrayJob:
         """How the encoded bytes are copied."""
         return encoded_transfer(self.source.metadata, self.target.metadata)
 
-    def report(self, results: Sequence[TransferResult]) -> CopiedArray:
-        """Return the report of the array, from the results of its tasks."""
-        return CopiedArray(
-            self.node.path, _METHODS[self.transfer], *total_result(results), self.node.notes
-        )
+    def report(self, result: TransferResult | None = None) -> CopiedArray:
+        """Return the report of the array: with the numbers of a result, if it has been copied."""
+        units, read, written = result or (None, 0, 0)
+        method = _METHODS[self.transfer]
+        return CopiedArray(self.node.path, method, units, read, written, self.node.notes)
 
 
 class Part(NamedTuple):
@@ -145,7 +139,8 @@ def copy_arrays(
 
         run(copy_chunks, [tasks[n] for n in numbers], on=on, finished=finished)
     notes = [f"an earlier run copied {copied} of {counted(count, 'unit')}"] if copied else []
-    return [job.report(each) for job, each in zip(jobs, results, strict=True)], notes
+    arrays = [job.report(total_result(each)) for job, each in zip(jobs, results, strict=True)]
+    return arrays, notes
 
 
 #: What is stored of an array: its document, nothing, or (perhaps) units.

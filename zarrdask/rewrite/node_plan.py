@@ -122,16 +122,12 @@ def _node(
     else:
         group = convert_group(before, zarr_format)
         node = NodeCopy(path, before, group, group_losses(before, group))
-    _check_path(path, node.after.zarr_format)
-    detect.render(node.after)  # metadata that can't be written must fail before anything is erased
-    return node
-
-
-def _check_path(path: str, zarr_format: ZarrFormat) -> None:
-    if path and draft.is_draft(zarr_format):
+    if path and draft.is_draft(node.after.zarr_format):
         draft.check_path(path)
     elif path:
-        check_new_path(path, zarr_format)
+        check_new_path(path, node.after.zarr_format)
+    detect.render(node.after)  # metadata that can't be written must fail before anything is erased
+    return node
 
 
 def parse_patterns(value: str | Iterable[str] | None, key: str) -> tuple[str, ...] | None:
