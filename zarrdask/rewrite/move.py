@@ -277,14 +277,14 @@ def recode(
     """Read regions of whole units of a new array from another array, and write them."""
     source = with_storable_fill(source, target.metadata)
     itemsize = source.metadata.dtype.itemsize
-    results = []
+    units = read = written = 0
     for block in blocks:
         values = read_region(source, block, threads=1)
-        nbytes = values.size * itemsize
+        read += values.size * itemsize
         values = as_stored(values, target)
-        units = write_region(target, block, values, empty=empty, beyond="fill", threads=1)
-        results.append(TransferResult(units, nbytes, values.nbytes))
-    return total_result(results)
+        units += write_region(target, block, values, empty=empty, beyond="fill", threads=1)
+        written += values.nbytes
+    return TransferResult(units, read, written)
 
 
 def with_storable_fill(source: StoredChunks, target: ArrayMetadata) -> StoredChunks:

@@ -170,11 +170,7 @@ def rechunk(
     memory = config.parse_size(max_mem, "max_mem")
     place = None if temp is None else locate_node(temp, None, of_temp)
     store, path = locate_target(target, None, of_target)
-    selects = [
-        (name, value)
-        for name, value in (("source_region", source_region), ("append", append))
-        if value is not None
-    ]
+    selects = {"source_region": source_region, "append": append}
     with workers(scheduler) as on:
         options = RechunkOptions(chunks, shards, memory, place, overwrite, on, changes)
         if isinstance(source, da.Array):
@@ -193,7 +189,8 @@ def rechunk(
         return plan_new_array(node, source_region, store, path, options)
 
 
-def _check_whole(selects: list[tuple[str, Any]], message: str) -> None:
+def _check_whole(selects: dict[str, Any], message: str) -> None:
     """Check that neither a region nor an axis is passed with a source that has no use for them."""
-    for name, value in selects:
-        raise MetadataError(message, key=name, found=value)
+    for name, value in selects.items():
+        if value is not None:
+            raise MetadataError(message, key=name, found=value)

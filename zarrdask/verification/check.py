@@ -4,8 +4,10 @@ A unit is what one key of a store holds: a chunk, or a shard.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import starmap
+from operator import add
+from typing import NamedTuple
 
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.array_to_bytes.sharding import Shard, shard_of
@@ -80,8 +82,7 @@ class Verdict:
         return any(kind in BAD_KINDS for kind, _ in self.faults)
 
 
-@dataclass(frozen=True)
-class Tally:
+class Tally(NamedTuple):
     """The counts and the problems of some units of an array."""
 
     stored: int = 0
@@ -89,17 +90,10 @@ class Tally:
     fill_only: int = 0
     chunks: int = 0
     size: int = 0
-    problems: tuple[Problem, ...] = field(default=())
+    problems: tuple[Problem, ...] = ()
 
-    def __add__(self, other: "Tally") -> "Tally":
-        return Tally(
-            self.stored + other.stored,
-            self.missing + other.missing,
-            self.fill_only + other.fill_only,
-            self.chunks + other.chunks,
-            self.size + other.size,
-            (*self.problems, *other.problems),
-        )
+    def __add__(self, other: "Tally") -> "Tally":  # type: ignore[override]
+        return Tally(*map(add, self, other))
 
 
 def check_units(chunks: StoredChunks, indices: Sequence[Index], *, every: bool = False) -> Tally:
