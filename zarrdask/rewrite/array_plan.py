@@ -1,7 +1,7 @@
 """The plan to rewrite one array, and how it is executed: resumable, in bounded memory."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from hashlib import sha256
 from itertools import pairwise
@@ -24,7 +24,7 @@ from zarrdask.hierarchy.resize import stored_metadata
 from zarrdask.indexing.selection import Region, region_shape, whole_region
 from zarrdask.metadata import detect
 from zarrdask.metadata.losses import cast_loss
-from zarrdask.metadata.model import ArrayMetadata, Metadata
+from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array
 from zarrdask.plan.report import PlanReport
 from zarrdask.plan.strategies import Scheme
@@ -183,7 +183,8 @@ class RechunkPlan(PlanReport):
             return
         source = self.source
         metadata = stored_metadata(source.store, source.path, source.zarr_format)
-        if metadata is None or _element_metadata(metadata) != _element_metadata(source.metadata):
+        elements = source.metadata.without_labels()
+        if not isinstance(metadata, ArrayMetadata) or metadata.without_labels() != elements:
             raise StoreError(
                 "the source has changed since the plan was made; plan it again",
                 key=node_location(source.store, source.path),
@@ -226,13 +227,6 @@ class RechunkPlan(PlanReport):
         empty = config.get("write-empty-chunks")
         target = StoredRegion(self.target.chunks, self.target.start, empty=empty, beyond="fill")
         return build_passes(self.scheme, source, target, self.temp, self.costs.processes)
-
-
-def _element_metadata(metadata: Metadata) -> Any:
-    """Return the part of an array's metadata that determines its elements."""
-    if not isinstance(metadata, ArrayMetadata):
-        return None
-    return detect.render(replace(metadata, attributes={}, dimension_names=None, extra={}))
 
 
 # --------------------------------------------------------------------------------------------
