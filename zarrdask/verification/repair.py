@@ -30,13 +30,6 @@ from zarrdask.verification.compare import element_properties
 _TASK_UNITS = 16
 
 
-class RepairTally(NamedTuple):
-    """The counts and the problems of some units, before and after their repair."""
-
-    before: Tally
-    after: Tally
-
-
 def find_array(store: Store, path: str) -> StoredChunks:
     """Return the units of the array at a path."""
     with strictness(strict=False, quiet=True):
@@ -100,8 +93,10 @@ def _missing(chunks: StoredChunks, other: StoredChunks) -> list[Index]:
     return [index for index in chunks.metadata.grid.indices() if index not in stored]
 
 
-def run_repair(tasks: Sequence[RepairTask], *, scheduler: Any, progress: Show) -> list[RepairTally]:
-    """Run the tasks of a repair, and return their results in the same order."""
+def run_repair(
+    tasks: Sequence[RepairTask], *, scheduler: Any, progress: Show
+) -> list[tuple[Tally, Tally]]:
+    """Run the tasks of a repair; return the counts and problems of each, before and after it."""
     total = sum(len(task.indices) for task in tasks)
     batch = tasks[0].handle.chunks.store.batch() if tasks else nullcontext()
     with batch, workers(scheduler) as on, show_progress(total, "repair", progress) as bar:
@@ -128,7 +123,7 @@ def check_same(chunks: StoredChunks, other: StoredChunks) -> None:
             )
 
 
-def repair_chunks(task: RepairTask) -> RepairTally:
+def repair_chunks(task: RepairTask) -> tuple[Tally, Tally]:
     """Repair some units, and check them again: the task, whose name dashboards of clusters show."""
     chunks, other, indices = task.handle.chunks, task.other.chunks, task.indices
     before, locks = check_units(chunks, indices), ChunkLocks(chunks.store)
@@ -138,7 +133,7 @@ def repair_chunks(task: RepairTask) -> RepairTally:
     for index in indices:
         with locks.hold(chunks.lock_name(index)):
             _repair_unit(chunks, other, index, missing=task.missing, equal_bytes=equal_bytes)
-    return RepairTally(before, check_units(chunks, indices))
+    return before, check_units(chunks, indices)
 
 
 def _repair_unit(

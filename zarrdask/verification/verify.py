@@ -129,8 +129,8 @@ def verify(
         return compare((store, path), second, scheduler=scheduler, progress=progress)
     scan = scan_hierarchy(store, path)
     tasks = _plan(scan, every=every)
-    total = sum(task.units for task in tasks)
-    nbytes = sum(task.units * task.handle.chunks.metadata.pipeline.spec.nbytes for task in tasks)
+    total = sum(len(task.units) for task in tasks)
+    nbytes = sum(len(t.units) * t.handle.chunks.metadata.pipeline.spec.nbytes for t in tasks)
     bar = show_progress(total, "verify", progress, nbytes=nbytes)
     with workers(scheduler) as on, bar as shown:
         check_reached(on, scan.base)
@@ -138,7 +138,7 @@ def verify(
             verify_chunks,
             tasks,
             on=on,
-            finished=lambda number, _: shown.advance(tasks[number].units),
+            finished=lambda number, _: shown.advance(len(tasks[number].units)),
         )
     return _report(scan, tasks, tallies, strict=strict)
 
@@ -146,17 +146,10 @@ def verify(
 class VerifyTask(NamedTuple):
     """Some units of an array that one task checks."""
 
-    #: The array.
     handle: Handle
-    #: The path of the array.
     path: str
-    #: The number of units.
-    units: int
-    #: The number of the first unit, if the units follow each other in C order.
-    start: int
-    #: The indices of the units, a row each; None if the units follow each other.
-    indices: np.ndarray | None
-    #: As in `verify`.
+    #: The indices of the units, a row each; or their numbers in C order.
+    units: np.ndarray | range
     every: bool
 
 
@@ -164,23 +157,21 @@ def _plan(scan: Scan, *, every: bool) -> list[VerifyTask]:
     """Return the tasks of a check: with every unit of the grids, or with the stored ones only."""
     tasks = []
     for path, chunks in scan.arrays():
-        rows = None if every else scan.units[path]
-        count = chunks.metadata.grid.size if rows is None else len(rows)
-        nbytes, handle = chunks.metadata.pipeline.spec.nbytes, Handle(chunks)
+        stored, handle = scan.units[path], Handle(chunks)
+        units = range(chunks.metadata.grid.size) if every or stored is None else stored
+        nbytes = chunks.metadata.pipeline.spec.nbytes
         step = max(1, min(_TASK_UNITS, _TASK_BYTES // max(nbytes, 1)))
-        for start in range(0, count, step):
-            part = None if rows is None else rows[start : start + step]
-            tasks.append(VerifyTask(handle, path, min(step, count - start), start, part, every))
+        parts = (units[start : start + step] for start in range(0, len(units), step))
+        tasks += [VerifyTask(handle, path, part, every) for part in parts]
     return tasks
 
 
 def verify_chunks(task: VerifyTask) -> Tally:
     """Check some units. This is the task: dashboards of clusters show its name."""
-    chunks, rows = task.handle.chunks, task.indices
-    if rows is None:
-        numbers = np.arange(task.start, task.start + task.units)
+    chunks, rows = task.handle.chunks, task.units
+    if isinstance(rows, range):
         counts = chunks.metadata.grid.counts
-        rows = np.stack(np.unravel_index(numbers, counts), axis=1) if counts else np.empty((1, 0))
+        rows = np.stack(np.unravel_index(rows, counts), axis=1) if counts else np.empty((1, 0))
     return check_units(chunks, list(map(tuple, rows.tolist())), every=task.every)
 
 
