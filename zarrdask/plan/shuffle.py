@@ -124,12 +124,12 @@ def _within(boxes: Cutting, grids: Grids, costs: Costs, threads: int) -> Scheme 
     """Return the strategy that rewrites boxes one after another, if the memory suffices."""
     working = threads * (to_read(grids, costs) + to_write(grids))
     room = costs.memory - working
-    axes = _splits(grids.source, grids, boxes)
+    axes = _splits(grids.source, boxes)
     read = _best(axes, grids, costs, _kept(*_sizes(axes, grids), costs) <= room)
     if read is None:
         return None
     kept = _kept(*_of(read, grids), costs)
-    axes = _splits(grids.target, grids, boxes)
+    axes = _splits(grids.target, boxes)
     # Twice: the received pieces, and the region that they are assembled to.
     written = _best(axes, grids, costs, 2 * _sizes(axes, grids)[1] <= room - kept)
     if written is None:
@@ -158,16 +158,14 @@ def _of(chosen: Sequence[_Split], grids: Grids) -> tuple[int, int]:
     return prod(axis.most for axis in chosen), longest
 
 
-def _splits(units: Sequence[Axis], grids: Grids, boxes: Cutting) -> list[list[_Split]]:
-    """Return the ways to join units to regions within boxes, along each axis."""
-    return [list(_split(axis, edges)) for axis, edges in zip(units, boxes.edges, strict=True)]
-
-
-def _split(units: Axis, boxes: np.ndarray) -> Iterator[_Split]:
-    """Yield ways to cut boxes along an axis into about equal regions, from one to single units."""
-    unit, box = max(lengths_of((units,))[0], 1), _longest(boxes)
-    lengths = (-(-box // parts // unit) * unit for parts in geometric(-(-box // unit)))
-    yield from (_Split(units, boxes, length) for length in unique([*lengths, unit]))
+def _splits(axes: Sequence[Axis], boxes: Cutting) -> list[list[_Split]]:
+    """Return the ways to cut boxes along each axis into about equal regions of whole units."""
+    splits = []
+    for units, length, edges in zip(axes, lengths_of(tuple(axes)), boxes.edges, strict=True):
+        unit, box = max(length, 1), _longest(edges)
+        lengths = (-(-box // parts // unit) * unit for parts in geometric(-(-box // unit)))
+        splits.append([_Split(units, edges, n) for n in unique([*lengths, unit])])
+    return splits
 
 
 def _kept(most: Any, longest: Any, costs: Costs) -> Any:
