@@ -28,14 +28,6 @@ class Value(Protocol):
         """Yield parts (start, length), in the order of their starts; each until the next one."""
 
 
-def by_key(keys: Sequence[str]) -> dict[str, list[int]]:
-    """Return the positions of each key in a list."""
-    positions: dict[str, list[int]] = defaultdict(list)
-    for position, key in enumerate(keys):
-        positions[key].append(position)
-    return positions
-
-
 def parts_by_key(key_start_values: Iterable[KeyValue]) -> dict[str, list[tuple[int, Buffer]]]:
     """Return the parts to write to each value, as (start, bytes), in the order of their starts.
 
@@ -106,34 +98,3 @@ def coalesce(ranges: Sequence[Range], gap: int, limit: int) -> list[tuple[Range,
     if members:
         joined.append(((first, end - first), members))
     return joined
-
-
-def coalesce_any(
-    ranges: Sequence[Range], gap: int, limit: int
-) -> list[tuple[Range, list[tuple[int, int, int]]]]:
-    """Join ranges in any order that are close to each other.
-
-    Parameters
-    ----------
-    ranges : sequence of (start, length)
-        The ranges, in any order.
-    gap, limit : int
-        As in `coalesce`.
-
-    Returns
-    -------
-    list of ((start, length), list of (position, offset, length))
-        Each joined range, and the ranges in it: their positions in `ranges`, and their offsets
-        within the joined range.
-
-    Examples
-    --------
-    >>> coalesce_any([(90, 5), (0, 4)], gap=2, limit=100)
-    [((0, 4), [(1, 0, 4)]), ((90, 5), [(0, 0, 5)])]
-    """
-    order = sorted(range(len(ranges)), key=ranges.__getitem__)
-    numbers = iter(order)
-    return [
-        (whole, [(next(numbers), offset, length) for offset, length in parts])
-        for whole, parts in coalesce([ranges[at] for at in order], gap, limit)
-    ]

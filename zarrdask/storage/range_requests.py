@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from zarrdask.storage.byte_ranges import Range, by_key, coalesce_any
+from toolz import groupby
+
+from zarrdask.storage.byte_ranges import Range, coalesce
 
 #: Ranges are joined up to this many bytes: a longer request would hold up those after it.
 JOIN_LIMIT = 2**24
@@ -48,16 +50,16 @@ def join_ranges(ranges: Sequence[tuple[str, int, int | None]], gap: int) -> Iter
     a 0 6 [(2, 0, 2), (0, 4, 2)]
     b -4 None [(1, 0, None)]
     """
-    for key, places in by_key([key for key, _, _ in ranges]).items():
-        bounded: list[tuple[int, Range]] = []
+    for key, places in groupby(lambda at: ranges[at][0], range(len(ranges))).items():
+        bounded = list[tuple[Range, int]]()
         for at in places:
             _, start, length = ranges[at]
             if start >= 0 and length is not None:
-                bounded.append((at, (start, length)))
+                bounded.append(((start, length), at))
             else:
                 yield RangeRequest(key, start, length, [(at, 0, length)])
-        joined = coalesce_any([each for _, each in bounded], gap, JOIN_LIMIT)
-        for (start, length), members in joined:
-            yield RangeRequest(
-                key, start, length, [(bounded[n][0], offset, size) for n, offset, size in members]
-            )
+        bounded.sort()
+        members = iter(bounded)
+        for (start, length), parts in coalesce([each for each, _ in bounded], gap, JOIN_LIMIT):
+            cuts = [(next(members)[1], offset, size) for offset, size in parts]
+            yield RangeRequest(key, start, length, cuts)
