@@ -182,9 +182,10 @@ def create_members(
 ) -> None:
     """Write new nodes below a group that exists: the documents of all at the same time.
 
-    Names that v3 reserves are accepted: xarray stores nameless variables under such names. With
-    `has_chunks`, the chunks are there already, and this may be done again; otherwise chunks that
-    are found are left from former arrays, and erased. `keep` is that of `changing`.
+    `members` has the nodes by their paths from the group. Names that v3 reserves are accepted:
+    xarray stores nameless variables under such names. With `has_chunks`, the chunks are there
+    already, and this may be done again; otherwise chunks that are found are left from former
+    arrays, and erased. `keep` is that of `changing`.
 
     Raises
     ------
