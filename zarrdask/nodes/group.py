@@ -133,11 +133,8 @@ class Group(Node, Mapping[str, "Array | Group"]):
 
     def _missing(self, name: str) -> NodeNotFoundError:
         path = self._below(name)
-        text = "there is no array or group here"
-        return NodeNotFoundError(
-            text if path is None else missing_node(self.store, path, text),
-            key=f"{self._location}/{name}",
-        )
+        text = "no member can have this name" if path is None else missing_node(self.store, path)
+        return NodeNotFoundError(text, key=f"{self._location}/{name}")
 
     def __contains__(self, name: object) -> bool:
         path = self._below(name)
@@ -234,9 +231,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
         for name, metadata in self._children():
             if isinstance(metadata, ZarrdaskError):
                 branches.append(Tree(f"{name}  can't be opened: {metadata}"))
-                continue
-            member = self._node(join_path(self.path, name), metadata)
-            if isinstance(member, Group):
+            elif isinstance(member := self._node(join_path(self.path, name), metadata), Group):
                 branches.append(Tree(name, member._branches(depth and depth - 1)))
             else:
                 branches.append(array_tree(name, member))
@@ -347,9 +342,8 @@ class Group(Node, Mapping[str, "Array | Group"]):
         if isinstance(member, Group):
             hint = "a group of this name exists; choose another name for the array"
             raise is_group_error(hint, member.path)
-        required = plan_array(
-            ArrayOptions(shape=shape, dtype=dtype, zarr_format=member.zarr_format, chunks=-1)
-        )
+        new = ArrayOptions(shape=shape, dtype=dtype, zarr_format=member.zarr_format, chunks=-1)
+        required = plan_array(new)
         if (member.shape, member.dtype) != (required.shape, required.dtype):
             raise MetadataError(
                 "the array exists with another shape or data type; replace it by create_array "
