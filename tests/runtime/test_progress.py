@@ -61,8 +61,8 @@ def test_the_bar_ends_with_all_that_is_done(kind):
 
 def test_bytes_are_shown_with_their_unit():
     out = io.StringIO()
-    with progress(3 * 2**20, "rechunk", out, unit="byte") as shown:
-        shown.advance(3 * 2**20)
+    with progress(3_000_000, "rechunk", out, unit="byte") as shown:
+        shown.advance(3_000_000)
     assert "3.00M/3.00M" in out.getvalue()
 
 

@@ -26,7 +26,7 @@ _UNITS: dict[str, dict[str, Any]] = {
     "chunk": {"unit": " chunks"},
     "region": {"unit": " regions"},
     "block": {"unit": " blocks"},
-    "byte": {"unit": "B", "unit_scale": True, "unit_divisor": 1024},
+    "byte": {"unit": "B", "unit_scale": True},
 }
 #: The form of a line in a log or in a notebook.
 _LINE = (
@@ -85,7 +85,7 @@ class Progress:
         from tqdm import tqdm
 
         seconds = monotonic() - self._start
-        rate = tqdm.format_sizeof(self.bytes_done / max(seconds, 1e-9), "B/s", 1024)
+        rate = tqdm.format_sizeof(self.bytes_done / max(seconds, 1e-9), "B/s")
         options = _UNITS[self.unit] | {"bar_format": template} | layout
         if self.nbytes and self.unit != "byte":
             options["postfix"] = rate
