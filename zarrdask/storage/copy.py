@@ -1,6 +1,7 @@
 """Copy values from one store to another unchanged: by the kernel, if both stores are local."""
 
 import os
+import shutil
 from collections.abc import Iterable, Sequence
 from functools import partial
 
@@ -82,6 +83,13 @@ def _by_kernel(source: tuple[LocalStore, str], target: tuple[LocalStore, str]) -
             return []
         target[0].replace(target[1], partial(_copy, fd, size))
         return [size]
+
+
+def copy_file(source: str, target: str) -> None:
+    """Copy a file, and its mode, to a path."""
+    with open(source, "rb") as read, open(target, "xb") as written:
+        _copy(read.fileno(), os.fstat(read.fileno()).st_size, written.fileno())
+    shutil.copymode(source, target)
 
 
 def _copy(source: int, size: int, target: int) -> None:

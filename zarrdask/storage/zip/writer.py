@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -15,6 +14,7 @@ from zipfile import ZipFile
 from zarrdask.errors import MetadataError, StoreError
 from zarrdask.storage.atomic import beside, tidy
 from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.copy import copy_file
 from zarrdask.storage.staged import remove_directory
 from zarrdask.storage.system import NO_LINKS, replace
 from zarrdask.storage.zip.archive import (
@@ -69,7 +69,7 @@ class ZipWriter:
             directory = Directory({}, 0)
             if not self._is_new:
                 directory = read_directory(LocalFile(path))
-                shutil.copy(path, self._new_path)
+                copy_file(path, self._new_path)
             mode = "w+b" if self._is_new else "r+b"
             self._file: BinaryIO = stack.enter_context(open(self._new_path, mode))  # type: ignore[assignment]
             self._end = directory.start
