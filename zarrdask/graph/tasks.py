@@ -1,6 +1,7 @@
 """The tasks of a write: one for each block, and those that finish it or read the blocks back."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -104,17 +105,10 @@ def write_block(values: np.ndarray, target: Target, block: tuple[slice, ...]) ->
 Action = Callable[[], object]
 
 
-class Finish:
-    """The last task of one or more writes: it waits for all blocks, then commits each write."""
-
-    # Not a tuple or a dataclass: Dask would search those for tasks.
-
-    def __init__(self, commits: Sequence[Action | None]) -> None:
-        self.commits = [commit for commit in commits if commit is not None]
-
-    def __call__(self, *receipts: Any) -> None:
-        """Run the task."""
-        for commit in self.commits:
+def finish(commits: Sequence[Action | None], *receipts: Any) -> None:
+    """Commit writes, after all their blocks were stored: the last task."""
+    for commit in commits:
+        if commit is not None:
             commit()
 
 
@@ -122,8 +116,9 @@ def gather(receipts: Sequence[da.Array], commits: Sequence[Action | None]) -> De
     """Return one Delayed that stores all blocks of all writes, then commits each write."""
     # Array expressions are optimised at computation.
     blocks = receipts if EXPRESSIONS else _delayed(receipts)
-    finish = delayed(Finish(commits), pure=False, traverse=False)
-    return finish(*blocks, dask_key_name=f"to-zarr-{uuid4().hex}")
+    # Dask would search arguments for tasks, but not those of a partial function.
+    last = delayed(partial(finish, commits), pure=False, traverse=False)
+    return last(*blocks, dask_key_name=f"to-zarr-{uuid4().hex}")
 
 
 def _delayed(arrays: Sequence[da.Array]) -> list[Delayed]:

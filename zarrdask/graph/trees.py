@@ -162,6 +162,9 @@ def with_shared_reads(
     Those are left out that would need more reads than `length`, or share one with other tasks.
     """
     uses = Counter(below.name for chain in chains.values() for below in chain.below)
+    if not uses:
+        yield from branches
+        return
 
     def reads(branch: Branch) -> Iterator[Any]:
         for name, *block in branch.blocks:
