@@ -1,10 +1,10 @@
 """Object stores by way of obstore: S3, Google Cloud Storage, Azure, HTTP."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import obstore
@@ -23,6 +23,8 @@ from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import LIVE, recall
 from zarrdask.storage.refusals import no_bucket, not_listable, not_supported
+
+T = TypeVar("T")
 
 #: Stores that erase many keys with one request. The others erase one key a request.
 _BULK = {"S3Store", "AzureStore"}
@@ -152,8 +154,12 @@ class ObstoreStore(Store):
         return in_flight(self._get, keys)
 
     def _get(self, key: str) -> memoryview | None:
+        return self._asked(key, lambda path: memoryview(obstore.get(self.inner, path).bytes()))
+
+    def _asked(self, key: str, ask: Callable[[str], T]) -> T | None:
+        """Return the answer to a request for the path of a key, or None if there is no such key."""
         try:
-            return memoryview(obstore.get(self.inner, self.path(key)).bytes())
+            return ask(self.path(key))
         except _ERRORS as error:
             self._check_absent(key, error)
             return None
@@ -194,11 +200,7 @@ class ObstoreStore(Store):
         raise self._failed(key, error) from error
 
     def _size(self, key: str) -> int | None:
-        try:
-            return int(obstore.head(self.inner, self.path(key))["size"])
-        except _ERRORS as error:
-            self._check_absent(key, error)
-            return None
+        return self._asked(key, lambda path: int(obstore.head(self.inner, path)["size"]))
 
     def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
         options: dict[str, Any] = {"range": (start, start + length)}
@@ -249,14 +251,13 @@ class ObstoreStore(Store):
         return self._kind in _SWAPPABLE and self.conditional
 
     def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
-        try:
-            answer = obstore.get(self.inner, self.path(key))
+        def ask(path: str) -> tuple[Buffer, Tag]:
+            answer = obstore.get(self.inner, path)
             tag = {name: answer.meta[name] for name in ("e_tag", "version")}
             tag = {name: value for name, value in tag.items() if value is not None}
             return memoryview(answer.bytes()), tag
-        except _ERRORS as error:
-            self._check_absent(key, error)
-            return None, None
+
+        return self._asked(key, ask) or (None, None)
 
     def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
         self._check_writeable(key)
@@ -287,10 +288,7 @@ class ObstoreStore(Store):
 
     def erase(self, key: str) -> None:
         self._check_writeable(key)
-        try:
-            obstore.delete(self.inner, self.path(key))
-        except _ERRORS as error:
-            self._check_absent(key, error)
+        self._asked(key, lambda path: obstore.delete(self.inner, path))
 
     def erase_values(self, keys: Iterable[str]) -> None:
         checked = [check_key(key) for key in keys]
