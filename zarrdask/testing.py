@@ -14,7 +14,7 @@ This module requires pytest.
 import pickle
 import reprlib
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -92,6 +92,18 @@ class StoreContract:
         store.set("k", value)
         value[:] = b"after!"
         same(store.get("k"), b"before")
+
+    def test_many_values_are_set(self, store: Store) -> None:
+        buffer = bytearray(2)
+
+        def values() -> Iterator[tuple[str, bytearray]]:
+            for number in range(10, 30):
+                buffer[:] = str(number).encode()
+                yield f"a/{number}", buffer  # valid until the next one is taken
+
+        store.set_many(values())
+        for number in range(10, 30):
+            same(store.get(f"a/{number}"), str(number).encode())
 
     def test_an_empty_value_is_a_value(self, store: Store) -> None:
         store.set("k", b"")

@@ -411,3 +411,20 @@ def test_the_log_holds_no_passwords(monkeypatch, caplog, setting):
         RetryingStore(store).get("a")
     assert "user:***@host" in caplog.text
     assert "secret" not in caplog.text
+
+
+def test_a_store_of_others_stores_many_values_in_its_own_way(pauses):
+    class Bulk(MemoryStore):
+        seekable, failures = False, 1
+
+        def set_many(self, values):
+            assert isinstance(values, list)
+            if self.failures:
+                self.failures -= 1
+                raise ConnectionError("lost")
+            self.values.update(values)
+
+    store = RetryingStore(Bulk())
+    buffer = bytearray(1)
+    store.set_many((chr(n), buffer) for n in b"abc" if not buffer.__setitem__(0, n))
+    assert store.inner.values == {"a": b"a", "b": b"b", "c": b"c"}

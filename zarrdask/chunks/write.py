@@ -25,7 +25,7 @@ from zarrdask.runtime.progress import Show
 from zarrdask.runtime.turns import in_turns
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
-from zarrdask.storage.in_flight import Requests
+from zarrdask.storage.in_flight import MAX_BYTES_IN_FLIGHT, Requests
 from zarrdask.storage.unchanged import until_unchanged
 
 #: How a write treats the elements of a unit that are beyond the end of the array: in a new array
@@ -33,8 +33,6 @@ from zarrdask.storage.unchanged import until_unchanged
 #: appending to the array.
 Beyond = Literal["fill", "keep"]
 
-#: Encoded bytes of one task that may be on their way to a store with latency.
-MAX_BYTES_IN_FLIGHT = 2**26
 #: How often a partial write is repeated because another machine has changed the unit meanwhile.
 _MAX_SWAPS = 100
 

@@ -9,12 +9,11 @@ import dask.array as da
 import numpy as np
 from dask.layers import ArraySliceDep
 
-from zarrdask.chunks.write import MAX_BYTES_IN_FLIGHT
 from zarrdask.execution.handle import Target
 from zarrdask.graph.chains import Block, BundleLimits
 from zarrdask.plan.align import Chunks
 from zarrdask.runtime.turns import in_turns
-from zarrdask.storage.in_flight import Requests
+from zarrdask.storage.in_flight import MAX_BYTES_IN_FLIGHT, Requests
 
 T = TypeVar("T")
 

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import unquote
 
@@ -18,7 +19,7 @@ from zarrdask.storage.byte_ranges import (
     cut,
     parts_by_key,
 )
-from zarrdask.storage.in_flight import in_flight
+from zarrdask.storage.in_flight import MAX_BYTES_IN_FLIGHT, Requests, in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
 from zarrdask.storage.range_requests import JOIN_LIMIT, RangeRequest, join_ranges
 from zarrdask.storage.refusals import not_supported
@@ -256,6 +257,20 @@ class Store(ABC):
         The caller may use the memory of the value again: a store that keeps values copies it.
         """
         raise not_supported(self.url, "written")
+
+    def set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
+        """Store several values by key; each is valid until the next one is taken.
+
+        By default, `set` stores each, many at the same time unless the store is `seekable`. After
+        an error, others may be stored or not.
+        """
+        if self.seekable:
+            for key, value in values:
+                self.set(key, value)
+            return
+        with Requests(MAX_BYTES_IN_FLIGHT) as requests:
+            for key, value in values:
+                requests.send(partial(self.set, key, bytes(value)), len(value))
 
     def create(self, key: str, value: Buffer) -> bool:
         """Store a value if the key is missing, and return whether it was.

@@ -2,20 +2,17 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer
-from zarrdask.storage.in_flight import Requests
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.system import NO_COPY, pread, pwrite
 from zarrdask.storage.v3_draft import DraftStore
 
 #: Bytes that this process copies at a time.
 _BLOCK_BYTES = 2**22
-#: Bytes that may be on their way to a store with latency.
-_MAX_BYTES_IN_FLIGHT = 2**26
 
 
 def copy_values(source: Store, target: Store, keys: Sequence[tuple[str, str]]) -> list[int]:
@@ -52,18 +49,15 @@ def copy_values(source: Store, target: Store, keys: Sequence[tuple[str, str]]) -
 
 
 def store_values(store: Store, values: Iterable[tuple[str, Buffer]]) -> list[int]:
-    """Store values by key, many at the same time in a store with latency; return their sizes."""
+    """Store values by key, and return their sizes."""
     sizes = list[int]()
-    if store.seekable:
+
+    def noted() -> Iterator[tuple[str, Buffer]]:
         for key, value in values:
-            store.set(key, value)
             sizes.append(len(value))
-        return sizes
-    with Requests(_MAX_BYTES_IN_FLIGHT) as requests:
-        for key, value in values:
-            # A copy: a value is valid until the next one is taken.
-            requests.send(partial(store.set, key, bytes(value)), len(value))
-            sizes.append(len(value))
+            yield key, value
+
+    store.set_many(noted())
     return sizes
 
 

@@ -19,6 +19,9 @@ from zarrdask.storage.system import after_fork
 T = TypeVar("T")
 Item = TypeVar("Item")
 
+#: Encoded bytes of one task that may be on their way to a store with latency.
+MAX_BYTES_IN_FLIGHT = 2**26
+
 _THREAD = threading.local()
 #: How many requests of a call are begun or wait in the pool, for each that may be in flight, if
 #: their sizes are known: so a thread of the pool has its next request before the caller has taken

@@ -14,7 +14,7 @@ from zarrdask import config
 from zarrdask.errors import StoreError, ZarrdaskError, without_secrets
 from zarrdask.storage.base import Scratch, Store, Tag
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, Value
-from zarrdask.storage.in_flight import pause
+from zarrdask.storage.in_flight import MAX_BYTES_IN_FLIGHT, pause
 from zarrdask.storage.memory import MappingStore
 from zarrdask.storage.v3_draft import DraftStore
 from zarrdask.storage.wrapper import WrappedStore
@@ -183,6 +183,21 @@ class RetryingStore(WrappedStore):
             return Store.get_partial_values(self, key_ranges)
         ranges = list(key_ranges)
         return self._attempt("", partial(self.inner.get_partial_values, ranges))
+
+    def set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
+        built_in = Store.set_many, WrappedStore.set_many
+        if self.concurrent or type(self.inner).set_many in built_in:
+            Store.set_many(self, values)
+            return
+        held, size = list[tuple[str, bytes]](), 0
+        for key, value in values:
+            held.append((key, bytes(value)))
+            size += len(value)
+            if size >= MAX_BYTES_IN_FLIGHT:
+                self._attempt(key, partial(self.inner.set_many, held))
+                held, size = [], 0
+        if held:
+            self._attempt(held[0][0], partial(self.inner.set_many, held))
 
     def create(self, key: str, value: Buffer) -> bool:
         """Store a value if the key is missing, and return whether it was.

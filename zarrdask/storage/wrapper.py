@@ -79,6 +79,12 @@ class WrappedStore(Store):
         names = ("get", "get_range", "get_ranges")
         return any(getattr(type(self), name) is not getattr(WrappedStore, name) for name in names)
 
+    def set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
+        if type(self).set is WrappedStore.set:
+            self.inner.set_many(values)
+        else:
+            super().set_many(values)
+
     def create(self, key: str, value: Buffer) -> bool:
         if self._sets_otherwise:
             return super().create(key, value)
