@@ -33,6 +33,8 @@ _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 _OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "az"}
 #: Protocols of file systems that repeat requests, and have no option not to.
 _HAVE_RETRIES = {"gs", "gcs", "abfs", "az"}
+#: Protocols of servers that can't count a range from the end of a value.
+_NO_SUFFIXES = {"abfs", "az"}
 #: Error codes of S3 for a conditional write: the condition does not hold, or it is not supported by
 #: the server or by an old botocore.
 _NOT_MET = {"412", "PreconditionFailed"}
@@ -164,8 +166,11 @@ class FsspecStore(Store):
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         if start == 0 and length is None:
             return self.get(key)  # servers refuse a range of an empty value
-        end = _end(start, length)
         try:
+            if start < 0 and not _NO_SUFFIXES.isdisjoint(protocols(self.fs)):
+                start = max(self.fs.info(self.path(key), refresh=True)["size"] + start, 0)
+                return self.get_range(key, start, length)
+            end = _end(start, length)
             value = self._read(self.path(key), start=start, end=end)
             is_short = end is None or len(value) < end - start
             if start > 0 and is_short and "http" in protocols(self.fs):
