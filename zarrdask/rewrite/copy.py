@@ -7,7 +7,7 @@ from typing import Any, Literal
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import MetadataError, UnsupportedError, one_of
 from zarrdask.execution.executor import check_reached, workers
-from zarrdask.hierarchy.create import put_documents, write_consolidated
+from zarrdask.hierarchy.create import write_consolidated
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.metadata import consolidated, detect, v2
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
@@ -242,8 +242,8 @@ def upgrade(
 ) -> CopyReport:
     """Write v3 metadata beside those of v2, and touch no chunk (conformance C-38).
 
-    Nodes that are v3 already are left as they are, so an interrupted upgrade can be repeated. Each
-    group is written after its members, so that the root is written last.
+    Nodes that are v3 already are left as they are, so an interrupted upgrade can be repeated. The
+    root is written last.
     """
     if metadata.zarr_format not in (2, 3):
         raise MetadataError(
@@ -271,15 +271,21 @@ def _already(node: NodeCopy) -> tuple[str, ...]:
 def _write(store: Store, path: str, nodes: list[NodeCopy], *, remove_v2: bool) -> None:
     base = plain(store)
     with base.batch():
-        for node in reversed(nodes):
-            if node.before.zarr_format == 2:
-                put_documents(base, join_path(path, node.path), detect.render(node.after))
+        documents = [
+            (key_prefix(join_path(path, node.path)) + name, value)
+            for node in reversed(nodes)
+            if node.before.zarr_format == 2
+            for name, value in detect.render(node.after).items()
+            if value is not None
+        ]
+        base.set_many(documents[:-1])
+        base.set_many(documents[-1:])
         if isinstance(store, ConsolidatedStore) and not nodes[0].is_array:
             write_consolidated(base, path, 3)
         if remove_v2:
-            for node in nodes:
-                prefix = key_prefix(join_path(path, node.path))
-                base.erase_values([prefix + name for name in (*v2.NAMES, consolidated.KEY)])
+            names = (*v2.NAMES, consolidated.KEY)
+            prefixes = [key_prefix(join_path(path, node.path)) for node in nodes]
+            base.erase_values([prefix + name for prefix in prefixes for name in names])
 
 
 def _upgraded(_: str, before: ArrayMetadata) -> ArrayMetadata:
