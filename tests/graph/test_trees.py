@@ -213,6 +213,8 @@ def test_a_cluster_computes_bundles(tmp_path, client):
     with dask.config.set(scheduler=client):
         np.testing.assert_array_equal((x + 1).max(axis=0).compute(), (VALUES + 1).max(axis=0))
         assert x.mean().persist().compute() == pytest.approx(VALUES.mean())
+        both = dask.compute(x.mean(), x.std())
+        assert both == (pytest.approx(VALUES.mean()), pytest.approx(VALUES.std()))
 
 
 def test_a_scheduler_elsewhere_makes_bundles_as_the_user_has_set():
