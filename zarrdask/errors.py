@@ -6,7 +6,12 @@ from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
 #: The types that `instance_of` checks, as messages call them.
-_JSON_TYPES: dict[type, str] = {list: "a list", dict: "an object", bool: "true or false"}
+_JSON_TYPES: dict[type, str] = {
+    list: "a list",
+    dict: "an object",
+    bool: "true or false",
+    str: "text",
+}
 
 #: The maximum number of characters of a value that a message quotes.
 MAX_VALUE_LENGTH = 200
@@ -175,7 +180,7 @@ def one_of(value: Any, key: str, choices: Iterable[Any]) -> Any:
 
 
 def instance_of(value: Any, key: str, kind: type[T]) -> T:
-    """Return a value of a document that must be of a type: ``dict``, ``list`` or ``bool``."""
+    """Return a value of a document that must be of a JSON type."""
     if isinstance(value, kind):
         return value
     expected = _JSON_TYPES[kind]

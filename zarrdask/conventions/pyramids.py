@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from zarrdask.errors import MetadataError
+from zarrdask.errors import MetadataError, instance_of
 from zarrdask.hierarchy.path import node_location, normalise_path
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
@@ -15,8 +15,6 @@ Numbers = tuple[float, ...]
 _MULTISCALES, _OME = "multiscales", "ome"
 #: The member with the scale and translation, of a level or of a whole pyramid.
 _TRANSFORMATIONS = "coordinateTransformations"
-#: The names of JSON types, for messages.
-_TYPE_NAMES = {"list": "a list", "dict": "an object", "str": "text"}
 #: The ``type`` of an axis in OME-Zarr, by the name of the axis; others have none.
 _AXIS_TYPES = {
     **dict.fromkeys("xyz", "space"),
@@ -104,31 +102,20 @@ def multiscales(group: Group) -> tuple[Multiscale, ...]:
     key = f"{node_location(group.store, group.path)}: {_MULTISCALES}"
     if isinstance(attributes.get(_OME), dict):
         attributes = attributes[_OME]
-    documents = _expect(attributes.get(_MULTISCALES, []), list, key)
+    documents = instance_of(attributes.get(_MULTISCALES, []), key, list)
     version = attributes.get("version")
     return tuple(_parse(each, f"{key}[{at}]", version) for at, each in enumerate(documents))
 
 
-def _expect(value: Any, kind: type, key: str) -> Any:
-    if not isinstance(value, kind):
-        raise MetadataError(
-            "the attributes do not describe a pyramid",
-            key=key,
-            found=value,
-            expected=_TYPE_NAMES[kind.__name__],
-        )
-    return value
-
-
 def _parse(value: Any, key: str, version: str | None) -> Multiscale:
-    document = _expect(value, dict, key)
+    document = instance_of(value, key, dict)
     common = _parse_level("", document, key)
     levels = []
-    for at, each in enumerate(_expect(document.get("datasets"), list, f"{key}.datasets")):
+    for at, each in enumerate(instance_of(document.get("datasets"), f"{key}.datasets", list)):
         level_key = f"{key}.datasets[{at}]"
-        path = _expect(_expect(each, dict, level_key).get("path"), str, f"{level_key}.path")
+        path = instance_of(instance_of(each, level_key, dict).get("path"), f"{level_key}.path", str)
         levels.append(_transformed(_parse_level(path, each, level_key), common, level_key))
-    axes = _expect(document.get("axes", []), list, f"{key}.axes")
+    axes = instance_of(document.get("axes", []), f"{key}.axes", list)
     named = tuple({"name": axis} if isinstance(axis, str) else axis for axis in axes)
     return Multiscale(tuple(levels), document.get("name"), document.get("version", version), named)
 
@@ -136,10 +123,10 @@ def _parse(value: Any, key: str, version: str | None) -> Multiscale:
 def _parse_level(path: str, document: Mapping[str, Any], key: str) -> Level:
     transformations: dict[str, Numbers] = {}
     key = f"{key}.{_TRANSFORMATIONS}"
-    for each in _expect(document.get(_TRANSFORMATIONS, []), list, key):
-        kind = _expect(each, dict, key).get("type")
+    for each in instance_of(document.get(_TRANSFORMATIONS, []), key, list):
+        kind = instance_of(each, key, dict).get("type")
         if kind in ("scale", "translation") and kind in each:
-            numbers = _expect(each[kind], list, key)
+            numbers = instance_of(each[kind], key, list)
             if not all(type(n) in (int, float) for n in numbers):
                 raise MetadataError(f"a {kind} must be a list of numbers", key=key, found=numbers)
             transformations[kind] = tuple(map(float, numbers))

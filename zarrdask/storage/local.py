@@ -224,14 +224,7 @@ class LocalStore(Store):
             fail(path, error)
 
     def replace(self, key: str, write: Callable[[int], None]) -> None:
-        """Store a value that a function writes.
-
-        Parameters
-        ----------
-        key : str
-            The key.
-        write : callable
-            Writes the value to the file whose descriptor it is passed.
+        """Store a value that a function writes to the file whose descriptor it is passed.
 
         Raises
         ------
