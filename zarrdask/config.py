@@ -106,7 +106,7 @@ def get(name: str) -> Any:
     """
     # With the default, as leaving `with dask.config.set(...)` may remove all settings of zarrdask.
     default, settings = DEFAULTS[name], _dask_config().config.get("zarrdask", DEFAULTS)
-    if len(settings) > len(DEFAULTS):
+    if not settings.keys() <= DEFAULTS.keys():
         # Dask keeps the spelling that it met first: an environment variable has no hyphens.
         _warn_of(frozenset(str(name).replace("_", "-") for name in settings) - frozenset(DEFAULTS))
     value = _dask_config().get(f"zarrdask.{name}", default)
