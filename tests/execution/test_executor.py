@@ -89,3 +89,18 @@ def test_workers_are_shared_by_those_that_pass_them_on():
         with workers(on) as same:
             assert same is on
         assert executor.run(square, [3], on=on) == [9]
+
+
+def test_tasks_that_run_while_another_one_fails_count_as_finished():
+    """A record of what is done must not lack them."""
+    together, finished = threading.Barrier(2), []
+
+    def task(number):
+        together.wait(60)
+        if number == 0:
+            raise MetadataError("broken")
+        time.sleep(0.1)
+
+    with dask.config.set(num_workers=2), pytest.raises(MetadataError, match="broken"):
+        run(task, [0, 1], "threads", finished=lambda number, _: finished.append(number))
+    assert finished == [1]

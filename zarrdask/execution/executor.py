@@ -10,7 +10,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -20,7 +20,7 @@ from dask.base import get_scheduler
 from dask.multiprocessing import get_context
 from dask.system import CPU_COUNT
 
-from zarrdask.errors import MetadataError, StoreError
+from zarrdask.errors import MetadataError, StoreError, ZarrdaskError
 from zarrdask.execution.counter import share
 from zarrdask.storage.base import Store
 
@@ -232,11 +232,18 @@ def run(
                 running[on.executor.submit(task, items[number])] = number
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 take(running.pop(future), future.result())
-    finally:
+    except BaseException:
         # A cluster reports running tasks as cancelled, and a pool of dying processes fails on
         # cancelled ones: there, the few submitted tasks are awaited, or fail with the pool.
         cancels = isinstance(on.executor, ThreadPoolExecutor)
-        wait([future for future in running if not (cancels and future.cancel())])
+        awaited = [future for future in running if not (cancels and future.cancel())]
+        wait(awaited)
+        for future in awaited:
+            # What is done is done: a record of it must not lack these tasks.
+            if not future.cancelled() and future.exception() is None:
+                with suppress(ZarrdaskError):
+                    finished(running[future], future.result())
+        raise
     return [results[number] for number in range(len(items))]
 
 
