@@ -55,7 +55,8 @@ def test_large_values_take_two_rounds():
     found = [*get_large(store, [(key, 350) for key in keys])]
     assert [None if each is None else bytes(each) for each in found] == [*values.values(), None]
     assert store.calls == ["get_part"] * (3 * 4 + 1 + 1 + 1)
-    assert (store.rounds, store.most >= 6) == (2, True)
+    assert store.rounds <= 2
+    assert store.most >= 6
 
 
 @given(st.integers(0, 450), st.integers(1, 5), st.booleans())
