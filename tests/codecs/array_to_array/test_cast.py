@@ -62,7 +62,7 @@ def check_one(value, dtype, rounding, out_of_range):
         assert int(found[0]) == expected
 
 
-@settings(max_examples=100)
+@settings(max_examples=300)
 @given(st.data(), st.sampled_from(INTEGERS + FLOATS), st.sampled_from(INTEGERS + FLOATS))
 def test_each_number_becomes_what_exact_arithmetic_says(data, source, target):
     out_of_range = data.draw(st.sampled_from([None, "clamp", "wrap"]))
