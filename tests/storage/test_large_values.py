@@ -70,6 +70,25 @@ def test_a_value_is_never_mixed_of_two_versions(size, after, has_tags):
     assert store.calls.count("get") <= 1
 
 
+def test_values_that_are_smaller_than_expected_are_not_all_in_memory(setting):
+    setting({"zarrdask.requests": 4})
+    store = VersionedStore(seconds=0)
+    for n in range(200):
+        store.inner.set(f"k{n:03}", bytes(90 if n else 350))
+    next(get_large(store, [(f"k{n:03}", 350) for n in range(200)]))
+    assert len({*store.keys}) < 40
+
+
+def test_values_without_versions_are_read_at_the_same_time():
+    store, keys = VersionedStore(seconds=0.02), "abcd"
+    store.has_tags = False
+    for key in keys:
+        store.inner.set(key, key.encode() * 350)
+    found = [*get_large(store, [(key, 350) for key in keys])]
+    assert found == [key.encode() * 350 for key in keys]
+    assert store.rounds <= 2
+
+
 @pytest.mark.parametrize("shards", [None, (10, 10)])
 def test_large_chunks_and_whole_shards_are_read_in_ranges(shards):
     store, values = VersionedStore(seconds=0), np.arange(600, dtype="i4").reshape(30, 20)

@@ -3,7 +3,7 @@
 One connection to an object store transfers some 100 MB/s, several of them many times that.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import tee
 from math import inf
@@ -28,9 +28,10 @@ class _Value:
     #: None for a missing value.
     content: Buffer | None
     tag: Tag | None = None
-    #: Where the ranges begin that are requested after the first one.
-    starts: range = range(0)
-    #: Whether it has to be read again, as it was changed, or as the server tells no versions.
+    #: Where the ranges begin that are requested after the first one. A value without any has None,
+    #: which requests nothing, but counts among what is in memory.
+    starts: Sequence[int | None] = (None,)
+    #: Whether it has to be read again, as it was changed meanwhile.
     is_torn: bool = False
 
 
@@ -61,13 +62,15 @@ def get_large(store: Store, sizes: Iterable[tuple[str, int]]) -> Iterator[Buffer
         if part is None or len(part.value) == part.size:
             return _Value(key, None if part is None else part.value)
         if part.tag is None or len(part.value) != length:
-            return _Value(key, None, is_torn=True)
+            return _Value(key, store.get(key))  # the server tells no versions
         content = memoryview(bytearray(part.size))
         content[:length] = part.value
         return _Value(key, content, part.tag, range(length, part.size, length))
 
-    def go_on(item: tuple[_Value, int]) -> None:
+    def go_on(item: tuple[_Value, int | None]) -> None:
         value, start = item
+        if start is None:
+            return
         part = store.get_part(value.key, start, length, value.tag)
         place = memoryview(value.content or b"")[start : start + length]
         if part is None or part.tag != value.tag or len(part.value) != len(place):
@@ -75,10 +78,14 @@ def get_large(store: Store, sizes: Iterable[tuple[str, int]]) -> Iterator[Buffer
         else:
             place[:] = part.value
 
+    def nbytes(item: tuple[_Value, int | None]) -> int:
+        value, start = item
+        return len(value.content or b"") if start is None else length
+
     limit = _MAX_BYTES_IN_FLIGHT
     values, ahead = tee(in_flight(begin, sizes, size=itemgetter(1), max_bytes=limit))
     ranges = ((value, start) for value in ahead for start in value.starts)
-    rest = in_flight(go_on, ranges, size=lambda _: length, max_bytes=limit)
+    rest = in_flight(go_on, ranges, size=nbytes, max_bytes=limit)
     for value in values:
         for _ in value.starts:
             next(rest)
