@@ -5,6 +5,7 @@ import json
 import pickle
 import shutil
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from zarrdask.errors import MetadataError, StoreError, UnsupportedError
 from zarrdask.storage import parquet_references
 from zarrdask.storage import references as module
 from zarrdask.storage.base import Scratch
+from zarrdask.storage.local import LocalStore
 from zarrdask.storage.references import ReferenceStore, open_references
 from zarrdask.testing import VALUES, ReadOnlyStoreContract
 
@@ -212,6 +214,23 @@ def test_only_the_files_that_are_needed_are_read_and_few_are_kept(bucket, tmp_pa
     assert not store._entries._files
     for key in ("x/8.0", "x/0.1", "x/0", "x/-1.0", "x/0.0.0", "y/0.0", "0.0", "x/.zarray/0.0"):
         assert store.get(key) is None
+
+
+def test_a_file_is_read_while_another_one_is_on_its_way(bucket, monkeypatch):
+    store, get_many, ended = opened(), LocalStore.get_many, []
+
+    def slow(*arguments):
+        if not ended:
+            ended.append(False)
+            thread = threading.Thread(target=store.get, args=("s/0",), daemon=True)
+            thread.start()
+            thread.join(10)
+            ended[0] = not thread.is_alive()
+        return get_many(*arguments)
+
+    monkeypatch.setattr(LocalStore, "get_many", slow)
+    assert store.get("x/0.0") is not None
+    assert ended == [True]
 
 
 def test_tasks_carry_where_the_files_are(bucket):

@@ -158,13 +158,18 @@ class ParquetReferences:
 
     def _load(self, files: Collection[_File]) -> Mapping[_File, tuple[Any, ...]]:
         """Return the columns of files; those of missing ones are empty."""
+        # The lock is not held while files are requested: the threads that request them may wait
+        # for it.
         with self._lock:
-            loaded = {file: self._files.pop(file) for file in files if file in self._files}
-            missing = [file for file in files if file not in loaded]
-            keys = [f"{array}/refs.{number}.parq" for array, number in missing]
-            values = self.store.get_many(keys, Scratch()) if keys else ()
-            for file, key, value in zip(missing, keys, values, strict=True):
-                loaded[file] = () if value is None else self._decode(key, value)
+            loaded = {file: self._files[file] for file in files if file in self._files}
+        missing = [file for file in files if file not in loaded]
+        keys = [f"{array}/refs.{number}.parq" for array, number in missing]
+        values = self.store.get_many(keys, Scratch()) if keys else ()
+        for file, key, value in zip(missing, keys, values, strict=True):
+            loaded[file] = () if value is None else self._decode(key, value)
+        with self._lock:
+            for file in loaded:
+                self._files.pop(file, None)
             self._files |= loaded
             sizes = {file: sum(each.nbytes for each in self._files[file]) for file in self._files}
             while sum(sizes.values()) > _MAX_BYTES:
