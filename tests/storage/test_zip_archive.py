@@ -135,6 +135,16 @@ class TestHostile:
             everything(opened(pack([Entry("fine", b"1"), Entry(name, b"2")])))
         assert caught.value.found == name
 
+    def test_a_name_in_an_extra_field_does_not_count(self, opened):
+        field = struct.pack("<BL", 1, zlib.crc32(b"a")) + b"../b"
+        member = zipfile.ZipInfo("a")
+        member.extra = struct.pack("<2H", 0x7075, len(field)) + field
+        with zipfile.ZipFile(data := io.BytesIO(), "w") as archive:
+            archive.writestr(member, b"value")
+        store = opened(data.getvalue())
+        store.set("b", b"2")
+        assert (next(store.list()), store.get("a")) == ("a", b"value")
+
     @pytest.mark.parametrize("offset", [0, 1, 30, 33])
     def test_members_that_overlap(self, opened, offset):
         entries = [Entry("a", b"x" * 100), Entry("b", b"x" * 50, offset=offset)]

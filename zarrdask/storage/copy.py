@@ -1,7 +1,6 @@
 """Copy values from one store to another unchanged: by the kernel, if both stores are local."""
 
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
@@ -80,10 +79,9 @@ def _by_kernel(source: tuple[LocalStore, str], target: tuple[LocalStore, str]) -
 
 
 def copy_file(source: str, target: str) -> None:
-    """Copy a file, and its mode, to a path."""
+    """Copy the bytes of a file to a path at which there is none."""
     with open(source, "rb") as read, open(target, "xb") as written:
         _copy(read.fileno(), os.fstat(read.fileno()).st_size, written.fileno())
-    shutil.copymode(source, target)
 
 
 def _copy(source: int, size: int, target: int) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -72,6 +73,8 @@ class ZipWriter:
                 copy_file(path, self._new_path)
             mode = "w+b" if self._is_new else "r+b"
             self._file: BinaryIO = stack.enter_context(open(self._new_path, mode))  # type: ignore[assignment]
+            if not self._is_new:
+                shutil.copymode(path, self._new_path)  # when it is open: it may be read-only
             self._end = directory.start
             self._archive = Archive(LocalFile(self._new_path, may_change=True), directory)
             self._encode_names()
