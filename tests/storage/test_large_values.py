@@ -47,7 +47,7 @@ def ranges_of_100_bytes(setting, monkeypatch):
 
 
 def test_large_values_take_two_rounds():
-    store = VersionedStore(seconds=0.02)
+    store = VersionedStore(seconds=0.2)  # longer than threads of a busy machine take to begin
     values = {f"k{n}": bytes([n]) * 350 for n in range(3)} | {"small": b"1", "even": bytes(100)}
     for key, value in values.items():
         store.inner.set(key, value)

@@ -150,7 +150,7 @@ def _decode(
     out: np.ndarray,
 ) -> None:
     """Decode what `_fetch` returned for a projection, the next of several, to its places."""
-    metadata, far = chunks.metadata, not chunks.units.seekable
+    metadata, store = chunks.metadata, chunks.units
     if metadata.shard is not None:
         _decode_shards(chunks, names, cuts, islice(units, len(names)), out=out)
         return
@@ -158,11 +158,11 @@ def _decode(
     if not metadata.grid.is_regular:
         shapes = groupby(map(metadata.grid.shape_of, cuts.indices))
         runs = [(metadata.pipeline_of(shape), sum(1 for _ in run)) for shape, run in shapes]
-    at = 0
+    again, at = None if store.seekable else store.get, 0
     for pipeline, count in runs:
         end = at + count
         part, values = cuts.some(at, end) if count < len(names) else cuts, islice(units, count)
-        scatter(pipeline, names[at:end], part.insides, part.outsides, values, out=out, far=far)
+        scatter(pipeline, names[at:end], part.insides, part.outsides, values, out=out, again=again)
         at = end
 
 
@@ -173,10 +173,11 @@ def _decode_shards(
     shards: Iterable[AbstractContextManager[Value | None]],
     *,
     out: np.ndarray,
+    may_repeat: bool = True,
 ) -> None:
-    metadata = chunks.metadata
-    for name, shard, (index, inside, outside) in zip(
-        names, shards, zip(*cuts, strict=True), strict=True
+    metadata, store = chunks.metadata, chunks.units
+    for number, (name, shard, index, inside, outside) in enumerate(
+        zip(names, shards, *cuts, strict=True)
     ):
         with shard as value:
             if value is None:
@@ -188,7 +189,12 @@ def _decode_shards(
             except StoreError:
                 raise  # it names the key
             except ZarrdaskError as error:
-                raise error.within(name) from error.__cause__
+                if store.seekable or not may_repeat:
+                    raise error.within(name) from error.__cause__
+                # It may have been damaged on its way, or replaced after its index was read.
+                fetched = fetch_shards(store, [ShardRequest(name, pipeline, inside)], Scratch())
+                part, again = cuts.some(number, number + 1), map(nullcontext, fetched)
+                _decode_shards(chunks, [name], part, again, out=out, may_repeat=False)
 
 
 #: The buffer of each thread for encoded bytes.

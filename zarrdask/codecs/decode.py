@@ -1,6 +1,6 @@
 """Decode chunks: directly into their places in a block, or to change a part of one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -27,7 +27,7 @@ def scatter(
     *,
     out: np.ndarray,
     kind: str = "",
-    far: bool = False,
+    again: Callable[[Any], Buffer | None] | None = None,
 ) -> None:
     """Decode chunks, and copy the requested part of each to its place in a block.
 
@@ -46,28 +46,35 @@ def scatter(
         The block.
     kind : str
         The text before a name in an error.
-    far : bool
-        Whether `values` waits for requests to a store with latency.
+    again : callable, optional
+        Given if `values` waits for requests to a store with latency: it requests the value of a
+        name once more. What can't be decoded may have been damaged on its way.
 
     Raises
     ------
     CodecError
-        If a value can't be decoded. The error begins with the name of the chunk.
+        If a value can't be decoded, nor what `again` returns. The error begins with the name of the
+        chunk.
     """
-    work = partial(_scatter, pipeline, out, kind)
+    work = partial(_scatter, pipeline, out, kind, again)
     items = zip(names, insides, outsides, values, strict=True)
-    if far:
+    if again:
         work(items)
     else:
         in_turns(work, items, count=len(names), nbytes=pipeline.spec.nbytes)
 
 
-def _scatter(pipeline: Pipeline, out: np.ndarray, kind: str, items: Iterable[Item]) -> int:
+def _scatter(
+    pipeline: Pipeline,
+    out: np.ndarray,
+    kind: str,
+    again: Callable[[Any], Buffer | None] | None,
+    items: Iterable[Item],
+) -> int:
     """Decode chunks to their places, and return their number."""
-    name, memory, in_place, count = None, _memory(pipeline), None, 0
-    try:
-        for item in items:
-            name, inside, outside, data = item
+    memory, in_place, count = _memory(pipeline), None, 0
+    for name, inside, outside, data in items:
+        try:
             if data is None:
                 put_fill(out, outside, pipeline.spec.fill_value)
             elif inside is not None:
@@ -82,12 +89,11 @@ def _scatter(pipeline: Pipeline, out: np.ndarray, kind: str, items: Iterable[Ite
                 chunk = pipeline.decode(data, place)
                 if not (in_place and np.may_share_memory(chunk, out)):
                     out[outside] = chunk
-            name = None
-            count += 1
-    except ZarrdaskError as error:
-        if name is None:
-            raise  # the store could not return the next value: its error names the key
-        raise error.within(f"{kind}{name}") from error.__cause__
+        except ZarrdaskError as error:
+            if again is None:
+                raise error.within(f"{kind}{name}") from error.__cause__
+            _scatter(pipeline, out, kind, None, [(name, inside, outside, again(name))])
+        count += 1
     return count
 
 
