@@ -72,6 +72,12 @@ def test_each_number_becomes_what_exact_arithmetic_says(data, source, target):
     check_one(data.draw(numbers(source)), target, rounding, out_of_range)
 
 
+@for_each("rounding", ROUNDINGS)
+def test_halves_and_what_is_near_them(rounding):
+    for value in (0.5, 1.5, 2.5, -0.5, -1.5, 0.49, 0.51, -2.49, -2.51):
+        check_one(np.float64(value), np.dtype("i1"), rounding, None)
+
+
 @for_each("dtype", ["f4", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn])
 @for_each("rounding", ROUNDINGS)
 def test_integers_of_64_bits_do_not_go_through_a_narrower_type(rounding, dtype):
