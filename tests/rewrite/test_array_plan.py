@@ -186,6 +186,17 @@ class TestGroup:
             np.testing.assert_array_equal(found[name][...], VALUES)
         assert names(target) == ["x", "y", "zarr.json"]
 
+    @pytest.mark.parametrize("name", ["x", "y"])
+    def test_a_restart_discards_complete_arrays(self, group, tmp_path, monkeypatch, name):
+        target = tmp_path / "h"
+        tasks = columns(group["x"], tmp_path / "one").tasks
+        cut_short(columns(group, target), monkeypatch, tasks=tasks)
+        other = zarrdask.create_group(tmp_path / "other")
+        other.create_array(name, shape=(64, 64), dtype="i4", chunks=(8, 64))[...] = 1
+        found = finish(columns(other, target), restart=True)
+        assert (found[name][...] == 1).all()
+        assert names(target) == [name, "zarr.json"]
+
     def test_it_may_take_the_place_of_an_array(self, group, source, tmp_path):
         found = finish(columns(group, tmp_path / "a", overwrite=True))
         np.testing.assert_array_equal(found["y"][...], VALUES)

@@ -196,6 +196,41 @@ def test_a_restart_does_not_replace_an_array_to_which_a_run_was_appending(copied
     np.testing.assert_array_equal(zarrdask.open_array(target)[...], VALUES)
 
 
+def test_a_restart_removes_what_an_interrupted_copy_has_written_and_nothing_else(tmp_path, copied):
+    root, target = hierarchy({}), tmp_path / "out"
+    zarrdask.create_array(target / "other", shape=3, dtype="u1", zarr_format=2)
+    (target / "notes.txt").write_text("mine")
+    interrupted(copied, root, target, after=8)
+    zarrdask.copy(root, target, include="g/c", restart=True, scheduler="sync")
+    assert sorted(p for p, _ in zarrdask.open_group(target).walk()) == ["g", "g/c", "other"]
+    assert not (target / "a").exists()
+    assert not (target / "g" / "b").exists()
+    assert (target / "notes.txt").read_text() == "mine"
+
+
+def test_a_restart_of_an_array_leaves_other_files_alone(tmp_path, copied):
+    root, target = hierarchy({}), tmp_path / "out"
+    target.mkdir()
+    (target / "notes.txt").write_text("mine")
+    interrupted(copied, root["a"], target, after=3)
+    zarrdask.copy(root["a"], target, restart=True, scheduler="sync")
+    assert (target / "notes.txt").read_text() == "mine"
+    np.testing.assert_array_equal(zarrdask.open_array(target)[...], VALUES)
+
+
+@pytest.mark.parametrize("options", [{}, {"restart": True}])
+def test_nothing_is_written_if_there_is_an_array_already(options):
+    root, target = hierarchy({}), {}
+    zarrdask.create_array(target, "g/c", shape=3, dtype="u1", zarr_format=2)
+    for key in [key for key in target if not key.startswith("g/c/")]:
+        del target[key]
+    before = dict(target)
+    for _ in range(2):
+        with pytest.raises(NodeExistsError, match="g/c"):
+            zarrdask.copy(root, target, **options)
+    assert target == before
+
+
 def test_an_array_that_another_program_created_meanwhile_is_left_alone(copied):
     root, target = hierarchy({}), {}
     interrupted(copied, root, target)

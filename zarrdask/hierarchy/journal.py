@@ -1,12 +1,14 @@
 """The progress of a rewrite: a record beside the new node, so that a killed run can resume."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from time import monotonic
+from types import MappingProxyType
 from typing import Any
 
 from zarrdask.errors import StoreError, ZarrdaskError
+from zarrdask.hierarchy.path import normalise_path
 from zarrdask.storage.base import Store
 from zarrdask.storage.v3_draft import DraftStore
 
@@ -50,20 +52,25 @@ def erase_journal(store: Store, prefix: str) -> None:
     record_store.erase(f"{record_prefix}{_RECORD}")
 
 
-def journal_of(store: Store, prefix: str, plan: str) -> "Journal":
-    """Return the record of a plan that writes the node at a prefix."""
+def journal_of(
+    store: Store, prefix: str, plan: str, nodes: Mapping[str, str] = MappingProxyType({})
+) -> "Journal":
+    """Return the record of a plan that writes the node at a prefix, or several `nodes`."""
     record_store, record_prefix = beside(store, prefix)
-    return Journal(record_store, f"{record_prefix}{_RECORD}", plan)
+    return Journal(record_store, f"{record_prefix}{_RECORD}", plan, nodes)
 
 
 class Journal:
     """The record of a plan, at a key of a store: which tasks of each stage are done.
 
-    `plan` is an identifier, by which its record is told from those of other plans.
+    `plan` is an identifier, by which its record is told from those of other plans. `nodes` are the
+    nodes that it creates, by their paths: "array" or "group".
     """
 
-    def __init__(self, store: Store, key: str, plan: str) -> None:
-        self._store, self._key, self.plan = store, key, plan
+    def __init__(
+        self, store: Store, key: str, plan: str, nodes: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self._store, self._key, self.plan, self._nodes = store, key, plan, nodes
         self._done: dict[int, set[int]] = {}
         self._stored, self._is_stored = monotonic(), True
 
@@ -92,6 +99,14 @@ class Journal:
             ) from error
         self._done = done if plan == self.plan else {}
         return plan
+
+    def recorded_nodes(self) -> dict[str, str]:
+        """Return the nodes of the plan whose record is stored; none if the record is damaged."""
+        try:
+            nodes = json.loads(self._store.get(self._key) or b"{}").get("nodes", {})
+            return {normalise_path(path): kind for path, kind in nodes.items()}
+        except (ValueError, TypeError, AttributeError):
+            return {}
 
     def done(self, stage: int) -> set[int]:
         """Return the numbers of the tasks of a stage that are done."""
@@ -129,6 +144,8 @@ class Journal:
             "plan": self.plan,
             "done": [list(_runs(sorted(self.done(stage)))) for stage in stages],
         }
+        if self._nodes:
+            record["nodes"] = dict(self._nodes)
         self._store.set(self._key, json.dumps(record).encode())
         self._is_stored = True
         self._stored = monotonic()

@@ -18,7 +18,7 @@ from zarrdask.display.words import counted
 from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index, extent_at
-from zarrdask.hierarchy.create import at_once, clear_members, create_members
+from zarrdask.hierarchy.create import at_once, create_members
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.rewrite.destination import Destination, Rewrite
 from zarrdask.rewrite.move import (
@@ -104,7 +104,9 @@ def copy_arrays(
         states = at_once(store, _resume_array, jobs)
     else:
         states = ["units"] * len(jobs)
-        _clear(rewrite, jobs)
+        for job in jobs:
+            if not job.node.path:
+                erase_leftovers(job.target.chunks)
     lost = {number for number, state in enumerate(states) if state == "lost"}
     done = journal.done(0)
     done -= {n for n in done if any(part.job in lost for part in tasks[n])}
@@ -145,15 +147,6 @@ def copy_arrays(
 
 #: What is stored of an array: its document, nothing, or (perhaps) units.
 _State = Literal["complete", "lost", "units"]
-
-
-def _clear(rewrite: Rewrite, jobs: Iterable[ArrayJob]) -> None:
-    """Check that there are no arrays below the root, and erase the units of former ones."""
-    targets = {job.node.path: job.target for job in jobs}
-    if (root := targets.pop("", None)) is not None:
-        erase_leftovers(root.chunks)
-    members = {path: target.metadata for path, target in targets.items()}
-    clear_members(rewrite.view, rewrite.path, members)
 
 
 def _resume_array(job: ArrayJob) -> _State:

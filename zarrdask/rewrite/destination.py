@@ -13,6 +13,7 @@ from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import erase_node, remove_keys
 from zarrdask.hierarchy.create import (
     check_creation,
+    clear_members,
     create_node,
     is_draft_node,
     prefetched,
@@ -78,23 +79,27 @@ def rewriting(
 ) -> Iterator[Rewrite]:
     """Begin to write nodes at and below a path, or go on with an earlier run of the same plan.
 
-    The groups are written first, the arrays in the block; then the record of the rewrite is erased.
+    It is an error if there is an array already. The groups are written first, the arrays in the
+    block; then the record of the rewrite is erased.
     """
     with lock_node(store, path, "rewrite"), store.batch():
-        journal = journal_of(store, key_prefix(path), plan)
+        arrays = {below: m for below, m in nodes.items() if isinstance(m, ArrayMetadata)}
+        kinds = {below: "array" if below in arrays else "group" for below in nodes}
+        journal = journal_of(store, key_prefix(path), plan, kinds)
         begun, view = check_begun(store, path, nodes[""], overwrite=overwrite)
         place = node_location(store, path)
         resumed = begun and is_resumed(journal, place, overwrite=overwrite, restart=restart)
-        paths = {join_path(path, below): metadata for below, metadata in nodes.items()}
         if not resumed:
             if overwrite:
                 _remove(store, path)
             elif begun:
-                _remove_begun(view, path, paths)
+                _remove_begun(view, path, journal.recorded_nodes())
+            clear_members(view, path, {below: m for below, m in arrays.items() if below})
             if begun:
                 journal.erase()
             journal.store()
-        for node, metadata in paths.items():
+        for below, metadata in nodes.items():
+            node = join_path(path, below)
             is_group = isinstance(metadata, GroupMetadata)
             if is_group and not (resumed and has_document(view, node)):
                 view = create_node(store, node, metadata, overwrite=False)
@@ -115,12 +120,17 @@ def check_begun(
     return begun, store if view is known else view
 
 
-def _remove_begun(store: Store, path: str, nodes: Mapping[str, Metadata]) -> None:
-    """Remove what an interrupted run has written of some nodes, and nothing else."""
+def _remove_begun(store: Store, path: str, nodes: Mapping[str, str]) -> None:
+    """Remove the nodes that an interrupted run has recorded, and nothing else.
+
+    What it has stored of an array at the root is erased as leftovers of the new one: other files
+    may be there, too.
+    """
     if has_document(store, path) and isinstance(find_node(store, path)[1], ArrayMetadata):
         raise exists_error(store, path)  # the interrupted run appended to it
-    for node, metadata in nodes.items():
-        if isinstance(metadata, ArrayMetadata):
+    for below, kind in nodes.items():
+        node = join_path(path, below)
+        if below and kind == "array":
             erase_node(store, node)
         else:
             store.erase_values([key_prefix(node) + name for name in detect.names(store)])

@@ -113,13 +113,14 @@ class GroupPlan(Report):
         Group
             The new group.
         """
+        arrays = {path: plan.target.metadata for path, plan in self.arrays.items()}
         with workers(scheduler) as on:
             for plan in self.arrays.values():
                 plan.check_workers(on)
             with rewriting(
                 self.store,
                 self.path,
-                self.groups,
+                {**self.groups, **arrays},
                 self.fingerprint,
                 overwrite=self.overwrite,
                 restart=restart,
