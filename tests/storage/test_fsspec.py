@@ -58,6 +58,15 @@ def test_an_unknown_protocol_is_a_store_error_that_names_the_url():
         FsspecStore.from_url("nosuch://x/y")
 
 
+def test_what_a_subclass_overrides_is_not_bypassed():
+    class Other(FsspecStore):
+        def get(self, key):
+            return b"other"
+
+    web = fsspec.filesystem("http")
+    assert [kind(web, "http://host/a").versioned for kind in (FsspecStore, Other)] == [True, False]
+
+
 class Broken(fsspec.AbstractFileSystem):
     protocol = "broken"
 

@@ -88,6 +88,8 @@ class Handler(BaseHTTPRequestHandler):
         for name, text in {"Content-Length": len(value), **(headers or {})}.items():
             self.send_header(name, str(text))
         self.send_header("Last-Modified", "Sun, 01 Nov 2026 00:00:00 GMT")
+        if self.server.tag:
+            self.send_header("ETag", self.server.tag)
         self.end_headers()
         if body:
             self.wfile.write(value)
@@ -100,7 +102,7 @@ class Handler(BaseHTTPRequestHandler):
 def server():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.values = {f"/data/{key}": value for key, value in VALUES.items()}
-    server.asked, server.statuses = [], []
+    server.asked, server.statuses, server.tag = [], [], None
     server.url = f"http://127.0.0.1:{server.server_port}/data"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -271,6 +273,43 @@ def test_a_store_without_conditional_requests_looks_first():
     store = ObstoreStore(objects.S3Store("b", conditional_put="disabled", skip_signature=True))
     assert not store.conditional
     assert ObstoreStore(objects.S3Store("b", skip_signature=True)).conditional
+
+
+def test_a_weak_tag_does_not_tell_versions(server):
+    server.values["/data/k"] = b"0123"
+    for tag, expected in (('"a"', '"a"'), ('W/"a"', None), (None, None)):
+        server.tag = tag
+        part = at(server).get_part("k", 0, 2)
+        assert (bytes(part.value), part.size, part.tag) == (b"01", 4, expected)
+
+
+def inverted(value):
+    return None if value is None else bytes(255 - byte for byte in value)
+
+
+class Inverted(ObstoreStore):
+    """A store of a user, who overrides some methods."""
+
+    def get(self, key):
+        return inverted(super().get(key))
+
+    def get_many(self, keys, scratch):
+        return map(self.get, keys)
+
+    def set(self, key, value):
+        super().set(key, inverted(value))
+
+
+def test_what_a_subclass_overrides_is_not_bypassed(setting):
+    setting({"zarrdask.range-size": 100})
+    store = Inverted(objects.MemoryStore())
+    assert store.create("k", b"v")
+    z = zarrdask.create_array(store, "z", shape=1000, dtype="u1", compressors=[])
+    z[...] = 7
+    assert (store.get("k"), ObstoreStore.get(store, "k")) == (b"v", inverted(b"v"))
+    assert ObstoreStore.get(store, "z/c/0") == bytes([248]) * 1000
+    assert (z[...] == 7).all()
+    assert not store.swappable
 
 
 def test_a_large_value_is_uploaded_in_parts_and_is_whole(store, monkeypatch):

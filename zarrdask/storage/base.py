@@ -123,6 +123,10 @@ class Store(ABC):
         """Whether the class has a method of its own."""
         return getattr(type(self), name) is not getattr(Store, name)
 
+    def _keeps(self, kind: "type[Store]", *names: str) -> bool:
+        """Whether the class, if derived from `kind` by a user, overrides none of some methods."""
+        return all(getattr(type(self), name) is getattr(kind, name) for name in names)
+
     def stamp(self, key: str) -> str:
         """Return a text that changes whenever the key is written, or "" if that is expensive."""
         return ""

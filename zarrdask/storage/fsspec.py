@@ -205,7 +205,7 @@ class FsspecStore(Store):
     @property
     def conditional(self) -> bool:  # type: ignore[override]
         """Whether `create` succeeds only once: S3 has conditional writes (If-None-Match)."""
-        return "s3" in protocols(self.fs)
+        return "s3" in protocols(self.fs) and self._keeps(FsspecStore, "set")
 
     def create(self, key: str, value: Buffer) -> bool:
         if not self.conditional:
@@ -224,7 +224,7 @@ class FsspecStore(Store):
     @property
     def swappable(self) -> bool:  # type: ignore[override]
         """Whether a value can be replaced on a condition: S3 has If-Match."""
-        if not self.conditional:
+        if not self.conditional or not self._keeps(FsspecStore, "get"):
             return False
         # s3fs leaves out parameters that an old botocore does not know.
         operation = self.fs.s3.meta.service_model.operation_model("PutObject")
@@ -262,7 +262,8 @@ class FsspecStore(Store):
         """Whether parts of one version of a value can be requested: of S3, and by HTTP."""
         # A cache of another file system keeps only what it fetches itself.
         is_cache = getattr(self.fs, "fs", None) is not None
-        return not is_cache and not {"s3", "http"}.isdisjoint(protocols(self.fs))
+        is_plain = not is_cache and self._keeps(FsspecStore, "get", "get_many")
+        return is_plain and not {"s3", "http"}.isdisjoint(protocols(self.fs))
 
     def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
         fetch = self._from_s3 if "s3" in protocols(self.fs) else self._by_http

@@ -189,7 +189,7 @@ class LocalStore(Store):
     @property
     def conditional(self) -> bool:  # type: ignore[override]
         """Whether `create` succeeds only once; unknown if a subclass stores in another way."""
-        return type(self).set is LocalStore.set
+        return self._keeps(LocalStore, "set")
 
     def set(self, key: str, value: Buffer) -> None:
         self._put(key, lambda fd: write_whole(fd, value), replace)

@@ -59,7 +59,6 @@ class ObstoreStore(Store):
     # of its own, beyond the limit of the process, and fails as a whole where one range lies behind
     # the value.
     concurrent = True
-    versioned = True
     repeats = True
 
     def __init__(self, store: Any, prefix: str = "") -> None:
@@ -82,7 +81,13 @@ class ObstoreStore(Store):
     @property
     def conditional(self) -> bool:  # type: ignore[override]
         """Whether of several that `create` a value exactly one does."""
-        return not self._refuses_conditions and self._option("conditional_put") != "disabled"
+        is_possible = not self._refuses_conditions and self._keeps(ObstoreStore, "set")
+        return is_possible and self._option("conditional_put") != "disabled"
+
+    @property
+    def versioned(self) -> bool:  # type: ignore[override]
+        """Whether parts of one version of a value can be requested."""
+        return self._keeps(ObstoreStore, "get", "get_many")
 
     @property
     def writeable(self) -> bool:
@@ -208,7 +213,9 @@ class ObstoreStore(Store):
             options["if_match"] = tag
         try:
             answer = obstore.get(self.inner, self.path(key), options=options)
-            return Part(memoryview(answer.bytes()), answer.meta["size"], answer.meta["e_tag"])
+            tag = answer.meta["e_tag"]
+            is_weak = tag is not None and tag.startswith("W/")
+            return Part(memoryview(answer.bytes()), answer.meta["size"], None if is_weak else tag)
         except PreconditionError:
             return None
         except _ERRORS as error:
@@ -248,7 +255,8 @@ class ObstoreStore(Store):
     @property
     def swappable(self) -> bool:  # type: ignore[override]
         """Whether a value can be replaced on the condition that nobody has changed it."""
-        return self._kind in _SWAPPABLE and self.conditional
+        can_swap = self._kind in _SWAPPABLE and self._keeps(ObstoreStore, "get")
+        return can_swap and self.conditional
 
     def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
         def ask(path: str) -> tuple[Buffer, Tag]:
