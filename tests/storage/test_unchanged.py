@@ -240,3 +240,31 @@ def test_a_writer_that_was_stopped_for_long_leaves_the_lease_to_its_new_holder(s
     assert store.get(KEY) is not None
     checked.set()
     another.join()
+
+
+@pytest.mark.parametrize("after", ["drop", "update"])
+def test_a_new_node_keeps_what_others_change_in_the_group_above_it(after, setting):
+    setting({"zarrdask.consolidated-after-change": after})
+
+    class Far(Swapping):
+        seekable = False
+
+        def get(self, key):
+            value = super().get(key)
+            if key.endswith("plan.json") and self.others is not None:  # the last one read ahead
+                others, self.others = self.others, None
+                others()
+            return value
+
+    def others():
+        zarrdask.open_group(store, mode="r+", consolidated=False).attrs["others"] = 1
+        zarrdask.consolidate_metadata(store)
+
+    store = Far()
+    zarrdask.create_group(store)
+    zarrdask.consolidate_metadata(store)
+    store.others = others
+    zarrdask.create_array(store, "a", shape=3, dtype="i4")
+    assert store.others is None
+    group = zarrdask.open_group(store)
+    assert (dict(group.attrs), [*group]) == ({"others": 1}, ["a"])

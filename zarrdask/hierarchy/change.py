@@ -24,6 +24,7 @@ from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.prefetched import PrefetchedStore
 from zarrdask.storage.unchanged import ChangedError, change_if_unchanged
 from zarrdask.storage.v3_draft import DraftStore
 
@@ -145,6 +146,10 @@ def _changing(
     if keep is not None:
         around = below.removesuffix(path).rstrip("/")
         groups.remove(f"{around}/{keep}".strip("/"))
+    if isinstance(wide, PrefetchedStore):
+        # What was read beforehand may have been changed: what is to be removed is read again.
+        found = _read(wide, groups, consolidated.NAMES)
+        groups = [group for group, each in zip(groups, found, strict=True) if _seems_to_have(each)]
     # The documents are only removed: whether they follow all rules does not matter.
     with strictness(strict=False, quiet=True):
         dropped = change_if_unchanged(wide, partial(_drop, groups))
@@ -155,7 +160,7 @@ def _changing(
         conflict = error  # The change is repeated, and finds them again.
     if after == "update" and keep is None:
         for each in dropped:
-            _update(wide, each, below, whole=whole)
+            change_if_unchanged(wide, partial(_update, each, below, whole=whole))
     if conflict is not None:
         raise conflict
 
@@ -181,6 +186,13 @@ def _read(store: Store, paths: list[str], names: tuple[str, ...]) -> list[Docume
     return [{name: next(values) for name in names} for _ in paths]
 
 
+def _seems_to_have(documents: Documents) -> bool:
+    """Whether the documents of a group may have consolidated metadata."""
+    own = documents[v3.NAMES[0]]
+    has_member = own is not None and consolidated.MEMBER.encode() in own
+    return has_member or documents[consolidated.KEY] is not None
+
+
 def _drop(groups: list[str], store: Store) -> list[_Dropped]:
     """Remove the consolidated metadata of the groups at some paths, and return them.
 
@@ -202,7 +214,7 @@ def _drop(groups: list[str], store: Store) -> list[_Dropped]:
     return dropped
 
 
-def _update(store: Store, dropped: _Dropped, path: str, *, whole: bool) -> None:
+def _update(dropped: _Dropped, path: str, store: Store, *, whole: bool) -> None:
     """Write consolidated metadata again, updated after a change of the node at a path."""
     group, zarr_format = dropped.group, dropped.zarr_format
     start = key_prefix(group)

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from threading import Thread
 from typing import Any, TypeVar
 
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Scratch, Store, Tag
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.keys import Names
 from zarrdask.storage.wrapper import WrappedStore
@@ -93,6 +93,10 @@ class PrefetchedStore(WrappedStore):
             return super(WrappedStore, self).create(key, value)
         self._forget(key)
         return self.inner.create(key, value)
+
+    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+        self._forget(key)
+        return self.inner.swap(key, value, tag)
 
     def _forget(self, key: str) -> None:
         """Forget a value that is about to change; the listing gets its name."""
