@@ -202,6 +202,20 @@ class TestHostile:
         finally:
             tracemalloc.stop()
 
+    def test_a_dictionary_is_no_larger_than_the_value(self, opened, monkeypatch):
+        sizes, decompressor = [], lzma.LZMADecompressor
+
+        def noted(form, filters):
+            sizes.append(filters[0]["dict_size"])
+            return decompressor(form, filters=filters)
+
+        data = bytearray(PACKED[14])
+        data[5:9] = struct.pack("<L", 2**32 - 1)
+        monkeypatch.setattr(lzma, "LZMADecompressor", noted)
+        entry = Entry("a", bytes(data), 14, size=len(TEXT), crc=zlib.crc32(TEXT))
+        assert opened(pack([entry])).get("a") == TEXT
+        assert sizes == [len(TEXT)]
+
     @pytest.mark.parametrize("method", PACKED)
     def test_a_wrong_checksum(self, opened, method):
         store = opened(pack([Entry("a", PACKED[method], method, size=len(TEXT), crc=1)]))

@@ -13,7 +13,7 @@ from importlib import import_module
 from io import BytesIO
 from operator import attrgetter
 from typing import Any, NamedTuple
-from zipfile import ZIP_BZIP2, ZIP_STORED, BadZipFile, ZipExtFile, ZipFile, ZipInfo
+from zipfile import ZIP_BZIP2, ZIP_LZMA, ZIP_STORED, BadZipFile, ZipExtFile, ZipFile, ZipInfo
 
 import numpy as np
 from toolz import partition_all
@@ -35,6 +35,8 @@ _HEADER_SIGNATURE, _END_SIGNATURE, _END_SIZE = b"PK\3\4", b"PK\5\6", 22
 #: Flags of a member: it is encrypted (by one of three methods); its name is UTF-8.
 _ENCRYPTED, _UTF8 = 0x0001 | 0x0040 | 0x2000, 0x0800
 _ZSTD = 93
+#: The number of bytes before those that LZMA compressed. The last four are the dictionary's size.
+_LZMA_HEADER = 9
 _UNIX, _REGULAR_FILE = 3, 0o100644 << 16
 #: A component of a name that is empty, ".", or "..", or an invalid character.
 _BAD_NAME = re.compile(r"(^|/)\.{0,2}(/|$)|[\\\0]|[\ud800-\udfff]|^[A-Za-z]:/")
@@ -370,6 +372,11 @@ def unpack(member: ZipInfo, packed: Buffer) -> Buffer:
     if member.compress_type == ZIP_BZIP2:
         # `zipfile` sets no limit: a few bytes may be many millions.
         return bz2.BZ2Decompressor().decompress(packed, member.file_size + 1)
+    if member.compress_type == ZIP_LZMA and len(packed) >= _LZMA_HEADER:
+        # Memory for the dictionary is allocated, though no more of it than the value is of use.
+        (claimed,) = struct.unpack_from("<L", packed, _LZMA_HEADER - 4)
+        size = struct.pack("<L", min(claimed, max(member.file_size, 2**12)))
+        packed = b"".join((packed[: _LZMA_HEADER - 4], size, packed[_LZMA_HEADER:]))
     value = bytearray()
     with ZipExtFile(BytesIO(packed), "r", member) as file:
         while step := file.read1(_STEP):
