@@ -218,7 +218,7 @@ def test_a_restart_of_an_array_leaves_other_files_alone(tmp_path, copied):
     np.testing.assert_array_equal(zarrdask.open_array(target)[...], VALUES)
 
 
-@pytest.mark.parametrize("options", [{}, {"restart": True}])
+@pytest.mark.parametrize("options", [{}, {"restart": True}, {"dry_run": True}])
 def test_nothing_is_written_if_there_is_an_array_already(options):
     root, target = hierarchy({}), {}
     zarrdask.create_array(target, "g/c", shape=3, dtype="u1", zarr_format=2)

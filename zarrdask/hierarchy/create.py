@@ -203,8 +203,10 @@ def create_members(
         at_once(real, lambda item: _put_member(real, *item, again=has_chunks), documents.items())
 
 
-def clear_members(store: Store, group: str, members: Mapping[str, Metadata]) -> None:
-    """Check that there are no nodes at some paths in a group, and erase what former ones left.
+def check_members(
+    store: Store, group: str, members: Mapping[str, Metadata]
+) -> list[tuple[str, Metadata]]:
+    """Check that there are no nodes at some paths in a group; return those with anything below.
 
     The group is listed once: what it does not have requires no other request.
     """
@@ -213,6 +215,12 @@ def clear_members(store: Store, group: str, members: Mapping[str, Metadata]) -> 
         members = {name: m for name, m in members.items() if name.partition("/")[0] in below}
     paths = [(join_path(group, name), metadata) for name, metadata in members.items()]
     at_once(store, lambda item: _check_free(store, *item), paths)
+    return paths
+
+
+def clear_members(store: Store, group: str, members: Mapping[str, Metadata]) -> None:
+    """Check that there are no nodes at some paths in a group, and erase what former ones left."""
+    paths = check_members(store, group, members)
     at_once(store, lambda item: _clear(store, *item), paths)
 
 

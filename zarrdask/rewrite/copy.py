@@ -7,7 +7,7 @@ from typing import Any, Literal
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import MetadataError, UnsupportedError, one_of
 from zarrdask.execution.executor import check_reached, workers
-from zarrdask.hierarchy.create import write_consolidated
+from zarrdask.hierarchy.create import check_members, write_consolidated
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.metadata import consolidated, detect, v2
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
@@ -164,7 +164,7 @@ def copy(
 
     nodes, skipped = plan_nodes(*origin[:3], convert_array, zarr_format, select=select, skip=skip)
     store, root = plain(store), nodes[0].after
-    _, view = check_begun(store, path, root, overwrite=overwrite)
+    begun, view = check_begun(store, path, root, overwrite=overwrite)
     jobs = [
         ArrayJob(
             node,
@@ -177,6 +177,9 @@ def copy(
     arrays, notes = [job.report() for job in jobs], list[str]()
     with workers(scheduler) as on:
         check_reached(on, origin.store, store)
+        if dry_run and not (begun or overwrite):
+            members = {job.node.path: job.target.metadata for job in jobs if job.node.path}
+            check_members(view, path, members)
         if not dry_run:
             tasks = plan_tasks(jobs)
             plan = _fingerprint(origin, nodes, tasks)
