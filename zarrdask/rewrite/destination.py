@@ -130,7 +130,7 @@ def _remove_begun(store: Store, path: str, nodes: Mapping[str, str]) -> None:
         raise exists_error(store, path)  # the interrupted run appended to it
     for below, kind in nodes.items():
         node = join_path(path, below)
-        if below and kind == "array":
+        if below and kind == "array" and store.listable:
             erase_node(store, node)
         else:
             store.erase_values([key_prefix(node) + name for name in detect.names(store)])
