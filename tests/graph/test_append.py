@@ -108,11 +108,11 @@ def test_documents_are_read_when_it_begins_before_blocks_and_at_the_end(zarr_for
     z = group.create_array("a", shape=(4, 4), dtype="i4", chunks=4)
     documents = ["zarr.json"] if zarr_format == 3 else [".zarray", ".zattrs", ".zgroup"]
     store.clear()
-    # It begins, and a second passes before the second of three blocks.
-    monkeypatch.setattr("zarrdask.graph.append.monotonic", iter([7.0, 7.5, 8.5, 9.0]).__next__)
+    # A second passes before the first block, and before the last one.
+    monkeypatch.setattr("zarrdask.graph.append.monotonic", iter([7.0, 7.5, 8.5]).__next__)
     with dask.config.set(scheduler="sync"):
         zarrdask.append(da.ones((12, 4), chunks=4), z)
-    assert _of_documents(store) == {f"a/{name}": 3 for name in documents}
+    assert _of_documents(store) == {f"a/{name}": 4 for name in documents}
     store.clear()
     z.append(np.ones((4, 4)))
     assert _of_documents(store) == {f"a/{name}": 2 for name in documents}

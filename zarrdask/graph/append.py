@@ -142,7 +142,7 @@ def _append(
     shape = chunks.metadata.shape
     target = AppendedRegion(Array(store, path, grown.metadata, "r+"), region, grown, shape)
     expected = grown.metadata.shape if store.bounded else shape
-    check = _Unchanged(store, path, zarr_format, expected, checked=monotonic())
+    check = _Unchanged(store, path, zarr_format, expected)
     with batches([target]):
         writes = begin([(x.map_blocks(check, dtype=x.dtype, meta=x._meta), target)])
         compute(writes, **compute_options)
@@ -156,17 +156,9 @@ class _Unchanged:
     appended.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        path: str,
-        zarr_format: ZarrFormat,
-        shape: Shape,
-        *,
-        checked: float = float("-inf"),
-    ) -> None:
+    def __init__(self, store: Store, path: str, zarr_format: ZarrFormat, shape: Shape) -> None:
         self._expected = store, path, zarr_format, shape
-        self._checked = checked
+        self._checked = float("-inf")
 
     def __call__(self, block: Any) -> Any:
         """Return a block if the shape is as expected; raise StoreError otherwise."""
