@@ -59,6 +59,9 @@ DEFAULTS: dict[str, Any] = {
     # Bytes: chunks, and shards that are read whole, of more than four times this size are read by
     # requests for ranges of it (stores with latency); 0 reads each by one request.
     "range-size": 8 * 2**20,
+    # Bytes: indexes of shards that are kept for the next read of the same shards (stores with
+    # latency that tell versions); 0 keeps none.
+    "index-cache-size": 32 * 2**20,
     # The number of simultaneous requests of one call (stores with latency).
     "requests": 64,
     # The package that opens URLs of object stores and of HTTP servers: "fsspec" or "obstore".

@@ -292,6 +292,8 @@ class StoreContract:
         store.set("k", b"0123456")
         part = store.get_part("k", 0, 4)
         same(part and (bytes(part.value), part.size), (b"0123", 7))
+        end = store.get_part("k", -3, 3)
+        same(end and (bytes(end.value)[-3:], end.tag), (b"456", part and part.tag))
         tag = part and part.tag
         if tag is None:
             return

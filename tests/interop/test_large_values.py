@@ -49,6 +49,7 @@ def test_large_chunks_are_read_in_ranges(endpoint, remote, scheme, setting):
     assert (bytes(first.value), first.size) == (b"0123", 7)
     last = store.get_part("k", 4, 4, first.tag)
     assert (bytes(last.value), last.tag) == (b"456", first.tag)
+    assert bytes(store.get_part("k", -2, 2, first.tag).value) == b"56"
     bucket.set("k", b"6543210")
     assert store.get_part("k", 4, 4, first.tag) is None
     assert store.get_part("none", 0, 4) is None

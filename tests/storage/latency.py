@@ -3,7 +3,8 @@
 import threading
 import time
 
-from zarrdask.storage.base import Store
+from zarrdask.storage.base import Part, Store
+from zarrdask.storage.byte_ranges import cut
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.wrapper import WrappedStore
 
@@ -105,3 +106,23 @@ class FarStore(LatencyStore):
 
     def get_partial_values(self, key_ranges):
         return Store.get_partial_values(self, key_ranges)
+
+
+class VersionedStore(FarStore):
+    """A store that tells the versions of its values, which change `after` a number of parts."""
+
+    versioned = True
+    has_tags = True
+
+    def __init__(self, *args, after=None, **options):
+        super().__init__(*args, **options)
+        self.after = after
+
+    def get_part(self, key, start, length, tag=None):
+        value = self._request("get_part", [key], lambda: self.inner.get(key))
+        if value is None or (tag is not None and tag != hash(value)):
+            return None
+        if len(self.calls) == self.after:
+            self.inner.set(key, value[::-1])
+        found = hash(value) if self.has_tags else None
+        return Part(cut(value, start, length), len(value), found)

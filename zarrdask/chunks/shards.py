@@ -3,12 +3,18 @@
 What is needed of a shard takes two requests, one after the other: the index tells where its chunks
 are. But the requests for all shards are in flight together, and the chunks of a shard are requested
 as soon as its index is there, while the indexes of later shards are on their way.
+
+In stores that tell versions, indexes are kept, so that reading again from a shard takes one round
+of requests. Chunks are requested of the version that the index is of: if the shard has changed,
+its index is read anew.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import tee
-from typing import NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 from zarrdask import config
 from zarrdask.codecs.array_to_bytes.sharding import Shard, needed_ranges, shard_of
@@ -16,7 +22,8 @@ from zarrdask.codecs.byte_source import HeldValue
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ZarrdaskError
 from zarrdask.indexing.projection import Request
-from zarrdask.storage.base import Scratch, Store, StoredValue
+from zarrdask.runtime.shard_indexes import INDEXES, IndexPlace, KeptIndex
+from zarrdask.storage.base import Scratch, Store, StoredValue, Tag
 from zarrdask.storage.byte_ranges import Buffer, Range, Value, cut
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.large_values import get_large, large_size
@@ -26,6 +33,13 @@ from zarrdask.storage.range_requests import RangeRequest, join_ranges
 MAX_BYTES_IN_FLIGHT = 2**28
 #: Ranges that are requested by one call of a store that sends its requests itself.
 MAX_ROUND_RANGES = 4096
+
+#: How kept indexes are treated: "use" them, "renew" them, or "ignore" them.
+_Kept = Literal["use", "renew", "ignore"]
+
+
+class _ChangedError(Exception):
+    """A shard is not of the version of its index any more."""
 
 
 class ShardRequest(NamedTuple):
@@ -66,11 +80,15 @@ class ShardRequest(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The index of a shard, None if there is none, and the requests for what is needed of it."""
+    """The index of a shard, None if there is none, and the requests for what is needed of it.
+
+    With a tag, they are for that version of the shard.
+    """
 
     request: ShardRequest
     encoded_index: Buffer | None
     ranges: Sequence[RangeRequest]
+    tag: Tag | None = None
 
 
 @dataclass(frozen=True)
@@ -95,12 +113,26 @@ def fetch_shards(
     A shard within a shard can't be planned from the outer index alone: it is yielded as a value
     that is read when it is decoded.
     """
+    keeps = store.concurrent and store.versioned and config.get("index-cache-size") > 0
+    requests, rest = tee(requests)
+    with suppress(_ChangedError):
+        for value in _fetched(store, requests, scratch, "use" if keeps else "ignore"):
+            next(rest)
+            yield value
+        return
+    yield from _fetched(store, rest, scratch, "renew")
+
+
+def _fetched(
+    store: Store, requests: Iterable[ShardRequest], scratch: Scratch, kept: _Kept
+) -> Iterator[Value | None]:
+    """Yield values as `fetch_shards`; if kept indexes are used, until a shard has changed."""
     # Fetching is ahead of what is yielded.
     limit = large_size(store)
     requests, all_requests = tee(requests)
     large = get_large(store, ((r.key, r.nbytes) for r in all_requests if r.is_larger(limit)))
-    ahead, plans = tee(_plans(store, requests, limit))
-    sized = ((each, plan.request.nbytes) for plan in ahead for each in plan.ranges)
+    ahead, plans = tee(_plans(store, requests, limit, kept))
+    sized = ((each, plan.request.nbytes, plan.tag) for plan in ahead for each in plan.ranges)
     parts = _fetch(store, sized)
     for plan in plans:
         if plan.request.is_larger(limit):
@@ -110,11 +142,17 @@ def fetch_shards(
             yield _value(store, plan, [next(parts) for _ in plan.ranges], scratch)
 
 
-def _plans(store: Store, requests: Iterable[ShardRequest], limit: float) -> Iterator[_Plan]:
+def _plans(
+    store: Store, requests: Iterable[ShardRequest], limit: float, kept: _Kept
+) -> Iterator[_Plan]:
     """Yield the plan of each shard, as soon as its index is there."""
+    if kept != "ignore":
+        plan = partial(_plan, store, store.token, limit, kept)
+        yield from in_flight(plan, requests, size=_index_size, max_bytes=MAX_BYTES_IN_FLIGHT)
+        return
     ahead, requests = tee(requests)
     wanted = (
-        (RangeRequest(request.key, *request.shard.index_range, ()), 0)
+        (RangeRequest(request.key, *request.shard.index_range, ()), 0, None)
         for request in ahead
         if request.is_plannable
     )
@@ -123,6 +161,30 @@ def _plans(store: Store, requests: Iterable[ShardRequest], limit: float) -> Iter
         index = next(indexes) if request.is_plannable else None
         ranges = () if request.is_larger(limit) else _ranges(request, index)
         yield _Plan(request, index, ranges)
+
+
+def _plan(store: Store, token: str, limit: float, kept: _Kept, request: ShardRequest) -> _Plan:
+    """Return the plan of a shard, by the index that is kept or else by a request for it."""
+    if not request.is_plannable:
+        return _Plan(request, None, () if request.is_larger(limit) else _ranges(request, None))
+    place = IndexPlace(token, request.key, *request.shard.index_range)
+    index = INDEXES.get(place) if kept == "use" else None
+    # Without a request for a chunk, no change of the shard would be noticed.
+    if index is not None and (ranges := _ranges(request, index.data)):
+        return _Plan(request, index.data, ranges, index.tag)
+    part = store.get_part(request.key, place.start, place.length)
+    if part is None:
+        INDEXES.put(place, None)
+        return _Plan(request, None, ())
+    is_whole = len(part.value) == part.size
+    data = bytes(cut(part.value, place.start, place.length) if is_whole else part.value)
+    INDEXES.put(place, None if part.tag is None else KeptIndex(data, part.tag))
+    tag = part.tag if kept == "use" else None
+    return _Plan(request, data, _ranges(request, data), tag)
+
+
+def _index_size(request: ShardRequest) -> int:
+    return request.shard.index_range[1] if request.is_plannable else 0
 
 
 def _ranges(request: ShardRequest, index: Buffer | None) -> Sequence[RangeRequest]:
@@ -138,12 +200,21 @@ def _ranges(request: ShardRequest, index: Buffer | None) -> Sequence[RangeReques
     return [*join_ranges([(request.key, *each) for each in ranges], config.get("coalesce-gap"))]
 
 
-def _fetch(store: Store, ranges: Iterable[tuple[RangeRequest, int]]) -> Iterator[Buffer | None]:
-    """Yield ranges, each given with the size of the whole shard, while later ones are fetched."""
+#: A range, the size of the whole shard, and the tag of the version that is needed.
+_Item = tuple[RangeRequest, int, Tag | None]
 
-    def get(item: tuple[RangeRequest, int]) -> Buffer | None:
-        request, _ = item
-        return store.get_range(request.key, request.start, request.length)
+
+def _fetch(store: Store, ranges: Iterable[_Item]) -> Iterator[Buffer | None]:
+    """Yield ranges while later ones are fetched."""
+
+    def get(item: _Item) -> Buffer | None:
+        (key, start, length, _), _, tag = item
+        if tag is None or length is None:
+            return store.get_range(key, start, length)
+        part = store.get_part(key, start, length, tag)
+        if part is None or part.tag != tag:
+            raise _ChangedError
+        return part.value
 
     if store.concurrent:
         yield from in_flight(get, ranges, size=_size, max_bytes=MAX_BYTES_IN_FLIGHT)
@@ -152,12 +223,12 @@ def _fetch(store: Store, ranges: Iterable[tuple[RangeRequest, int]]) -> Iterator
         yield from store.get_partial_values([(r.key, (r.start, r.length)) for r in batch])
 
 
-def _size(item: tuple[RangeRequest, int]) -> int:
-    request, whole = item
+def _size(item: _Item) -> int:
+    request, whole, _ = item
     return whole if request.length is None else request.length
 
 
-def _batches(ranges: Iterable[tuple[RangeRequest, int]]) -> Iterator[list[RangeRequest]]:
+def _batches(ranges: Iterable[_Item]) -> Iterator[list[RangeRequest]]:
     """Yield lists of ranges that may be in memory together."""
     batch, held = list[RangeRequest](), 0
     for item in ranges:
@@ -174,7 +245,7 @@ def _batches(ranges: Iterable[tuple[RangeRequest, int]]) -> Iterator[list[RangeR
 def _value(
     store: Store, plan: _Plan, parts: Sequence[Buffer | None], scratch: Scratch
 ) -> Value | None:
-    request, index, _ = plan
+    request, index, _, _ = plan
     if request.region is None:
         return None if parts[0] is None else HeldValue(parts[0])
     if not request.is_plannable:

@@ -221,7 +221,7 @@ class Store(ABC):
         ----------
         key : str
         start, length : int
-            As in `get_range`, with a start that is not negative.
+            As in `get_range`; with a negative start, the length is the whole end of the value.
         tag : optional
             That of an earlier part. If the value has another one now, the result is None, as for a
             missing value.

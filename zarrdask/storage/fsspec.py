@@ -262,15 +262,14 @@ class FsspecStore(Store):
         """Whether parts of one version of a value can be requested: of S3, and by HTTP."""
         # A cache of another file system keeps only what it fetches itself.
         is_cache = getattr(self.fs, "fs", None) is not None
-        is_plain = not is_cache and self._keeps(FsspecStore, "get", "get_many")
+        is_plain = not is_cache and self._keeps(FsspecStore, "get", "get_many", "get_range")
         return is_plain and not {"s3", "http"}.isdisjoint(protocols(self.fs))
 
     def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
         fetch = self._from_s3 if "s3" in protocols(self.fs) else self._by_http
+        part = f"bytes={start}" if start < 0 else f"bytes={start}-{start + length - 1}"
         try:
-            value, found, whole = sync(
-                self.fs.loop, fetch, key, f"bytes={start}-{start + length - 1}", tag
-            )
+            value, found, whole = sync(self.fs.loop, fetch, key, part, tag)
         except _ERRORS as error:
             codes = _codes(error)
             if codes & _BEHIND:

@@ -86,8 +86,9 @@ class ObstoreStore(Store):
 
     @property
     def versioned(self) -> bool:  # type: ignore[override]
-        """Whether parts of one version of a value can be requested."""
-        return self._keeps(ObstoreStore, "get", "get_many")
+        """Whether parts of one version of a value can be requested: of servers, which are far."""
+        is_far = self._kind not in ("MemoryStore", "LocalStore")
+        return is_far and self._keeps(ObstoreStore, "get", "get_many", "get_range")
 
     @property
     def writeable(self) -> bool:
@@ -208,7 +209,8 @@ class ObstoreStore(Store):
         return self._asked(key, lambda path: int(obstore.head(self.inner, path)["size"]))
 
     def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
-        options: dict[str, Any] = {"range": (start, start + length)}
+        whole = {"suffix": -start} if start < 0 else (start, start + length)
+        options: dict[str, Any] = {"range": whole}
         if tag is not None:
             options["if_match"] = tag
         try:
@@ -219,8 +221,15 @@ class ObstoreStore(Store):
         except PreconditionError:
             return None
         except _ERRORS as error:
+            is_refused = isinstance(error, NotSupportedError)
+            # Azure counts no range from the end.
+            size = self._size(key) if is_refused and start < 0 else None
+            if size:
+                part = self.get_part(key, max(size + start, 0), length, tag)
+                if part is None or part.size == size:
+                    return part
             # A server that knows no ranges, or an empty value, has no parts.
-            if isinstance(error, NotSupportedError) or "status code: 416" in str(error):
+            if is_refused or "status code: 416" in str(error):
                 value = self._get(key)
                 return None if value is None else Part(value, len(value), None)
             self._check_absent(key, error)
