@@ -263,6 +263,16 @@ def test_an_array_that_another_program_created_meanwhile_is_left_alone(copied):
     assert zarrdask.open_array(target, "g/c").shape == (3,)
 
 
+def test_an_array_that_another_program_created_at_the_root_is_left_alone(copied):
+    root, target = hierarchy({}), {}
+    interrupted(copied, root["a"], target, after=3)
+    theirs = zarrdask.create_array(target, shape=(8, 12), chunks=(2, 3), dtype="i4", zarr_format=2)
+    theirs[...] = 5
+    with pytest.raises(NodeExistsError):
+        zarrdask.copy(root["a"], target)
+    assert (theirs[...] == 5).all()
+
+
 def test_an_array_without_its_record_is_complete(copied):
     """The process was killed after it had written the document, before it recorded the task."""
     root, target = hierarchy({}), {}

@@ -152,6 +152,8 @@ _State = Literal["complete", "lost", "units"]
 def _resume_array(job: ArrayJob) -> _State:
     """Return what an interrupted run has stored of an array; an error if it was not that run."""
     target = job.target
+    if not job.node.path:  # the record is erased before the document of the root is written
+        target.check_unchanged(resumed=True)
     if target.is_complete:
         return "complete"
     is_lost = target.view.listable and next(stored_units(target.chunks), None) is None
