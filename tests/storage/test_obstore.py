@@ -283,6 +283,18 @@ def test_a_weak_tag_does_not_tell_versions(server):
         assert (bytes(part.value), part.size, part.tag) == (b"01", 4, expected)
 
 
+def test_the_end_of_a_value_in_azure_which_counts_no_ranges_from_the_end(server):
+    server.values["/data/k"], server.tag = b"0123456", '"a"'
+    options = {"client_options": {"allow_http": True}, "skip_signature": True}
+    root = server.url.removesuffix("/data")
+    store = ObstoreStore(objects.AzureStore("data", account_name="n", endpoint=root, **options))
+    for start, expected in ((-3, b"456"), (-9, b"0123456")):
+        part = store.get_part("k", start, -start)
+        assert (bytes(part.value), part.size, part.tag) == (expected, 7, '"a"')
+    assert [wanted for *_, wanted in server.asked] == [None, "bytes=4-6", None, "bytes=0-8"]
+    assert store.get_part("none", -3, 3) is None
+
+
 def inverted(value):
     return None if value is None else bytes(255 - byte for byte in value)
 
