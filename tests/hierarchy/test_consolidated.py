@@ -1,9 +1,13 @@
 """Consolidated metadata above a directory that was opened as a store of its own."""
 
+import threading
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
 import zarrdask
+from zarrdask.storage.memory import MemoryStore
 
 
 @pytest.fixture(params=[2, 3])
@@ -45,3 +49,31 @@ def test_they_are_brought_up_to_date_if_that_is_set(root, setting):
 def test_directories_that_are_no_groups_are_left_alone(tmp_path):
     zarrdask.create_array(tmp_path / "x" / "y", shape=3, dtype="i4")
     assert [path.name for path in (tmp_path / "x").iterdir()] == ["y"]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_attributes_that_change_meanwhile_are_kept(zarr_format):
+    threads = [None]
+
+    def change():
+        zarrdask.open_group(store, mode="r+", consolidated=False).attrs["changed"] = 1
+
+    class Slow(MemoryStore):
+        def get_many(self, keys, scratch):
+            keys = list(keys)
+            values = [*super().get_many(keys, scratch)]
+            if any(key.startswith("b/") for key in keys) and not threads:
+                threads.append(threading.Thread(target=change))
+                threads[0].start()
+                threads[0].join(0.2)  # it waits until the documents are written
+            return iter(values)
+
+    store = Slow()
+    group = zarrdask.create_group(store, zarr_format=zarr_format)
+    group.create_group("b")
+    threads.clear()
+    with suppress(zarrdask.errors.MetadataError):  # they may be dropped again by now
+        zarrdask.consolidate_metadata(store)
+    threads[0].join()
+    for consolidated in (False, None):
+        assert dict(zarrdask.open_group(store, consolidated=consolidated).attrs) == {"changed": 1}

@@ -40,6 +40,12 @@ class Swapping(MemoryStore):
         return True
 
 
+class Elsewhere(Swapping):
+    """The same values as another machine reaches them, which knows no locks of this process."""
+
+    url = "elsewhere"
+
+
 @pytest.fixture
 def store(monkeypatch):
     monkeypatch.setattr(unchanged, "_RENEWAL", 0.01)
@@ -118,7 +124,7 @@ def test_consolidated_metadata_keep_what_another_machine_adds_meanwhile(store, z
     zarrdask.consolidate_metadata(store)
 
     def others():
-        theirs = Swapping(store.values)
+        theirs = Elsewhere(store.values)
         zarrdask.create_array(theirs, "theirs", shape=1, dtype="i4", zarr_format=zarr_format)
         zarrdask.consolidate_metadata(theirs)
 

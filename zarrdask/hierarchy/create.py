@@ -15,6 +15,7 @@ from zarrdask.hierarchy.find import node_exists, parse_node, read_documents
 from zarrdask.hierarchy.journal import is_begun, record_key
 from zarrdask.hierarchy.members import check_new_path, documents_below
 from zarrdask.hierarchy.path import ancestors, exists_error, join_path, key_prefix, node_location
+from zarrdask.hierarchy.resize import lock_node
 from zarrdask.metadata import consolidated, detect
 from zarrdask.metadata.detect import ANY, Search
 from zarrdask.metadata.json import Documents
@@ -296,7 +297,9 @@ def write_consolidated(
                 if value is not None:
                     target.set(prefix + name, value)
 
-    change_if_unchanged(store, write)
+    # Of two writers the later one must see what the earlier one wrote, also the group's attributes.
+    with lock_node(store, path, "documents"):
+        change_if_unchanged(store, write)
 
 
 def _prefetched_below(store: Store, path: str, search: Search, nodes: Iterable[str]) -> Store:

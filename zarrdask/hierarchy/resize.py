@@ -29,9 +29,9 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore, plain
 from zarrdask.storage.unchanged import change_if_unchanged, lease
 
-#: What a lock of a node is for: to change the shape of an array, to rewrite a node, to change its
-#: documents, or to read all documents below a group and write its consolidated metadata.
-Purpose = Literal["shape", "rewrite", "documents", "consolidated"]
+#: What a lock of a node is for: to change the shape of an array, to rewrite a node, or to change
+#: its documents and consolidated metadata.
+Purpose = Literal["shape", "rewrite", "documents"]
 Node = TypeVar("Node", ArrayMetadata, GroupMetadata)
 
 

@@ -19,7 +19,7 @@ from zarrdask.graph.target import ExistingRegion, WriteOptions, WriteTarget, fin
 from zarrdask.graph.write_job import WriteJob, begin
 from zarrdask.hierarchy.change import changing, write_node
 from zarrdask.hierarchy.create import at_once, create_members, write_consolidated
-from zarrdask.hierarchy.resize import grow, lock_node, roll_back_append
+from zarrdask.hierarchy.resize import grow, roll_back_append
 from zarrdask.metadata import consolidated
 from zarrdask.metadata.model import GroupMetadata, ZarrFormat
 from zarrdask.storage.base import Store
@@ -115,10 +115,8 @@ def consolidate(
     if zarr_format not in consolidated.CONSOLIDATED_FORMATS:
         return
     try:
-        # Of two writers the later one must see what the earlier one wrote.
-        with lock_node(store, root, "consolidated"):
-            own = changed if path == root else None
-            write_consolidated(store, root, zarr_format, group=own, nodes=nodes)
+        own = changed if path == root else None
+        write_consolidated(store, root, zarr_format, group=own, nodes=nodes)
     except MetadataError:
         if path == root:
             raise
