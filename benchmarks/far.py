@@ -95,6 +95,10 @@ def zarrdask_obstore(job: str, url: str) -> Job | None:
 
 
 def _zarrdask(job: str, place: Any, url: str, **how: Any) -> Job | None:
+    import dask
+
+    # Else the indexes of shards are known from warming up, and what is measured takes one round.
+    dask.config.set({"zarrdask.index-cache-size": 0})
     members = {"open": "plain", "consolidated": "consolidated"}
     if is_write(job):
         x = da.from_array(values(job), chunks=(64, -1))
