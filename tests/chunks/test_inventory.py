@@ -9,6 +9,7 @@ import pytest
 
 import zarrdask
 from tests.covering import for_each
+from tests.storage.unlisted import UnlistedStore
 from zarrdask.chunks.inventory import erase_leftovers, stored_units
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
@@ -249,22 +250,7 @@ def test_many_units_are_erased_in_batches_by_several_threads():
 
 
 def test_a_store_that_can_not_be_listed_is_asked_to_erase_all_that_there_might_be():
-    class Unlistable(Store):
-        url = "unlistable"
-
-        def __init__(self):
-            self.values = {}
-
-        def get(self, key):
-            return self.values.get(key)
-
-        def set(self, key, value):
-            self.values[key] = bytes(value)
-
-        def erase(self, key):
-            self.values.pop(key, None)
-
-    store = Unlistable()
+    store = UnlistedStore()
     z = old(store, "chunks")
     z.resize((7, 3))
     assert sorted(key for key in store.values if "/c/" in key) == ["a/c/0/0", "a/c/1/0"]

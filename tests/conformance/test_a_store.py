@@ -13,7 +13,7 @@ import pytest
 import zarrdask
 from tests.conformance.refused import refused
 from tests.documents import dump, stored, v2
-from zarrdask.storage.base import Store
+from tests.storage.unlisted import UnlistedStore
 
 VALUES = np.arange(16, dtype="<u2").reshape(4, 4)
 CHUNKS = {
@@ -58,23 +58,7 @@ def test_a1_values_are_any_bytes_under_ascii_keys():
 
 
 def test_a1_reading_writing_and_deleting_are_all_that_is_asked_of_a_store():
-    class Plain(Store):
-        """A store that does nothing else."""
-
-        url = "plain"
-
-        def __init__(self):
-            self.values = {}
-
-        def get(self, key):
-            return self.values.get(key)
-
-        def set(self, key, value):
-            self.values[key] = bytes(value)
-
-        def erase(self, key):
-            self.values.pop(key, None)
-
+    class Plain(UnlistedStore):
         def list_dir(self, prefix):
             pytest.fail("listing is not one of the three")
 

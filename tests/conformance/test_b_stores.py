@@ -5,6 +5,7 @@ import pytest
 
 import zarrdask
 from tests.covering import for_each
+from tests.storage.unlisted import UnlistedStore
 from zarrdask.errors import MetadataError, SelectionError, UnsupportedError
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.fsspec import FsspecStore
@@ -303,20 +304,7 @@ def test_b86_what_is_missing_is_an_error_that_says_so(action):
 
 
 def test_b87_partial_operations_are_built_from_whole_ones():
-    class Whole(Store):
-        url = "whole"
-        values: dict = {}  # noqa: RUF012
-
-        def get(self, key):
-            return self.values.get(key)
-
-        def set(self, key, value):
-            self.values[key] = bytes(value)
-
-        def erase(self, key):
-            self.values.pop(key, None)
-
-    store = Whole()
+    store = UnlistedStore()
     store.set_partial_values([("a", 0, b"01"), ("b", 0, b"b")])
     assert parts(store, [("a", (1, 1)), ("c", (0, 1))]) == [b"1", None]
     store.erase_values(["a"])

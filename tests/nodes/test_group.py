@@ -10,6 +10,7 @@ import zarrdask
 from tests.counting import CountingStore
 from tests.covering import for_each
 from tests.documents import dump, v2, v3
+from tests.storage.unlisted import UnlistedStore
 from zarrdask import Array, Group, create_group, open_group
 from zarrdask.errors import (
     MetadataError,
@@ -19,7 +20,6 @@ from zarrdask.errors import (
     ReadOnlyError,
     UnsupportedError,
 )
-from zarrdask.storage.base import Store
 from zarrdask.storage.memory import MemoryStore
 
 GROUP = {"zarr_format": 3, "node_type": "group"}
@@ -474,24 +474,6 @@ def test_v2_has_no_reserved_names():
     assert list(open_group(values)) == []
 
 
-class Unlisted(Store):
-    """A store that can't tell what is in it."""
-
-    url = "unlisted"
-
-    def __init__(self, values):
-        self.values = values
-
-    def get(self, key):
-        return self.values.get(key)
-
-    def set(self, key, value):
-        self.values[key] = bytes(value)
-
-    def erase(self, key):
-        self.values.pop(key, None)
-
-
 @for_each("zarr_format", [2, 3, "v3-draft", "v3-draft-protocol"])
 @for_each(
     "act",
@@ -502,7 +484,7 @@ class Unlisted(Store):
 )
 def test_what_can_not_be_removed_as_a_whole_stays_as_it_is(zarr_format, act):
     values = {}
-    group = create_group(Unlisted(values), zarr_format=zarr_format)
+    group = create_group(UnlistedStore(values), zarr_format=zarr_format)
     group.create_array("a", shape=2, dtype="u1")[...] = 1
     before = dict(values)
     with pytest.raises(UnsupportedError, match="listed"):

@@ -8,11 +8,11 @@ import pytest
 import zarrdask
 from tests.cli.commands import spawn
 from tests.covering import covering
+from tests.storage.unlisted import UnlistedStore
 from zarrdask.cli.app import run
 from zarrdask.errors import NodeExistsError, StoreError
 from zarrdask.hierarchy import journal
 from zarrdask.rewrite import copy_tasks
-from zarrdask.storage.base import Store
 
 VALUES = np.arange(1, 97, dtype="i4").reshape(8, 12)
 #: The command, as a process that a signal stops before its sixth task.
@@ -220,22 +220,7 @@ def test_a_restart_of_an_array_leaves_other_files_alone(tmp_path, copied):
 
 
 def test_a_restart_in_a_store_that_cannot_be_listed(copied):
-    class Unlistable(Store):
-        url = "unlistable"
-
-        def __init__(self):
-            self.values = {}
-
-        def get(self, key):
-            return self.values.get(key)
-
-        def set(self, key, value):
-            self.values[key] = bytes(value)
-
-        def erase(self, key):
-            self.values.pop(key, None)
-
-    root, target = hierarchy({}), Unlistable()
+    root, target = hierarchy({}), UnlistedStore()
     interrupted(copied, root, target, after=8)
     assert zarrdask.copy(root, target, restart=True, scheduler="sync").units == 48
     np.testing.assert_array_equal(zarrdask.open_array(target, "g/b")[...], VALUES)

@@ -10,7 +10,7 @@ import numpy as np
 from zarrdask import config
 from zarrdask.codecs.base import Codec, check_dimensions
 from zarrdask.errors import MetadataError
-from zarrdask.grids.base import ChunkGrid, Shape, parse_grid, parse_lengths
+from zarrdask.grids.base import ChunkGrid, Shape, check_axes, parse_grid, parse_lengths
 from zarrdask.grids.keys import ChunkKeyEncoding
 from zarrdask.grids.rectilinear import Lengths, make_grid
 from zarrdask.grids.regular import RegularGrid
@@ -208,13 +208,7 @@ def _spread(value: Any, shape: Shape, key: str) -> Shape:
             expected=f"{len(shape)} lengths",
         )
     lengths = tuple(value) if isinstance(value, Iterable) else (value,) * len(shape)
-    if len(lengths) != len(shape):
-        raise MetadataError(
-            "there must be one length for each dimension",
-            key=key,
-            found=value,
-            expected=f"{len(shape)}",
-        )
+    check_axes(lengths, shape, key)
     # In Dask's chunks, -1 and None stand for the length of the axis.
     filled = [size or 1 if n in (-1, None) else n for n, size in zip(lengths, shape, strict=True)]
     return _lengths(filled, key, 1)
