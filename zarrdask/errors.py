@@ -179,6 +179,16 @@ def one_of(value: Any, key: str, choices: Iterable[Any]) -> Any:
     raise MetadataError("not a permitted value", key=key, found=value, expected=expected)
 
 
+def no_attribute(obj: object, name: str, instead: str) -> AttributeError:
+    """Return the error for an attribute that an object does not have; it says what to do instead.
+
+    A name that begins with an underscore is not that of a user, but of a protocol.
+    """
+    hint = f"; {instead}" if instead and not name.startswith("_") else ""
+    kind = type(obj).__name__
+    return AttributeError(f"{kind!r} object has no attribute {name!r}{hint}", name=name, obj=obj)
+
+
 def instance_of(value: Any, key: str, kind: type[T]) -> T:
     """Return a value of a document that must be of a JSON type."""
     if isinstance(value, kind):

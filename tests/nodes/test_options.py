@@ -107,6 +107,11 @@ def test_verbs_keep_their_signatures():
     ("mistake", "error", "message"),
     [
         (lambda z: z.mean(), AttributeError, "'mean'; zarrdask.from_zarr(array) is a Dask array"),
+        (lambda z: z + 1, TypeError, "no operator +; zarrdask.from_zarr(array) is a Dask array"),
+        (lambda z: z < 1, TypeError, "no operator <; zarrdask.from_zarr(array) is a Dask array"),
+        (lambda z: -z, TypeError, "no operator -; zarrdask.from_zarr(array) is a Dask array"),
+        (lambda z: zarrdask.rechunk(z, {}).compute(), AttributeError, "plan.execute() runs"),
+        (lambda z: zarrdask.plan_write(np.ones(3)).compute(), AttributeError, "to_zarr(x, url)"),
         (lambda z: zarrdask.create_group({}).u, AttributeError, "a member is group['name']"),
         (lambda z: zarrdask.plan_read(np.ones(3)), StoreError, "this is an array itself"),
         (lambda z: zarrdask.to_zarr([z, z], ["a", "b"]), StoreError, "[(url, array), ...]"),
@@ -117,6 +122,16 @@ def test_usual_mistakes_name_what_is_meant(mistake, error, message):
     z = zarrdask.create_array({}, shape=3, dtype="i4", chunks=2)
     with pytest.raises(error, match=re.escape(message)):
         mistake(z)
+
+
+def test_arrays_of_numpy_and_dask_are_added_to_a_stored_array():
+    z = zarrdask.create_array({}, shape=3, dtype="i4", chunks=2)
+    z[...] = 2
+    assert [(z + np.arange(3)).tolist(), (z - np.int8(1)).tolist()] == [[2, 3, 4], [1, 1, 1]]
+    total = da.arange(3) + z
+    assert isinstance(total, da.Array)
+    assert isinstance(z + da.arange(3), da.Array)
+    assert total.compute().tolist() == [2, 3, 4]
 
 
 def test_a_write_of_what_has_no_chunks_can_be_planned():

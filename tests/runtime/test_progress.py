@@ -5,6 +5,7 @@ import re
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from types import ModuleType
 
 import dask
@@ -112,6 +113,30 @@ def test_a_function_is_called_with_the_work_and_its_bytes(slow):
     with progress(8, "rechunk", lambda *state: calls.append(state), unit="byte") as shown:
         shown.advance(8)
     assert calls[-1] == (8, 8, 8)
+
+
+def test_of_two_bars_on_one_terminal_one_is_shown(slow):
+    out = Terminal()
+    with progress(2, "copy", out) as first:
+        first.advance()
+        with progress(1, "write", out) as second, progress(1, "read", out, leave=False) as third:
+            second.advance()
+            third.advance()
+            assert "write" not in out.getvalue()
+        first.advance()
+    lines = [line.rpartition("\r")[2] for line in out.getvalue().split("\n")]
+    assert [line.partition("%")[0] for line in lines] == ["write: 100", "copy: 100", ""]
+    assert "read" not in out.getvalue()
+
+
+def test_a_bar_that_waited_takes_the_place_of_one_that_ended(slow):
+    out = Terminal()
+    with ExitStack() as first, progress(2, "write", out) as second:
+        first.enter_context(progress(1, "copy", out)).advance()
+        second.advance()
+        first.close()
+        second.advance()
+        assert "\rwrite: 100%" in out.getvalue()
 
 
 def test_a_terminal_without_unicode_gets_plain_characters():

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from math import isfinite
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from zarrdask.display.html import preformatted, table
 from zarrdask.display.words import aligned
+from zarrdask.errors import no_attribute
 
 
 class Report:
@@ -41,6 +42,13 @@ class Report:
 
     #: The names of properties that `to_dict` has after the fields.
     derived: ClassVar[tuple[str, ...]] = ()
+    #: What users usually look for, in the message for an attribute that does not exist.
+    _instead: ClassVar[str] = ""
+
+    if not TYPE_CHECKING:  # For type checkers, every attribute would exist.
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name, self._instead)
 
     def facts(self) -> Iterable[tuple[str, str]]:
         """Return the lines of the text: a name and a description each."""

@@ -4,11 +4,30 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from zarrdask.errors import NodeTypeError, ReadOnlyError
+from zarrdask.errors import NodeTypeError, ReadOnlyError, no_attribute
 from zarrdask.hierarchy.path import node_location
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.storage.base import Store
 
+#: The operators that arrays of NumPy have and stored arrays do not, with their methods.
+_OPERATORS = {
+    "+": "add radd pos",
+    "-": "sub rsub neg",
+    "*": "mul rmul",
+    "/": "truediv rtruediv",
+    "//": "floordiv rfloordiv",
+    "%": "mod rmod",
+    "**": "pow rpow",
+    "@": "matmul rmatmul",
+    "&": "and rand",
+    "|": "or ror",
+    "^": "xor rxor",
+    "~": "invert",
+    "<": "lt",
+    "<=": "le",
+    ">": "gt",
+    ">=": "ge",
+}
 #: Returns the attributes of a node after a change, given those before.
 Change = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -38,11 +57,7 @@ class Node:
     if not TYPE_CHECKING:  # For type checkers, every attribute would exist.
 
         def __getattr__(self, name: str) -> Any:
-            kind = type(self).__name__
-            hint = "" if name.startswith("_") else f"; {self._instead}"
-            raise AttributeError(
-                f"{kind!r} object has no attribute {name!r}{hint}", name=name, obj=self
-            )
+            raise no_attribute(self, name, self._instead)
 
     @property
     def name(self) -> str:
@@ -86,6 +101,21 @@ class Node:
     def _save_attributes(self, change: Change) -> None:
         """Change the stored attributes: another writer may have changed some."""
         raise NotImplementedError
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    def operate(self: Node, *operands: Any) -> Any:
+        if any(hasattr(operand, "__array__") for operand in operands):
+            return NotImplemented  # arrays of NumPy and Dask take a stored array as an operand
+        kind = type(self).__name__
+        raise TypeError(f"{kind!r} object has no operator {name}; {self._instead}")
+
+    return operate
+
+
+for _name, _methods in _OPERATORS.items():
+    for _method in _methods.split():
+        setattr(Node, f"__{_method}__", _operator(_name))
 
 
 class Attributes(MutableMapping[str, Any]):

@@ -165,6 +165,7 @@ class ReadPlan(Report):
     """
 
     derived: ClassVar[tuple[str, ...]] = ("objects", "requests", "needed", "fetched", "decoded")
+    _instead = "x.compute() reads the array of which this is the plan"
 
     arrays: tuple[ArrayReads, ...]
 

@@ -34,6 +34,8 @@ class PlanReport(Report):
         The possible strategies, the chosen one first, the others by their costs.
     """
 
+    _instead = "plan.execute() runs the plan"
+
     grids: Grids
     costs: Costs
     schemes: tuple[Scheme, ...]

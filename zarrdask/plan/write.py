@@ -74,6 +74,8 @@ class WritePlan(Report):
     zarrdask.plan_write : Create a plan.
     """
 
+    _instead = "zarrdask.to_zarr(x, url) writes an array"
+
     axes: tuple[AxisPlan, ...]
     dtype: np.dtype[Any]
     stored_dtype: np.dtype[Any]

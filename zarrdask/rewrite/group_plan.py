@@ -52,6 +52,8 @@ class GroupPlan(Report):
         Whether consolidated metadata are written for the new group.
     """
 
+    _instead = "plan.execute() runs the plan"
+
     groups: Mapping[str, GroupMetadata]
     arrays: Mapping[str, RechunkPlan]
     store: Store

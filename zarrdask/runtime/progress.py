@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
-from typing import Any, Literal, Protocol, TextIO
+from typing import Any, ClassVar, Literal, Protocol, TextIO
 from uuid import uuid4
 
 from zarrdask import config
@@ -119,28 +119,48 @@ class _File:
 
 
 class _Bar(_File):
-    """A bar on a terminal, in one line that is written again and again."""
+    """A bar on a terminal, in one line that is written again and again.
+
+    Of several bars on one terminal, the first is shown; each of the others waits until that one is
+    closed. A bar that is closed earlier leaves its last line above.
+    """
+
+    #: The bars of all terminals that are not closed yet, the oldest first.
+    _open: ClassVar[list["_Bar"]] = []
 
     def __init__(self, file: TextIO, *, leave: bool) -> None:
         super().__init__(file)
         self._leave, self._width = leave, 0
+        self._open.append(self)
 
     def interval(self) -> float:
         return TERMINAL_INTERVAL
 
     def show(self, progress: Progress) -> None:
+        if self._shown() is self:
+            text = self._line(progress)
+            # Spaces cover what a longer text has left.
+            self.write(f"\r{text.ljust(self._width)}")
+            self._width = len(text)
+
+    def _shown(self) -> "_Bar | None":
+        return next((bar for bar in tuple(self._open) if bar.file is self.file), None)
+
+    def _line(self, progress: Progress) -> str:
         from shutil import get_terminal_size
 
         encoding = getattr(self.file, "encoding", None) or "ascii"
         columns = max(get_terminal_size().columns - 1, 20)
-        text = progress.line(ncols=columns, ascii=not encoding.lower().startswith("utf"))
-        # Spaces cover what a longer text has left.
-        self.write(f"\r{text.ljust(self._width)}")
-        self._width = len(text)
+        return progress.line(ncols=columns, ascii=not encoding.lower().startswith("utf"))
 
     def close(self, progress: Progress) -> None:
-        self.show(progress)
-        self.write("\n" if self._leave else f"\r{' ' * self._width}\r")
+        shown = self._shown() or self
+        if self._leave:
+            self.write(f"\r{self._line(progress).ljust(shown._width)}\n")
+        elif shown is self:
+            self.show(progress)
+            self.write(f"\r{' ' * self._width}\r")
+        self._open.remove(self)
 
 
 class _Lines(_File):
