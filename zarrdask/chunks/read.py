@@ -3,7 +3,6 @@
 A *unit* is a stored object: a chunk, or a shard of an array that has shards.
 """
 
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -27,7 +26,7 @@ from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Value
 from zarrdask.storage.large_values import get_large, large_size
 
-#: The names of units in the store, and which part of each goes where.
+#: The keys of units in the store, and which part of each goes where.
 _Part = tuple[list[str], Projection]
 
 
@@ -70,7 +69,8 @@ def read_region(
     StoreError
         If the store fails.
     """
-    metadata, cuts = chunks.metadata, _project(chunks, request)
+    metadata = chunks.metadata
+    cuts = project(request, metadata.grid.axes)
     values = buffers.empty(request_shape(request), metadata.dtype) if out is None else out
     read, nbytes = partial(_read, chunks, out=values), values.nbytes
     in_parts(read, chunks, cuts, threads=threads, label="read", show=show, nbytes=nbytes)
@@ -83,21 +83,15 @@ def read_regions(chunks: StoredChunks, requests: Iterable[Request]) -> Iterator[
     In a store with latency the units of all requests are in flight together, as far as the settings
     allow. Each request is as in `read_region`, and so are the errors.
     """
+    axes = chunks.metadata.grid.axes
     ahead, parts = tee(
-        (request, *_named(chunks, _project(chunks, request))) for request in requests
+        (request, _with_keys(chunks, project(request, axes))) for request in requests
     )
-    units = _fetch(chunks, ((names, cuts) for _, names, cuts in ahead))
-    for request, names, cuts in parts:
+    units = _fetch(chunks, (part for _, part in ahead))
+    for request, part in parts:
         out = buffers.empty(request_shape(request), chunks.metadata.dtype)
-        _decode(chunks, names, cuts, units, out=out)
+        _decode(chunks, part, units, out=out)
         yield out
-
-
-def _project(chunks: StoredChunks, request: Request) -> Projection:
-    """Return the units of a request, those of one shape together."""
-    grid = chunks.metadata.grid
-    cuts = project(request, grid.axes)
-    return cuts if grid.is_regular else cuts.ordered(grid.shape_of)
 
 
 def request_shape(request: Request) -> Shape:
@@ -107,14 +101,18 @@ def request_shape(request: Request) -> Shape:
     return tuple(map(pick_size, request))
 
 
-def _named(chunks: StoredChunks, cuts: Projection) -> _Part:
-    return [chunks.prefix + name for name in chunks.metadata.keys.names(cuts.indices)], cuts
-
-
 def _read(chunks: StoredChunks, cuts: Projection, *, out: np.ndarray) -> None:
     """Read some of the requested units in this thread."""
-    names, cuts = _named(chunks, cuts)
-    _decode(chunks, names, cuts, _fetch(chunks, [(names, cuts)]), out=out)
+    part = _with_keys(chunks, cuts)
+    _decode(chunks, part, _fetch(chunks, [part]), out=out)
+
+
+def _with_keys(chunks: StoredChunks, cuts: Projection) -> _Part:
+    """Return the keys of units, and the units, those of one shape together."""
+    grid, keys = chunks.metadata.grid, chunks.metadata.keys
+    if not grid.is_regular:
+        cuts = cuts.ordered(grid.shape_of)
+    return [chunks.prefix + name for name in keys.names(cuts.indices)], cuts
 
 
 def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
@@ -122,53 +120,46 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
 
     Of remote shards, what is needed is in memory.
     """
-    metadata, store, scratch = chunks.metadata, chunks.units, _scratch()
+    metadata, store, scratch = chunks.metadata, chunks.units, buffers.THREAD.scratch
     if metadata.shard is None:
-        keys: Iterable[str] = chain.from_iterable(names for names, _ in parts)
+        keys: Iterable[str] = chain.from_iterable(keys for keys, _ in parts)
         if isinstance(parts, list):
             keys = [*keys]  # a single one is requested in this thread
         nbytes = metadata.pipeline.spec.nbytes
-        if nbytes > large_size(store):
+        if not store.seekable and nbytes > large_size(store):
             return get_large(store, ((key, nbytes) for key in keys))
         return store.get_many(keys, scratch)
     if store.seekable:
-        return (store.reading(name, scratch) for names, _ in parts for name in names)
+        return (store.reading(key, scratch) for keys, _ in parts for key in keys)
     requests = (
-        ShardRequest(name, metadata.pipeline_at(index), inside)
-        for names, cuts in parts
-        for name, index, inside in zip(names, cuts.indices, cuts.insides, strict=True)
+        ShardRequest(key, metadata.pipeline_at(index), inside)
+        for keys, cuts in parts
+        for key, index, inside in zip(keys, cuts.indices, cuts.insides, strict=True)
     )
     return map(nullcontext, fetch_shards(store, requests, scratch))
 
 
-def _decode(
-    chunks: StoredChunks,
-    names: list[str],
-    cuts: Projection,
-    units: Iterator[Any],
-    *,
-    out: np.ndarray,
-) -> None:
-    """Decode what `_fetch` returned for a projection, the next of several, to its places."""
-    metadata, store = chunks.metadata, chunks.units
+def _decode(chunks: StoredChunks, part: _Part, units: Iterator[Any], *, out: np.ndarray) -> None:
+    """Decode what `_fetch` returned for a part, the next of several, to its places."""
+    (keys, cuts), metadata, store = part, chunks.metadata, chunks.units
     if metadata.shard is not None:
-        _decode_shards(chunks, names, cuts, islice(units, len(names)), out=out)
+        _decode_shards(chunks, keys, cuts, islice(units, len(keys)), out=out)
         return
-    runs = [(metadata.pipeline, len(names))]
+    runs = [(metadata.pipeline, len(keys))]
     if not metadata.grid.is_regular:
         shapes = groupby(map(metadata.grid.shape_of, cuts.indices))
         runs = [(metadata.pipeline_of(shape), sum(1 for _ in run)) for shape, run in shapes]
     again, at = None if store.seekable else store.get, 0
     for pipeline, count in runs:
         end = at + count
-        part, values = cuts.some(at, end) if count < len(names) else cuts, islice(units, count)
-        scatter(pipeline, names[at:end], part.insides, part.outsides, values, out=out, again=again)
+        some, values = cuts.some(at, end) if count < len(keys) else cuts, islice(units, count)
+        scatter(pipeline, keys[at:end], some.insides, some.outsides, values, out=out, again=again)
         at = end
 
 
 def _decode_shards(
     chunks: StoredChunks,
-    names: list[str],
+    keys: list[str],
     cuts: Projection,
     shards: Iterable[AbstractContextManager[Value | None]],
     *,
@@ -176,8 +167,8 @@ def _decode_shards(
     may_repeat: bool = True,
 ) -> None:
     metadata, store = chunks.metadata, chunks.units
-    for number, (name, shard, index, inside, outside) in enumerate(
-        zip(names, shards, *cuts, strict=True)
+    for number, (key, shard, index, inside, outside) in enumerate(
+        zip(keys, shards, *cuts, strict=True)
     ):
         with shard as value:
             if value is None:
@@ -190,23 +181,8 @@ def _decode_shards(
                 raise  # it names the key
             except ZarrdaskError as error:
                 if store.seekable or not may_repeat:
-                    raise error.within(name) from error.__cause__
+                    raise error.within(key) from error.__cause__
                 # It may have been damaged on its way, or replaced after its index was read.
-                fetched = fetch_shards(store, [ShardRequest(name, pipeline, inside)], Scratch())
+                fetched = fetch_shards(store, [ShardRequest(key, pipeline, inside)], Scratch())
                 part, again = cuts.some(number, number + 1), map(nullcontext, fetched)
-                _decode_shards(chunks, [name], part, again, out=out, may_repeat=False)
-
-
-#: The buffer of each thread for encoded bytes.
-_LOCAL = threading.local()
-
-#: The size in bytes above which a buffer is not kept: a thread reads a huge unit only once.
-_MAX_KEPT_BYTES = 2**25
-
-
-def _scratch() -> Scratch:
-    """Return this thread's buffer for encoded bytes."""
-    scratch: Scratch | None = getattr(_LOCAL, "scratch", None)
-    if scratch is None or len(scratch.view) > _MAX_KEPT_BYTES:
-        scratch = _LOCAL.scratch = Scratch()
-    return scratch
+                _decode_shards(chunks, [key], part, again, out=out, may_repeat=False)

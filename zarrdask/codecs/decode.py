@@ -58,7 +58,7 @@ def scatter(
     """
     work = partial(_scatter, pipeline, out, kind, again)
     items = zip(names, insides, outsides, values, strict=True)
-    if again:
+    if again or len(names) == 1:
         work(items)
     else:
         in_turns(work, items, count=len(names), nbytes=pipeline.spec.nbytes)
@@ -72,7 +72,11 @@ def _scatter(
     items: Iterable[Item],
 ) -> int:
     """Decode chunks to their places, and return their number."""
-    memory, in_place, count = _memory(pipeline), None, 0
+    # A chunk that is decoded into this memory is still in the cache of the CPU when it is copied to
+    # its place. For small chunks, codecs are faster if they allocate memory.
+    memory, size, in_place, count = None, pipeline.spec.nbytes, None, 0
+    if size >= SMALL_CHUNK_BYTES and pipeline.raw is not None and pipeline.compressors:
+        memory = buffers.of_thread(size)
     for name, inside, outside, data in items:
         try:
             if data is None:
@@ -95,18 +99,6 @@ def _scatter(
             _scatter(pipeline, out, kind, None, [(name, inside, outside, again(name))])
         count += 1
     return count
-
-
-def _memory(pipeline: Pipeline) -> np.ndarray | None:
-    """Return memory to decode one chunk after another into, or None if codecs should allocate it.
-
-    A chunk is then still in the cache of the CPU when it is copied to its place. For small chunks,
-    codecs are faster if they allocate memory.
-    """
-    size = pipeline.spec.nbytes
-    if pipeline.raw is None or not pipeline.compressors or size < SMALL_CHUNK_BYTES:
-        return None
-    return buffers.of_thread(size)
 
 
 def fits(pipeline: Pipeline, out: np.ndarray, outside: Any) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from zarrdask import config
 from zarrdask.errors import CodecError
+from zarrdask.storage.base import Scratch
 
 #: Bytes. The allocator of the system itself reuses smaller pieces of memory.
 _MIN_KEPT_BYTES = 2**22
@@ -21,8 +22,19 @@ _free: deque[np.ndarray] = deque()
 
 #: The largest memory, in bytes, that a thread keeps for one chunk after another.
 _MAX_THREAD_BYTES = 2**25
-#: In each thread, the attribute `memory`.
-_THREAD = threading.local()
+
+
+class _Thread(threading.local):
+    """The memory of a thread, which is still in the cache of the CPU when it is used again."""
+
+    def __init__(self) -> None:
+        #: For encoded bytes.
+        self.scratch = Scratch()
+        #: See `of_thread`.
+        self.memory = np.empty(0, np.uint8)
+
+
+THREAD = _Thread()
 
 
 class Lease:
@@ -66,9 +78,7 @@ def chunk(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def of_thread(size: int) -> np.ndarray:
-    """Return memory of this thread: bytes that are valid until it asks again.
-
-    As it is used again and again, it is still in the cache of the CPU.
+    """Return memory of this thread for decoded bytes, which are valid until it asks again.
 
     Raises
     ------
@@ -77,10 +87,9 @@ def of_thread(size: int) -> np.ndarray:
     """
     if size > _MAX_THREAD_BYTES:
         return chunk((size,), np.dtype(np.uint8))
-    memory: np.ndarray | None = getattr(_THREAD, "memory", None)
-    if memory is None or len(memory) < size:
-        memory = _THREAD.memory = np.empty(size, np.uint8)
-    return memory[:size]
+    if len(THREAD.memory) < size:
+        THREAD.memory = np.empty(size, np.uint8)
+    return THREAD.memory[:size]
 
 
 def _take(size: int) -> np.ndarray | None:

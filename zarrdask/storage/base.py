@@ -31,6 +31,10 @@ Item = TypeVar("Item")
 Tag = Any
 
 
+#: The size in bytes above which memory is not kept: a huge value is read only once.
+_MAX_KEPT_BYTES = 2**25
+
+
 class Scratch:
     """A reusable buffer for encoded bytes, so that reads need no allocation.
 
@@ -44,6 +48,8 @@ class Scratch:
 
     def reserve(self, size: int) -> memoryview:
         """Return the buffer, of at least `size` bytes; growing it loses its content."""
+        if size > _MAX_KEPT_BYTES:
+            return memoryview(bytearray(size))
         if len(self.view) < size:
             self.view = memoryview(bytearray(size + size // 4))
         return self.view

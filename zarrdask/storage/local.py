@@ -98,10 +98,10 @@ class LocalStore(Store):
         """Return the file that holds a key's value."""
         return f"{self.root}/{key}"
 
-    @property
-    def _absent(self) -> tuple[type[OSError], ...]:
-        """The errors of the system for a missing value."""
-        return (FileNotFoundError,) if self.holds_chunks else _ABSENT
+    def _is_absent(self, error: OSError) -> bool:
+        """Whether an error of the system means that a value is missing."""
+        absent = FileNotFoundError if self.holds_chunks else _ABSENT
+        return isinstance(error, absent) or error.errno == ENAMETOOLONG
 
     @cached_property
     def _follows(self) -> bool:
@@ -139,18 +139,14 @@ class LocalStore(Store):
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         # The hot loop: no fstat, no allocation; a value that fills the buffer is read again.
-        open_, absent = self._open, self._absent
-        start = f"{self.root}/"
+        open_, start = self._open, f"{self.root}/"
         view = scratch.view
         space = len(view)
         for key in keys:
             try:
                 fd = open_(start + key, READ)
-            except absent:
-                yield None
-                continue
             except OSError as error:
-                if error.errno == ENAMETOOLONG:
+                if self._is_absent(error):
                     yield None
                     continue
                 fd = reopened(open_, start + key, error)
@@ -162,11 +158,11 @@ class LocalStore(Store):
                     view = scratch.reserve(size + 1)
                     space = len(view)
                     size = fill(fd, view[:size], 0)
-            except absent:
+            except OSError as error:
+                if not self._is_absent(error):
+                    fail(start + key, error)
                 yield None
                 continue
-            except OSError as error:
-                fail(start + key, error)
             finally:
                 os.close(fd)
             yield view[:size]
@@ -211,15 +207,13 @@ class LocalStore(Store):
         try:
             try:
                 fd = self._open(path, READ)
-            except OSError as error:
-                if isinstance(error, self._absent) or error.errno == ENAMETOOLONG:
-                    return -1, 0
+            except BlockingIOError as error:
                 fd = reopened(self._open, path, error)
             return fd, size_of(fd)
         except OSError as error:
             if fd >= 0:
                 os.close(fd)
-            if isinstance(error, self._absent):
+            if self._is_absent(error):
                 return -1, 0
             fail(path, error)
 
