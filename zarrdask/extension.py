@@ -21,6 +21,9 @@ _NAME = re.compile(r"[a-z0-9._-]+|https?://[^/?#]+[^?#]*|urn:.*", re.DOTALL)
 #: Any scheme is accepted in the v3 draft: zarr-python wrote names that begin with "TODO:".
 _ANY_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
 
+#: The number at the end of a name, such as that of bits in "r24".
+_NUMBER = re.compile(r"\d+$")
+
 _MEMBERS = {"name", "configuration", "must_understand"}
 
 
@@ -78,7 +81,7 @@ def parse_definition(value: Any, key: str) -> Definition:
     if (
         not isinstance(settings, dict)
         or not isinstance(must_understand, bool)
-        or set(members) - _MEMBERS
+        or not members.keys() <= _MEMBERS
     ):
         raise _bad(value, f"{key} {name}")
     return Definition(name, settings, must_understand)
@@ -152,7 +155,8 @@ class Registry(Generic[T]):
         The group of entry points.
     built_in : mapping of str to str
         ``module:attribute`` by name; the module is imported at the first use. The attribute is the
-        implementation, or a mapping that has it under the name.
+        implementation, or a mapping that has it under the name. A name that ends with ``*`` stands
+        for all names with a number in its place.
     """
 
     def __init__(self, what: str, key: str, group: str, built_in: Mapping[str, str]) -> None:
@@ -187,8 +191,9 @@ class Registry(Generic[T]):
         return self._registered.get(name) or self._imported.get(name) or self._load(name)
 
     def _load(self, name: str) -> T | None:
-        if name in self._built_in:
-            module, _, attribute = self._built_in[name].partition(":")
+        place = self._built_in.get(name) or self._built_in.get(_NUMBER.sub("*", name))
+        if place is not None:
+            module, _, attribute = place.partition(":")
             item = getattr(import_module(module), attribute)
             self._imported[name] = item[name] if isinstance(item, Mapping) else item
             return self._imported[name]
@@ -203,7 +208,7 @@ class Registry(Generic[T]):
             ) from error
 
     def find(self, name: str) -> T:
-        """Return the implementation with a name."""
+        """Return the implementation with a name, as `get` does; an unknown name is an error."""
         item = self.get(name)
         if item is None:
             raise self.unknown(name)

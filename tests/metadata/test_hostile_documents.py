@@ -11,7 +11,7 @@ from tests.documents import CRC32C, LITTLE, named, sharding, stored, v2, v3
 from tests.memory import at_most
 from zarrdask.codecs.array_to_bytes import bytes as bytes_codec
 from zarrdask.codecs.base import MAX_CODECS, MAX_DIMENSIONS
-from zarrdask.dtypes.size import MAX_ITEM_BYTES
+from zarrdask.dtypes.numpy_type import MAX_ITEM_BYTES
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.metadata.json import MAX_DEPTH
 

@@ -24,7 +24,6 @@ from zarrdask.errors import MetadataError
 
 #: (data, size, start, stop) -> (offset, decoded bytes from there); see `BloscCodec.decode_part`.
 Partial = Callable[[Buffer, int, int, int], tuple[int, Buffer]]
-_ORDER = (Kind.ARRAY_ARRAY, Kind.ARRAY_BYTES, Kind.BYTES_BYTES)
 
 
 class Pipeline:
@@ -90,10 +89,21 @@ class Pipeline:
             )
         self.codecs = tuple(codecs)
         self.spec = spec
-        axes, filters, last = _fold(before, spec)
-        self.axes = axes
-        self.back = None if axes is None else tuple(map(axes.index, range(len(axes))))
-        self.filters = filters
+        # Leading transpositions become one permutation.
+        unchanged = axes = tuple(range(len(spec.shape)))
+        filters: list[tuple[ArrayArray, ChunkSpec]] = []
+        last = spec
+        for array_codec in before:
+            following = array_codec.resolve(last)
+            check_dimensions(len(following.shape), f"the output of the codec {array_codec.name}")
+            if isinstance(array_codec, TransposeCodec) and not filters:
+                axes = tuple(axes[i] for i in array_codec.order)
+            else:
+                filters.append((array_codec, last))
+            last = following
+        self.axes = None if axes == unchanged else axes
+        self.back = None if axes == unchanged else tuple(map(axes.index, unchanged))
+        self.filters = tuple(filters)
         self.serializer = serializer.bind(last)
         self.raw = None if filters else self.serializer.raw
         size = self.serializer.encoded_size
@@ -158,36 +168,17 @@ def split(
         If there are too many codecs, or they are in the wrong order (conformance C-9, C-42).
     """
     check_count(codecs, "codecs")
-    names = [codec.name for codec in codecs]
-    ranks = [_ORDER.index(codec.kind) for codec in codecs]
-    if ranks != sorted(ranks) or ranks.count(1) != 1:
+    kinds = [codec.kind for codec in codecs]
+    if kinds.count(Kind.ARRAY_BYTES) != 1 or kinds != sorted(kinds, key=list(Kind).index):
         raise MetadataError(
             "the codecs are in the wrong order",
             key="codecs",
-            found=names,
+            found=[codec.name for codec in codecs],
             expected="array->array codecs, then one array->bytes codec, then bytes->bytes codecs",
         )
-    at = ranks.index(1)
+    at = kinds.index(Kind.ARRAY_BYTES)
     return (
         cast(list[ArrayArray], list(codecs[:at])),
         cast(ArrayBytes, codecs[at]),
         cast(list[BytesBytes], list(codecs[at + 1 :])),
     )
-
-
-def _fold(
-    codecs: list[ArrayArray], spec: ChunkSpec
-) -> tuple[tuple[int, ...] | None, tuple[tuple[ArrayArray, ChunkSpec], ...], ChunkSpec]:
-    """Return the leading transpositions as one permutation, the other codecs, and their output."""
-    axes = tuple(range(len(spec.shape)))
-    filters: list[tuple[ArrayArray, ChunkSpec]] = []
-    for codec in codecs:
-        following = codec.resolve(spec)
-        check_dimensions(len(following.shape), f"the output of the codec {codec.name}")
-        if isinstance(codec, TransposeCodec) and not filters:
-            axes = tuple(axes[i] for i in codec.order)
-        else:
-            filters.append((codec, spec))
-        spec = following
-    folded = None if axes == tuple(range(len(axes))) else axes
-    return folded, tuple(filters), spec

@@ -8,7 +8,7 @@ from zarrdask.codecs.base import Codec, Configurable, Kind, check_count
 from zarrdask.codecs.unknown import SkippedCodec
 from zarrdask.compliance import report_deviation
 from zarrdask.errors import instance_of
-from zarrdask.extension import Definition, Registry, parse_definition
+from zarrdask.extension import Registry, parse_definition
 
 _HERE = "zarrdask.codecs"
 #: The codecs of numcodecs that are entries of a table.
@@ -63,22 +63,16 @@ def parse_codec(item: Any) -> Codec:
     UnsupportedError
         If the name is unknown (conformance C-46).
     """
-    definition, codec_class = _find(parse_definition(item, "codecs"))
-    if codec_class is None:
-        raise CODECS.unknown(definition.name)
+    definition = parse_definition(item, "codecs")
+    if definition.name in OLD_NAMES and CODECS.get(definition.name) is None:
+        definition = renamed(definition)
+    codec_class = CODECS.find(definition.name)
     return cast(Codec, codec_class.from_configuration(definition.configuration))
 
 
-def _find(definition: Definition) -> tuple[Definition, type[Configurable] | None]:
-    """Return a definition with the current name of its codec, and the class of the codec."""
-    codec_class = CODECS.get(definition.name)
-    if codec_class is None and definition.name in OLD_NAMES:
-        definition = renamed(definition)
-        codec_class = CODECS.get(definition.name)
-    return definition, codec_class
-
-
-def parse_codecs(items: Any, ndim: int | None = None) -> tuple[Codec, ...]:
+def parse_codecs(
+    items: Any, ndim: int | None = None, *, lenient: str | None = None
+) -> tuple[Codec, ...]:
     """Return the codecs of a v3 list. Their order is checked when they are bound.
 
     Unknown codecs with ``must_understand: false`` are skipped, if they are before or after the
@@ -90,6 +84,10 @@ def parse_codecs(items: Any, ndim: int | None = None) -> tuple[Codec, ...]:
         The value of ``codecs`` in a document.
     ndim : int, optional
         The number of axes of the chunks, for transpositions with the order "F".
+    lenient : str, optional
+        The rule by which little-endian ``bytes`` are added if there is no array -> bytes codec:
+        files of 2023 leave it out (conformance X-C7, S-27). Nothing is added if a codec was
+        skipped, as it may have been one (X-C5).
 
     Raises
     ------
@@ -102,7 +100,11 @@ def parse_codecs(items: Any, ndim: int | None = None) -> tuple[Codec, ...]:
     codecs: list[Codec] = []
     kind = Kind.ARRAY_ARRAY
     for item in items:
-        definition, codec_class = _find(parse_definition(item, "codecs"))
+        definition = parse_definition(item, "codecs")
+        codec_class = CODECS.get(definition.name)
+        if codec_class is None and definition.name in OLD_NAMES:
+            definition = renamed(definition)
+            codec_class = CODECS.get(definition.name)
         if codec_class is not None:
             if definition.name == "transpose":
                 definition = with_axes(definition, ndim)
@@ -121,23 +123,15 @@ def parse_codecs(items: Any, ndim: int | None = None) -> tuple[Codec, ...]:
             codecs.append(SkippedCodec(definition, kind))
         if codecs[-1].kind is not Kind.ARRAY_ARRAY:
             kind = Kind.BYTES_BYTES
+    if lenient is not None and not any(
+        codec.kind is Kind.ARRAY_BYTES or isinstance(codec, SkippedCodec) for codec in codecs
+    ):
+        codecs = _with_bytes(codecs, lenient)
     return tuple(codecs)
 
 
-def with_serializer(codecs: tuple[Codec, ...], rule: str) -> tuple[Codec, ...]:
-    """Return codecs with an array -> bytes codec, adding little-endian ``bytes`` if there is none.
-
-    Files of 2023 leave it out (conformance X-C7, S-27). A skipped codec may have been one, so
-    nothing is added if a codec was skipped (X-C5).
-
-    Raises
-    ------
-    MetadataError
-        In strict mode.
-    """
-    kinds = [codec.kind for codec in codecs]
-    if Kind.ARRAY_BYTES in kinds or any(isinstance(codec, SkippedCodec) for codec in codecs):
-        return codecs
+def _with_bytes(codecs: list[Codec], rule: str) -> list[Codec]:
+    """Return codecs without an array -> bytes codec with little-endian ``bytes`` added."""
     report_deviation(
         rule,
         "there is no array->bytes codec; little-endian elements are assumed",
@@ -145,5 +139,5 @@ def with_serializer(codecs: tuple[Codec, ...], rule: str) -> tuple[Codec, ...]:
         found=[codec.name for codec in codecs],
         expected="exactly one array->bytes codec",
     )
-    at = kinds.count(Kind.ARRAY_ARRAY)
-    return (*codecs[:at], BytesCodec("little"), *codecs[at:])
+    at = [codec.kind for codec in codecs].count(Kind.ARRAY_ARRAY)
+    return [*codecs[:at], BytesCodec("little"), *codecs[at:]]

@@ -14,7 +14,7 @@ import numpy as np
 from zarrdask.dtypes.base import DataType, check_configuration
 from zarrdask.dtypes.fill_json import parse_v3, render_v3
 from zarrdask.dtypes.ml import BITS, dtype_named, name_of
-from zarrdask.dtypes.size import MAX_NUMPY_BYTES
+from zarrdask.dtypes.numpy_type import MAX_NUMPY_BYTES
 from zarrdask.errors import MetadataError
 
 NAMES = frozenset(

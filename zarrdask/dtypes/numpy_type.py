@@ -1,9 +1,19 @@
-"""NumPy's data types by the texts that documents and users write for them."""
+"""NumPy's data types by the texts that documents and users write, and the sizes of elements."""
 
 import re
 from typing import Any
 
 import numpy as np
+
+from zarrdask.errors import UnsupportedError
+
+#: The size of the largest element that NumPy can represent.
+MAX_NUMPY_BYTES = 2**31 - 1
+
+#: The size of the largest element that is read or written here. Opening an array allocates one
+#: element for its fill value, so that a document of a few bytes could ask for 2 GiB without this
+#: limit. Even records that hold an image each are far smaller.
+MAX_ITEM_BYTES = 2**26
 
 #: A divisor in a unit of time, as in ``M8[s/1000]``, that is 0 in NumPy's arithmetic, or may be:
 #: 2**32 is 0 as a C integer.
@@ -46,3 +56,21 @@ def check_divisors(text: str) -> None:
     """
     if _BAD_DIVISOR.search(text):
         raise ValueError("the divisor of the unit of time is not valid")
+
+
+def check_item_size(size: int, key: str) -> None:
+    """Check the size, in bytes, of the elements of a data type, before any element is made.
+
+    `key` is the member or argument that names the data type.
+    """
+    if size == 0:
+        raise UnsupportedError(
+            "the elements of this data type have no bytes", key=key, expected="at least one byte"
+        )
+    if size > MAX_ITEM_BYTES:
+        raise UnsupportedError(
+            "the elements of this data type are too large",
+            key=key,
+            found=f"{size} bytes",
+            expected=f"at most {MAX_ITEM_BYTES} bytes",
+        )

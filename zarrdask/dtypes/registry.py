@@ -1,6 +1,5 @@
 """Data types by name, and by NumPy dtype. Built-in ones are registered like those of users."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,12 +10,10 @@ from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.complex_pairs import NAMES as PAIRS
 from zarrdask.dtypes.ml import BITS
 from zarrdask.dtypes.numeric import ALIASES, NAMES
-from zarrdask.dtypes.numpy_type import numpy_type
-from zarrdask.dtypes.size import check_item_size
+from zarrdask.dtypes.numpy_type import check_item_size, numpy_type
 from zarrdask.errors import MetadataError
 from zarrdask.extension import Registry, parse_definition
 
-_RAW = re.compile(r"r\d+")
 _HERE = "zarrdask.dtypes"
 
 DATA_TYPES: Registry[type[DataType]] = Registry(
@@ -66,16 +63,9 @@ def parse_data_type(value: Any) -> DataType:
         return _parse_either(value)
     definition = parse_definition(value, "data_type")
     name = definition.name
-    kind = _find(name)
-    if kind is None:
-        raise DATA_TYPES.unknown(name)
-    data_type = kind.from_configuration(name, definition.configuration)
+    data_type = DATA_TYPES.find(name).from_configuration(name, definition.configuration)
     check_item_size(data_type.dtype.itemsize, f"data_type {name}")
     return data_type
-
-
-def _find(name: str) -> type[DataType] | None:
-    return DATA_TYPES.get("r*" if _RAW.fullmatch(name) else name)
 
 
 def _parse_either(value: dict[str, Any]) -> DataType:
@@ -84,9 +74,9 @@ def _parse_either(value: dict[str, Any]) -> DataType:
     fallback = value["fallback"]
     fallbacks = fallback if isinstance(fallback, list) else [fallback]
     name = parse_definition(preferred, "data_type").name
-    selected = preferred if _find(name) is not None else None
+    selected = preferred if DATA_TYPES.get(name) is not None else None
     for item in fallbacks if selected is None else ():
-        if _find(parse_definition(item, "data_type fallback").name) is not None:
+        if DATA_TYPES.get(parse_definition(item, "data_type fallback").name) is not None:
             selected = item
             break
     if selected is None:
@@ -144,7 +134,7 @@ def find_data_type(value: Any) -> DataType:
         return value
     if isinstance(value, Mapping) and "name" in value:
         return parse_data_type(dict(value))
-    if isinstance(value, str) and _find(value) is not None:
+    if isinstance(value, str) and DATA_TYPES.get(value) is not None:
         return parse_data_type(value)
     if value is bytes:
         return parse_data_type("bytes")

@@ -9,8 +9,8 @@ import numpy as np
 from zarrdask.dtypes.base import DataType, check_configuration
 from zarrdask.dtypes.fill_json import parse_element
 from zarrdask.dtypes.fill_values import bad_fill
+from zarrdask.dtypes.numpy_type import check_item_size
 from zarrdask.dtypes.registry import of_dtype, packed, parse_data_type
-from zarrdask.dtypes.size import check_item_size
 from zarrdask.errors import MetadataError
 
 Fields = tuple[tuple[str, DataType], ...]

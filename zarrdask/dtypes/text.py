@@ -10,7 +10,7 @@ import numpy as np
 from zarrdask.dtypes.base import DataType, check_configuration, positive_integer
 from zarrdask.dtypes.fill_json import parse_base64, parse_element, parse_text
 from zarrdask.dtypes.fill_values import bad_fill
-from zarrdask.dtypes.size import MAX_NUMPY_BYTES
+from zarrdask.dtypes.numpy_type import MAX_NUMPY_BYTES
 from zarrdask.errors import MetadataError
 
 _KINDS = {"null_terminated_bytes": "S", "raw_bytes": "V"}

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from zarrdask.compliance import report_deviation
-from zarrdask.dtypes.numpy_type import numpy_type
-from zarrdask.dtypes.size import check_item_size
+from zarrdask.dtypes.numpy_type import check_item_size, numpy_type
 from zarrdask.errors import MetadataError, UnsupportedError
 
 _TYPESTR = re.compile(r"([<>|])([biufcmMSUVO])(\d*)(\[[^\]]+\])?")

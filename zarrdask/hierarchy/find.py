@@ -1,6 +1,7 @@
 """Find the node at a path: read its documents and parse them."""
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -54,7 +55,7 @@ class Lookup:
         used. If it is None, `default` holds.
         """
         use = default if consolidated is None else "required" if consolidated else "never"
-        with strictness(self.strict):
+        with nullcontext() if self.strict is None else strictness(self.strict):
             return find_node(self.store, self.path, consolidated=use, search=self.search)
 
 

@@ -5,11 +5,10 @@ from functools import partial
 from typing import Any
 
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec, has_byte_order
-from zarrdask.codecs.base import Codec, Json
+from zarrdask.codecs.base import Json
 from zarrdask.codecs.byte_order import little_endian
-from zarrdask.codecs.registry import parse_codecs, with_serializer
+from zarrdask.codecs.registry import parse_codecs
 from zarrdask.compliance import report_deviation
-from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.registry import parse_data_type
 from zarrdask.dtypes.struct import Structured
 from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
@@ -101,23 +100,19 @@ def _parse_array(document: Json) -> ArrayMetadata:
     required(document, _ARRAY, _KEY)
     shape = parse_lengths(document["shape"], "shape", 0)
     data_type = parse_data_type(document["data_type"])
+    lenient = "X-C7" if data_type.serializer == BytesCodec.name else None
+    codecs = parse_codecs(document["codecs"], len(shape), lenient=lenient)
+    if isinstance(data_type, Structured) and has_byte_order(data_type.dtype):
+        codecs = little_endian(codecs)
     return ArrayMetadata(
         zarr_format=VERSION,
         grid=parse_grid(document["chunk_grid"], shape),
         data_type=data_type,
         keys=parse_keys(document["chunk_key_encoding"]),
         fill_value=data_type.parse_fill(document["fill_value"]),
-        codecs=_parse_codecs(document["codecs"], data_type, len(shape)),
+        codecs=codecs,
         **_parse_optional(document, _ARRAY, _ARRAY_OPTIONAL),
     )
-
-
-def _parse_codecs(value: Any, data_type: DataType, ndim: int) -> tuple[Codec, ...]:
-    codecs = parse_codecs(value, ndim)
-    if data_type.serializer == BytesCodec.name:
-        codecs = with_serializer(codecs, "X-C7")
-    is_old_struct = isinstance(data_type, Structured) and has_byte_order(data_type.dtype)
-    return little_endian(codecs) if is_old_struct else codecs
 
 
 def _parse_names(names: Any) -> tuple[str | None, ...] | None:

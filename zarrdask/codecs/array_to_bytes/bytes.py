@@ -211,7 +211,7 @@ def has_byte_order(dtype: np.dtype[Any]) -> bool:
         return has_byte_order(dtype.subdtype[0])
     if dtype.names is not None:
         return any(has_byte_order(dtype[name]) for name in dtype.names)
-    return dtype.itemsize > 1 and kind_of(dtype) not in "bSV"
+    return dtype.itemsize > 1 and dtype.byteorder != "|"
 
 
 def endian_of(stored: np.dtype[Any]) -> Endian | None:

@@ -21,7 +21,7 @@ from zarrdask.codecs.byte_source import HeldValue, PartOfValue, exact
 from zarrdask.codecs.bytes_to_bytes.crc32c import Crc32cCodec
 from zarrdask.codecs.decode import merge, put_fill, scatter
 from zarrdask.codecs.pipeline import Pipeline
-from zarrdask.codecs.registry import parse_codecs, with_serializer
+from zarrdask.codecs.registry import parse_codecs
 from zarrdask.codecs.shard_index import MISSING, ShardIndex
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.fill_values import only_fill
@@ -72,12 +72,10 @@ class ShardingCodec(Configured):
             defaults |= {"codecs": [], "index_codecs": None}
         members = parse_configuration(configuration, cls.name, defaults)
         shape = parse_lengths(members["chunk_shape"], "sharding_indexed.chunk_shape", 1)
-        codecs = parse_codecs(members["codecs"], len(shape))
-        index_codecs = members["index_codecs"]
         return cls(
             shape,
-            with_serializer(codecs, "S-27") if old else codecs,
-            None if old else parse_codecs(index_codecs, len(shape) + 1),
+            parse_codecs(members["codecs"], len(shape), lenient="S-27" if old else None),
+            None if old else parse_codecs(members["index_codecs"], len(shape) + 1),
             one_of(members["index_location"], "sharding_indexed.index_location", ("end", "start")),
         )
 

@@ -12,9 +12,8 @@ from zarrdask import config
 from zarrdask.compliance import already_reported, report_deviation, warn_compliance
 from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.numeric import NAMES, RawBytes
-from zarrdask.dtypes.numpy_type import numpy_type
+from zarrdask.dtypes.numpy_type import check_item_size, numpy_type
 from zarrdask.dtypes.registry import DATA_TYPES, of_dtype
-from zarrdask.dtypes.size import check_item_size
 from zarrdask.dtypes.v2 import parse_dtype, render_dtype
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError, quoted
 from zarrdask.extension import is_uri
