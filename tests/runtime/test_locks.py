@@ -381,7 +381,7 @@ def test_where_no_trace_can_be_left_the_lock_stays_to_be_seen(directory, monkeyp
         raise OSError(28, "no space left")
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "pwrite", full)
+        patch.setattr("zarrdask.runtime.version_stamps.pwrite", full)
         with ChunkLocks(LocalStore("/")).hold("unit"):
             pass
     assert unit_locks.is_outdated(version)
@@ -423,6 +423,19 @@ def test_a_damaged_unit_is_replaced_if_all_of_it_is_written(store, layout):
         z[4:5] = 2
     z[4:] = 2
     assert z[...].tolist() == [1] * 4 + [2] * 2
+
+
+def test_a_damaged_shard_that_is_stored_transposed_is_replaced(store):
+    bare = [{"name": "bytes", "configuration": {"endian": "little"}}]
+    inner = {"chunk_shape": [2, 2], "codecs": bare, "index_codecs": bare}
+    codecs = [
+        {"name": "transpose", "configuration": {"order": [1, 0]}},
+        {"name": "sharding_indexed", "configuration": inner},
+    ]
+    z = zarrdask.create_array(store, shape=(3, 3), dtype="u1", chunks=4, codecs=codecs)
+    store.set("c/0/0", b"nonsense" * 20)
+    z[...] = np.arange(9).reshape(3, 3)
+    assert z[...].tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
 
 
 def test_whole_units_take_no_lock(store, monkeypatch):

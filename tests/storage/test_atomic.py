@@ -10,7 +10,7 @@ import pytest
 
 import zarrdask
 from zarrdask.storage import atomic as module
-from zarrdask.storage.atomic import is_temporary, temporary, tidy
+from zarrdask.storage.atomic import beside, is_temporary, tidy
 from zarrdask.storage.local import LocalStore
 
 
@@ -25,12 +25,12 @@ def dead():
 def name_of(process):
     """Return the name of something that a process of this machine was writing."""
     own = f"-{os.getpid():x}-"
-    assert temporary().count(own) == 1
-    return temporary().replace(own, f"-{process:x}-")
+    assert beside("").count(own) == 1
+    return beside("").replace(own, f"-{process:x}-")
 
 
 def test_names_are_their_own():
-    first, second = temporary(), temporary()
+    first, second = beside(""), beside("")
     assert first != second
     assert is_temporary(first)
     assert not is_temporary("c0")

@@ -5,10 +5,10 @@ completely are encoded and stored; others are read, changed and stored under a l
 """
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from zarrdask.codecs.array_to_bytes.sharding import shard_of
 from zarrdask.codecs.decode import fill_chunk, merge
 from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import CodecError, LinkError, UnsupportedError, ZarrdaskError
-from zarrdask.grids.base import ChunkGrid, Index
+from zarrdask.grids.base import Index
 from zarrdask.indexing.projection import Points, Projection, Request, permute, project
 from zarrdask.runtime.locks import ChunkLocks, Lock
 from zarrdask.runtime.progress import Show
@@ -32,9 +32,6 @@ from zarrdask.storage.unchanged import until_unchanged
 #: they are set to the fill value; in an existing one they are kept, since another writer may be
 #: appending to the array.
 Beyond = Literal["fill", "keep"]
-
-#: How often a partial write is repeated because another machine has changed the unit meanwhile.
-_MAX_SWAPS = 100
 
 
 def write_region(
@@ -97,6 +94,15 @@ def write_region(
     )
 
 
+class _Unit(NamedTuple):
+    """A unit: its key, the name of its lock, its index, and the part to write (None for all)."""
+
+    key: str
+    lock: str
+    at: Index
+    inside: Any
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Writer:
     """Writes units of an array; the attributes are the parameters of `write_region`."""
@@ -112,109 +118,123 @@ class _Writer:
         has_several = len(cuts.indices) > 1 or self.joined is not None
         if has_several and not self.chunks.units.seekable:
             return self._write_at_once(values, cuts)
-        stored = 0
+        stored = list[bool]()
 
-        def write(units: Iterable[tuple[Index, Any, Any]]) -> int:
-            nonlocal stored
-            count = 0
-            for index, inside, outside in units:
-                if self._replaces(index, inside):
-                    data = self._encode(index, inside, values[outside])
-                    self._put_whole(index, data)
-                    stored += data is not None
+        def write(units: Iterable[tuple[_Unit, Any]]) -> int:
+            before = len(stored)
+            for unit, outside in units:
+                if self._replaces(unit):
+                    data = self._encode(unit, values[outside])
+                    self._put_whole(unit, data)
+                    stored.append(data is not None)
                 else:
-                    stored += self._change(index, inside, values[outside])
-                count += 1
-            return count
+                    stored.append(self._change(unit, values[outside]))
+            return len(stored) - before
 
         nbytes = self.chunks.metadata.pipeline.spec.nbytes
-        in_turns(write, zip(*cuts, strict=True), count=len(cuts.indices), nbytes=nbytes)
-        return stored
+        in_turns(write, self._units(cuts), count=len(cuts.indices), nbytes=nbytes)
+        return sum(stored)
+
+    def _units(self, cuts: Projection) -> Iterator[tuple[_Unit, Any]]:
+        """Yield each unit, and where its values are."""
+        prefix, place = self.chunks.prefix, self.chunks.place
+        names = self.chunks.metadata.keys.names(cuts.indices)
+        for name, index, inside, outside in zip(names, *cuts, strict=True):
+            yield _Unit(prefix + name, place + name, index, inside), outside
 
     def _write_at_once(self, values: np.ndarray, cuts: Projection) -> int:
         """Write to a store with latency: while one object is encoded, others are on their way."""
-        counts = list[int]()
+        stored = list[bool]()
         in_thread_of_task = self.locks.is_distributed and not self.chunks.units.swappable
 
-        def change(index: Index, inside: Any, part: np.ndarray) -> None:
-            counts.append(self._change(index, inside, part))
+        def change(unit: _Unit, part: np.ndarray) -> None:
+            stored.append(self._change(unit, part))
 
         with Requests(MAX_BYTES_IN_FLIGHT) as requests:
             whole_units = requests if self.joined is None else self.joined
-            for index, inside, outside in zip(*cuts, strict=True):
+            for unit, outside in self._units(cuts):
                 part = values[outside]
-                if self._replaces(index, inside):
-                    data = self._encode(index, inside, part)
-                    counts.append(data is not None)
+                if self._replaces(unit):
+                    data = self._encode(unit, part)
+                    stored.append(data is not None)
                     # Some codecs return a view of memory that the next chunk is encoded into.
                     data = None if data is None else bytes(data)
-                    whole_units.send(partial(self._put_whole, index, data), len(data or b""))
+                    whole_units.send(partial(self._put_whole, unit, data), len(data or b""))
                 elif in_thread_of_task:
                     # A lock of the cluster belongs to the thread of the task.
-                    change(index, inside, part)
+                    change(unit, part)
                 else:
                     size = self.chunks.metadata.pipeline.spec.nbytes
-                    requests.send(partial(change, index, inside, part), 2 * size)
-        return sum(counts)
+                    requests.send(partial(change, unit, part), 2 * size)
+        return sum(stored)
 
     # ---- whole units
 
-    def _replaces(self, index: Index, inside: Any) -> bool:
+    def _replaces(self, unit: _Unit) -> bool:
         """Whether a write keeps no element of the stored unit."""
-        if inside is None:
+        if unit.inside is None:
             return True
-        return self.beyond == "fill" and _reaches_edges(self.chunks.metadata.grid, index, inside)
+        return self.beyond == "fill" and self._reaches_edges(unit)
 
-    def _encode(self, index: Index, inside: Any, values: np.ndarray) -> Buffer | None:
+    def _reaches_edges(self, unit: _Unit) -> bool:
+        """Whether a write covers all elements of a unit that are within the array."""
+        grid, (_, _, index, inside) = self.chunks.metadata.grid, unit
+        return _is_box(inside) and all(
+            pick.start == 0 and pick.stop == min(length, size - at)
+            for pick, length, at, size in zip(
+                inside, grid.shape_of(index), grid.start(index), grid.shape, strict=True
+            )
+        )
+
+    def _encode(self, unit: _Unit, values: np.ndarray) -> Buffer | None:
         """Return an encoded unit, or None if it need not be stored."""
-        pipeline = self.chunks.metadata.pipeline_at(index)
-        if inside is not None:
+        pipeline = self.chunks.metadata.pipeline_at(unit.at)
+        if unit.inside is not None:
             padded = fill_chunk(pipeline.spec)
-            padded[inside] = values
+            padded[unit.inside] = values
             values = padded
         if not self.empty and only_fill(values, pipeline.spec.fill_value):
             return None
         try:
             return pipeline.encode(values)
         except ZarrdaskError as error:
-            raise error.within(self.chunks.key(index)) from error.__cause__
+            raise error.within(unit.key) from error.__cause__
 
-    def _put_whole(self, index: Index, data: Buffer | None) -> None:
-        name = self.chunks.lock_name(index)
-        version = self.locks.version(name)
-        self._put(index, data)
+    def _put_whole(self, unit: _Unit, data: Buffer | None) -> None:
+        version = self.locks.version(unit.lock)
+        self._put(unit, data)
         if not self.locks.is_outdated(version):
             return
         # A partial write at the same time may have stored a unit that was read before this write.
         # It is one of this machine, and the locks of a cluster belong to the threads of its tasks.
-        with self.locks.hold_here(name):
-            self._put(index, data)
+        with self.locks.hold_here(unit.lock):
+            self._put(unit, data)
 
-    def _put(self, index: Index, data: Buffer | None) -> None:
-        units, key = self.chunks.units, self.chunks.key(index)
+    def _put(self, unit: _Unit, data: Buffer | None) -> None:
+        units = self.chunks.units
         if data is None:
             try:
-                units.erase(key)
+                units.erase(unit.key)
                 return
             except LinkError:
                 # Nothing is erased through a symbolic link. A unit of the fill value reads the
                 # same.
-                data = self._encoded_fill(index)
-        units.set(key, data)
+                data = self._encoded_fill(unit)
+        units.set(unit.key, data)
 
-    def _encoded_fill(self, index: Index) -> Buffer:
-        pipeline = self.chunks.metadata.pipeline_at(index)
+    def _encoded_fill(self, unit: _Unit) -> Buffer:
+        pipeline = self.chunks.metadata.pipeline_at(unit.at)
         return pipeline.encode(fill_chunk(pipeline.spec))
 
     # ---- parts of units
 
-    def _change(self, index: Index, inside: Any, values: np.ndarray) -> bool:
+    def _change(self, unit: _Unit, values: np.ndarray) -> bool:
         """Change part of a unit, and return whether it was stored rather than erased."""
-        name, units = self.chunks.lock_name(index), self.chunks.units
+        units = self.chunks.units
         if units.swappable:
             try:
-                with self.locks.hold_here(name):
-                    return self._swap(index, inside, values)
+                with self.locks.hold_here(unit.lock):
+                    return self._swap(unit, values)
             except UnsupportedError:
                 # Not every server of S3 has conditional writes. In a cluster that is an error, as
                 # this may be a thread that can't take its locks.
@@ -222,48 +242,43 @@ class _Writer:
                     raise
         if units.concurrent and units.shared:
             _warn_of_other_machines(units.url)
-        with self.locks.hold(name):
-            old = units.get(self.chunks.key(index))
-            data = self._encode_part(index, inside, values, old)
-            self._put(index, data)
+        with self.locks.hold(unit.lock):
+            data = self._encode_part(unit, values, units.get(unit.key))
+            self._put(unit, data)
         return data is not None
 
-    def _swap(self, index: Index, inside: Any, values: np.ndarray) -> bool:
+    def _swap(self, unit: _Unit, values: np.ndarray) -> bool:
         """Change part of a unit, again until no other machine has changed it meanwhile."""
-        key = self.chunks.key(index)
 
         def change(units: Store) -> bool:
-            old = units.get(key)
-            data = self._encode_part(index, inside, values, old)
+            old = units.get(unit.key)
+            data = self._encode_part(unit, values, old)
             if data is None and old is None:
                 return False
             # Stores can't erase on a condition.
-            units.set(key, self._encoded_fill(index) if data is None else data)
+            units.set(unit.key, self._encoded_fill(unit) if data is None else data)
             return True
 
         return until_unchanged(self.chunks.units, change)
 
-    def _encode_part(
-        self, index: Index, inside: Any, values: np.ndarray, old: Buffer | None
-    ) -> Buffer | None:
+    def _encode_part(self, unit: _Unit, values: np.ndarray, old: Buffer | None) -> Buffer | None:
         """Return an encoded unit of which a part is changed, or None if it need not be stored."""
-        pipeline = self.chunks.metadata.pipeline_at(index)
+        pipeline, inside = self.chunks.metadata.pipeline_at(unit.at), unit.inside
         shard = shard_of(pipeline)
         try:
             if shard is not None and _is_box(inside):
-                if pipeline.axes is not None:
-                    inside, values = permute(inside, pipeline.axes), values.transpose(pipeline.axes)
-                data = shard.update(old, inside, values)
+                part, axes = values, pipeline.axes
+                if axes is not None:
+                    inside, part = permute(inside, axes), values.transpose(axes)
+                data = shard.update(old, inside, part)
                 return shard.assemble({}) if data is None and self.empty else data
             merged = merge(pipeline, old, inside, values)
-        except CodecError as error:
-            if not _reaches_edges(self.chunks.metadata.grid, index, inside):
-                raise error.within(self.chunks.key(index)) from error.__cause__
-            # The damaged unit has no other element in the array that would have to be kept.
-            return self._encode(index, inside, values)
         except ZarrdaskError as error:
-            raise error.within(self.chunks.key(index)) from error.__cause__
-        return self._encode(index, None, merged)
+            if not isinstance(error, CodecError) or not self._reaches_edges(unit):
+                raise error.within(unit.key) from error.__cause__
+            # The damaged unit has no other element in the array that would have to be kept.
+            return self._encode(unit, values)
+        return self._encode(unit._replace(inside=None), merged)
 
 
 @cache
@@ -276,18 +291,8 @@ def _warn_of_other_machines(url: str) -> None:
     )
 
 
-def _is_box(request: Request) -> bool:
+def _is_box(request: Any) -> bool:
     """Whether a request is a contiguous block: slices of step 1 along all axes."""
     return not isinstance(request, Points) and all(
         isinstance(pick, slice) and pick.step == 1 for pick in request
-    )
-
-
-def _reaches_edges(grid: ChunkGrid, index: Index, inside: Any) -> bool:
-    """Whether a request covers all elements of a unit that are within the array."""
-    return _is_box(inside) and all(
-        pick.start == 0 and pick.stop == min(length, size - at)
-        for pick, length, at, size in zip(
-            inside, grid.shape_of(index), grid.start(index), grid.shape, strict=True
-        )
     )

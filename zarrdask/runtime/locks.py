@@ -83,14 +83,13 @@ class ChunkLocks:
     def __init__(self, store: Store, cluster_lock: Lock | None = None) -> None:
         self._cluster_lock = cluster_lock
         self._directory = lock_directory() if store.shared else None
-        self._stamps: Stamps | None = _STAMPS
+        self._stamps: Stamps = _STAMPS
         self._is_unsafe = False
         if self._directory is not None:
             try:
                 self._stamps = file_stamps(self._directory)
             except OSError as error:
                 # No process can lock files in this directory.
-                self._stamps = None
                 self._is_unsafe = isinstance(error, UnsafeDirectoryError)
 
     @property
@@ -118,11 +117,11 @@ class ChunkLocks:
         """Return the version of an object, to be compared after all of it was stored."""
         data = name.encode(errors="surrogateescape")
         if self._directory is None:
-            number = hash(data)
-            return Version(name, number, self._stamp(number))
-        digest = blake2b(data, digest_size=16)
-        number = int.from_bytes(digest.digest()[:4])
-        return Version(f"{self._directory}/{digest.hexdigest()}", number, self._stamp(number))
+            lock, number = name, hash(data)
+        else:
+            digest = blake2b(data, digest_size=16).hexdigest()
+            lock, number = f"{self._directory}/{digest}", int(digest[:8], 16)
+        return Version(lock, number, self._stamps.read(number))
 
     def is_outdated(self, version: Version) -> bool:
         """Whether part of an object is being changed, or was since it had this version."""
@@ -132,10 +131,7 @@ class ChunkLocks:
             # No lock can be held in a directory of another user, whatever files are there.
             is_held = not self._is_unsafe and os.path.lexists(version.lock)
         # In this order: a partial write renews the stamp before it gives back the lock.
-        return is_held or self._stamp(version.number) != version.stamp
-
-    def _stamp(self, number: int) -> bytes:
-        return b"" if self._stamps is None else self._stamps.read(number)
+        return is_held or self._stamps.read(version.number) != version.stamp
 
     def hold_here(self, name: str) -> AbstractContextManager[object]:
         """Return the lock of an object that excludes the writers on this machine only."""

@@ -62,18 +62,14 @@ class FileStamps:
     # be killed.
 
     def __init__(self, fd: int) -> None:
-        self._fd = fd
+        self.fd = fd
         finalize(self, os.close, fd)
 
-    def is_at(self, path: str) -> bool:
-        """Whether this is still the file of a path: a clean-up may have removed it."""
-        return is_at(self._fd, path)
-
     def read(self, number: int) -> bytes:
-        return pread(self._fd, _STAMP_BYTES, number % _STAMP_COUNT * _STAMP_BYTES)
+        return pread(self.fd, _STAMP_BYTES, number % _STAMP_COUNT * _STAMP_BYTES)
 
     def renew(self, number: int) -> None:
-        pwrite(self._fd, token_bytes(_STAMP_BYTES), number % _STAMP_COUNT * _STAMP_BYTES)
+        pwrite(self.fd, token_bytes(_STAMP_BYTES), number % _STAMP_COUNT * _STAMP_BYTES)
 
 
 _OPEN: dict[str, FileStamps] = {}
@@ -89,6 +85,6 @@ def file_stamps(directory: str) -> FileStamps:
     """
     path = f"{directory}/{_FILE_NAME}"
     stamps = _OPEN.get(path)
-    if stamps is None or not stamps.is_at(path):
+    if stamps is None or not is_at(stamps.fd, path):  # a clean-up may have removed the file
         stamps = _OPEN[path] = FileStamps(open_lock_file(directory, _FILE_NAME))
     return stamps

@@ -31,14 +31,10 @@ def is_temporary(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def temporary() -> str:
-    """Return a new temporary name."""
-    return f".zarrdask-{_machine()}-{os.getpid():x}-{_RUN}-{next(_SERIAL):x}.partial"
-
-
 def beside(path: str) -> str:
-    """Return a temporary path in the directory that contains a path."""
-    return os.path.join(os.path.dirname(path), temporary())
+    """Return a new temporary path in the directory that contains a path."""
+    name = f".zarrdask-{_machine()}-{os.getpid():x}-{_RUN}-{next(_SERIAL):x}.partial"
+    return os.path.join(os.path.dirname(path), name)
 
 
 @cache
