@@ -115,7 +115,7 @@ def test_a_chunk_that_others_never_leave_alone_is_an_error(monkeypatch):
     store, numbers = Swapping(), iter(range(1, 9))
     z = zarrdask.create_array(store, shape=4, dtype="u1", chunks=4, compressors=[])
     store.others = lambda: store.inner.set("c/0", bytes([next(numbers)] * 4))
-    with pytest.raises(StoreError, match="others changed this value each of the 3 times"):
+    with pytest.raises(StoreError, match="other writers changed this value during each of 3"):
         z[3] = 1
     assert store.inner.get("c/0") == bytes([3] * 4)
 

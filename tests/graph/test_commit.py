@@ -203,7 +203,7 @@ def test_what_stood_there_before_is_an_error_before_and_after(place):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"commit": "never"}, "commit: unknown moment"),
+        ({"commit": "never"}, "commit: unknown time"),
         ({"commit": "last", "region": np.s_[:11]}, "commit"),
         ({"commit": "last", "mode": "r+"}, "commit"),
     ],

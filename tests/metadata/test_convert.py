@@ -202,7 +202,7 @@ class TestElements:
 
     def test_a_fill_value_that_the_other_type_lacks_has_to_be_given(self):
         before = new(dtype="f4", fill_value=np.nan)
-        with pytest.raises(MetadataError, match="give another fill_value"):
+        with pytest.raises(MetadataError, match="pass another fill_value"):
             convert(before, dtype="i4")
         assert convert(before, dtype="i4", fill_value=-1).fill_value == -1
 

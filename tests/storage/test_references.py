@@ -254,7 +254,7 @@ def test_tasks_carry_where_the_files_are(bucket):
 )
 def test_a_malformed_document_of_parquet_is_an_error(tmp_path, document):
     (tmp_path / ".zmetadata").write_text(document)
-    with pytest.raises(MetadataError, match="no document of references in Parquet"):
+    with pytest.raises(MetadataError, match="not a document of references in Parquet"):
         opened(tmp_path)
 
 

@@ -284,9 +284,9 @@ class _Writer:
 @cache
 def _warn_of_other_machines(url: str) -> None:
     warnings.warn(
-        f"{url}: part of a chunk or shard is changed, and this store can't detect that another "
-        "machine changes it at the same time. If other machines write to this array now, let the "
-        "regions that they write end at the edges of chunks, or of shards",
+        f"{url}: this write changes part of a chunk or shard, and the store can't detect another "
+        "machine that changes it at the same time. If other machines write to this array now, "
+        "align the regions that they write with its chunks, or shards",
         stacklevel=2,
     )
 

@@ -69,8 +69,8 @@ def find_region(region: Any, metadata: ArrayMetadata) -> Region:
     """
     if _is_auto(region):
         raise SelectionError(
-            "a Dask array has no coordinates to determine a region by; pass slices, which xarray "
-            "can find by its coordinates",
+            "a region is found by coordinates, which a Dask array does not have; pass slices, or "
+            "write a dataset with zarrdask.xarray.to_zarr",
             key="region",
             found=region,
             expected="slices, or a dict of names of dimensions to slices",

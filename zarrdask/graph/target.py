@@ -54,7 +54,7 @@ class WriteOptions(NamedTuple):
         check_mode(self.mode, ("a", "r+", "w", "w-"))
         if self.commit not in ("first", "last"):
             raise MetadataError(
-                "unknown moment to write the metadata",
+                "unknown time for writing the metadata",
                 key="commit",
                 found=self.commit,
                 expected="'first' or 'last'",
@@ -268,7 +268,7 @@ def find_target(
         return _new_array(store, path, metadata, how, inputs)
     if options or how.grid != "regular" or how.commit != "first":
         raise MetadataError(
-            "an existing array takes no options of a new one; omit them",
+            "these options are for new arrays, and this array exists; omit them",
             key=node_location(store, path),
             found=sorted(options) or ["grid" if how.grid != "regular" else "commit"],
         )

@@ -170,8 +170,8 @@ def parse_node(store: Store, path: str, documents: Documents) -> Metadata | None
     except RecursionError as error:
         # `parse_json` limits the depth of documents; this is for callers with little stack left.
         raise MetadataError(
-            "the metadata are nested too deeply for the rest of Python's stack; read them with "
-            "fewer calls on the stack",
+            "the metadata are nested too deeply for what is left of Python's call stack; open the "
+            "node outside of recursive functions",
             key=node_location(store, path),
         ) from error
     if metadata is None:

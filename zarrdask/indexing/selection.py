@@ -122,7 +122,7 @@ def expand(index: Any, ndim: int, *, new_axes: bool = True) -> tuple[Any, ...]:
     entries = index if isinstance(index, tuple) else (index,)
     indexed = sum(1 for e in entries if e is not None and e is not Ellipsis)
     if not new_axes and any(e is None for e in entries):
-        raise SelectionError("np.newaxis is not possible in this selection", found=index)
+        raise SelectionError("this selection does not take np.newaxis", found=index)
     if sum(e is Ellipsis for e in entries) > 1:
         raise SelectionError("an index can only have a single ellipsis ('...')", found=index)
     if indexed > ndim:

@@ -189,7 +189,7 @@ def convert_fill(value: Any, metadata: ArrayMetadata, data_type: DataType) -> An
         return data_type.cast(value)
     except MetadataError as error:
         raise MetadataError(
-            "the other data type has no such value; give another fill_value",
+            "the new data type can't represent the fill value; pass another fill_value",
             key="fill_value",
             found=value,
             expected=f"a value of {dtype}",

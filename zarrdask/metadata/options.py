@@ -111,7 +111,7 @@ def plan_grid(shape: Shape, itemsize: int, sizes: Sizes) -> tuple[ChunkGrid, Sha
     if _are_lists(chunks):
         if shards is not None:
             raise MetadataError(
-                "the chunks in shards must have one shape; only the shards may differ",
+                "all chunks in shards must have the same shape; only shards may differ",
                 key="chunks",
                 found=chunks,
             )

@@ -175,7 +175,7 @@ def render(metadata: Metadata) -> dict[str, bytes | None]:
 def _render_array(metadata: ArrayMetadata) -> Json:
     if not metadata.grid.is_regular:
         raise UnsupportedError(
-            "v2 has no chunks of several shapes",
+            "in Zarr v2 all chunks have the same shape",
             key="chunks",
             found=metadata.grid.to_json()["name"],
             expected="'regular'",
@@ -211,7 +211,7 @@ def v2_codecs(
     if inner is not None:
         raise UnsupportedError("Zarr v2 has no shards", key="shards", found=options.shards)
     if options.codecs is not None:
-        raise UnsupportedError("Zarr v2 has filters and compressors, no codecs", key="codecs")
+        raise UnsupportedError("Zarr v2 has no codecs; pass filters and compressors", key="codecs")
     filters = [_numcodecs_config(item) for item in as_list(options.filters)]
     if data_type.dtype.hasobject and not filters:
         # Objects of no particular type are assumed to be text.
@@ -219,7 +219,9 @@ def v2_codecs(
         filters = [{"id": "vlen-utf8" if name == BytesCodec.name else name}]
     compressors = as_list("zstd" if options.compressors is None else options.compressors)
     if len(compressors) > 1:
-        raise MetadataError("Zarr v2 has one compressor", key="compressors", found=compressors)
+        raise MetadataError(
+            "Zarr v2 has at most one compressor", key="compressors", found=compressors
+        )
     compressor = _numcodecs_config(compressors[0]) if compressors else None
     return chain(options.order, filters, compressor, data_type.dtype, ndim)
 

@@ -117,7 +117,7 @@ def fancy_index(array: "Array", index: Any) -> OuterIndex | PointIndex:
     if len(lists) == 1 and np.ndim(lists[0]) == 1 and together:
         return OuterIndex(array)
     raise SelectionError(
-        "NumPy's result for this mixture of lists, integers and slices is easily mistaken; "
+        "NumPy's result for this mixture of lists, integers and slices is easily misread; "
         "use array.oindex to select each axis independently, or array.vindex for points",
         found=index,
     )

@@ -54,8 +54,8 @@ def schemes(grids: Grids, costs: Costs) -> list[Scheme]:
     least = _least_memory(grids, costs)
     if costs.memory < least:
         raise MetadataError(
-            "the memory is too small for a task, which holds a unit of the target and buffers to "
-            "read and write it",
+            "there is not enough memory for a task, which holds a chunk or shard of the target and "
+            "buffers to read and write it",
             key="max_mem",
             found=in_words(costs.memory),
             expected=f"at least {least} bytes ({in_words(least)}) per process",

@@ -77,7 +77,7 @@ class ParquetReferences:
             self._grids = {array: self._grid(array) for array in arrays}
         except (ValueError, TypeError, KeyError, ArithmeticError, RecursionError) as error:
             raise MetadataError(
-                "this is no document of references in Parquet",
+                "this is not a document of references in Parquet",
                 key=f"{store.url}/{DOCUMENT}",
                 found=f"{type(error).__name__}: {error}",
                 expected="a JSON object with the documents of v2 in metadata, and record_size",

@@ -237,15 +237,15 @@ class ReferenceStore(StoreWithPartialAccess):
         if not found or scheme in ("file", "local"):
             if not self._local:
                 raise StoreError(
-                    "a reference to a local file, which a document of somebody else may abuse; "
-                    "set zarrdask.local-references to True if you trust this one",
+                    "this reference is to a local file, which a document from an untrusted source "
+                    "may abuse; set zarrdask.local-references to True if you trust this document",
                     key=f"{self.url}/{key}",
                     found=url,
                 )
             return "/", os.path.abspath(path_of_url(rest if found else url)).lstrip("/")
         if scheme not in _SCHEMES or "::" in place:
             raise StoreError(
-                "references may not have this scheme, nor a chain of several",
+                "references with this scheme, or with a chain of schemes, are not followed",
                 key=f"{self.url}/{key}",
                 found=url,
                 expected=f"one of {', '.join(sorted(_SCHEMES))}, file",
@@ -301,7 +301,7 @@ def _read(source: tuple[str, dict[str, Any] | None], how: dict[str, Any]) -> Ref
     if data is None and not is_json:
         return None
     if data is None:
-        raise StoreError("there is no document of references here", key=url)
+        raise StoreError("there is no reference document here", key=url)
     try:
         references = json.loads(data) if is_json else ParquetReferences(directory, data)
     except (ValueError, RecursionError) as error:
@@ -338,20 +338,22 @@ def _parse(references: Mapping[str, Any]) -> _JsonReferences:
     if "refs" not in references and "version" not in references:
         return _JsonReferences(references, {}, digest)
     if references.get("gen"):
-        raise UnsupportedError("references that are generated from a pattern", key="gen")
+        raise UnsupportedError(
+            "references that are generated from a pattern are not supported", key="gen"
+        )
     entries, templates = references.get("refs"), references.get("templates") or {}
     if not isinstance(entries, Mapping) or not isinstance(templates, Mapping):
         raise _no_document("refs")
     for name, text in templates.items():
         if not isinstance(text, str) or "{{" in text:
             raise UnsupportedError(
-                "a template that is a function", key=f"templates.{name}", found=text
+                "a template with expressions is not supported", key=f"templates.{name}", found=text
             )
     return _JsonReferences(entries, templates, digest)
 
 
 def _no_document(key: str) -> MetadataError:
-    return MetadataError("this is no document of references", key=key, expected="a JSON object")
+    return MetadataError("this is not a reference document", key=key, expected="a JSON object")
 
 
 def _inline(text: str) -> bytes | None:

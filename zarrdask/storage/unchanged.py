@@ -55,9 +55,8 @@ class UnchangedStore(WrappedStore):
             self.inner.set(key, value)
         elif not self.inner.swap(key, value, self._tags.pop(key)):
             raise ChangedError(
-                f"others changed this value each of the {_MAX_ATTEMPTS} times that it was to be "
-                "changed; let regions that are written at the same time end at the edges of "
-                "chunks, or of shards",
+                f"other writers changed this value during each of {_MAX_ATTEMPTS} attempts to "
+                "change it; align regions that are written at the same time with chunks, or shards",
                 key=f"{self.url}/{key}",
             )
 

@@ -114,7 +114,7 @@ def statistics(array: Array, *, scheduler: Any = None, show: Show = False) -> St
     location = node_location(array.store, array.path)
     if array.dtype.kind not in _KINDS:
         raise UnsupportedError(
-            "there are statistics of real numbers only",
+            "only arrays of real numbers have statistics",
             key=location,
             found=str(array.dtype),
             expected="bool, int, uint or float",

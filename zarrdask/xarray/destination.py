@@ -167,7 +167,7 @@ class Destination:
         arrays = [variable.data for variable in variables if variable.is_dask]
         if any(read.is_below(place) for read in reads(arrays)):
             raise NodeExistsError(
-                "the dataset to be replaced is what the new one is computed from; write it "
+                "the new dataset is computed from the one that it would replace; write it "
                 "elsewhere",
                 key=self.location,
             )

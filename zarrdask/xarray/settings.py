@@ -58,7 +58,10 @@ class WriteSettings:
             )
         if self.commit not in ("first", "last"):
             raise MetadataError(
-                "unknown", key="commit", found=self.commit, expected="'first' or 'last'"
+                "unknown time for writing the metadata",
+                key="commit",
+                found=self.commit,
+                expected="'first' or 'last'",
             )
 
     @property

@@ -94,7 +94,7 @@ class CastValueCodec(Configured):
             ) from error
         if back != fill[()] and not (isnan(back) and isnan(fill[()])):
             raise MetadataError(
-                "the fill value does not come back when it is cast and cast back",
+                "the fill value changes when it is cast and cast back",
                 key="cast_value",
                 found=spec.fill_value,
                 expected=f"a value such as {back!r}",

@@ -232,7 +232,7 @@ def _fall_back(document: Mapping[str, Any], error: ZarrdaskError, *, older: bool
     # A task that opens the array again need not have the setting of the program that opened it.
     if not config.get("draft-fallback") and not already_reported():
         raise UnsupportedError(
-            f"unknown data type; with the setting zarrdask.draft-fallback it is {read_as}",
+            f"unknown data type; turn on the setting zarrdask.draft-fallback to have it {read_as}",
             key="data_type",
             found=document["extension"],
         )
