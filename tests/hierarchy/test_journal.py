@@ -12,13 +12,13 @@ from zarrdask.hierarchy import journal
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.storage.memory import MemoryStore
 
-KEY = "a/plan.json"
+KEY = "a/.zarrdask-rewrite/plan.json"
 
 
 def written(*done, plan="this", store=None):
     """Return a store with a record of these (stage, task)."""
     store = MemoryStore() if store is None else store
-    record = Journal(store, KEY, plan)
+    record = Journal(store, "a/", plan)
     for stage, task in done:
         record.add(stage, task)
     record.store()
@@ -27,36 +27,28 @@ def written(*done, plan="this", store=None):
 
 @given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 40))))
 def test_what_was_done_is_read_again(done):
-    found = Journal(written(*done), KEY, "this")
-    assert found.read() == "this"
+    found = Journal(written(*done), "a/", "this")
+    assert found.resume()
     for stage in range(5):
         assert found.done(stage) == {task for at, task in done if at == stage}
 
 
 def test_there_may_be_no_record():
-    found = Journal(MemoryStore(), KEY, "this")
-    assert found.read() is None
+    found = Journal(MemoryStore(), "a/", "this")
+    assert not found.resume()
     assert found.done(0) == set()
 
 
-def test_of_another_plan_nothing_is_done():
-    found = Journal(written((0, 1), plan="other"), KEY, "this")
-    assert found.read() == "other"
-    assert found.done(0) == set()
-
-
-def test_a_record_of_another_version_is_of_another_plan():
-    store = written((0, 1))
-    record = json.loads(store.get(KEY))
-    store.set(KEY, json.dumps(record | {"version": record["version"] + 1}).encode())
-    found = Journal(store, KEY, "this")
-    assert found.read() not in ("this", None)
-    assert found.done(0) == set()
+def other_version(data):
+    record = json.loads(data)
+    return json.dumps(record | {"version": record["version"] + 1}).encode()
 
 
 @for_each(
     "harm",
     [
+        other_version,
+        lambda data: data.replace(b"this", b"other"),
         lambda data: data[: len(data) // 2],
         lambda _: b"",
         lambda _: b"[]",
@@ -66,18 +58,40 @@ def test_a_record_of_another_version_is_of_another_plan():
         lambda data: data.replace(b"[[0, 1]]", b"[[0]]"),
         lambda data: data.replace(b"[[0, 1]]", b'["01"]'),
         lambda data: data.replace(b"[[0, 1]]", b"7"),
+        lambda data: data.replace(b'"done"', b'"nodes": 3, "done"'),
     ],
 )
-def test_a_damaged_record_is_refused_by_its_key(harm):
+def test_what_is_not_a_record_of_this_plan_is_refused_unless_one_begins_again(harm):
     store = written((0, 0), (0, 1))
     harmed = harm(store.get(KEY))
     assert harmed != store.get(KEY)
     store.set(KEY, harmed)
-    found = Journal(store, KEY, "this")
-    with pytest.raises(StoreError, match=r"damaged.*restart=True") as caught:
-        found.read()
+    found = Journal(store, "a/", "this")
+    with pytest.raises(StoreError, match=r"another plan.*damaged.*restart=True") as caught:
+        found.resume()
     assert caught.value.key == KEY
+    assert not found.resume(overwrite=True)
+    assert not found.resume(restart=True)
     assert found.done(0) == set()
+
+
+def test_one_may_begin_again_what_could_go_on():
+    found = Journal(written((0, 1)), "a/", "this")
+    assert not found.resume(restart=True)
+    assert found.done(0) == set()
+    assert found.resume(overwrite=True)
+    assert found.done(0) == {1}
+
+
+def test_a_lease_stays_when_the_record_is_erased():
+    class Swappable(MemoryStore):
+        swappable = True
+
+    store, lease = written((0, 1), store=Swappable()), "a/.zarrdask-rewrite/lease"
+    store.set(lease, b"held")
+    store.set("a/.zarrdask-rewrite/packed/0/1.0", b"piece")
+    Journal(store, "a/", "this").erase()
+    assert [*store.list_prefix("")] == [lease]
 
 
 def test_it_stays_small_whatever_is_done():
@@ -88,7 +102,7 @@ def test_it_stays_small_whatever_is_done():
 def test_it_is_not_stored_after_each_task(monkeypatch):
     store, times = MemoryStore(), iter([0.0, 0.2, 0.9, 1.1, 1.2, 1.3])
     monkeypatch.setattr(journal, "monotonic", lambda: next(times))
-    record, stored = Journal(store, KEY, "this"), []
+    record, stored = Journal(store, "a/", "this"), []
     for task in range(3):
         record.add(0, task)
         stored.append(store.get(KEY) is not None)
@@ -97,10 +111,10 @@ def test_it_is_not_stored_after_each_task(monkeypatch):
 
 def test_it_can_be_added_to_after_it_was_read():
     store = written((0, 1))
-    found = Journal(store, KEY, "this")
-    found.read()
+    found = Journal(store, "a/", "this")
+    found.resume()
     found.add(1, 7)
     found.store()
-    again = Journal(store, KEY, "this")
-    again.read()
+    again = Journal(store, "a/", "this")
+    again.resume()
     assert (again.done(0), again.done(1)) == ({1}, {7})

@@ -167,9 +167,11 @@ class TestGroup:
         assert names(target) == ["notes.txt", "other", "x", "y", "zarr.json"]
         assert (other[...] == 5).all()
 
-    def test_an_array_that_was_made_meanwhile_stays(self, group, tmp_path, monkeypatch):
+    @pytest.mark.parametrize("shape", [3, (64, 64)])
+    def test_an_array_that_was_made_meanwhile_stays(self, group, tmp_path, monkeypatch, shape):
         cut_short(columns(group, tmp_path / "h"), monkeypatch)
-        theirs = zarrdask.create_array(tmp_path / "h" / "y", shape=3, dtype="i4")
+        chunks = "auto" if shape == 3 else (64, 8)
+        theirs = zarrdask.create_array(tmp_path / "h" / "y", shape=shape, dtype="i4", chunks=chunks)
         theirs[...] = 1
         with pytest.raises(zarrdask.errors.NodeExistsError):
             finish(columns(group, tmp_path / "h"))
@@ -185,6 +187,16 @@ class TestGroup:
         for name in ("x", "y"):
             np.testing.assert_array_equal(found[name][...], VALUES)
         assert names(target) == ["x", "y", "zarr.json"]
+
+    def test_an_array_that_was_removed_meanwhile_is_rewritten_again(
+        self, group, tmp_path, monkeypatch
+    ):
+        target = tmp_path / "h"
+        tasks = columns(group["x"], tmp_path / "one").tasks
+        cut_short(columns(group, target), monkeypatch, tasks=tasks)
+        del zarrdask.open_group(target, mode="r+")["x"]
+        found = finish(columns(group, target))
+        np.testing.assert_array_equal(found["x"][...], VALUES)
 
     @pytest.mark.parametrize("name", ["x", "y"])
     def test_a_restart_discards_complete_arrays(self, group, tmp_path, monkeypatch, name):

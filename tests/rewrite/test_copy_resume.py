@@ -1,7 +1,9 @@
 """Copies that are interrupted, and go on when the same copy is made again."""
 
 import signal
+from contextlib import nullcontext
 
+import dask.array as da
 import numpy as np
 import pytest
 
@@ -200,13 +202,15 @@ def test_a_restart_does_not_replace_an_array_to_which_a_run_was_appending(copied
 def test_a_restart_removes_what_an_interrupted_copy_has_written_and_nothing_else(tmp_path, copied):
     root, target = hierarchy({}), tmp_path / "out"
     zarrdask.create_array(target / "other", shape=3, dtype="u1", zarr_format=2)
-    (target / "notes.txt").write_text("mine")
     interrupted(copied, root, target, after=8)
+    notes = [target / "notes.txt", target / "a" / "notes.txt"]
+    for path in notes:
+        path.write_text("mine")
     zarrdask.copy(root, target, include="g/c", restart=True, scheduler="sync")
     assert sorted(p for p, _ in zarrdask.open_group(target).walk()) == ["g", "g/c", "other"]
-    assert not (target / "a").exists()
+    assert [path for path in (target / "a").rglob("*") if path.is_file()] == notes[1:]
     assert not (target / "g" / "b").exists()
-    assert (target / "notes.txt").read_text() == "mine"
+    assert [path.read_text() for path in notes] == ["mine", "mine"]
 
 
 def test_a_restart_of_an_array_leaves_other_files_alone(tmp_path, copied):
@@ -258,14 +262,80 @@ def test_an_array_that_another_program_created_at_the_root_is_left_alone(copied)
     assert (theirs[...] == 5).all()
 
 
-def test_an_array_without_its_record_is_complete(copied):
-    """The process was killed after it had written the document, before it recorded the task."""
+def test_an_equal_array_that_another_program_created_meanwhile_is_left_alone(copied):
     root, target = hierarchy({}), {}
-    interrupted(copied, root, target, after=5)
+    interrupted(copied, root, target, after=7)
+    layout = {"shape": (8, 12), "chunks": (2, 3), "dtype": "i4", "zarr_format": 2}
+    theirs = zarrdask.create_array(target, "g/b", **layout)
+    theirs[...] = 5
+    for options in ({}, {"restart": True}):
+        with pytest.raises(NodeExistsError, match="g/b"):
+            zarrdask.copy(root, target, **options)
+    assert (theirs[...] == 5).all()
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_a_process_that_is_killed_beside_a_document_goes_on(copied, monkeypatch, written):
+    root, target = hierarchy({}), {}
+    create = copy_tasks.create_members
+
+    def killed(*arguments, **options):
+        if arguments[2] and written:
+            create(*arguments, **options)
+        if arguments[2]:
+            raise Stop
+
+    with monkeypatch.context() as patch:
+        patch.setattr(copy_tasks, "create_members", killed)
+        patch.setattr(journal.Journal, "kept", nullcontext)
+        with pytest.raises(Stop):
+            zarrdask.copy(root, target, scheduler="sync")
+    assert ("a/.zarray" in target) == written
+    assert zarrdask.copy(root, target, scheduler="sync").units == 48 - 16
+    assert len(copied) == 18
+    check(target)
+
+
+@pytest.mark.parametrize(
+    "create",
+    [
+        lambda place: zarrdask.create_group(place, zarr_format=2),
+        lambda place: zarrdask.create_array(place, shape=3, dtype="u1", zarr_format=2),
+        lambda place: zarrdask.to_zarr(da.zeros(3), place, zarr_format=2),
+        lambda place: zarrdask.to_zarr(da.zeros(3), place, overwrite=True),
+        lambda place: zarrdask.to_zarr(da.zeros(3), place, commit="last"),
+    ],
+)
+def test_a_node_that_is_created_over_a_copy_leaves_nothing_of_it(tmp_path, copied, create):
+    root, target = hierarchy({}), tmp_path / "out"
+    interrupted(copied, root["a"], target, after=3)
+    create(target)
+    assert not [path for path in target.rglob("*") if "zarrdask" in path.name]
+    with pytest.raises(NodeExistsError):
+        zarrdask.copy(root["a"], target)
+    zarrdask.copy(root["a"], target, overwrite=True)
+    np.testing.assert_array_equal(zarrdask.open_array(target)[...], VALUES)
+
+
+def test_a_record_that_other_software_left_beside_its_array_is_overwritten(copied):
+    root, target = hierarchy({}), {}
+    interrupted(copied, root["a"], target, after=3)
     record = target[".zarrdask-rewrite/plan.json"]
-    interrupted(copied, root, target, after=1)
+    zarrdask.create_array(target, shape=3, dtype="u1", zarr_format=2)
     target[".zarrdask-rewrite/plan.json"] = record
-    assert zarrdask.copy(root, target, scheduler="sync").units == 48 - 15
+    with pytest.raises(NodeExistsError):
+        zarrdask.copy(root["a"], target)
+    zarrdask.copy(root["a"], target, overwrite=True)
+    np.testing.assert_array_equal(zarrdask.open_array(target)[...], VALUES)
+
+
+def test_a_damaged_record_is_overwritten(copied):
+    root, target = hierarchy({}), {}
+    interrupted(copied, root, target)
+    target[".zarrdask-rewrite/plan.json"] = b"{"
+    with pytest.raises(StoreError, match=r"damaged.*restart=True"):
+        zarrdask.copy(root, target)
+    zarrdask.copy(root, target, overwrite=True)
     check(target)
 
 

@@ -12,7 +12,7 @@ from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.change import changing, remove_keys
 from zarrdask.hierarchy.diagnose import array_around, below_array_error, check_around
 from zarrdask.hierarchy.find import node_exists, parse_node, read_documents
-from zarrdask.hierarchy.journal import is_begun, record_key
+from zarrdask.hierarchy.journal import erase_beside, is_begun, record_key
 from zarrdask.hierarchy.members import check_new_path, documents_below
 from zarrdask.hierarchy.path import ancestors, exists_error, join_path, key_prefix, node_location
 from zarrdask.hierarchy.resize import lock_node
@@ -74,8 +74,11 @@ def create_node(store: Store, path: str, metadata: Metadata, *, overwrite: bool)
             # Only nodes are erased: a directory with other files is left alone.
             if exists:
                 remove_keys(real, path)
-            elif isinstance(metadata, ArrayMetadata) and (overwrite or is_begun(real, prefix)):
-                erase_leftovers(StoredChunks(real, prefix, metadata))
+            elif (begun := is_begun(real, prefix)) or overwrite:
+                if isinstance(metadata, ArrayMetadata):
+                    erase_leftovers(StoredChunks(real, prefix, metadata))
+                if begun:
+                    erase_beside(real, prefix)
             put = put_documents if overwrite else put_new_documents
             put(real, path, documents)
     return store
@@ -233,9 +236,12 @@ def _check_free(store: Store, path: str, metadata: Metadata) -> None:
 
 
 def _clear(store: Store, path: str, metadata: Metadata) -> None:
-    store.tidy(key_prefix(path))
+    prefix = key_prefix(path)
+    store.tidy(prefix)
     if isinstance(metadata, ArrayMetadata):
-        erase_leftovers(StoredChunks(store, key_prefix(path), metadata))
+        erase_leftovers(StoredChunks(store, prefix, metadata))
+    if is_begun(store, prefix):
+        erase_beside(store, prefix)
 
 
 def _put_member(store: Store, path: str, documents: Documents, *, again: bool) -> None:

@@ -15,7 +15,7 @@ from zarrdask.storage.v3_draft import DraftStore
 #: Seconds between two writes of the record. A resumed run repeats the tasks done since the last.
 _WRITE_INTERVAL = 1.0
 #: The version of the record's format.
-_VERSION = 1
+_VERSION = 2
 #: The directory beside a node that is being written: the record, and intermediate results.
 BESIDE = ".zarrdask-rewrite/"
 #: The name of the record in that directory.
@@ -46,67 +46,84 @@ def is_begun(store: Store, prefix: str) -> bool:
     return record_store.get(f"{record_prefix}{_RECORD}") is not None
 
 
-def erase_journal(store: Store, prefix: str) -> None:
+def erase_record(store: Store, prefix: str) -> None:
     """Erase the record of a plan, so that it can't be resumed."""
-    record_store, record_prefix = beside(store, prefix)
-    record_store.erase(f"{record_prefix}{_RECORD}")
+    record_store, folder = beside(store, prefix)
+    record_store.erase(f"{folder}{_RECORD}")
 
 
-def journal_of(
-    store: Store, prefix: str, plan: str, nodes: Mapping[str, str] = MappingProxyType({})
-) -> "Journal":
-    """Return the record of a plan that writes the node at a prefix, or several `nodes`."""
-    record_store, record_prefix = beside(store, prefix)
-    return Journal(record_store, f"{record_prefix}{_RECORD}", plan, nodes)
+def erase_beside(store: Store, prefix: str) -> None:
+    """Erase the record of a plan, and then what it has stored between its passes.
+
+    A lease beside them stays: the writer that erases the record, or another one, may hold it.
+    """
+    erase_record(store, prefix)
+    record_store, folder = beside(store, prefix)
+    if record_store.listable and record_store.swappable:
+        keys = record_store.list_prefix(folder)
+        record_store.erase_values([key for key in keys if key != lease_key(prefix)])
+    elif record_store.listable:
+        record_store.erase_prefix(folder)
 
 
 class Journal:
-    """The record of a plan, at a key of a store: which tasks of each stage are done.
+    """The record of a plan that writes a node: which tasks of each stage are done.
 
-    `plan` is an identifier, by which its record is told from those of other plans. `nodes` are the
-    nodes that it creates, by their paths: "array" or "group".
+    Parameters
+    ----------
+    store, prefix
+        The store of the node, and the prefix of its keys; the record stands beside it.
+    plan : str
+        An identifier, which differs from those of other plans.
+    nodes : mapping of str to str
+        The nodes that the plan creates, by their paths: "group", "array", or "written" for an array
+        whose document is written next, or has been. Other arrays have no document yet.
+
+    Attributes
+    ----------
+    recorded : dict of str to str
+        The nodes of the interrupted plan, whichever it is; after `resume`.
     """
 
     def __init__(
-        self, store: Store, key: str, plan: str, nodes: Mapping[str, str] = MappingProxyType({})
+        self, store: Store, prefix: str, plan: str, nodes: Mapping[str, str] = MappingProxyType({})
     ) -> None:
-        self._store, self._key, self.plan, self._nodes = store, key, plan, nodes
+        self._place, self._plan = (store, prefix), plan
+        self._store, folder = beside(store, prefix)
+        self._key = f"{folder}{_RECORD}"
+        self.nodes, self.recorded = dict(nodes), dict[str, str]()
         self._done: dict[int, set[int]] = {}
         self._stored, self._is_stored = monotonic(), True
 
-    def read(self) -> str | None:
-        """Read the stored record, if it is one of this plan, and return its plan's identifier.
+    def resume(self, *, overwrite: bool = False, restart: bool = False) -> bool:
+        """Read the record; return whether an earlier run of this plan was interrupted.
 
-        It is "" if another version of zarrdask wrote the record, None if there is none.
+        If it was a run of another plan, that is an error, except with `overwrite` or `restart`.
         """
         data = self._store.get(self._key)
         if data is None:
-            return None
+            return False
         try:
             record = json.loads(data)
-            if record["version"] != _VERSION:
-                return ""
-            plan = str(record["plan"])
+            nodes = record.get("nodes", {})
+            self.recorded = {normalise_path(path): kind for path, kind in nodes.items()}
             done = {
                 stage: {n for first, last in runs for n in range(first, last + 1)}
                 for stage, runs in enumerate(record["done"])
             }
-        except (ValueError, TypeError, KeyError) as error:
+            is_same = (record["version"], record["plan"]) == (_VERSION, self._plan)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            is_same = False
+        if restart or (overwrite and not is_same):
+            return False
+        if not is_same:
             raise StoreError(
-                "the record of an interrupted rewrite is damaged; start again with restart=True",
+                "a run of another plan was interrupted here, its source has changed, or its record "
+                "is damaged: repeat that run to finish it, or begin again with restart=True",
                 key=self._key,
-                found=str(error),
-            ) from error
-        self._done = done if plan == self.plan else {}
-        return plan
-
-    def recorded_nodes(self) -> dict[str, str]:
-        """Return the nodes of the plan whose record is stored; none if the record is damaged."""
-        try:
-            nodes = json.loads(self._store.get(self._key) or b"{}").get("nodes", {})
-            return {normalise_path(path): kind for path, kind in nodes.items()}
-        except (ValueError, TypeError, AttributeError):
-            return {}
+            )
+        self._done, self.nodes = done, self.nodes | self.recorded
+        return True
 
     def done(self, stage: int) -> set[int]:
         """Return the numbers of the tasks of a stage that are done."""
@@ -120,10 +137,8 @@ class Journal:
 
     def erase(self) -> None:
         """Erase the record, and what else is stored about the rewrite."""
-        if self._is_stored and self._store.listable:
-            self._store.erase_prefix(self._key.removesuffix(_RECORD))
-        elif self._is_stored:
-            self._store.erase(self._key)
+        if self._is_stored:
+            erase_beside(*self._place)
         self._is_stored = False
 
     @contextmanager
@@ -132,8 +147,9 @@ class Journal:
         try:
             yield
         except BaseException:
-            with suppress(ZarrdaskError):  # the first error is the one to report
-                self.store()
+            if self._is_stored:
+                with suppress(ZarrdaskError):  # the first error is the one to report
+                    self.store()
             raise
 
     def store(self) -> None:
@@ -141,11 +157,11 @@ class Journal:
         stages = range(max(self._done, default=-1) + 1)
         record: dict[str, Any] = {
             "version": _VERSION,
-            "plan": self.plan,
+            "plan": self._plan,
             "done": [list(_runs(sorted(self.done(stage)))) for stage in stages],
         }
-        if self._nodes:
-            record["nodes"] = dict(self._nodes)
+        if self.nodes:
+            record["nodes"] = self.nodes
         self._store.set(self._key, json.dumps(record).encode())
         self._is_stored = True
         self._stored = monotonic()

@@ -17,7 +17,7 @@ from zarrdask.errors import MetadataError, SelectionError, StoreError, ZarrdaskE
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import write_node
 from zarrdask.hierarchy.find import read_node
-from zarrdask.hierarchy.journal import erase_journal, lease_key
+from zarrdask.hierarchy.journal import erase_record, lease_key
 from zarrdask.hierarchy.path import key_prefix, node_location
 from zarrdask.indexing.selection import Region, axis_number, whole_region
 from zarrdask.metadata import detect
@@ -212,7 +212,7 @@ def roll_back_append(store: Store, path: str, grown: StoredChunks, shape: Shape)
         return "another writer changed the shape; the appended values may be in the array"
     try:
         # The record of the unfinished append no longer applies: a repeated append starts anew.
-        erase_journal(grown.store, grown.prefix)
+        erase_record(grown.store, grown.prefix)
         trim(grown, shape)
         if store.bounded:
             zarr_format, new = metadata.zarr_format, grown.metadata.shape

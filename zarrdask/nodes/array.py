@@ -17,7 +17,7 @@ from zarrdask.codecs.base import Codec
 from zarrdask.display.words import brief_lengths
 from zarrdask.errors import NodeNotFoundError, SelectionError, UnsupportedError, one_of
 from zarrdask.grids.base import Shape, extents
-from zarrdask.hierarchy.journal import erase_journal
+from zarrdask.hierarchy.journal import erase_record
 from zarrdask.hierarchy.path import key_prefix
 from zarrdask.hierarchy.resize import (
     appended,
@@ -346,7 +346,7 @@ class Array(Node):
             resized(old, lengths)  # before anything is erased: it fails for an invalid shape
             if outside == "erase" and any(map(lt, lengths, old.metadata.shape)):
                 # Before the documents: if this is cut short, the old shape says what to erase.
-                erase_journal(old.store, old.prefix)
+                erase_record(old.store, old.prefix)
                 trim(old, lengths)
             self._update(lambda stored: stored.resized(lengths))
 

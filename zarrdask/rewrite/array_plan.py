@@ -18,7 +18,7 @@ from zarrdask.execution.counter import Counter, Reporter, Tasks, reports
 from zarrdask.execution.executor import Workers, check_reached, run, workers
 from zarrdask.graph.bundles import bundled
 from zarrdask.graph.tasks import write_blocks
-from zarrdask.hierarchy.journal import Journal, journal_of
+from zarrdask.hierarchy.journal import Journal
 from zarrdask.hierarchy.path import node_location
 from zarrdask.hierarchy.resize import stored_metadata
 from zarrdask.indexing.selection import Region, region_shape, whole_region
@@ -29,7 +29,7 @@ from zarrdask.nodes.array import Array
 from zarrdask.plan.report import PlanReport
 from zarrdask.plan.strategies import Scheme
 from zarrdask.rewrite.cluster import check_workers, run_exchange
-from zarrdask.rewrite.destination import Destination, KeyPrefix, clear_prefix, is_resumed
+from zarrdask.rewrite.destination import Destination, KeyPrefix, Rewrite, clear_prefix
 from zarrdask.rewrite.exchange import Exchange
 from zarrdask.rewrite.move import with_storable_fill
 from zarrdask.rewrite.passes import (
@@ -144,38 +144,43 @@ class RechunkPlan(PlanReport):
         MetadataError
             If the plan needs a cluster, and the scheduler is none.
         """
-        target = self.target
-        with target.locked(), workers(scheduler) as on, target.store.batch():
-            self.check_workers(on)
-            check_reached(on, self.source.store, target.store, self.temp[0])
-            journal = journal_of(target.view, target.prefix, self.fingerprint)
-            resumed = is_resumed(
-                journal, target.location, overwrite=self.overwrite, restart=restart
-            )
-            self._check_source()
-            target.check_unchanged(resumed=resumed)
-            if not resumed:
-                clear_prefix(self.temp)
-                journal.erase()
-                target.prepare(overwrite=self.overwrite)
-                journal.store()
-            passes = self._passes()
-            block_bytes = 0 if self.blocks is None else self.grids.nbytes
-            total = block_bytes + sum(map(pass_bytes, passes))
-            with progress_bar(total, "rechunk", progress, unit="byte") as shown:
-                self._store_blocks(journal, on)
-                shown.advance(block_bytes)
-                run_passes(passes, journal, on, shown)
-            clear_prefix(self.temp)
-            # Delete the journal first: finding both the journal and the array means that another
-            # process has created the array.
-            journal.erase()
-            return target.commit()
+        with workers(scheduler) as on:
+            self.check(on)
+            options = {"overwrite": self.overwrite, "restart": restart}
+            with self.target.begin(self.fingerprint, **options) as rewrite:
+                return self.run(rewrite, "", 0, on, progress)
 
-    def check_workers(self, on: Workers) -> None:
-        """Check that the cluster has the workers that the plan needs, before anything is done."""
+    def run(self, rewrite: Rewrite, below: str, first: int, on: Workers, show: Show) -> Array:
+        """Rewrite the array at a path of a rewrite, whose record has its stages from `first` on."""
+        journal = rewrite.journal
+        done = [journal.done(first + stage) for stage in range(self.stages)]
+        if done[-1] and rewrite.has_lost(self.target):
+            for tasks in done:
+                tasks.clear()
+        if not any(done):
+            clear_prefix(self.temp)
+        passes = self._passes()
+        block_bytes = 0 if self.blocks is None else self.grids.nbytes
+        total = block_bytes + sum(map(pass_bytes, passes))
+        with progress_bar(total, "rechunk", show, unit="byte") as shown:
+            self._store_blocks(journal, first, on)
+            shown.advance(block_bytes)
+            run_passes(passes, journal, first + 1, on, shown)
+        rewrite.record_written([below])
+        clear_prefix(self.temp)
+        return self.target.commit()
+
+    @property
+    def stages(self) -> int:
+        """The number of stages in the record: the storing of Dask blocks, and the passes."""
+        return 1 + len(self.scheme.stages)
+
+    def check(self, on: Workers) -> None:
+        """Check before anything is done that the workers suffice, and the source is unchanged."""
         if self.scheme.exchange is not None:
             check_workers(on, self.costs.processes)
+        check_reached(on, self.source.store, self.target.store, self.temp[0])
+        self._check_source()
 
     def _check_source(self) -> None:
         """Check that the source is as it was when the plan was made."""
@@ -204,9 +209,8 @@ class RechunkPlan(PlanReport):
         if self.blocks is not None and not self._is_direct:
             yield "blocks", f"{self.blocks.npartitions} Dask blocks are stored first, as they are"
 
-    def _store_blocks(self, journal: Journal, on: Workers) -> None:
+    def _store_blocks(self, journal: Journal, stage: int, on: Workers) -> None:
         """Compute the blocks of a Dask array, and store them."""
-        stage = len(self.scheme.stages)
         if self.blocks is None or journal.done(stage):
             return
         place = self.target.chunks if self._is_direct else self.source.stored
@@ -292,9 +296,11 @@ def region_bytes(work: AnyPass, number: int) -> int:
     return 2 * work.dtype.itemsize * prod(region_shape(work.regions.region(number)))
 
 
-def run_passes(passes: Sequence[AnyPass], journal: Journal, on: Workers, shown: Progress) -> None:
+def run_passes(
+    passes: Sequence[AnyPass], journal: Journal, first: int, on: Workers, shown: Progress
+) -> None:
     """Run passes one after another, without the regions that the journal records as done."""
-    for stage, work in enumerate(passes):
+    for stage, work in enumerate(passes, first):
         done = journal.done(stage)
         remaining = [number for number in range(work.regions.size) if number not in done]
         finished = partial(journal.add, stage)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice, product
 from math import prod
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from zarrdask import config
-from zarrdask.chunks.inventory import chunks_with_data, erase_leftovers, stored_units
+from zarrdask.chunks.inventory import chunks_with_data, stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import Workers, run
@@ -94,30 +94,30 @@ def copy_arrays(
 ) -> tuple[list[CopiedArray], list[str]]:
     """Copy the units of all arrays in parallel, and each document when its units are stored.
 
-    The tasks that an earlier run has done are left out; the notes that are returned say so. A
-    document is written before its last task is recorded: so a document that exists means that all
-    units are stored, and no document that some are not, or that the record was just about to be
-    stored.
+    The tasks that an earlier run has done are left out; the notes that are returned say so.
     """
-    store, journal = rewrite.view, rewrite.journal
+    store, journal, done = rewrite.view, rewrite.journal, rewrite.journal.done(0)
+    written, lost = set[int](), set[int]()
+
+    def look(number: int) -> None:
+        path, target = jobs[number].node.path, jobs[number].target
+        if path and rewrite.has_written(path, target):
+            written.add(number)
+        elif rewrite.has_lost(target):
+            lost.add(number)
+
     if rewrite.resumed:
-        states = at_once(store, _resume_array, jobs)
-    else:
-        states = ["units"] * len(jobs)
-        for job in jobs:
-            if not job.node.path:
-                erase_leftovers(job.target.chunks)
-    lost = {number for number, state in enumerate(states) if state == "lost"}
-    done = journal.done(0)
+        at_once(store, look, range(len(jobs)))
     done -= {n for n in done if any(part.job in lost for part in tasks[n])}
+    journal.nodes.update({jobs[number].node.path: "array" for number in lost})
     numbers = [n for n in range(len(tasks)) if n not in done]
     remaining = Counter(part.job for n in numbers for part in tasks[n])
     results = [list[TransferResult]() for _ in jobs]
 
     def commit(numbers: Iterable[int]) -> None:
-        stored = {jobs[n].node.path: jobs[n].target for n in numbers if states[n] != "complete"}
+        stored = {jobs[n].node.path: jobs[n].target for n in numbers if n not in written}
+        rewrite.record_written(stored)
         if (root := stored.pop("", None)) is not None:
-            journal.erase()
             root.commit()
         members = {path: target.metadata for path, target in stored.items()}
         create_members(store, rewrite.path, members, has_chunks=True)
@@ -135,29 +135,13 @@ def copy_arrays(
                 bar.advance(len(part.indices))
                 results[part.job].append(result)
                 remaining[part.job] -= 1
+            journal.add(0, number)
             commit({part.job for part in tasks[number] if not remaining[part.job]})
-            if remaining.total():
-                journal.add(0, number)
 
         run(copy_chunks, [tasks[n] for n in numbers], on=on, finished=finished)
     notes = [f"an earlier run copied {copied} of {counted(count, 'unit')}"] if copied else []
     arrays = [job.report(total_result(each)) for job, each in zip(jobs, results, strict=True)]
     return arrays, notes
-
-
-#: What is stored of an array: its document, nothing, or (perhaps) units.
-_State = Literal["complete", "lost", "units"]
-
-
-def _resume_array(job: ArrayJob) -> _State:
-    """Return what an interrupted run has stored of an array; an error if it was not that run."""
-    target = job.target
-    if not job.node.path:  # the record is erased before the document of the root is written
-        target.check_unchanged(resumed=True)
-    if target.is_complete:
-        return "complete"
-    is_lost = target.view.listable and next(stored_units(target.chunks), None) is None
-    return "lost" if is_lost else "units"
 
 
 def copy_chunks(parts: Sequence[Part]) -> list[TransferResult]:

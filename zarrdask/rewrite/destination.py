@@ -1,17 +1,20 @@
 """The target of a rewrite: what happens before its chunks are stored, and afterwards."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
-from zarrdask.chunks.inventory import erase_leftovers
+from zarrdask.chunks.inventory import erase_leftovers, stored_units
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.errors import NodeNotFoundError, StoreError, ZarrdaskError
+from zarrdask.errors import NodeNotFoundError, ZarrdaskError
 from zarrdask.execution.locks import shape_lock
 from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.change import erase_node, remove_keys
+from zarrdask.hierarchy.change import changing, erase_node, remove_keys
 from zarrdask.hierarchy.create import (
+    at_once,
     check_creation,
     clear_members,
     create_node,
@@ -19,7 +22,7 @@ from zarrdask.hierarchy.create import (
     prefetched,
 )
 from zarrdask.hierarchy.find import find_node, has_document
-from zarrdask.hierarchy.journal import Journal, is_begun, journal_of
+from zarrdask.hierarchy.journal import Journal, is_begun
 from zarrdask.hierarchy.path import exists_error, join_path, key_prefix, node_location
 from zarrdask.hierarchy.resize import check_shape, grow, lock_node, stored_metadata
 from zarrdask.metadata import detect
@@ -31,6 +34,8 @@ from zarrdask.storage.v3_draft import DraftStore
 
 #: A store, and a prefix of keys in it: "" or ends with "/".
 KeyPrefix = tuple[Store, str]
+#: The keys of chunks below an array, by the encodings of all formats.
+_CHUNK = re.compile(r"c|(c[./]?)?\d+((\.\d+)*|(/\d+)*)")
 
 
 def clear_prefix(place: KeyPrefix) -> None:
@@ -40,19 +45,59 @@ def clear_prefix(place: KeyPrefix) -> None:
         store.erase_prefix(prefix)
 
 
-def is_resumed(journal: Journal, place: str, *, overwrite: bool, restart: bool) -> bool:
-    """Return whether an earlier run of the same plan was interrupted, and goes on now.
+@dataclass(frozen=True)
+class Destination:
+    """The array that is written: a new one, or one that grows."""
 
-    If it was a run of another plan, that is an error, except with `overwrite`.
-    """
-    recorded = None if restart else journal.read()
-    if recorded is None or recorded == journal.plan or overwrite:
-        return recorded == journal.plan
-    raise StoreError(
-        "a run of another plan was interrupted here, or its source has changed: repeat that one to "
-        "finish it, or begin again with restart=True",
-        key=place,
-    )
+    store: Store
+    #: The store, as the hierarchy of the node sees it.
+    view: Store
+    path: str
+    metadata: ArrayMetadata
+    #: The position of the first new element: not the origin if the array grows.
+    start: Shape
+    #: The axis along which an existing array grows.
+    along: int | None = None
+
+    @classmethod
+    def new(cls, store: Store, view: Store, path: str, metadata: ArrayMetadata) -> "Destination":
+        """Return a new array."""
+        return cls(store, view, path, metadata, (0,) * len(metadata.shape))
+
+    @property
+    def location(self) -> str:
+        """The location of the node, for messages."""
+        return node_location(self.store, self.path)
+
+    @property
+    def chunks(self) -> StoredChunks:
+        """The stored chunks of the array."""
+        return StoredChunks(self.view, key_prefix(self.path), self.metadata)
+
+    @property
+    def old_shape(self) -> Shape:
+        """The shape of the array that grows, before it does."""
+        axes = enumerate(zip(self.start, self.metadata.shape, strict=True))
+        return tuple(start if axis == self.along else n for axis, (start, n) in axes)
+
+    def begin(
+        self, plan: str, *, overwrite: bool, restart: bool
+    ) -> "AbstractContextManager[Rewrite]":
+        """Begin to write the array by a plan, or go on with an interrupted run of it."""
+        if self.along is not None:
+            return _growing(self, plan, overwrite=overwrite, restart=restart)
+        nodes: dict[str, Metadata] = {"": self.metadata}
+        return rewriting(self.store, self.path, nodes, plan, overwrite=overwrite, restart=restart)
+
+    def commit(self) -> Array:
+        """Write the document of the new array, or the new shape of the array that grows."""
+        store, metadata = self.store, self.metadata
+        if self.along is None:
+            store = create_node(store, self.path, metadata, overwrite=False)
+        else:
+            zarr_format, shape = metadata.zarr_format, metadata.shape
+            metadata = grow(store, self.path, zarr_format, self.old_shape, shape)
+        return Array(plain(store), self.path, metadata, "r+")
 
 
 class Rewrite(NamedTuple):
@@ -65,6 +110,37 @@ class Rewrite(NamedTuple):
     path: str
     journal: Journal
     resumed: bool
+
+    def has_written(self, below: str, target: Destination) -> bool:
+        """Return whether an earlier run has written the document of an array below the root.
+
+        It is an error if another program has created a node there.
+        """
+        if not has_document(target.view, target.path):
+            return False
+        metadata = target.metadata
+        stored = stored_metadata(target.view, target.path, metadata.zarr_format)
+        is_ours = self.journal.nodes[below] == "written"
+        if not is_ours or stored is None or detect.render(stored) != detect.render(metadata):
+            raise exists_error(target.view, target.path)
+        return True
+
+    def has_lost(self, target: Destination) -> bool:
+        """Return whether nothing is stored of an array: it may have been removed meanwhile."""
+        is_listed = self.resumed and target.view.listable
+        return is_listed and next(stored_units(target.chunks), None) is None
+
+    def record_written(self, arrays: Collection[str]) -> None:
+        """Record that all chunks of arrays are stored, before their documents are written.
+
+        So a document that is not recorded is that of another program. For the same reason, the
+        record is erased before the document of an array at the root is written.
+        """
+        if "" in arrays:
+            self.journal.erase()
+        elif arrays:
+            self.journal.nodes.update(dict.fromkeys(arrays, "written"))
+            self.journal.store()
 
 
 @contextmanager
@@ -85,16 +161,21 @@ def rewriting(
     with lock_node(store, path, "rewrite"), store.batch():
         arrays = {below: m for below, m in nodes.items() if isinstance(m, ArrayMetadata)}
         kinds = {below: "array" if below in arrays else "group" for below in nodes}
-        journal = journal_of(store, key_prefix(path), plan, kinds)
+        journal, root = Journal(store, key_prefix(path), plan, kinds), arrays.pop("", None)
         begun, view = check_begun(store, path, nodes[""], overwrite=overwrite)
-        place = node_location(store, path)
-        resumed = begun and is_resumed(journal, place, overwrite=overwrite, restart=restart)
+        is_taken = begun and root is not None and has_document(view, path)
+        restart |= overwrite and is_taken
+        resumed = begun and journal.resume(overwrite=overwrite, restart=restart)
+        if resumed and is_taken:
+            raise exists_error(view, path)  # see `Rewrite.record_written`
         if not resumed:
             if overwrite:
                 _remove(store, path)
             elif begun:
-                _remove_begun(view, path, journal.recorded_nodes())
-            clear_members(view, path, {below: m for below, m in arrays.items() if below})
+                _remove_begun(view, path, journal.recorded)
+            clear_members(view, path, arrays)
+            if root is not None:
+                erase_leftovers(StoredChunks(view, key_prefix(path), root))
             if begun:
                 journal.erase()
             journal.store()
@@ -104,6 +185,24 @@ def rewriting(
             if is_group and not (resumed and has_document(view, node)):
                 view = create_node(store, node, metadata, overwrite=False)
         yield Rewrite(view, path, journal, resumed)
+        journal.erase()
+
+
+@contextmanager
+def _growing(
+    target: Destination, plan: str, *, overwrite: bool, restart: bool
+) -> Iterator[Rewrite]:
+    """Begin to append to an array, or go on with an earlier run of the same plan."""
+    store, path = target.store, target.path
+    with shape_lock(store, path), store.batch():
+        journal = Journal(store, key_prefix(path), plan)
+        resumed = journal.resume(overwrite=overwrite, restart=restart)
+        metadata = stored_metadata(store, path, target.metadata.zarr_format)
+        check_shape(metadata, (target.old_shape,), target.location)
+        if not resumed:
+            journal.erase()
+            journal.store()
+        yield Rewrite(store, path, journal, resumed)
         journal.erase()
 
 
@@ -121,19 +220,30 @@ def check_begun(
 
 
 def _remove_begun(store: Store, path: str, nodes: Mapping[str, str]) -> None:
-    """Remove the nodes that an interrupted run has recorded, and nothing else.
+    """Remove what an interrupted run has stored of the nodes that it has recorded.
 
-    What it has stored of an array at the root is erased as leftovers of the new one: other files
-    may be there, too.
+    Nothing else is removed: neither other files, nor arrays whose documents the run has not
+    written. That is an error: another program has created them, or the run appended to them.
     """
+    arrays = [join_path(path, below) for below, kind in nodes.items() if kind == "array"]
+    exist = at_once(store, partial(has_document, store), arrays)
+    taken = [node for node, exists in zip(arrays, exist, strict=True) if exists]
     if has_document(store, path) and isinstance(find_node(store, path)[1], ArrayMetadata):
-        raise exists_error(store, path)  # the interrupted run appended to it
-    for below, kind in nodes.items():
-        node = join_path(path, below)
-        if below and kind == "array" and store.listable:
-            erase_node(store, node)
-        else:
-            store.erase_values([key_prefix(node) + name for name in detect.names(store)])
+        taken.append(path)
+    if taken:
+        raise exists_error(store, taken[0])
+    with changing(store, path, whole=True) as real:
+        for below, kind in nodes.items():
+            prefix = key_prefix(join_path(path, below))
+            real.erase_values([prefix + name for name in detect.names(store)])
+            if kind == "group" or not store.listable:
+                continue
+            keys = [*real.list_prefix(prefix)]
+            chunks = [key for key in keys if _CHUNK.fullmatch(key, len(prefix))]
+            if len(chunks) == len(keys):
+                real.erase_prefix(prefix)  # with its directories
+            else:
+                real.erase_values(chunks)
 
 
 def _remove(store: Store, path: str) -> None:
@@ -148,95 +258,3 @@ def _remove(store: Store, path: str) -> None:
         remove_keys(store.inner, path)
     else:
         erase_node(store, path)
-
-
-@dataclass(frozen=True)
-class Destination:
-    """The node that is written: a new one, or an array that grows."""
-
-    store: Store
-    #: The store, as the hierarchy of the node sees it.
-    view: Store
-    path: str
-    metadata: ArrayMetadata
-    #: The position of the first new element: not the origin if the array grows.
-    start: Shape
-    #: The axis along which an existing array grows.
-    along: int | None = None
-
-    @classmethod
-    def new(cls, store: Store, view: Store, path: str, metadata: ArrayMetadata) -> "Destination":
-        """Return a new array."""
-        return cls(store, view, path, metadata, (0,) * len(metadata.shape))
-
-    @property
-    def prefix(self) -> str:
-        """The prefix of the node's keys."""
-        return key_prefix(self.path)
-
-    @property
-    def location(self) -> str:
-        """The location of the node, for messages."""
-        return node_location(self.store, self.path)
-
-    @property
-    def chunks(self) -> StoredChunks:
-        """The stored chunks of the array."""
-        return StoredChunks(self.view, self.prefix, self.metadata)
-
-    @property
-    def exists(self) -> bool:
-        """Whether there is a node already."""
-        return has_document(self.view, self.path)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether an earlier run has written the new array, whose document comes last.
-
-        It is an error if another program has created a node there.
-        """
-        stored = stored_metadata(self.view, self.path, self.metadata.zarr_format)
-        if stored is None and not self.exists:
-            return False
-        if stored is None or detect.render(stored) != detect.render(self.metadata):
-            raise exists_error(self.view, self.path)
-        return True
-
-    @property
-    def _old_shape(self) -> Shape:
-        """The shape of the array that grows, before it does."""
-        axes = enumerate(zip(self.start, self.metadata.shape, strict=True))
-        return tuple(start if axis == self.along else n for axis, (start, n) in axes)
-
-    def locked(self) -> AbstractContextManager[Any]:
-        """Return a lock: no other process may rewrite or resize the node meanwhile."""
-        if self.along is not None:
-            return shape_lock(self.store, self.path)
-        return lock_node(self.store, self.path, "rewrite")
-
-    def check_unchanged(self, *, resumed: bool) -> None:
-        """Check that the node is as it was when the plan was made."""
-        if self.along is not None:
-            metadata = stored_metadata(self.store, self.path, self.metadata.zarr_format)
-            check_shape(metadata, (self._old_shape,), self.location)
-        elif resumed and self.exists:
-            raise exists_error(self.view, self.path)
-
-    def prepare(self, *, overwrite: bool) -> None:
-        """Remove what earlier runs have left, and the node that is replaced."""
-        if self.along is not None:
-            return
-        if self.exists:
-            check_creation(self.store, self.path, self.metadata, overwrite=overwrite)
-            erase_node(self.view, self.path)
-        erase_leftovers(self.chunks)
-
-    def commit(self) -> Array:
-        """Write the document of the new array, or the new shape of the array that grows."""
-        store, metadata = self.store, self.metadata
-        if self.along is None:
-            store = create_node(store, self.path, metadata, overwrite=False)
-        else:
-            zarr_format, shape = metadata.zarr_format, metadata.shape
-            metadata = grow(store, self.path, zarr_format, self._old_shape, shape)
-        return Array(plain(store), self.path, metadata, "r+")

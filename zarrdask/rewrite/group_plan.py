@@ -14,6 +14,7 @@ from zarrdask.execution.executor import workers
 from zarrdask.hierarchy.create import write_consolidated
 from zarrdask.hierarchy.find import find_node
 from zarrdask.hierarchy.path import join_path, node_location
+from zarrdask.hierarchy.resize import lock_node
 from zarrdask.indexing.selection import whole_region
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.convert import convert_group
@@ -118,7 +119,7 @@ class GroupPlan(Report):
         arrays = {path: plan.target.metadata for path, plan in self.arrays.items()}
         with workers(scheduler) as on:
             for plan in self.arrays.values():
-                plan.check_workers(on)
+                plan.check(on)
             with rewriting(
                 self.store,
                 self.path,
@@ -126,10 +127,14 @@ class GroupPlan(Report):
                 self.fingerprint,
                 overwrite=self.overwrite,
                 restart=restart,
-            ) as (*_, resumed):
-                for plan in self.arrays.values():
-                    if not (resumed and plan.target.is_complete):
-                        plan.execute(on, progress=progress, restart=not resumed)
+            ) as rewrite:
+                first = 0
+                for path, plan in self.arrays.items():
+                    target = plan.target
+                    with lock_node(target.store, target.path, "rewrite"):
+                        if not rewrite.has_written(path, target):
+                            plan.run(rewrite, path, first, on, progress)
+                    first += plan.stages
                 if self.consolidated:
                     write_consolidated(self.store, self.path, self.groups[""].zarr_format)
         return open_group(self.store, self.path, mode="r+", consolidated=False)
