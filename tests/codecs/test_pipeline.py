@@ -18,7 +18,7 @@ from zarrdask.codecs.base import ChunkSpec, Kind
 from zarrdask.codecs.byte_source import HeldValue
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.registry import parse_codecs
-from zarrdask.errors import ChecksumError, CodecError, MetadataError
+from zarrdask.errors import ChecksumError, CodecError, MetadataError, UnsupportedError
 from zarrdask.indexing.projection import numpy_index
 from zarrdask.indexing.selection import basic
 
@@ -157,6 +157,28 @@ def test_a_chain_is_made_if_and_only_if_its_order_is_possible(codecs):
 def test_a_codec_that_cannot_take_its_input_is_an_error(codecs):
     with pytest.raises(MetadataError):
         pipeline(codecs, (4, 6), "i2")
+
+
+def test_errors_name_the_codec():
+    cast = {"name": "cast_value", "configuration": {"data_type": "int8"}}
+    packed = {"name": "packbits"}
+    for codecs, dtype, name in (
+        ([LITTLE], "O", "bytes"),
+        ([cast, LITTLE], "?", "cast_value"),
+        ([{"name": "packbits"}], "S2", "packbits"),
+    ):
+        with pytest.raises((MetadataError, UnsupportedError), match=f"^codec {name}: "):
+            pipeline(codecs, dtype=dtype, fill_value=np.zeros((), dtype)[()])
+    for codecs, data, name in (
+        ([LITTLE, GZIP, CRC32C], b"12345678", "crc32c"),
+        ([LITTLE, GZIP], b"12345678", GZIP["name"]),
+        ([packed], b"1", "packbits"),
+        ([sharding((2, 2))], b"1", "shard index"),
+    ):
+        with pytest.raises(CodecError, match=f"^(codec )?{name}: "):
+            pipeline(codecs).decode(data)
+    with pytest.raises(CodecError, match=r"^codec cast_value: a value is out"):
+        pipeline([cast, {"name": "bytes"}]).encode(np.full((4, 6), 300, "i2"))
 
 
 def test_shards_are_cut_after_the_transpose():

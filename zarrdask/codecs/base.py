@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, Self, cast
 
 import numpy as np
 
-from zarrdask.errors import CodecError, MetadataError, UnsupportedError
+from zarrdask.errors import CodecError, MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.extension import members_of
 from zarrdask.storage import byte_ranges
 
@@ -170,23 +170,27 @@ def parse_configuration(configuration: Any, name: str, defaults: dict[str, Any])
     return members_of(configuration, f"codec {name}", defaults)
 
 
-def refused(codec: str, dtype: Any, expected: str | None = None) -> MetadataError:
+def named(error: ZarrdaskError, codec: Codec) -> ZarrdaskError:
+    """Return an error of a codec with the codec's name, unless the error has a key of its own.
+
+    Whoever calls codecs does this, so that they need not name themselves.
+    """
+    return error if error.key else error.within(f"codec {codec.name}")
+
+
+def refused(dtype: Any, expected: str | None = None) -> MetadataError:
     """Return the error for elements of a data type that a codec can't encode."""
-    return MetadataError(
-        "this codec can't encode elements of this data type",
-        key=f"codec {codec}",
-        found=str(dtype),
-        expected=expected,
-    )
+    message = "this codec can't encode elements of this data type"
+    return MetadataError(message, found=str(dtype), expected=expected)
 
 
-def failed(codec: str, verb: str, error: Exception) -> CodecError:
+def failed(verb: str, error: Exception) -> CodecError:
     """Return the error for a chunk that a library can't "encode" or "decode"."""
     what = "value" if verb == "decode" else "chunk"
-    return CodecError(f"the {what} can't be {verb}d: {error}", key=f"codec {codec}")
+    return CodecError(f"the {what} can't be {verb}d: {error}")
 
 
-def load_package(module: str, codec: str, extra: str) -> Any:
+def load_package(module: str, extra: str) -> Any:
     """Return a module of an optional package.
 
     Raises
@@ -199,8 +203,6 @@ def load_package(module: str, codec: str, extra: str) -> Any:
     except ImportError as error:
         raise UnsupportedError(
             f"this codec needs the package {module.partition('.')[0]}",
-            key="codecs",
-            found=codec,
             expected=f"pip install 'zarrdask[{extra}]'",
         ) from error
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.codecs.base import Buffer, ChunkSpec
+from zarrdask.codecs.base import Buffer, ChunkSpec, named
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ZarrdaskError
 from zarrdask.indexing.projection import Points, Request, numpy_index, permute
@@ -131,7 +131,10 @@ def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray
     size = pipeline.raw.itemsize  # type: ignore[union-attr]
     if 2 * span * size > pipeline.spec.nbytes:
         return None
-    start, decoded = partial(data, pipeline.spec.nbytes, first * size, (first + span) * size)
+    try:
+        start, decoded = partial(data, pipeline.spec.nbytes, first * size, (first + span) * size)
+    except ZarrdaskError as error:
+        raise named(error, pipeline.compressors[0][0]) from error.__cause__
     offset, strides = first * size - start, [step * size for step in steps]
     # Not by as_strided, which does not support all dtypes.
     part: np.ndarray = np.ndarray(counts, pipeline.raw, decoded, offset, strides)

@@ -27,16 +27,10 @@ def parse_scalar(value: Any, dtype: np.dtype[Any], key: str) -> Any:
         ) from error
 
 
-def check_number(dtype: np.dtype[Any], codec: str) -> None:
-    """Check that elements are integers or floating-point numbers.
-
-    Raises
-    ------
-    MetadataError
-        If they are not.
-    """
+def check_number(dtype: np.dtype[Any]) -> None:
+    """Check that elements are integers or floating-point numbers."""
     if kind_of(dtype) not in "iuf":
-        raise refused(codec, dtype, "integers or floating-point numbers")
+        raise refused(dtype, "integers or floating-point numbers")
 
 
 def part_of(dtype: np.dtype[Any]) -> np.dtype[Any]:

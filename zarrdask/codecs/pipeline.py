@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from zarrdask.codecs.base import (
     Kind,
     check_count,
     check_dimensions,
+    named,
 )
-from zarrdask.errors import MetadataError
+from zarrdask.errors import MetadataError, ZarrdaskError
 
 #: (data, size, start, stop) -> (offset, decoded bytes from there); see `BloscCodec.decode_part`.
 Partial = Callable[[Buffer, int, int, int], tuple[int, Buffer]]
@@ -43,8 +44,10 @@ class Pipeline:
         a copy.
     filters : tuple of (ArrayArray, ChunkSpec)
         The other array -> array codecs, each with the properties of its input.
-    serializer : Serializer
+    array_bytes : ArrayBytes
         The array -> bytes codec.
+    serializer : Serializer
+        The same, bound to its input.
     raw : numpy.dtype or None
         The dtype of the decoded bytes if they are the elements and nothing else (the codec
         ``bytes``, with at most transpositions before it). Then they can be decoded directly into
@@ -63,6 +66,7 @@ class Pipeline:
     """
 
     __slots__ = (
+        "array_bytes",
         "axes",
         "back",
         "codecs",
@@ -78,7 +82,7 @@ class Pipeline:
     )
 
     def __init__(self, codecs: Sequence[Codec], spec: ChunkSpec) -> None:
-        before, serializer, after = split(codecs)
+        before, self.array_bytes, after = split(codecs)
         check_dimensions(len(spec.shape), "chunk_shape")
         if spec.nbytes >= MOST:
             raise MetadataError(
@@ -92,19 +96,23 @@ class Pipeline:
         # Leading transpositions become one permutation.
         unchanged = axes = tuple(range(len(spec.shape)))
         filters: list[tuple[ArrayArray, ChunkSpec]] = []
-        last = spec
-        for array_codec in before:
-            following = array_codec.resolve(last)
-            check_dimensions(len(following.shape), f"the output of the codec {array_codec.name}")
-            if isinstance(array_codec, TransposeCodec) and not filters:
-                axes = tuple(axes[i] for i in array_codec.order)
-            else:
-                filters.append((array_codec, last))
-            last = following
+        last, codec = spec, cast(Any, self.array_bytes)
+        try:
+            for codec in before:
+                following = codec.resolve(last)
+                check_dimensions(len(following.shape), f"the output of the codec {codec.name}")
+                if isinstance(codec, TransposeCodec) and not filters:
+                    axes = tuple(axes[i] for i in codec.order)
+                else:
+                    filters.append((codec, last))
+                last = following
+            codec = self.array_bytes
+            self.serializer = codec.bind(last)
+        except ZarrdaskError as error:
+            raise named(error, codec) from error.__cause__
         self.axes = None if axes == unchanged else axes
         self.back = None if axes == unchanged else tuple(map(axes.index, unchanged))
         self.filters = tuple(filters)
-        self.serializer = serializer.bind(last)
         self.raw = None if filters else self.serializer.raw
         size = self.serializer.encoded_size
         limit = min(self.serializer.most, MOST)
@@ -128,11 +136,16 @@ class Pipeline:
         """Return the encoded bytes of a chunk, which may be a view of the chunk."""
         if self.axes is not None:
             chunk = chunk.transpose(self.axes)
-        for array_codec, _ in self.filters:
-            chunk = array_codec.encode(chunk)
-        data = self.serializer.encode(chunk)
-        for codec, _ in self.compressors:
-            data = codec.encode(data)
+        codec: Any = self.array_bytes
+        try:
+            for codec, _ in self.filters:
+                chunk = codec.encode(chunk)
+            codec = self.array_bytes
+            data = self.serializer.encode(chunk)
+            for codec, _ in self.compressors:
+                data = codec.encode(data)
+        except ZarrdaskError as error:
+            raise named(error, codec) from error.__cause__
         return data
 
     def decode(self, data: Buffer, memory: np.ndarray | None = None) -> np.ndarray:
@@ -146,14 +159,20 @@ class Pipeline:
             Memory of the size that the bytes -> bytes codecs decode to. If the codec that is undone
             last can decode into it, the chunk may be a view of it.
         """
-        if self.compressors:
-            (first, size), *later = self.compressors
-            for codec, limit in reversed(later):
-                data = codec.decode(data, limit)
-            data = first.decode(data, size, memory)
-        chunk = self.serializer.decode(data)
-        for array_codec, spec in reversed(self.filters):
-            chunk = array_codec.decode(chunk, spec)
+        codec: Any = self.array_bytes
+        try:
+            if self.compressors:
+                (first, size), *later = self.compressors
+                for codec, limit in reversed(later):
+                    data = codec.decode(data, limit)
+                codec = first
+                data = first.decode(data, size, memory)
+            codec = self.array_bytes
+            chunk = self.serializer.decode(data)
+            for codec, spec in reversed(self.filters):
+                chunk = codec.decode(chunk, spec)
+        except ZarrdaskError as error:
+            raise named(error, codec) from error.__cause__
         return chunk if self.back is None else chunk.transpose(self.back)
 
 

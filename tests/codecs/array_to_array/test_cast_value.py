@@ -152,13 +152,13 @@ def test_a_data_type_is_needed_and_has_to_be_known():
 @for_each("dtype", ["?", "c8", "M8[s]", "V2", "S2", "O"])
 def test_only_real_numbers_can_be_cast(dtype):
     fill = np.zeros((), dtype)[()]
-    with pytest.raises(MetadataError, match="cast_value"):
+    with pytest.raises(MetadataError, match="can't encode"):
         codec("int64").resolve(ChunkSpec((2,), np.dtype(dtype), fill))
 
 
 @for_each("data_type", ["bool", "complex64", "r8", "string"])
 def test_only_to_real_numbers(data_type):
-    with pytest.raises(MetadataError, match="cast_value"):
+    with pytest.raises(MetadataError, match="can't encode"):
         codec(data_type).resolve(ChunkSpec((2,), np.dtype("i4"), 0))
 
 

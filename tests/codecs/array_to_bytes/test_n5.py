@@ -118,7 +118,7 @@ def test_other_codecs_within_are_an_error_at_open(codecs):
 @for_each("dtype", ["?", "f2", "c8", "M8[s]", "V2", "U1"])
 def test_elements_that_n5_has_not_are_an_error_at_open(dtype):
     codec = parse_codec(n5(reverse(2), BIG))
-    with pytest.raises(MetadataError, match="n5_default"):
+    with pytest.raises(MetadataError, match="can't encode"):
         codec.bind(ChunkSpec((2, 3), np.dtype(dtype), np.zeros((), dtype)[()]))
 
 

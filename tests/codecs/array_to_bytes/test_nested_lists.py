@@ -161,11 +161,11 @@ def test_the_settings_of_the_codec_are_followed():
 @for_each("name", ["json2", "msgpack2"])
 def test_other_documents_are_codec_errors(name, document):
     render = (lambda d: json.dumps(d).encode()) if name == "json2" else msgpack.packb
-    with pytest.raises(CodecError, match=name):
+    with pytest.raises(CodecError):
         bound(name, (2, 2)).decode(render(document))
 
 
 def test_a_document_can_not_claim_memory():
     data = json.dumps(["a", "|O", [2**33]]).encode()
-    with at_most(2**20), pytest.raises(CodecError, match="json2"):
+    with at_most(2**20), pytest.raises(CodecError):
         bound("json2", (1,)).decode(data)

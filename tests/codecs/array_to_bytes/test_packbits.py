@@ -94,7 +94,7 @@ def test_the_lowest_bit_comes_first():
 @for_each("data", [b"", b"\x02", b"\x05\x02\x00", b"\x04\x02"])
 def test_another_size_or_padding_is_an_error(data):
     _, bound = pack(np.array([True, False, True]), padding_encoding="first_byte")
-    with pytest.raises(CodecError, match="packbits"):
+    with pytest.raises(CodecError):
         bound.decode(data)
 
 
@@ -114,7 +114,7 @@ def test_bits_that_are_not_there_are_an_error_at_open(dtype, first, last):
 
 @for_each("dtype", ["S2", "U1", "V2", "O", [("re", "f4"), ("im", "f4")]])
 def test_other_elements_are_an_error_at_open(dtype):
-    with pytest.raises(MetadataError, match="packbits"):
+    with pytest.raises(MetadataError):
         PackbitsCodec().bind(ChunkSpec((2,), np.dtype(dtype), 0))
 
 

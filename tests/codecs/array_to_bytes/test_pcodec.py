@@ -65,13 +65,13 @@ def test_it_reads_what_numcodecs_writes_and_the_other_way():
     ],
 )
 def test_damage_and_other_numbers_are_errors(data):
-    with pytest.raises(CodecError, match="pcodec"):
+    with pytest.raises(CodecError):
         bind(PcodecCodec()).decode(data)
 
 
 @for_each("dtype", ["?", "i1", "u1", "c8", "M8[s]", "O"])
 def test_what_it_can_not_take_is_an_error_at_open(dtype):
-    with pytest.raises(MetadataError, match="pcodec"):
+    with pytest.raises(MetadataError, match="can't encode"):
         PcodecCodec().bind(ChunkSpec((2,), np.dtype(dtype), 0))
 
 
@@ -96,6 +96,5 @@ def test_a_wrong_configuration_is_an_error(members):
 
 def test_without_the_package_the_error_names_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pcodec", None)
-    with pytest.raises(UnsupportedError, match=r"zarrdask\[pcodec\]") as caught:
+    with pytest.raises(UnsupportedError, match=r"zarrdask\[pcodec\]"):
         bind(PcodecCodec())
-    assert caught.value.found == "numcodecs.pcodec"

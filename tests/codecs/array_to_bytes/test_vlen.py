@@ -66,7 +66,7 @@ def test_it_is_the_count_then_length_and_bytes_of_each(codec, values, items):
     ],
 )
 def test_an_element_of_another_type_is_an_error(codec, value):
-    with pytest.raises(CodecError, match=codec.name):
+    with pytest.raises(CodecError, match=r"the wrong type|encode"):
         bind(codec).encode(objects(codec.item(), value))
 
 
@@ -105,7 +105,7 @@ def test_what_is_no_utf8_is_an_error():
     ],
 )
 def test_another_data_type_is_an_error_at_open(codec, dtype, fill_value):
-    with pytest.raises(MetadataError, match=codec.name):
+    with pytest.raises(MetadataError, match="can't encode"):
         codec.bind(ChunkSpec((2,), dtype, fill_value))
 
 

@@ -50,7 +50,7 @@ def test_a_checksum_that_does_not_match_is_an_error(name):
     codec = buffer(id=name)
     data = bytearray(codec.encode(b"12345678"))
     data[5] ^= 1
-    with pytest.raises(ChecksumError, match=name):
+    with pytest.raises(ChecksumError, match="can't be decoded"):
         codec.decode(bytes(data), 8)
 
 
@@ -230,7 +230,7 @@ def test_what_is_no_text_cannot_be_stored_as_text():
 
 
 def test_an_object_codec_takes_objects_only():
-    with pytest.raises(MetadataError, match="vlen-utf8"):
+    with pytest.raises(MetadataError, match="can't encode"):
         ObjectCodec('{"id": "vlen-utf8"}').bind(ChunkSpec((2,), np.dtype("i4"), 0))
 
 

@@ -62,7 +62,7 @@ def test_shuffled_values_survive():
     codec = make("shuffle", elementsize=2)
     assert bytes(codec.encode(b"\1\2\3\4")) == b"\1\3\2\4"
     assert bytes(codec.decode(b"\1\3\2\4", 4)) == b"\1\2\3\4"
-    with pytest.raises(CodecError, match="shuffle"):
+    with pytest.raises(CodecError, match="can't be encoded"):
         codec.encode(b"\1\2\3")
 
 
@@ -85,7 +85,7 @@ def test_a_checksum_that_does_not_match_is_an_error_and_its_size_is_known(name):
     data = bytearray(codec.encode(b"12345678"))
     assert codec.encoded_size(8) == len(data) == 12
     data[5] ^= 1
-    with pytest.raises(ChecksumError, match=name):
+    with pytest.raises(ChecksumError, match="can't be decoded"):
         codec.decode(bytes(data), 8)
 
 

@@ -74,7 +74,7 @@ def test_packbits_is_one_row():
     flags = np.array([[1, 0, 1, 1, 0], [0, 0, 0, 1, 1]], bool)
     assert codec.resolve(spec_of(flags)) == ChunkSpec((3,), np.dtype("u1"), 0)
     assert bytes(codec.encode(flags)) == b"\x06\xb0\xc0"
-    with pytest.raises(CodecError, match="packbits"):
+    with pytest.raises(CodecError, match="can't be decoded"):
         codec.decode(np.array([3, 0xB0, 0xC0], "u1"), spec_of(flags))
 
 
@@ -130,7 +130,7 @@ def test_packbits_has_no_configuration():
     ],
 )
 def test_elements_that_they_are_not_for_are_an_error_at_open(name, members, dtype):
-    with pytest.raises(MetadataError, match=name):
+    with pytest.raises(MetadataError):
         make(name, **members).resolve(ChunkSpec((2,), np.dtype(dtype), np.zeros((), dtype)[()]))
 
 

@@ -46,7 +46,7 @@ class BitroundCodec(Configured):
         floating = part.kind == "f" and name_of(part) is None
         if not (floating or part.kind in "iumM" or name_of(part) == "bfloat16"):
             expected = "integers, floats of 16 bits or more, or complex numbers of them"
-            raise refused(self.name, spec.dtype, expected)
+            raise refused(spec.dtype, expected)
         fill = self.encode(np.array(spec.fill_value, spec.dtype))[()]
         return ChunkSpec(spec.shape, spec.dtype, fill)
 
@@ -97,6 +97,6 @@ class NumcodecsBitroundCodec(BitroundCodec):
 
     def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         if spec.dtype.kind != "f" or name_of(spec.dtype):
-            raise refused(self.name, spec.dtype, "floats")
+            raise refused(spec.dtype, "floats")
         integer(self.keepbits, f"{self.name}.keepbits", 0, floats(spec.dtype).digits - 1)
         return super().resolve(spec)

@@ -115,7 +115,6 @@ def _wide(values: np.ndarray) -> np.ndarray:
 def _out_of_range(values: np.ndarray, outside: np.ndarray, dtype: np.dtype[Any]) -> CodecError:
     return CodecError(
         f"a value is out of the range of {name_of(dtype) or dtype}",
-        key="codec cast_value",
         found=values[outside].flat[0].item(),
     )
 
@@ -146,7 +145,7 @@ def _to_integers(
     values: np.ndarray, dtype: np.dtype[Any], rounding: Rounding, out_of_range: OutOfRange
 ) -> np.ndarray:
     if np.isnan(values).any():
-        raise CodecError(f"{name_of(dtype) or dtype} has no NaN", key="codec cast_value")
+        raise CodecError(f"{name_of(dtype) or dtype} has no NaN")
     rounded = _WHOLE[rounding](values)
     low, high = limits(dtype)
     # These bounds are powers of two, which all floating-point types have, unlike the highest
@@ -212,7 +211,7 @@ def _to_floats(
     target = floats(dtype)
     is_nan, is_infinite = np.isnan(values), np.isinf(values)
     if not target.nan and is_nan.any():
-        raise CodecError(f"{name_of(dtype) or dtype} has no NaN", key="codec cast_value")
+        raise CodecError(f"{name_of(dtype) or dtype} has no NaN")
     if rounding == "nearest-even" and dtype.kind == "f" and dtype.itemsize >= 4:
         rounded = values.astype(dtype.newbyteorder("="))
     else:

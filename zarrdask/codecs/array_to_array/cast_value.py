@@ -75,7 +75,7 @@ class CastValueCodec(Configured):
     def resolve(self, spec: ChunkSpec) -> ChunkSpec:
         stored = self.data_type.dtype
         for dtype in (spec.dtype, stored):
-            check_number(dtype, self.name)
+            check_number(dtype)
         if self.out_of_range == "wrap" and kind_of(stored) == "f":
             raise _bad("out_of_range", "wrap", f"'clamp': {stored} has no modulus")
         _parse_pairs(self.encode_map, spec.dtype, stored)

@@ -11,8 +11,6 @@ from zarrdask.codecs.numeric import check_number, parse_scalar
 from zarrdask.dtypes.ml import kind_of, limits, name_of
 from zarrdask.errors import CodecError, MetadataError
 
-_KEY = "codec scale_offset"
-
 
 @dataclass(frozen=True)
 class ScaleOffsetCodec(Configured):
@@ -41,7 +39,7 @@ class ScaleOffsetCodec(Configured):
                 )
 
     def resolve(self, spec: ChunkSpec) -> ChunkSpec:
-        check_number(spec.dtype, self.name)
+        check_number(spec.dtype)
         offset, scale = self._scalars(spec.dtype)
         for member, value in (("offset", offset), ("scale", scale)):
             if not np.isfinite(float(value)) or (member == "scale" and float(value) == 0):
@@ -94,9 +92,7 @@ class ScaleOffsetCodec(Configured):
         scalar = values.dtype.type
         if (values % scalar(scale)).any():
             raise CodecError(
-                "a value is not a multiple of the scale",
-                key=_KEY,
-                expected=f"multiples of {scale}",
+                "a value is not a multiple of the scale", expected=f"multiples of {scale}"
             )
         decoded: np.ndarray = values // scalar(scale) + scalar(offset)
         return decoded.astype(dtype).reshape(chunk.shape)
@@ -117,7 +113,6 @@ def _check(result: int, dtype: np.dtype[Any], between: int) -> None:
         if not low <= number <= high:
             raise CodecError(
                 "the result is out of range",
-                key=_KEY,
                 found=number,
                 expected=f"{low} to {high} for {name_of(dtype) or dtype}",
             )
@@ -134,12 +129,10 @@ def _float(values: np.ndarray, operation: np.ufunc, operand: Any) -> np.ndarray:
             result = operation(values.astype(dtype, copy=False), operand)
         overflows = np.isfinite(values) & ~np.isfinite(result)
     if overflows.any():
-        raise CodecError(
-            "the result is out of range", key=_KEY, found=values[overflows].flat[0].item()
-        )
+        raise CodecError("the result is out of range", found=values[overflows].flat[0].item())
     if not name_of(dtype):
         return result  # type: ignore[no-any-return]
     try:
         return cast(result, dtype, "nearest-even", None)
     except CodecError as error:
-        raise CodecError(error.message, key=_KEY, found=error.found) from error
+        raise CodecError(error.message, found=error.found) from error

@@ -72,7 +72,6 @@ class BytesCodec:
         if spec.dtype.hasobject:
             raise UnsupportedError(
                 "the bytes codec stores elements of a fixed size only",
-                key="codec bytes",
                 found=str(spec.dtype),
                 expected="vlen-utf8 or vlen-bytes for elements of any length",
             )
@@ -125,7 +124,6 @@ class Elements(Serializer):
         if size != self.encoded_size:
             raise CodecError(
                 "the decoded chunk has the wrong size",
-                key="codec bytes",
                 found=f"{size} bytes",
                 expected=f"{self.encoded_size} bytes for {self.spec.shape} of {self.spec.dtype}",
             )

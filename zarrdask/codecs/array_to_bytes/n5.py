@@ -27,7 +27,6 @@ from zarrdask.dtypes.ml import name_of
 from zarrdask.errors import CodecError, MetadataError
 from zarrdask.grids.base import Shape
 
-_KEY = "codec n5_default"
 #: The mode and the number of dimensions.
 _HEAD = Struct(">HH")
 #: The maximum ratio of the elements of a block to those of a chunk. A valid block has at most as
@@ -69,7 +68,7 @@ class N5DefaultCodec(Configured):
         kind, size = spec.dtype.kind, spec.dtype.itemsize
         if kind not in "iuf" or name_of(spec.dtype) or (kind == "f" and size < 4):
             expected = "integers of 8 to 64 bits, or floats of 32 or 64"
-            raise refused(self.name, spec.dtype, expected)
+            raise refused(spec.dtype, expected)
         return Blocks(self.codecs, spec)
 
     def _check_codecs(self, spec: ChunkSpec) -> None:
@@ -133,9 +132,7 @@ class Blocks(Serializer):
         """Return the shape of a block, from its header."""
         if len(view) < len(self.header):
             raise CodecError(
-                "the value is shorter than the header of an N5 block",
-                key=_KEY,
-                found=f"{len(view)} bytes",
+                "the value is shorter than the header of an N5 block", found=f"{len(view)} bytes"
             )
         mode, ndim = _HEAD.unpack_from(view)
         for name, value, expected in (
@@ -144,13 +141,12 @@ class Blocks(Serializer):
         ):
             if value != expected:
                 raise CodecError(
-                    f"the N5 block has the wrong {name}", key=_KEY, found=value, expected=expected
+                    f"the N5 block has the wrong {name}", found=value, expected=expected
                 )
         lengths = np.frombuffer(view[_HEAD.size : len(self.header)], ">u4").tolist()
         if prod(lengths) > _MAX_RATIO * prod(self.spec.shape):
             raise CodecError(
                 "the N5 block is much larger than a chunk",
-                key=_KEY,
                 found=tuple(lengths),
                 expected=f"about {self.spec.shape}",
             )

@@ -52,13 +52,11 @@ def decode(data: Buffer, config: Mapping[str, Any], count: int) -> np.ndarray:
         type(length) is not int or length < 0 for length in shape
     ):
         raise CodecError(
-            "the document is not a list of elements that ends with their type and shape",
-            key=f"codec {name}",
+            "the document is not a list of elements that ends with their type and shape"
         )
     if prod(shape) != count:
         raise CodecError(
             "the number of elements in the document is not that of the chunk",
-            key=f"codec {name}",
             found=shape,
             expected=f"a shape of {count} elements",
         )
@@ -69,7 +67,6 @@ def decode(data: Buffer, config: Mapping[str, Any], count: int) -> np.ndarray:
     if len(elements) != count:
         raise CodecError(
             "the number of elements in the document does not match its shape",
-            key=f"codec {name}",
             found=len(elements),
             expected=str(count),
         )

@@ -26,7 +26,6 @@ _PADDINGS = ("none", "first_byte", "last_byte")
 #: Names of members, and values of ``padding_encoding``, that only the schema uses (X-C8).
 _SCHEMA_MEMBERS = {"start_bit": "first_bit", "end_bit": "last_bit"}
 _SCHEMA_PADDINGS = {"start_byte": "first_byte", "end_byte": "last_byte"}
-_KEY = "codec packbits"
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class PackbitsCodec(Configured):
         part = part_of(spec.dtype)
         if kind_of(part) not in "biufmM":
             expected = "booleans, integers, floats, complex numbers or times"
-            raise refused(self.name, spec.dtype, expected)
+            raise refused(spec.dtype, expected)
         width = _width(part)
         first = 0 if self.first_bit is None else self.first_bit
         last = width - 1 if self.last_bit is None else self.last_bit
@@ -152,7 +151,6 @@ class PackedBits(Serializer):
         if len(stored) != self.encoded_size:
             raise CodecError(
                 "the chunk has the wrong size",
-                key=_KEY,
                 found=f"{len(stored)} bytes",
                 expected=f"{self.encoded_size} bytes",
             )
@@ -162,9 +160,6 @@ class PackedBits(Serializer):
         count, packed = (stored[0], stored[1:]) if first else (stored[-1], stored[:-1])
         if count != self.unused:
             raise CodecError(
-                "the number of padding bits is wrong",
-                key=_KEY,
-                found=int(count),
-                expected=self.unused,
+                "the number of padding bits is wrong", found=int(count), expected=self.unused
             )
         return cast(np.ndarray, packed)

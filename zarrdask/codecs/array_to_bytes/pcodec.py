@@ -21,7 +21,6 @@ from zarrdask.codecs.base import (
 from zarrdask.codecs.numeric import native
 from zarrdask.errors import CodecError, MetadataError, one_of
 
-_KEY = "codec numcodecs.pcodec"
 #: Imported by its name, as it is not an attribute of the package before pcodec 1.1.
 _STANDALONE = "pcodec.standalone"
 _DELTAS = ("auto", "none", "try_consecutive", "try_lookback")
@@ -75,7 +74,7 @@ class PcodecCodec(Configured):
 
     def bind(self, spec: ChunkSpec) -> "Numbers":
         if spec.dtype.kind not in "iuf" or spec.dtype.itemsize == 1 or spec.dtype.itemsize > 8:
-            raise refused(self.name, spec.dtype, "integers or floats of 16, 32 or 64 bits")
+            raise refused(spec.dtype, "integers or floats of 16, 32 or 64 bits")
         return Numbers(self, spec)
 
     def chunk_config(self) -> Any:
@@ -100,7 +99,7 @@ class PcodecCodec(Configured):
 
 
 def _load(module: str = "pcodec") -> Any:
-    return load_package(module, PcodecCodec.name, "pcodec")
+    return load_package(module, "pcodec")
 
 
 class Numbers(Serializer):
@@ -118,7 +117,7 @@ class Numbers(Serializer):
             values = native(chunk).reshape(-1)
             return standalone.simple_compress(values, self.codec.chunk_config())  # type: ignore[no-any-return]
         except (RuntimeError, ValueError, TypeError) as error:
-            raise failed(self.codec.name, "encode", error) from error
+            raise failed("encode", error) from error
 
     def decode(self, data: Buffer) -> np.ndarray:
         count = prod(self.spec.shape)
@@ -126,11 +125,10 @@ class Numbers(Serializer):
         try:
             progress = _load(_STANDALONE).simple_decompress_into(bytes(data), values)
         except (RuntimeError, ValueError, TypeError) as error:
-            raise failed(self.codec.name, "decode", error) from error
+            raise failed("decode", error) from error
         if not progress.finished or progress.n_processed != count:
             raise CodecError(
                 "the number of elements in the value is not that of the chunk",
-                key=_KEY,
                 found=progress.n_processed if progress.finished else "more",
                 expected=str(count),
             )

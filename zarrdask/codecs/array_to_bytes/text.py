@@ -59,7 +59,6 @@ def _check(values: np.ndarray) -> None:
     if codes.max() > _LAST:
         raise CodecError(
             "the text has an invalid character",
-            key="codec bytes",
             found=hex(codes.max()),
             expected=f"a code point of Unicode, at most {_LAST:#x}",
         )

@@ -36,7 +36,7 @@ class VlenUtf8Codec(ObjectCodec):
         if not spec.dtype.hasobject or not isinstance(spec.fill_value, self.item):
             dtype = f"{spec.dtype}, with the fill value {quoted(spec.fill_value)}"
             expected = f"the data type {'string' if self.item is str else 'bytes'}"
-            raise refused(self.name, dtype, expected)
+            raise refused(dtype, expected)
         return Items(self, spec)
 
 
@@ -63,7 +63,6 @@ class Items(Objects):
             # numcodecs would store None and NaN as empty elements.
             raise CodecError(
                 "an element has the wrong type",
-                key=f"codec {self.codec.name}",
                 found=", ".join(sorted(other.__name__ for other in others)),
                 expected=item.__name__,
             )

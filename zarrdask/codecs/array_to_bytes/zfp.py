@@ -117,11 +117,11 @@ class ZfpStream(Serializer):
     """The zfp codec, bound to chunks."""
 
     def __init__(self, codec: ZfpCodec, spec: ChunkSpec) -> None:
-        stream.load(codec.name)
+        stream.load()
         self.codec = codec
         self.spec = spec
-        self.stored = stream.zfp_type(spec.dtype, codec.name)
-        self.shape = stream.field_shape(spec.shape, codec.name)
+        self.stored = stream.zfp_type(spec.dtype)
+        self.shape = stream.field_shape(spec.shape)
         options = dict(codec.options)
         means = options if codec.rules is None else stream.simple(codec.rules, len(self.shape))
         if means and "rate" in means:
@@ -137,33 +137,32 @@ class ZfpStream(Serializer):
         if options is None:
             raise UnsupportedError(
                 "zfpy can decode, but not encode, with these parameters of the mode 'expert'",
-                key="codec zfp",
                 found=tuple(rules or ()),
             )
         values = stream.promote(chunk, self.stored).reshape(self.shape)
         options = {"write_header": False, **options}
-        encoded: bytes = _call("zfp", "encode", "compress_numpy", values, **options)
+        encoded: bytes = _call("encode", "compress_numpy", values, **options)
         return encoded
 
     def decode(self, data: Buffer) -> np.ndarray:
         rest = stream.padded(data, self.most, self.shape)
         rules = self.codec.rules
         if rules is None:
-            zfpy = stream.load("zfp")
+            zfpy = stream.load()
             kind = zfpy.dtype_to_ztype(self.stored)
             options = dict(self.codec.options)
-            values = _call("zfp", "decode", "_decompress", rest, kind, self.shape, **options)
+            values = _call("decode", "_decompress", rest, kind, self.shape, **options)
         else:
             whole = stream.with_header(rest, self.shape, self.stored, rules)
-            values = _call("zfp", "decode", "decompress_numpy", whole)
+            values = _call("decode", "decompress_numpy", whole)
         return stream.demote(values, self.spec.dtype).reshape(self.spec.shape)
 
 
-def _call(codec: str, verb: str, function: str, *arguments: Any, **options: Any) -> Any:
+def _call(verb: str, function: str, *arguments: Any, **options: Any) -> Any:
     try:
-        return getattr(stream.load(codec), function)(*arguments, **options)
+        return getattr(stream.load(), function)(*arguments, **options)
     except (RuntimeError, ValueError, TypeError, MemoryError) as error:
-        raise failed(codec, verb, error) from error
+        raise failed(verb, error) from error
 
 
 @dataclass(frozen=True)
@@ -202,12 +201,12 @@ class ZfpyStream(Serializer):
     """The numcodecs.zfpy codec, bound to chunks."""
 
     def __init__(self, codec: ZfpyCodec, spec: ChunkSpec) -> None:
-        stream.load(codec.name)
-        stored = stream.zfp_type(spec.dtype, codec.name)
+        stream.load()
+        stored = stream.zfp_type(spec.dtype)
         if stored != spec.dtype.newbyteorder("="):
-            raise refused(codec.name, spec.dtype, "int32, int64, float32 or float64")
+            raise refused(spec.dtype, "int32, int64, float32 or float64")
         self.spec = spec
-        self.shape = stream.field_shape(spec.shape, codec.name)
+        self.shape = stream.field_shape(spec.shape)
         self.options = json.loads(codec.config)
         self.options.pop("mode", None)
         rate = self.options.get("rate", -1)
@@ -219,7 +218,7 @@ class ZfpyStream(Serializer):
     def encode(self, chunk: np.ndarray) -> Buffer:
         values = native(chunk).reshape(self.shape)
         options = {"write_header": True, **self.options}
-        encoded: bytes = _call("zfpy", "encode", "compress_numpy", values, **options)
+        encoded: bytes = _call("encode", "compress_numpy", values, **options)
         return encoded
 
     def decode(self, data: Buffer) -> np.ndarray:
@@ -227,10 +226,9 @@ class ZfpyStream(Serializer):
         if prod(shape) != prod(self.shape) or kind != self.spec.dtype.str[1:]:
             raise CodecError(
                 "the shape or data type in the zfp stream is not that of the chunk",
-                key="codec zfpy",
                 found=(shape, kind),
                 expected=f"{self.shape} of {self.spec.dtype}",
             )
         rest = stream.padded(data, self.most, shape)
-        values: np.ndarray = _call("zfpy", "decode", "decompress_numpy", rest)
+        values: np.ndarray = _call("decode", "decompress_numpy", rest)
         return values.reshape(self.spec.shape)

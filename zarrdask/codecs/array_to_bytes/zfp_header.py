@@ -40,12 +40,12 @@ class Parameters(NamedTuple):
     minexp: int
 
 
-def load(codec: str) -> Any:
+def load() -> Any:
     """Return the package zfpy."""
-    return load_package("zfpy", codec, "zfp")
+    return load_package("zfpy", "zfp")
 
 
-def zfp_type(dtype: np.dtype[Any], codec: str) -> np.dtype[Any]:
+def zfp_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the data type of zfp, one of four, in which elements are stored.
 
     Raises
@@ -58,10 +58,10 @@ def zfp_type(dtype: np.dtype[Any], codec: str) -> np.dtype[Any]:
         return np.dtype("f8" if dtype.itemsize == 8 else "f4")
     if kind in "iu":
         return np.dtype("i8" if dtype.itemsize == 8 else "i4")
-    raise refused(codec, dtype, "integers or floating-point numbers")
+    raise refused(dtype, "integers or floating-point numbers")
 
 
-def field_shape(shape: Shape, codec: str) -> Shape:
+def field_shape(shape: Shape) -> Shape:
     """Return the shape of chunks in zfp, which has at least one axis.
 
     Raises
@@ -71,9 +71,7 @@ def field_shape(shape: Shape, codec: str) -> Shape:
     """
     if len(shape) > 4:
         raise MetadataError(
-            "zfp supports at most four axes; put the codec reshape before it",
-            key=f"codec {codec}",
-            found=shape,
+            "zfp supports at most four axes; put the codec reshape before it", found=shape
         )
     return shape or (1,)
 
@@ -95,7 +93,6 @@ def promote(chunk: np.ndarray, stored: np.dtype[Any]) -> np.ndarray:
         if (chunk > most).any():
             raise CodecError(
                 "zfp can't store so large an unsigned integer",
-                key="codec zfp",
                 found=int(chunk.max()),
                 expected=f"at most {most}",
             )
@@ -162,7 +159,7 @@ def padded(data: Any, size: int, shape: Shape) -> np.ndarray:
     """
     stream = np.frombuffer(data, np.uint8)
     if 8 * len(stream) < prod(-(-n // 4) for n in shape):
-        raise CodecError("the stream is too short", key="codec zfp", found=f"{len(stream)} bytes")
+        raise CodecError("the stream is too short", found=f"{len(stream)} bytes")
     memory = np.zeros(max(size, len(stream)), np.uint8)
     memory[: len(stream)] = stream
     return memory
@@ -180,7 +177,6 @@ def with_header(data: np.ndarray, shape: Shape, stored: np.dtype[Any], rules: Pa
     if max(shape) > 1 << width:
         raise MetadataError(
             "the chunk is too long for the mode 'expert' of zfp",
-            key="codec zfp",
             found=shape,
             expected=f"at most {1 << width} elements along each axis",
         )
@@ -212,7 +208,7 @@ def read_header(data: Any) -> tuple[Shape, str]:
     """
     start = bytes(data[:12])
     if len(start) < 12 or start[:3] != _MAGIC[:3]:
-        raise CodecError("this is not a zfp stream", key="codec zfpy", found=start[:4])
+        raise CodecError("this is not a zfp stream", found=start[:4])
     field = int.from_bytes(start[4:11], "little")
     types = {number: name for name, number in _TYPES.items()}
     ndim = (field >> 2 & 3) + 1

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from zarrdask.codecs.base import Buffer, ChunkSpec, Configured, Json, Kind, failed, integer
 from zarrdask.codecs.bytes_to_bytes.blosc_snappy import decode_frame
+from zarrdask.codecs.streams import too_long
 from zarrdask.errors import CodecError, MetadataError, TruncatedError, one_of
 
 _SHUFFLES = ("noshuffle", "shuffle", "bitshuffle")
@@ -96,7 +97,7 @@ class BloscCodec(Configured):
                 data, self.cname.encode(), self.clevel, self.shuffle, self.blocksize, typesize
             )
         except (RuntimeError, ValueError) as error:
-            raise failed("blosc", "encode", error) from error
+            raise failed("encode", error) from error
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         _check_header(data)
@@ -105,17 +106,11 @@ class BloscCodec(Configured):
             kind = TruncatedError if stored > len(data) else CodecError
             raise kind(
                 "the length of the value is not that of its Blosc frame",
-                key="codec blosc",
                 found=f"{len(data)} bytes",
                 expected=f"{stored} bytes",
             )
         if size > min(limit, _MAX_BYTES):
-            raise CodecError(
-                "the decoded Blosc frame has too many bytes",
-                key="codec blosc",
-                found=size,
-                expected=f"at most {limit}",
-            )
+            raise too_long(size, limit)
         if data[2] >> 5 == _SNAPPY and not data[2] & _COPIED:
             return decode_frame(data)
         try:
@@ -124,7 +119,7 @@ class BloscCodec(Configured):
                 return out  # type: ignore[no-any-return]
             return _library().decompress(data)  # type: ignore[no-any-return]
         except (RuntimeError, ValueError) as error:
-            raise failed("blosc", "decode", error) from error
+            raise failed("decode", error) from error
 
     def decode_part(self, data: Buffer, whole: int, start: int, stop: int) -> tuple[int, Buffer]:
         """Decode only those blocks of a frame that contain a range of bytes.
@@ -152,7 +147,6 @@ class BloscCodec(Configured):
         if size != whole:
             raise CodecError(
                 "the size of the decoded Blosc frame is not that of the chunk",
-                key="codec blosc",
                 found=size,
                 expected=str(whole),
             )
@@ -184,9 +178,7 @@ class BloscCodec(Configured):
 def _check_header(data: Buffer) -> None:
     if len(data) < _HEADER.size:
         raise TruncatedError(
-            "the value is shorter than the header of a Blosc frame",
-            key="codec blosc",
-            found=f"{len(data)} bytes",
+            "the value is shorter than the header of a Blosc frame", found=f"{len(data)} bytes"
         )
 
 

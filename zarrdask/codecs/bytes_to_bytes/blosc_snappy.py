@@ -72,7 +72,7 @@ def snappy(data: memoryview, size: int) -> bytearray:
 
 
 def _damaged(reason: str) -> CodecError:
-    return CodecError(f"the Snappy stream is damaged: {reason}", key="codec blosc")
+    return CodecError(f"the Snappy stream is damaged: {reason}")
 
 
 def _varint(data: memoryview) -> tuple[int, int]:
@@ -124,7 +124,7 @@ def decode_frame(frame: Buffer, decompress: Decompress = snappy) -> bytes:
             for i, start in enumerate(starts)
         )
     except (IndexError, struct.error, ZeroDivisionError) as error:
-        raise CodecError(f"the Blosc frame is damaged: {error}", key="codec blosc") from error
+        raise CodecError(f"the Blosc frame is damaged: {error}") from error
 
 
 def _block(data: memoryview, blocks: _Blocks, size: int, decompress: Decompress) -> Any:
@@ -152,7 +152,7 @@ def _streams(data: memoryview, count: int, size: int, decompress: Decompress) ->
         (stored,) = unpack_from("<I", data, at)
         stream = data[at + 4 : at + 4 + stored]
         if len(stream) != stored:
-            raise TruncatedError("a stream of the Blosc frame is truncated", key="codec blosc")
+            raise TruncatedError("a stream of the Blosc frame is truncated")
         # A stream that compression does not make smaller is stored without compression.
         yield stream if stored == size else decompress(stream, size)
         at += 4 + stored

@@ -15,12 +15,12 @@ from zarrdask.codecs.base import (
     Kind,
     complete,
     integer,
+    named,
     parse_configuration,
 )
 from zarrdask.codecs.registry import parse_codecs
-from zarrdask.errors import CodecError, MetadataError
-
-_KEY = "codec conditional"
+from zarrdask.codecs.streams import too_long
+from zarrdask.errors import CodecError, MetadataError, ZarrdaskError
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,6 @@ class ConditionalCodec(Configured):
         if len(view) < self._size or applied >> len(self.codecs):
             raise CodecError(
                 "the header is truncated, or has bits of codecs that do not exist",
-                key=_KEY,
                 found=bytes(view[: self._size]),
                 expected=f"{self._size} bytes with a bit for each of {len(self.codecs)} codecs",
             )
@@ -113,14 +112,12 @@ class ConditionalCodec(Configured):
                 limit = min(limit, MOST)
         decoded: Buffer = view[self._size :]
         for codec, most in reversed(steps):
-            decoded = codec.decode(decoded, most)
+            try:
+                decoded = codec.decode(decoded, most)
+            except ZarrdaskError as error:
+                raise named(error, codec) from error.__cause__
         if not steps and len(decoded) > limit:
-            raise CodecError(
-                "the value has too many bytes",
-                key=_KEY,
-                found=len(decoded),
-                expected=f"at most {limit}",
-            )
+            raise too_long(len(decoded), limit)
         return decoded
 
     def encoded_size(self, size: int) -> int | None:

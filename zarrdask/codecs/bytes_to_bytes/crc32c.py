@@ -28,7 +28,6 @@ class Crc32cCodec(Configured):
         if len(view) < _SIZE:
             raise ChecksumError(
                 "the value is shorter than its checksum",
-                key="codec crc32c",
                 found=f"{len(view)} bytes",
                 expected=f"at least {_SIZE} bytes",
             )
@@ -38,7 +37,6 @@ class Crc32cCodec(Configured):
         if stored != computed:
             raise ChecksumError(
                 "the checksum does not match the data",
-                key="codec crc32c",
                 found=f"0x{stored:08x}",
                 expected=f"0x{computed:08x}",
             )

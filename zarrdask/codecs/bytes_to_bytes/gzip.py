@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 
 from zarrdask.codecs.base import Buffer, Configured, Kind, failed, integer
 from zarrdask.codecs.streams import decompress_streams
-from zarrdask.errors import CodecError
 
 try:
     _inflate = import_module("isal.isal_zlib")
@@ -57,10 +56,8 @@ class GzipCodec(Configured):
         try:
             start = partial(_inflate.decompressobj, self.wbits)
             return decompress_streams(start, data, limit, self.then)
-        except CodecError as error:
-            raise error.within(f"codec {self.name}") from None
         except _FAILURES as error:
-            raise failed(self.name, "decode", error) from error
+            raise failed("decode", error) from error
 
     def encoded_size(self, size: int) -> int | None:
         return None

@@ -18,6 +18,7 @@ from zarrdask.codecs.base import (
     integer,
     parse_configuration,
 )
+from zarrdask.codecs.streams import too_long
 from zarrdask.errors import CodecError, TruncatedError, one_of
 
 _MAGIC = 0xFD2FB528
@@ -75,10 +76,10 @@ class ZstdCodec(Configured):
             for frame in all_frames:
                 part = view[frame.start : frame.stop]
                 whole += _decode_frame(part, frame, limit - len(whole), None)
+        except CodecError:
+            raise
         except (RuntimeError, ValueError) as error:
-            if isinstance(error, CodecError):
-                raise
-            raise failed("zstd", "decode", error) from error
+            raise failed("decode", error) from error
         return whole
 
     def encoded_size(self, size: int) -> int | None:
@@ -130,13 +131,13 @@ def frames(data: Buffer) -> Iterator[Frame]:
         else:
             begun = _MAGIC.to_bytes(4, "little").startswith(view[at : at + 4])
             raise (TruncatedError if begun else CodecError)(
-                "this is not a Zstandard frame", key="codec zstd", found=bytes(view[at : at + 4])
+                "this is not a Zstandard frame", found=bytes(view[at : at + 4])
             )
 
 
 def _frame(view: memoryview, start: int) -> Frame:
     if len(view) < start + 6:
-        raise TruncatedError("the frame is truncated", key="codec zstd", found=f"{len(view)} bytes")
+        raise TruncatedError("the frame is truncated", found=f"{len(view)} bytes")
     descriptor = view[start + 4]
     flag, single = descriptor >> 6, descriptor >> 5 & 1
     at = start + 5 + (1 - single) + (0, 1, 2, 4)[descriptor & 3]
@@ -153,7 +154,7 @@ def _frame(view: memoryview, start: int) -> Frame:
         at += 3 + (1 if kind == _REPEATED else length)
     at += 4 if descriptor & 4 else 0
     if not last or at > len(view):
-        raise TruncatedError("the frame is truncated", key="codec zstd", found=f"{len(view)} bytes")
+        raise TruncatedError("the frame is truncated", found=f"{len(view)} bytes")
     return Frame(start, at, size, most)
 
 
@@ -161,7 +162,7 @@ def _decode_frame(data: Buffer, frame: Frame, limit: int, out: Any) -> Buffer:
     """Decode one frame; into `out` if the frame has the size of `out`."""
     size = frame.size
     if size is not None and size > min(limit, frame.most):
-        raise _too_long(size, min(limit, frame.most))
+        raise too_long(size, min(limit, frame.most))
     if size == 0:
         return b""  # for numcodecs, an empty frame is damaged
     if out is not None and size in (limit, None):
@@ -178,20 +179,11 @@ def _decode_frame(data: Buffer, frame: Frame, limit: int, out: Any) -> Buffer:
             _library().decompress(data, target)
             return target.data
     if frame.most > max(4 * limit, _ALWAYS_PERMITTED_BYTES):
-        raise _too_long(frame.most, limit)
+        raise too_long(frame.most, limit)
     decoded: bytes = _library().decompress(data)
     if len(decoded) > limit:
-        raise _too_long(len(decoded), limit)
+        raise too_long(len(decoded), limit)
     return decoded
-
-
-def _too_long(size: int, limit: int) -> CodecError:
-    return CodecError(
-        "the decoded frame has too many bytes",
-        key="codec zstd",
-        found=size,
-        expected=f"at most {limit}",
-    )
 
 
 @cache

@@ -128,7 +128,7 @@ class BufferCodec:
         try:
             return _plain(codec.encode(typed))
         except Exception as error:  # numcodecs raises all kinds of errors
-            raise failed(self.name, "encode", error) from error
+            raise failed("encode", error) from error
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         codec = _make(self.config)
@@ -137,11 +137,11 @@ class BufferCodec:
             decoded = _plain(codec.decode(data) if bounded is None else bounded(data, codec, limit))
             if len(decoded) > limit:
                 raise too_long(len(decoded), limit)
-        except CodecError as error:
-            raise error.within(f"codec {self.name}") from error.__cause__
+        except CodecError:
+            raise
         except Exception as error:  # numcodecs raises all kinds of errors
             kind = ChecksumError if codec.codec_id in _CHECKSUMS else CodecError
-            raise kind(f"the value can't be decoded: {error}", key=f"codec {self.name}") from error
+            raise kind(f"the value can't be decoded: {error}") from error
         return decoded
 
     def encoded_size(self, size: int) -> int | None:
@@ -180,7 +180,7 @@ class ObjectCodec:
 
     def bind(self, spec: ChunkSpec) -> "Objects":
         if not spec.dtype.hasobject:
-            raise refused(self.name, spec.dtype, "objects")
+            raise refused(spec.dtype, "objects")
         return Objects(self, spec)
 
 
@@ -204,7 +204,7 @@ class Objects(Serializer):
             except TypeError:
                 return _plain(codec.encode(python_objects(values)))
         except Exception as error:  # numcodecs raises all kinds of errors
-            raise failed(self.codec.name, "encode", error) from error
+            raise failed("encode", error) from error
 
     def decode(self, data: Buffer) -> np.ndarray:
         self._check_count(data)
@@ -220,7 +220,7 @@ class Objects(Serializer):
         except CodecError:
             raise
         except Exception as error:  # numcodecs raises all kinds of errors
-            raise failed(self.codec.name, "decode", error) from error
+            raise failed("decode", error) from error
 
     def _check_count(self, data: Buffer) -> None:
         # The variable-length codecs allocate memory for the number of items in the first bytes.
@@ -230,7 +230,6 @@ class Objects(Serializer):
         if len(data) < 4 or count != expected:
             raise CodecError(
                 "the number of items in the value is not that of the chunk",
-                key=f"codec {self.codec.name}",
                 found=count,
                 expected=str(expected),
             )

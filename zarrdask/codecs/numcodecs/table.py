@@ -178,7 +178,7 @@ class NumcodecsFilter:
         entry, members = self.entry, json.loads(self.config)
         dtype = spec.dtype.newbyteorder("=")
         if not entry.supports(dtype):
-            raise refused(self.name, dtype)
+            raise refused(dtype)
         if entry.before in members:
             expected = entry.parse_dtype(members[entry.before], entry.before)
             if expected != dtype:
@@ -221,7 +221,7 @@ class NumcodecsFilter:
             with np.errstate(all="ignore"):
                 return np.asarray(getattr(codec, verb)(chunk)).reshape(shape)
         except Exception as error:  # numcodecs raises all kinds of errors
-            raise failed(self.name, verb, error) from error
+            raise failed(verb, error) from error
 
 
 @lru_cache(maxsize=256)
