@@ -115,6 +115,12 @@ def test_another_way_does_not_go_on_with_what_this_one_began(client, columns, tm
         quietly(other, client)
 
 
+def test_members_that_start_are_not_gathered(client, columns, monkeypatch):
+    """Threads share a request that gathers: one whose wait times out would cancel it for all."""
+    monkeypatch.setattr(client, "_gather", None)
+    same(quietly(columns(), client)[...], VALUES)
+
+
 @pytest.mark.parametrize("scheduler", ["threads", "sync"])
 def test_without_a_cluster_it_is_refused(columns, scheduler):
     with pytest.raises(zarrdask.errors.MetadataError, match=r"scheduler.*distributed client"):

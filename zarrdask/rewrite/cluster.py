@@ -36,9 +36,6 @@ _DETECTION_SECONDS = 5
 _REPLACEMENT_SECONDS = 60
 #: How often workers may be lost before a box is given up.
 _MAX_LOSSES = 3
-#: What a wait with a timeout raises. The second is a defect of distributed: it happens if the wait
-#: ends while the connection fails.
-_TIMEOUTS = (TimeoutError, UnboundLocalError)
 
 
 class MemberActor:
@@ -211,6 +208,15 @@ class _Members:
             finally:
                 self.ended.set()
 
+    def wait_for_start(self, number: int) -> None:
+        """Wait until an actor is started, unless another one fails first."""
+        # Not `result`: the futures of a client are gathered in one request, which a wait that times
+        # out cancels for all threads.
+        future = self.futures[number]
+        error = _wait(future.exception, future.done, self.ended.is_set)
+        if error is not None:
+            raise error
+
     def result(self, future: Any) -> Any:
         """Return the result of a call of one member, unless another member fails first."""
         return _result(future, self.ended.is_set)
@@ -246,16 +252,20 @@ class _Members:
 
 
 def _result(future: Any, is_over: Callable[[], bool]) -> Any:
-    """Return the result of an actor's method, or raise if the exchange ends before.
+    """Return the result of an actor's method, or raise if the exchange ends before."""
+    return _wait(future.result, future.done, is_over)
 
-    A lost actor never returns, so this waits for short times only.
-    """
+
+def _wait(
+    answer: Callable[..., Any], is_done: Callable[[], bool], is_over: Callable[[], bool]
+) -> Any:
+    """Call a method that waits for a future, for short times only: a lost actor never returns."""
     while not is_over():
         try:
-            return future.result(timeout=_POLL_SECONDS)
-        except _TIMEOUTS:
-            if future.done():  # the method itself may have raised it
-                return future.result()
+            return answer(timeout=_POLL_SECONDS)
+        except TimeoutError:
+            if is_done():  # the actor itself may have raised it
+                return answer()
     raise _WorkerLostError
 
 
@@ -292,7 +302,7 @@ def _started_members(exchange: Exchange, shared: Any, client: Any) -> Iterator[_
     members = _Members(addresses, client, futures)
     busy_tasks = []
     try:
-        members.all(lambda number: members.result(futures[number]))
+        members.all(members.wait_for_start)
         # The actors that are results of futures belong to the current client, not to this one.
         with client.as_current():
             pairs = zip(addresses, futures, strict=True)
