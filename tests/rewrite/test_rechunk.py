@@ -16,6 +16,8 @@ from tests.graph.cases import explained, same
 from tests.rewrite.rewrites import rewrite, smallest
 from zarrdask.execution import executor
 from zarrdask.plan.rechunk import schemes
+from zarrdask.rewrite import array_plan
+from zarrdask.runtime.workspace import release
 from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
@@ -888,6 +890,10 @@ def test_far_away_requests_cost_more_and_values_are_in_memory_twice():
     same(quietly(plan)[...], VALUES)
 
 
+def connection_is_lost():
+    raise OSError
+
+
 class TestCluster:
     @pytest.mark.parametrize("way", WAYS)
     def test_it_runs_on_its_workers(self, client, tmp_path, way):
@@ -896,6 +902,15 @@ class TestCluster:
         assert plan.costs.processes == 2
         same(quietly(plan, client)[...], VALUES)
         assert sorted(file.name for file in (tmp_path / "b").iterdir()) == ["c", "zarr.json"]
+
+    def test_a_worker_that_is_lost_when_its_memory_is_freed_is_no_error(self, client, tmp_path):
+        stored(tmp_path / "a")
+        client.run(setattr, array_plan, "release", connection_is_lost)
+        try:
+            plan = columns(tmp_path / "a", tmp_path / "b", "two passes", scheduler=client)
+            same(quietly(plan, client)[...], VALUES)
+        finally:
+            client.run(setattr, array_plan, "release", release)
 
     def test_it_is_the_scheduler_that_is_current(self, client, tmp_path):
         stored(tmp_path / "a")

@@ -346,7 +346,7 @@ def _free_memory(on: Workers) -> None:
     """Let all processes free the memory that they keep from task to task."""
     _clear()
     if on.client is not None:
-        on.client.run(_clear)
+        on.client.run(_clear, on_error="ignore")  # a lost worker keeps nothing
 
 
 def _clear() -> None:
