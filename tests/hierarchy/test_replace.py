@@ -10,7 +10,6 @@ import zarrdask
 from zarrdask.errors import StoreError
 from zarrdask.hierarchy.replace import Stage, can_stage
 from zarrdask.metadata import detect
-from zarrdask.storage.consolidated import plain
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 
@@ -130,7 +129,7 @@ def test_consolidated_metadata_do_not_tell_of_the_old_one(tmp_path):
     root = zarrdask.create_group(tmp_path)
     root.create_array("a", shape=8, dtype="i4", chunks=2)
     z = zarrdask.consolidate_metadata(root)["a"]
-    begun(zarrdask.Array(plain(z.store), "a", z.metadata)).finish()
+    begun(zarrdask.Array(z.store.current, "a", z.metadata)).finish()
     assert zarrdask.open_group(tmp_path)["a"].shape == (4,)
 
 

@@ -10,7 +10,6 @@ from zarrdask.grids.base import Index
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime.locks import location_of
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import plain
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class StoredChunks:
 
     def __post_init__(self) -> None:
         # Consolidated metadata hold no chunks: these are listed and read in the store itself.
-        object.__setattr__(self, "store", plain(self.store))
+        object.__setattr__(self, "store", self.store.current)
         units = self.store.for_chunks()
         for transformer in reversed(self.metadata.transformers):
             grid = self.metadata.grid

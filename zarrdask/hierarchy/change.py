@@ -22,7 +22,6 @@ from zarrdask.metadata import consolidated, detect, v2, v3
 from zarrdask.metadata.json import Documents, dump_json
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.prefetched import PrefetchedStore
 from zarrdask.storage.unchanged import ChangedError, change_if_unchanged
@@ -136,9 +135,8 @@ def _changing(
     if isinstance(store, DraftStore):
         yield store  # the draft has no consolidated metadata
         return
-    if isinstance(store, ConsolidatedStore):
-        store.forget()
-        store = store.inner
+    store.forget()
+    store = store.current
     setting = "consolidated-after-change"
     after = one_of(config.get(setting), f"zarrdask.{setting}", ("drop", "update"))
     wide, below = _widened(store, path)

@@ -22,7 +22,7 @@ from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import ConsolidatedStore, plain
+from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.prefetched import PrefetchedStore
 from zarrdask.storage.unchanged import change_if_unchanged
 from zarrdask.storage.v3_draft import DraftStore
@@ -104,7 +104,7 @@ def _check(
 ) -> tuple[list[str], bool]:
     """Return the paths above a node where there is no group, and whether the node exists."""
     check_new_path(path, metadata.zarr_format)
-    base, parents = plain(store), ancestors(path)
+    base, parents = store.current, ancestors(path)
     *above, own = read_documents(base, [*parents, path], ANY.rounds(base))
     missing_groups = _missing_groups(base, path, above)
     if missing_groups == parents:
@@ -136,7 +136,7 @@ def _missing_groups(store: Store, path: str, above: list[Documents] | None = Non
 
 def create_parents(store: Store, path: str, metadata: Metadata) -> None:
     """Write the groups above a node that are missing, in the format of the node."""
-    missing = _missing_groups(plain(store), path)
+    missing = _missing_groups(store.current, path)
     if missing:
         with changing(store, missing[0], whole=True) as real:
             for parent in missing:

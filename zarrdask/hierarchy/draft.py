@@ -16,7 +16,6 @@ from zarrdask.metadata import detect
 from zarrdask.metadata.draft.entry import KEY, is_entry, parse_entry, render_entry
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.consolidated import plain
 from zarrdask.storage.v3_draft import ARRAY, DRAFT, GROUP, IMPLICIT, PROTOCOL, DraftStore
 
 _NAME = re.compile(r"(?!\.+$)[A-Za-z0-9._-]+")
@@ -80,7 +79,7 @@ def prepare(
     bool
         Whether the hierarchy has to be created with the node.
     """
-    store = plain(store)
+    store = store.current
     view = store if isinstance(store, DraftStore) else root_above(store, [*ancestors(path), path])
     if overwrite and not path and view is not store and view is not None:
         # The root of another dialect is replaced as that of another format is.
@@ -113,7 +112,7 @@ def begin(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Dr
     """
     view, is_new = prepare(store, path, metadata, overwrite=overwrite)
     if is_new:
-        store = plain(store)
+        store = view.inner
         if _is_taken(store):
             store.erase_prefix("")
         entry = render_entry(view.zarr_format)

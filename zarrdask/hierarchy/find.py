@@ -18,7 +18,7 @@ from zarrdask.metadata.draft.entry import KEY, is_entry
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore, plain
+from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore
 from zarrdask.storage.v3_draft import DraftStore
 
 #: The keys of nested chunks, such as "0/1".
@@ -90,7 +90,7 @@ def find_node(
     That is a `DraftStore` if the node is in a hierarchy of the v3 draft, a `ConsolidatedStore` if
     the node was read from consolidated metadata (see `UseConsolidated`), else the store itself.
     """
-    base = plain(store)
+    base = store.current
     if consolidated == "never":
         store = base
     required, above = consolidated == "required", consolidated in ("nearest", "required")
@@ -210,7 +210,7 @@ def has_document(store: Store, path: str) -> bool:
     """Whether the node at a path has a document now: groups that are only implied have none."""
     if isinstance(store, DraftStore):
         return store.has_document(key_prefix(path))
-    return node_exists(plain(store), path)
+    return node_exists(store.current, path)
 
 
 def implied_group(store: Store, path: str) -> GroupMetadata | None:
@@ -282,7 +282,7 @@ def _read_consolidated(
     """
     if isinstance(store, ConsolidatedStore) and store.holds(path):
         return store, read_documents(store, [path], search.rounds(store))[0]
-    store = plain(store)
+    store = store.current
     groups = [path, *reversed(ancestors(path))] if above else [path]
     rounds = tuple(
         (*names, forms.KEY) if set(v2.NAMES) <= set(names) else names

@@ -26,7 +26,6 @@ from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, Zarr
 from zarrdask.metadata.options import parse_shape
 from zarrdask.runtime.locks import ChunkLocks, Lock, location_of
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import ConsolidatedStore, plain
 from zarrdask.storage.unchanged import change_if_unchanged, lease
 
 #: What a lock of a node is for: to change the shape of an array, to rewrite a node, or to change
@@ -87,8 +86,7 @@ def update_node(
         return metadata
 
     with lock_node(store, path, "documents"):
-        if isinstance(store, ConsolidatedStore):
-            store.forget()
+        store.forget()
         return change_if_unchanged(store, change)
 
 
@@ -99,7 +97,7 @@ def stored_metadata(store: Store, path: str, zarr_format: ZarrFormat) -> Metadat
     emitted, as they were when the node was opened.
     """
     with strictness(strict=False, quiet=True):
-        return read_node(plain(store), path, Search(zarr_format, only=True))
+        return read_node(store.current, path, Search(zarr_format, only=True))
 
 
 def check_shape(

@@ -32,7 +32,7 @@ from zarrdask.rewrite.node_plan import (
 from zarrdask.rewrite.report import CopiedArray, CopyReport
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import ConsolidatedStore, plain
+from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.resolve import options_of_each
 
 
@@ -163,7 +163,7 @@ def copy(
         return convert(before, zarr_format=zarr_format, **changes)
 
     nodes, skipped = plan_nodes(*origin[:3], convert_array, zarr_format, select=select, skip=skip)
-    store, root = plain(store), nodes[0].after
+    root = nodes[0].after
     begun, view = check_begun(store, path, root, overwrite=overwrite)
     jobs = [
         ArrayJob(
@@ -272,7 +272,7 @@ def _already(node: NodeCopy) -> tuple[str, ...]:
 
 
 def _write(store: Store, path: str, nodes: list[NodeCopy], *, remove_v2: bool) -> None:
-    base = plain(store)
+    base = store.current
     with base.batch():
         documents = [
             (key_prefix(join_path(path, node.path)) + name, value)

@@ -29,7 +29,6 @@ from zarrdask.metadata import detect
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.nodes.array import Array
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import plain
 from zarrdask.storage.v3_draft import DraftStore
 
 #: A store, and a prefix of keys in it: "" or ends with "/".
@@ -97,7 +96,7 @@ class Destination:
         else:
             zarr_format, shape = metadata.zarr_format, metadata.shape
             metadata = grow(store, self.path, zarr_format, self.old_shape, shape)
-        return Array(plain(store), self.path, metadata, "r+")
+        return Array(store, self.path, metadata, "r+")
 
 
 class Rewrite(NamedTuple):

@@ -19,7 +19,7 @@ from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.runtime.locks import location_of
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import ConsolidatedStore, plain
+from zarrdask.storage.consolidated import ConsolidatedStore
 
 #: Returns the metadata of a new array, from the path and the metadata of the old one.
 ConvertArray = Callable[[str, ArrayMetadata], ArrayMetadata]
@@ -161,7 +161,7 @@ class Origin(NamedTuple):
 def find_origin(source: Any, storage_options: dict[str, Any] | None) -> Origin:
     """Return the node that a user passes as the source."""
     place = look_up(source, None, storage_options)
-    place = replace(place, store=plain(place.store))
+    place = replace(place, store=place.store.current)
     view, metadata = place.find(None, default="own")
     return Origin(view, place.path, metadata, isinstance(view, ConsolidatedStore))
 
@@ -172,7 +172,9 @@ def locate_target(
     """Return the store and the path that a user passes as the target."""
     if isinstance(target, Array | Group):
         target.check_writable()
-    return locate_node(target, component, storage_options)
+    store, path = locate_node(target, component, storage_options)
+    store.forget()
+    return store.current, path
 
 
 def check_apart(source: tuple[Store, str], target: tuple[Store, str], *, replaces: bool) -> None:

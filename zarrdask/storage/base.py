@@ -141,6 +141,14 @@ class Store(ABC):
         """Return the store of the directory that this one is in; None if there is none."""
         return None
 
+    @property
+    def current(self) -> "Store":
+        """The store with the documents as they are now, of which this one may be a snapshot."""
+        return self
+
+    def forget(self) -> None:  # noqa: B027 - most are no snapshots
+        """Read the documents as they are now from now on, if this is a snapshot of them."""
+
     def for_chunks(self) -> "Store":
         """Return this store for reading and writing the chunks of an array.
 

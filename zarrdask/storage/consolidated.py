@@ -56,6 +56,11 @@ class ConsolidatedStore(WrappedStore):
         self.path = path
         self.consolidated: ConsolidatedMetadata | None = consolidated
 
+    @property
+    def current(self) -> Store:
+        """The inner store."""
+        return self.inner
+
     def forget(self) -> None:
         """Read everything from the inner store from now on."""
         self.consolidated = None
@@ -99,14 +104,14 @@ class ConsolidatedStore(WrappedStore):
         return self.consolidated is not None or self.inner.listable
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Store) and self.inner == plain(other)
+        return isinstance(other, Store) and self.inner == other.current
 
     def __hash__(self) -> int:
         return hash(self.inner)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A task needs chunks only, so the documents must not be sent with each task.
-        return plain, (self.inner,)
+        return _inner, (self.inner,)
 
     def for_chunks(self) -> Store:
         """Return the inner store: consolidated metadata have no chunks."""
@@ -160,6 +165,5 @@ for _name in _WRITES:
     setattr(ConsolidatedStore, _name, _forget_and_pass_on(_name))
 
 
-def plain(store: Store) -> Store:
-    """Return the store without the view of consolidated metadata, if it has one."""
-    return store.inner if isinstance(store, ConsolidatedStore) else store
+def _inner(store: Store) -> Store:
+    return store

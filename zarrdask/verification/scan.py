@@ -20,7 +20,6 @@ from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.atomic import is_temporary
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import plain
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.v3_draft import ARRAY, GROUP, DraftStore, real_key
 from zarrdask.verification.check import Problem
@@ -60,7 +59,7 @@ class Scan:
     @property
     def base(self) -> Store:
         """The store as it is listed, without the view of consolidated metadata."""
-        return plain(self.store)
+        return self.store.current
 
     def arrays(self) -> Iterator[tuple[str, StoredChunks]]:
         """Yield the path and the units of each array with valid metadata."""
@@ -111,7 +110,7 @@ def find_nodes(store: Store, path: str) -> Scan:
 
 def _root(store: Store, path: str) -> tuple[Store, Metadata | None, list[Problem]]:
     """Return the node that is scanned, and the store as its hierarchy sees it."""
-    store = plain(store)
+    store = store.current
     with collect_deviations() as notes:
         try:
             view, metadata = find_node(store, path)

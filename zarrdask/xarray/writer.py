@@ -10,7 +10,6 @@ from zarrdask.hierarchy.path import locate_node, normalise_path
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.metadata.options import GridLike
 from zarrdask.runtime.progress import Show
-from zarrdask.storage.consolidated import plain
 from zarrdask.xarray.destination import Destination
 from zarrdask.xarray.objects import contents
 from zarrdask.xarray.settings import WriteSettings, default_mode
@@ -146,6 +145,6 @@ def to_zarr(
     groups = contents(obj, encoding or {}, inherit=write_inherited_coords)
     location, path = locate_node(store, group, storage_options)
     root = path.removesuffix(normalise_path(group)).rstrip("/")
-    destination = Destination(plain(location), path, root, options)
+    destination = Destination(location.current, path, root, options)
     with destination.alone(groups[""].dataset), location.batch():
         return write(destination, groups)
