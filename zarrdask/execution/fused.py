@@ -49,12 +49,19 @@ def resolve(reference: Any, values: Mapping[Any, Any]) -> Any:
 
 
 def prepared(task: GraphNode) -> Compute:
-    """Return a function that computes a task: the task itself, unless it consists of others."""
-    if not (isinstance(task, Task) and task.func is _execute_subgraph):
-        compute: Compute = task
+    """Return a function that computes a task, without the checks of Dask at each call."""
+    compute: Compute = task
+    if type(task) is not Task or task.kwargs:
         return compute
-    graph, result, names, *references = task.args
-    return Fused(tuple(zip(names, references, strict=True)), steps(graph, [result]), result)
+    if task.func is _execute_subgraph:
+        graph, result, names, *references = task.args
+        return Fused(tuple(zip(names, references, strict=True)), steps(graph, [result]), result)
+    function, arguments = task.func, task.args
+
+    def call(values: Mapping[Any, Any]) -> Any:
+        return function(*[resolve(argument, values) for argument in arguments])
+
+    return call
 
 
 def steps(
