@@ -281,7 +281,7 @@ def test_the_manager_and_the_engine_are_light_to_import():
         "import zarrdask.xarray.manager",
         "import zarrdask.xarray.engine",
     )
-    own = {"zarrdask", "zarrdask.xarray", "zarrdask.xarray.accessor"}
+    own = {"zarrdask", "zarrdask.xarray"}
     assert manager - before == own | {"zarrdask.xarray.manager"}
     added = engine - manager
     assert {name for name in added if name.startswith("zarrdask")} == {"zarrdask.xarray.engine"}

@@ -8,7 +8,7 @@ This package needs xarray (``pip install "zarrdask[xarray]"``); nothing else in 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from zarrdask.xarray.accessor import register
+import xarray
 
 if TYPE_CHECKING:
     from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
@@ -28,7 +28,27 @@ _HOMES = {
 __all__ = ["ZarrdaskBackendEntrypoint", "ZarrdaskManager", "open_mfdataset", "open_zarr", "to_zarr"]
 
 
-register()
+class ZarrdaskAccessor:
+    """What zarrdask does with an object of xarray: ``ds.zarrdask``."""
+
+    def __init__(self, obj: Any) -> None:
+        self._obj = obj
+
+    def to_zarr(self, store: Any, mode: str | None = None, **options: Any) -> Any:
+        """Write the object to a Zarr group; see `zarrdask.xarray.to_zarr`."""
+        # Imported here: the engine is loaded with this module, and needs no Dask.
+        from zarrdask.xarray.writer import to_zarr
+
+        return to_zarr(self._obj, store, mode, **options)
+
+
+for _kind, _register in (
+    (xarray.Dataset, xarray.register_dataset_accessor),
+    (xarray.DataArray, xarray.register_dataarray_accessor),
+    (xarray.DataTree, xarray.register_datatree_accessor),
+):
+    if not hasattr(_kind, "zarrdask"):  # this module may be loaded again
+        _register("zarrdask")(ZarrdaskAccessor)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,11 @@
-"""The blocks of xarray's variables, and the Dask arrays that have them."""
+"""The blocks of xarray's variables, and the Dask arrays that have them.
+
+Reading and decoding are one task, and a slice of the result is a slice of the read: Dask moves
+slices into what a task reads, but not past functions that are tasks of their own.
+"""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -10,16 +14,19 @@ import dask.array as da
 import dask.config
 import numpy as np
 from dask.array.core import normalize_chunks
-from dask.base import tokenize
+from dask.base import normalize_token, tokenize
 from dask.utils import parse_bytes
 
+from zarrdask.execution.handle import Source
 from zarrdask.graph.read import block_bytes, from_zarr, region_blocks, region_source
 from zarrdask.grids.base import Axis
+from zarrdask.indexing.selection import basic
 from zarrdask.plan.align import Chunks, auto_block, blocks_of, edges_of, join
 from zarrdask.xarray.conventions import StoredLength, StoredLengths
-from zarrdask.xarray.decoded import DecodedSource, decode
 from zarrdask.xarray.lazy import LazyArray
 from zarrdask.xarray.private import DecodedRegion
+
+Functions = tuple[Callable[[np.ndarray], np.ndarray], ...]
 
 
 def joined_blocks(
@@ -122,3 +129,42 @@ def stored_array(region: DecodedRegion, chunks: Any) -> Any:
     # A plain Dask array, not one that knows its source: xarray does not mix array classes.
     lengths = [np.array(axis).tobytes() for axis in blocks]
     return da.from_array(decoded, name=f"zarrdask-{tokenize(decoded, lengths)}", **options)
+
+
+def decode(values: np.ndarray, functions: Functions) -> np.ndarray:
+    """Apply elementwise functions, one after another."""
+    for function in functions:
+        values = function(values)
+    return values
+
+
+class DecodedSource:
+    """A region of a stored array after elementwise functions, which have a result of some dtype."""
+
+    __slots__ = ("__weakref__", "dtype", "functions", "source")
+
+    def __init__(self, source: Source, functions: Functions, dtype: np.dtype[Any]) -> None:
+        self.source = source
+        self.functions = functions
+        self.dtype = dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the region."""
+        return self.source.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.source.ndim
+
+    def __getitem__(self, index: Any) -> Any:
+        selection = basic(index, self.shape)
+        values = decode(self.source[selection.slices], self.functions)
+        return values if selection.plain else values[selection.finish]
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        return "zarrdask.xarray", normalize_token((self.source, self.functions, self.dtype))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DecodedSource, (self.source, self.functions, self.dtype)

@@ -1,6 +1,6 @@
 """Groups as xarray's data stores: their arrays as variables."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,6 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.prefetched import PrefetchedStore
 from zarrdask.xarray import conventions
 from zarrdask.xarray.lazy import LazyArray
-from zarrdask.xarray.prefetch import read_small_arrays
 
 #: Groups of one level that are listed at the same time, in stores with latency.
 _CONCURRENT_GROUPS = 16
@@ -56,18 +55,8 @@ class OpenOptions:
 # Documents -> groups
 
 
-def read_group(url: Any, options: OpenOptions) -> StoredGroup:
-    """Read the documents of a group and its arrays."""
-    return _Hierarchy(url, options).root()
-
-
-def read_tree(url: Any, options: OpenOptions) -> dict[str, StoredGroup]:
-    """Read the documents of a group and of all groups below it, by relative path."""
-    return _Hierarchy(url, options).tree()
-
-
-class _Hierarchy:
-    """A hierarchy of groups, opened at one of them."""
+class Hierarchy:
+    """A hierarchy of groups, opened at one of them: their documents and those of their arrays."""
 
     def __init__(self, url: Any, options: OpenOptions) -> None:
         self.options = options
@@ -237,38 +226,3 @@ class ZarrdaskDataStore(AbstractDataStore):
 
     def get_encoding(self) -> dict[str, Any]:
         return {} if self.source is None else {"source": self.source}
-
-
-def read_coordinates(groups: Mapping[str, StoredGroup]) -> dict[str, dict[str, np.ndarray]]:
-    """Read the small coordinates of groups, by path and name, all with one request."""
-    wanted: dict[tuple[str, str], Array] = {}
-    for path, group in groups.items():
-        mentioned = _mentioned(group)
-        for name, array in group.arrays.items():
-            if _is_coordinate(name, array.metadata, mentioned):
-                wanted[path, name] = array
-    values: dict[str, dict[str, np.ndarray]] = {path: {} for path in groups}
-    for (path, name), data in read_small_arrays(wanted).items():
-        values[path][name] = data
-    return values
-
-
-def _mentioned(group: StoredGroup) -> set[str]:
-    """Return the names that the attribute ``coordinates`` of a group or its arrays mentions."""
-    attributes = [group.metadata.attributes]
-    attributes += [array.metadata.attributes for array in group.arrays.values()]
-    texts = [members.get("coordinates") for members in attributes]
-    return {name for text in texts if isinstance(text, str) for name in text.split()}
-
-
-def _is_coordinate(name: str, metadata: ArrayMetadata, mentioned: Container[str]) -> bool:
-    """Whether opening the dataset, or looking at it, reads the array."""
-    if len(metadata.shape) != 1:
-        return not metadata.shape
-    try:
-        dims = conventions.dimensions(metadata)
-    except conventions.MissingDimensionsError:
-        return False
-    # Decoding reads the first and the last element of times.
-    is_time = " since " in str(metadata.attributes.get("units"))
-    return dims in ((name,), ()) or name in mentioned or is_time

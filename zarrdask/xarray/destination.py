@@ -22,11 +22,10 @@ from zarrdask.metadata import detect
 from zarrdask.metadata.model import GroupMetadata
 from zarrdask.runtime.locks import location_of
 from zarrdask.storage.base import Store
-from zarrdask.xarray.datastore import OpenOptions, read_group
+from zarrdask.xarray.datastore import Hierarchy, OpenOptions
 from zarrdask.xarray.existing import StoredDataset
 from zarrdask.xarray.plan import VariableWrite
-from zarrdask.xarray.recovery import roll_back_surplus
-from zarrdask.xarray.settings import WriteSettings
+from zarrdask.xarray.request import WriteSettings
 
 #: Arrays that one append locks one by one; of more, only the dataset is locked.
 _MAX_LOCKS = 256
@@ -86,7 +85,8 @@ class Destination:
         place = join_path(self.path, path) if path else self.path
         consolidated = self.options.consolidated if mode == "r+" else False
         try:
-            group = read_group(self.store, OpenOptions(place or None, consolidated=consolidated))
+            options = OpenOptions(place or None, consolidated=consolidated)
+            group = Hierarchy(self.store, options).root()
         except NodeNotFoundError:
             if mode == "r+":
                 raise
@@ -100,7 +100,7 @@ class Destination:
         if stored is None or not self.options.appends:
             return stored
         names = [str(name) for name in dataset.variables]
-        changed = roll_back_surplus(stored, self.options.append_dim, names)
+        changed = stored.roll_back_surplus(self.options.append_dim, names)
         return self.stored("") if changed else stored
 
     def check_shapes(self, stored: StoredDataset | None, expected: Mapping[str, Shape]) -> None:

@@ -24,7 +24,7 @@ from zarrdask.metadata.options import ArrayOptions
 from zarrdask.storage.v3_draft import DRAFT
 from zarrdask.xarray.conventions import FILL_VALUE, encode_fill_value
 from zarrdask.xarray.private import vlen_dtype
-from zarrdask.xarray.settings import ArgumentTypeError, WriteSettings
+from zarrdask.xarray.request import ArgumentTypeError, WriteSettings
 
 #: Keys of an encoding that describe where a variable came from.
 _ORIGIN = frozenset({"source", "original_shape", "preferred_chunks"})

@@ -124,13 +124,8 @@ def _open(url: Any, options: Mapping[str, Any], *, tree: bool) -> "dict[str, Dat
     from xarray.backends.store import StoreBackendEntrypoint
 
     from zarrdask.nodes.open import check_mode
-    from zarrdask.xarray.datastore import (
-        OpenOptions,
-        ZarrdaskDataStore,
-        read_coordinates,
-        read_group,
-        read_tree,
-    )
+    from zarrdask.xarray.coordinates import read_coordinates
+    from zarrdask.xarray.datastore import Hierarchy, OpenOptions, ZarrdaskDataStore
 
     check_mode(options["mode"], ("r",))
     names = options["drop_variables"] or ()
@@ -142,7 +137,8 @@ def _open(url: Any, options: Mapping[str, Any], *, tree: bool) -> "dict[str, Dat
         options["strict"],
         frozenset([names] if isinstance(names, str) else names),
     )
-    groups = read_tree(url, where) if tree else {"": read_group(url, where)}
+    hierarchy = Hierarchy(url, where)
+    groups = hierarchy.tree() if tree else {"": hierarchy.root()}
     values = read_coordinates(groups)
     datasets = {}
     for path, group in groups.items():

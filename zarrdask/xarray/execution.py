@@ -66,36 +66,36 @@ class Completion:
         nodes: Sequence[str] = (),
         creates: bool = False,
     ) -> None:
-        self.store = write.store
-        self.path = write.path
-        self.metadata = write.metadata
-        self.before = write.before
+        # The values are in the graph: they need not be sent a second time.
+        variables = tuple(replace(variable, data=None) for variable in write.variables)
+        self.write = replace(write, variables=variables)
         has_form = write.metadata.zarr_format in consolidated.CONSOLIDATED_FORMATS
         self.consolidate = consolidate if has_form else None
         self.nodes = nodes
-        self.appends = [replace(variable, data=None) for variable in write.appends]
-        self.new = {n: v.array.metadata for n, v in write.new_arrays.items()} if creates else {}
+        self.creates = creates
 
     def __call__(self) -> None:
         """Make all of it part of the dataset."""
-        create_members(self.store, self.path, self.new, has_chunks=True, keep=self.consolidate)
+        write, root = self.write, self.consolidate
+        store, path, metadata = write.store, write.path, write.metadata
+        if self.creates:
+            create_members(store, path, write.new_arrays, has_chunks=True, keep=root)
         self.grow()
-        changed = self.metadata if self.before not in (None, self.metadata) else None
-        if changed is not None and self.consolidate != self.path:
-            write_node(self.store, self.path, changed, before=self.before)
-        if self.consolidate is not None:
-            root, zarr_format = self.consolidate, self.metadata.zarr_format
-            consolidate(self.store, self.path, root, zarr_format, changed, self.nodes)
+        changed = metadata if write.before not in (None, metadata) else None
+        if changed is not None and root != path:
+            write_node(store, path, changed, before=write.before)
+        if root is not None:
+            consolidate(store, path, root, metadata.zarr_format, changed, self.nodes)
 
     def grow(self) -> None:
         """Write the new shapes, those of index coordinates last."""
-        if not self.appends:
+        if not self.write.appends:
             return
-        zarr_format = self.metadata.zarr_format
-        with changing(self.store, self.path, whole=False, keep=self.consolidate) as real:
+        keep = self.consolidate
+        with changing(self.write.store, self.write.path, whole=False, keep=keep) as real:
             for is_index in (False, True):
-                variables = [v for v in self.appends if v.is_index is is_index]
-                at_once(real, partial(_grow, real, zarr_format), variables)
+                variables = [v for v in self.write.appends if v.is_index is is_index]
+                at_once(real, partial(_grow, real), variables)
 
 
 def consolidate(
@@ -124,9 +124,9 @@ def consolidate(
             write_consolidated(real, path, zarr_format, group=changed, nodes=())
 
 
-def _grow(store: Store, zarr_format: ZarrFormat, variable: VariableWrite) -> None:
-    array = variable.array
-    grow(store, array.path, zarr_format, variable.old_shape or (), array.shape, is_member=True)
+def _grow(store: Store, variable: VariableWrite) -> None:
+    array, old = variable.array, variable.old_shape or ()
+    grow(store, array.path, array.zarr_format, old, array.shape, is_member=True)
 
 
 # --------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Datasets that are stored already: how their variables are encoded, and what fits them."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Container, Hashable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -8,11 +8,15 @@ import numpy as np
 import pandas as pd
 from xarray import Variable, conventions
 
+from zarrdask.chunks.inventory import trim
+from zarrdask.compliance import warn_compliance
 from zarrdask.errors import MetadataError
+from zarrdask.hierarchy.resize import grow
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.nodes.array import Array
 from zarrdask.xarray.conventions import FILL_VALUE
-from zarrdask.xarray.datastore import StoredGroup, ZarrdaskDataStore, read_coordinates
+from zarrdask.xarray.coordinates import read_coordinates
+from zarrdask.xarray.datastore import StoredGroup, ZarrdaskDataStore
 from zarrdask.xarray.encoding import encode_values
 
 #: Attributes by which values are decoded: two parts of one array must not differ in them.
@@ -62,6 +66,38 @@ class StoredDataset:
             for name, array in self.arrays.items()
             if dim in self.dims(name)
         }
+
+    def roll_back_surplus(self, dim: Hashable, names: Container[str]) -> bool:
+        """Give the variables with one of the names one length along a dimension again.
+
+        An append writes the length of the index coordinate last. Where other variables are longer,
+        it was interrupted, and their surplus was never part of the dataset. The caller keeps others
+        from appending meanwhile. Returns whether anything was changed. It is an error if the
+        lengths differ, but no index coordinate tells which is right, or a variable is shorter.
+        """
+        lengths = {name: n for name, n in self.lengths(dim).items() if name in names}
+        if len({*lengths.values()}) <= 1:
+            return False
+        length = lengths.get(str(dim))
+        if length is None or min(lengths.values()) < length:
+            raise MetadataError(
+                f"the stored variables have different lengths along {dim!r}, so nothing can be "
+                "appended; resize them to one length, with zarrdask.open_array(...).resize",
+                key="append_dim",
+                found=lengths,
+            )
+        longer = [self.arrays[name] for name, n in lengths.items() if n > length]
+        for array in longer:
+            axis = self.dims(array.name).index(dim)
+            shape = (*array.shape[:axis], length, *array.shape[axis + 1 :])
+            trim(array.stored, shape)
+            # Consolidated metadata, if there are any, still tell of the shapes before the append.
+            grow(array.store, array.path, array.zarr_format, array.shape, shape, is_member=True)
+        warn_compliance(
+            f"{self.group.location}: an append along {dim!r} was interrupted; {len(longer)} "
+            f"variables that were longer than the coordinate {dim!r} have its length {length} again"
+        )
+        return True
 
     def _decoded(self, name: str) -> Variable:
         """Return a variable as a user sees it, with its encoding; the values are lazy."""

@@ -27,7 +27,7 @@ from zarrdask.xarray.encoding import (
 )
 from zarrdask.xarray.existing import StoredDataset
 from zarrdask.xarray.regions import find_region
-from zarrdask.xarray.settings import ArgumentTypeError, WriteSettings
+from zarrdask.xarray.request import ArgumentTypeError, WriteSettings
 
 #: How xarray stores a variable without a name.
 _NAMELESS = "__values__"
@@ -75,9 +75,9 @@ class GroupWrite:
     variables: tuple[VariableWrite, ...] = field(repr=False)
 
     @property
-    def new_arrays(self) -> dict[str, VariableWrite]:
-        """The arrays that are created, by name."""
-        return {variable.name: variable for variable in self.variables if variable.is_new}
+    def new_arrays(self) -> dict[str, ArrayMetadata]:
+        """The metadata of the arrays that are created, by name."""
+        return {each.array.name: each.array.metadata for each in self.variables if each.is_new}
 
     @property
     def appends(self) -> list[VariableWrite]:

@@ -18,8 +18,8 @@ from zarrdask.hierarchy.replace import Stage
 from zarrdask.metadata import detect
 from zarrdask.xarray import execution
 from zarrdask.xarray.destination import Destination
-from zarrdask.xarray.objects import Content
 from zarrdask.xarray.plan import GroupWrite, plan_group
+from zarrdask.xarray.request import Content
 
 
 def write(
@@ -84,7 +84,7 @@ def _write(
     try:
         _create_groups(to, writes)
         for group in writes:
-            arrays = {name: v.array.metadata for name, v in group.new_arrays.items()}
+            arrays = group.new_arrays
             store = to.seen if arrays and group.store is to.store else group.store
             if last:
                 clear_members(store, group.path, arrays)
@@ -117,8 +117,7 @@ def _replace(
         for group in writes[1:]:
             create_node(group.store, group.path, group.metadata, overwrite=False)
         for group in writes:
-            arrays = {name: v.array.metadata for name, v in group.new_arrays.items()}
-            create_members(group.store, group.path, arrays)
+            create_members(group.store, group.path, group.new_arrays)
         jobs = execution.write_in_memory(targets)
         _call(_completions(writes, creates=False, root="" if is_root and consolidates else None))
         stage.seal()

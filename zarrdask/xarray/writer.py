@@ -11,8 +11,7 @@ from zarrdask.metadata.model import ZarrFormat
 from zarrdask.metadata.options import GridLike
 from zarrdask.runtime.progress import Show
 from zarrdask.xarray.destination import Destination
-from zarrdask.xarray.objects import contents
-from zarrdask.xarray.settings import WriteSettings, default_mode
+from zarrdask.xarray.request import WriteSettings, contents, default_mode
 from zarrdask.xarray.steps import write
 
 

@@ -8,8 +8,8 @@ import zarrdask
 from tests.covering import for_each
 from tests.xarray.counting import RoundsStore
 from tests.xarray.samples import temperature, write_sample
-from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_zarr, prefetch
-from zarrdask.xarray.prefetch import read_small_arrays
+from zarrdask.xarray import ZarrdaskBackendEntrypoint, coordinates, open_zarr
+from zarrdask.xarray.coordinates import read_small_arrays
 
 ENGINE = {"engine": ZarrdaskBackendEntrypoint}
 
@@ -112,9 +112,9 @@ def test_large_arrays_are_left_out(monkeypatch):
     group.create_array("large", shape=(10,), dtype="i4", chunks=1000)[...] = 1
     group.create_array("plane", shape=(2, 2), dtype="i4")[...] = 1
     arrays = dict(group.arrays())
-    monkeypatch.setattr(prefetch, "MAX_ARRAY_BYTES", 400)
+    monkeypatch.setattr(coordinates, "MAX_ARRAY_BYTES", 400)
     assert set(read_small_arrays(arrays)) == {"small"}
-    monkeypatch.setattr(prefetch, "MAX_TOTAL_BYTES", 39)
+    monkeypatch.setattr(coordinates, "MAX_TOTAL_BYTES", 39)
     assert read_small_arrays(arrays) == {}
 
 

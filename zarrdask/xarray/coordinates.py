@@ -1,0 +1,99 @@
+"""Read the small coordinates of datasets with one request for all, whatever their number."""
+
+from collections.abc import Container, Hashable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from zarrdask.chunks.read import read_region
+from zarrdask.errors import ZarrdaskError
+from zarrdask.indexing.selection import whole_region
+from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.nodes.array import Array
+from zarrdask.storage.base import Scratch
+from zarrdask.storage.memory import MemoryStore
+from zarrdask.xarray import conventions
+from zarrdask.xarray.datastore import StoredGroup
+
+K = TypeVar("K", bound=Hashable)
+
+#: The most bytes of one array, decoded, with what its chunks hold beyond its end.
+MAX_ARRAY_BYTES = 2**20
+#: The most bytes of all arrays that are read together.
+MAX_TOTAL_BYTES = 2**25
+
+
+def read_coordinates(groups: Mapping[str, StoredGroup]) -> dict[str, dict[str, np.ndarray]]:
+    """Read the small coordinates of groups, by path and name, all with one request."""
+    wanted: dict[tuple[str, str], Array] = {}
+    for path, group in groups.items():
+        mentioned = _mentioned(group)
+        for name, array in group.arrays.items():
+            if _is_coordinate(name, array.metadata, mentioned):
+                wanted[path, name] = array
+    values: dict[str, dict[str, np.ndarray]] = {path: {} for path in groups}
+    for (path, name), data in read_small_arrays(wanted).items():
+        values[path][name] = data
+    return values
+
+
+def _mentioned(group: StoredGroup) -> set[str]:
+    """Return the names that the attribute ``coordinates`` of a group or its arrays mentions."""
+    attributes = [group.metadata.attributes]
+    attributes += [array.metadata.attributes for array in group.arrays.values()]
+    texts = [members.get("coordinates") for members in attributes]
+    return {name for text in texts if isinstance(text, str) for name in text.split()}
+
+
+def _is_coordinate(name: str, metadata: ArrayMetadata, mentioned: Container[str]) -> bool:
+    """Whether opening the dataset, or looking at it, reads the array."""
+    if len(metadata.shape) != 1:
+        return not metadata.shape
+    try:
+        dims = conventions.dimensions(metadata)
+    except conventions.MissingDimensionsError:
+        return False
+    # Decoding reads the first and the last element of times.
+    is_time = " since " in str(metadata.attributes.get("units"))
+    return dims in ((name,), ()) or name in mentioned or is_time
+
+
+def read_small_arrays(arrays: Mapping[K, Array]) -> dict[K, np.ndarray]:
+    """Read those of several arrays of one store that are small and have at most one axis.
+
+    Arrays that cannot be read are left out: whoever reads them by themselves gets the error.
+    """
+    small: dict[K, Array] = {}
+    total = 0.0
+    for key, array in arrays.items():
+        size = _read_size(array.metadata)
+        if size <= MAX_ARRAY_BYTES and total + size <= MAX_TOTAL_BYTES:
+            small[key] = array
+            total += size
+    try:
+        return _read_together(small) if small else {}
+    except ZarrdaskError:
+        return {}
+
+
+def _read_size(metadata: ArrayMetadata) -> float:
+    """Return how many bytes reading the whole array decodes; infinity if it is not eligible."""
+    if len(metadata.shape) > 1 or metadata.transformers or metadata.dtype.itemsize == 0:
+        return float("inf")
+    return metadata.grid.size * metadata.pipeline.spec.nbytes
+
+
+def _read_together(arrays: Mapping[K, Array]) -> dict[K, np.ndarray]:
+    chunks = [array.stored for array in arrays.values()]
+    keys = [each.key(index) for each in chunks for index in each.metadata.grid.indices()]
+    # Each value is valid until the next is asked for: keep copies.
+    encoded = zip(keys, chunks[0].store.get_many(keys, Scratch()), strict=True)
+    held = MemoryStore({key: bytes(value) for key, value in encoded if value is not None})
+    values = {}
+    for name, array in arrays.items():
+        try:
+            values[name] = read_region(replace(array.stored, store=held), whole_region(array.shape))
+        except ZarrdaskError:
+            continue
+    return values
