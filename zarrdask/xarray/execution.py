@@ -7,7 +7,6 @@ as it was, complete, until that document is replaced.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -20,7 +19,6 @@ from zarrdask.graph.write_job import WriteJob, begin
 from zarrdask.hierarchy.change import changing, write_node
 from zarrdask.hierarchy.create import at_once, create_members, write_consolidated
 from zarrdask.hierarchy.resize import grow, roll_back_append
-from zarrdask.metadata import consolidated
 from zarrdask.metadata.model import GroupMetadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.xarray.plan import GroupWrite, VariableWrite
@@ -41,61 +39,41 @@ class UnseenRegion(ExistingRegion):
         """Do nothing: a note on the whole dataset describes what the array holds."""
 
 
-class Completion:
-    """What is done when all values of a group are written. It may be done again.
+def complete(
+    write: GroupWrite, root: str | None, nodes: Sequence[str] = (), *, creates: bool
+) -> None:
+    """Make what was written part of the dataset, when all values are there. It may be done again.
 
     Parameters
     ----------
     write : GroupWrite
-        What is written.
-    consolidate : str, optional
+        What was written; the values are not needed.
+    root : str, optional
         The path of the group that gets consolidated metadata: this one, or one above it.
     nodes : sequence of str
         The paths of nodes that these will probably have, to read all of them at once.
     creates : bool
         Whether the new arrays get their documents now; otherwise they have them.
     """
+    store, path, metadata = write.store, write.path, write.metadata
+    if creates:
+        create_members(store, path, write.new_arrays, has_chunks=True, keep=root)
+    grow_arrays(write, root)
+    changed = metadata if write.before not in (None, metadata) else None
+    if changed is not None and root != path:
+        write_node(store, path, changed, before=write.before)
+    if root is not None:
+        consolidate(store, path, root, metadata.zarr_format, changed, nodes)
 
-    # No dataclass: Dask would look into it, and make another one where the task runs.
 
-    def __init__(
-        self,
-        write: GroupWrite,
-        *,
-        consolidate: str | None,
-        nodes: Sequence[str] = (),
-        creates: bool = False,
-    ) -> None:
-        # The values are in the graph: they need not be sent a second time.
-        variables = tuple(replace(variable, data=None) for variable in write.variables)
-        self.write = replace(write, variables=variables)
-        has_form = write.metadata.zarr_format in consolidated.CONSOLIDATED_FORMATS
-        self.consolidate = consolidate if has_form else None
-        self.nodes = nodes
-        self.creates = creates
-
-    def __call__(self) -> None:
-        """Make all of it part of the dataset."""
-        write, root = self.write, self.consolidate
-        store, path, metadata = write.store, write.path, write.metadata
-        if self.creates:
-            create_members(store, path, write.new_arrays, has_chunks=True, keep=root)
-        self.grow()
-        changed = metadata if write.before not in (None, metadata) else None
-        if changed is not None and root != path:
-            write_node(store, path, changed, before=write.before)
-        if root is not None:
-            consolidate(store, path, root, metadata.zarr_format, changed, self.nodes)
-
-    def grow(self) -> None:
-        """Write the new shapes, those of index coordinates last."""
-        if not self.write.appends:
-            return
-        keep = self.consolidate
-        with changing(self.write.store, self.write.path, whole=False, keep=keep) as real:
-            for is_index in (False, True):
-                variables = [v for v in self.write.appends if v.is_index is is_index]
-                at_once(real, partial(_grow, real), variables)
+def grow_arrays(write: GroupWrite, root: str | None) -> None:
+    """Write the new shapes of arrays, those of index coordinates last."""
+    if not write.appends:
+        return
+    with changing(write.store, write.path, whole=False, keep=root) as real:
+        for is_index in (False, True):
+            variables = [each for each in write.appends if each.is_index is is_index]
+            at_once(real, partial(_grow, real), variables)
 
 
 def consolidate(
@@ -112,8 +90,6 @@ def consolidate(
     changed group itself gets them. Its new metadata, if it has any, are written with them. `nodes`
     are paths that are probably below the root.
     """
-    if zarr_format not in consolidated.CONSOLIDATED_FORMATS:
-        return
     try:
         own = changed if path == root else None
         write_consolidated(store, root, zarr_format, group=own, nodes=nodes)

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import dask.array as da
 import numpy as np
@@ -83,6 +83,10 @@ class GroupWrite:
     def appends(self) -> list[VariableWrite]:
         """The arrays that get longer."""
         return [variable for variable in self.variables if variable.old_shape is not None]
+
+    def without_values(self) -> Self:
+        """Return the same without the values of the variables."""
+        return replace(self, variables=tuple(replace(each, data=None) for each in self.variables))
 
     @property
     def changes_metadata(self) -> bool:

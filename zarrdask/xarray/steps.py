@@ -16,6 +16,7 @@ from zarrdask.hierarchy.create import clear_members, create_members, create_node
 from zarrdask.hierarchy.path import join_path
 from zarrdask.hierarchy.replace import Stage
 from zarrdask.metadata import detect
+from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.xarray import execution
 from zarrdask.xarray.destination import Destination
 from zarrdask.xarray.plan import GroupWrite, plan_group
@@ -92,7 +93,7 @@ def _write(
                 create_members(store, group.path, arrays, keep=root)
         completions = _completions(writes, creates=last, root=root)
         if writes[0].store.bounded:
-            completions[-1].grow()
+            execution.grow_arrays(writes[0], root)
         jobs = execution.write_in_memory(targets)
         if not options.compute:
             if not last:
@@ -146,24 +147,27 @@ def _create_groups(to: Destination, writes: Sequence[GroupWrite]) -> None:
 
 def _completions(
     writes: Sequence[GroupWrite], *, creates: bool, root: str | None
-) -> list[execution.Completion]:
+) -> list[Callable[[], None]]:
     """Return what is done when all values are written: the first group comes last.
 
     `root` is the path of the group that gets consolidated metadata; None if there are none.
     """
-    first, *others = writes
+    # The values are in the graph: they need not be sent a second time.
+    first, *others = (write.without_values() for write in writes)
     nodes = [each.path for each in others]
     nodes += [variable.array.path for each in writes for variable in each.variables]
     return [
-        *(execution.Completion(each, consolidate=None, creates=creates) for each in others[::-1]),
-        execution.Completion(first, consolidate=root, nodes=nodes, creates=creates),
+        *(partial(execution.complete, each, None, creates=creates) for each in others[::-1]),
+        partial(execution.complete, first, root, nodes, creates=creates),
     ]
 
 
 def _consolidates(to: Destination, writes: Sequence[GroupWrite]) -> bool:
     """Whether consolidated metadata are written."""
-    options = to.options
+    options, zarr_format = to.options, writes[0].metadata.zarr_format
     if options.mode == "r+" or options.consolidated is False:
+        return False
+    if zarr_format not in CONSOLIDATED_FORMATS:
         return False
     if options.region is None or options.consolidated:
         return True
