@@ -27,6 +27,7 @@ from obstore.store import S3Store
 import zarrdask
 from benchmarks.__main__ import run
 from benchmarks.object_server import serving
+from zarrdask.runtime.shard_indexes import INDEXES
 
 IN_FLIGHT = 64
 #: What is written. Each measurement is a process of its own.
@@ -95,10 +96,8 @@ def zarrdask_obstore(job: str, url: str) -> Job | None:
 
 
 def _zarrdask(job: str, place: Any, url: str, **how: Any) -> Job | None:
-    import dask
-
     # Else the indexes of shards are known from warming up, and what is measured takes one round.
-    dask.config.set({"zarrdask.index-cache-size": 0})
+    INDEXES.clear()
     members = {"open": "plain", "consolidated": "consolidated"}
     if is_write(job):
         x = da.from_array(values(job), chunks=(64, -1))
@@ -277,11 +276,12 @@ def prepare(url: str) -> None:
 def measure(job: str, tool: str, url: str, delay: float) -> dict[str, Any]:
     """Return the time and the requests of one job."""
     control(url, f"set?delay={delay}")
-    work = TOOLS[tool](job, url)
-    if work is None:
-        return {}
     # Beside the delay, so that all connections are open.
-    TOOLS[tool](WARM_UP.get(job, job), url)()  # type: ignore[misc]
+    warm_up = TOOLS[tool](WARM_UP.get(job, job), url)
+    if warm_up is None:
+        return {}
+    warm_up()
+    work = TOOLS[tool](job, url)
     control(url, f"set?delay={delay}")
     start, cpu = time.perf_counter(), time.process_time()
     work()  # type: ignore[misc]

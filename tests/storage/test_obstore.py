@@ -281,6 +281,11 @@ def test_a_weak_tag_does_not_tell_versions(server):
         server.tag = tag
         part = at(server).get_part("k", 0, 2)
         assert (bytes(part.value), part.size, part.tag) == (b"01", 4, expected)
+    # This server ignores the condition.
+    assert at(server).get_part("k", 0, 2, '"a"') is None
+    server.tag = '"a"'
+    assert at(server).get_part("k", 0, 2, '"b"') is None
+    assert at(server).get_part("k", 0, 2, '"a"') == part._replace(tag='"a"')
 
 
 def test_the_end_of_a_value_in_azure_which_counts_no_ranges_from_the_end(server):

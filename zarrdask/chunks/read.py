@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import chain, groupby, islice, tee
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from zarrdask.chunks.parts import in_parts
-from zarrdask.chunks.shards import ShardRequest, fetch_shards
+from zarrdask.chunks.shards import FetchedShard, ShardRequest, fetch_shards
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.codecs.array_to_bytes.sharding import Shard, read_shard
+from zarrdask.codecs.array_to_bytes.sharding import locate, read_shard
 from zarrdask.codecs.decode import put_fill, scatter
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.grids.base import Shape
@@ -176,7 +176,10 @@ def _decode_shards(
                 continue
             pipeline = metadata.pipeline_at(index)
             try:
-                read_shard(pipeline, cast(Shard, pipeline.serializer), value, inside, out, outside)
+                # Of a shard that was fetched it is known where its chunks are.
+                located = value.chunks if isinstance(value, FetchedShard) else None
+                located = located or locate(pipeline, value, inside)
+                read_shard(pipeline, value, located, out, outside)
             except StoreError:
                 raise  # it names the key
             except ZarrdaskError as error:

@@ -9,15 +9,16 @@ of requests. Chunks are requested of the version that the index is of: if the sh
 its index is read anew.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import tee
+from itertools import islice, repeat, tee
+from operator import attrgetter
 from typing import Literal, NamedTuple, cast
 
 from zarrdask import config
-from zarrdask.codecs.array_to_bytes.sharding import Shard, needed_ranges, shard_of
+from zarrdask.codecs.array_to_bytes.sharding import Located, Shard, locate, shard_of
 from zarrdask.codecs.byte_source import HeldValue
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ZarrdaskError
@@ -80,26 +81,39 @@ class ShardRequest(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """The index of a shard, None if there is none, and the requests for what is needed of it.
+    """The index of a shard, None if there is none, and what is needed of the shard.
 
-    With a tag, they are for that version of the shard.
+    The chunks are None if the index does not tell them. With a tag, the requests are for that
+    version of the shard.
     """
 
     request: ShardRequest
-    encoded_index: Buffer | None
-    ranges: Sequence[RangeRequest]
+    encoded_index: Buffer | None = None
+    chunks: Located | None = None
+    ranges: Sequence[RangeRequest] = ()
     tag: Tag | None = None
 
 
 @dataclass(frozen=True)
 class FetchedShard:
-    """The parts of a shard that are needed, in memory."""
+    """The parts of a shard that are needed, in memory.
 
-    index: Buffer
+    Attributes
+    ----------
+    index : HeldValue
+        The encoded index.
+    chunks : Located or None
+        The chunks that are needed; None if the index is damaged.
+    ranges : mapping
+        The encoded chunks, by their ranges in the shard.
+    """
+
+    index: HeldValue
+    chunks: Located | None
     ranges: Mapping[Range, Buffer | None]
 
     def part(self, start: int, length: int) -> Buffer | None:
-        return HeldValue(self.index).part(start, length)
+        return self.index.part(start, length)
 
     def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
         return map(self.ranges.get, ranges)
@@ -131,113 +145,142 @@ def _fetched(
     limit = large_size(store)
     requests, all_requests = tee(requests)
     large = get_large(store, ((r.key, r.nbytes) for r in all_requests if r.is_larger(limit)))
-    ahead, plans = tee(_plans(store, requests, limit, kept))
-    sized = ((each, plan.request.nbytes, plan.tag) for plan in ahead for each in plan.ranges)
-    parts = _fetch(store, sized)
+    ahead, plans = tee(_plans(store, requests, kept))
+    wanted = (
+        _Wanted(each.key, each.start, each.length, plan.request.nbytes, plan.tag)
+        for plan in ahead
+        if not plan.request.is_larger(limit)
+        for each in plan.ranges
+    )
+    parts = _fetch(store, wanted)
     for plan in plans:
         if plan.request.is_larger(limit):
             value = next(large)
             yield None if value is None else HeldValue(value)
         else:
-            yield _value(store, plan, [next(parts) for _ in plan.ranges], scratch)
+            yield _value(store, plan, [*islice(parts, len(plan.ranges))], scratch)
 
 
-def _plans(
-    store: Store, requests: Iterable[ShardRequest], limit: float, kept: _Kept
-) -> Iterator[_Plan]:
-    """Yield the plan of each shard, as soon as its index is there."""
-    if kept != "ignore":
-        plan = partial(_plan, store, store.token, limit, kept)
-        yield from in_flight(plan, requests, size=_index_size, max_bytes=MAX_BYTES_IN_FLIGHT)
+def _plans(store: Store, requests: Iterable[ShardRequest], kept: _Kept) -> Iterator[_Plan]:
+    """Yield the plan of each shard, by the index that is kept, or else as soon as it is there."""
+    place = partial(_place, "" if kept == "ignore" else store.token)
+
+    def known(request: ShardRequest) -> _Plan | None:
+        if not request.is_plannable:
+            whole = RangeRequest(request.key, 0, None, ())
+            return _Plan(request, ranges=[whole] if request.region is None else ())
+        index = INDEXES.get(place(request)) if kept == "use" else None
+        plan = None if index is None else _plan(request, index.data, index.tag)
+        # Without a request for a chunk, no change of the shard would be noticed.
+        return plan if plan and plan.ranges else None
+
+    ahead, plans = tee((request, known(request)) for request in requests)
+    unknown = (request for request, plan in ahead if plan is None)
+    indexes = _indexes(store, unknown, place, kept)
+    for request, plan in plans:
+        yield plan or _plan(request, *next(indexes))
+
+
+def _place(token: str, request: ShardRequest) -> IndexPlace:
+    return IndexPlace(token, request.key, *request.shard.index_range)
+
+
+def _indexes(
+    store: Store,
+    requests: Iterable[ShardRequest],
+    place: Callable[[ShardRequest], IndexPlace],
+    kept: _Kept,
+) -> Iterator[tuple[Buffer | None, Tag | None]]:
+    """Request indexes: yield each and, if it is used for requests of a version, the tag of that."""
+    places: Iterator[IndexPlace] = map(place, requests)
+    if kept == "ignore":
+        wanted = (_Wanted(key, start, length, 0, None) for _, key, start, length in places)
+        yield from zip(_fetch(store, wanted), repeat(None))
         return
-    ahead, requests = tee(requests)
-    wanted = (
-        (RangeRequest(request.key, *request.shard.index_range, ()), 0, None)
-        for request in ahead
-        if request.is_plannable
+    ahead, places = tee(places)
+    parts = in_flight(
+        lambda place: store.get_part(place.key, place.start, place.length),
+        ahead,
+        size=attrgetter("length"),
+        max_bytes=MAX_BYTES_IN_FLIGHT,
     )
-    indexes = _fetch(store, wanted)
-    for request in requests:
-        index = next(indexes) if request.is_plannable else None
-        ranges = () if request.is_larger(limit) else _ranges(request, index)
-        yield _Plan(request, index, ranges)
+    for part, at in zip(parts, places, strict=True):
+        if part is None:
+            INDEXES.put(at, None)
+            yield None, None
+            continue
+        is_whole = len(part.value) == part.size
+        data = bytes(cut(part.value, at.start, at.length) if is_whole else part.value)
+        INDEXES.put(at, None if part.tag is None else KeptIndex(data, part.tag))
+        yield data, part.tag if kept == "use" else None
 
 
-def _plan(store: Store, token: str, limit: float, kept: _Kept, request: ShardRequest) -> _Plan:
-    """Return the plan of a shard, by the index that is kept or else by a request for it."""
-    if not request.is_plannable:
-        return _Plan(request, None, () if request.is_larger(limit) else _ranges(request, None))
-    place = IndexPlace(token, request.key, *request.shard.index_range)
-    index = INDEXES.get(place) if kept == "use" else None
-    # Without a request for a chunk, no change of the shard would be noticed.
-    if index is not None and (ranges := _ranges(request, index.data)):
-        return _Plan(request, index.data, ranges, index.tag)
-    part = store.get_part(request.key, place.start, place.length)
-    if part is None:
-        INDEXES.put(place, None)
-        return _Plan(request, None, ())
-    is_whole = len(part.value) == part.size
-    data = bytes(cut(part.value, place.start, place.length) if is_whole else part.value)
-    INDEXES.put(place, None if part.tag is None else KeptIndex(data, part.tag))
-    tag = part.tag if kept == "use" else None
-    return _Plan(request, data, _ranges(request, data), tag)
-
-
-def _index_size(request: ShardRequest) -> int:
-    return request.shard.index_range[1] if request.is_plannable else 0
-
-
-def _ranges(request: ShardRequest, index: Buffer | None) -> Sequence[RangeRequest]:
-    """Return the requests for a shard; none where it is missing or can't be planned."""
-    if request.region is None:
-        return [RangeRequest(request.key, 0, None, ())]
+def _plan(request: ShardRequest, index: Buffer | None, tag: Tag | None) -> _Plan:
+    """Return the plan of a shard with an index; nothing is requested of it if it is damaged."""
     if index is None:
-        return ()
+        return _Plan(request)
     try:
-        ranges = needed_ranges(request.pipeline, HeldValue(index), request.region)
+        chunks = locate(request.pipeline, HeldValue(index), request.region)
     except ZarrdaskError:
-        return ()  # the same error comes when the shard is read, with the key
-    return [*join_ranges([(request.key, *each) for each in ranges], config.get("coalesce-gap"))]
+        return _Plan(request, index)  # the same error comes when the shard is read, with the key
+    ranges = [(request.key, *each) for each in chunks.ranges] if chunks else []
+    joined = [*join_ranges(ranges, config.get("coalesce-gap"))]
+    return _Plan(request, index, chunks, joined, tag)
 
 
-#: A range, the size of the whole shard, and the tag of the version that is needed.
-_Item = tuple[RangeRequest, int, Tag | None]
+class _Wanted(NamedTuple):
+    """A range to request, to the end of the value if its length is None.
+
+    Attributes
+    ----------
+    whole : int
+        The size of the whole value in bytes.
+    tag : optional
+        That of the version that is needed.
+    """
+
+    key: str
+    start: int
+    length: int | None
+    whole: int
+    tag: Tag | None
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return self.whole if self.length is None else self.length
 
 
-def _fetch(store: Store, ranges: Iterable[_Item]) -> Iterator[Buffer | None]:
+def _fetch(store: Store, ranges: Iterable[_Wanted]) -> Iterator[Buffer | None]:
     """Yield ranges while later ones are fetched."""
 
-    def get(item: _Item) -> Buffer | None:
-        (key, start, length, _), _, tag = item
+    def get(wanted: _Wanted) -> Buffer | None:
+        key, start, length, _, tag = wanted
         if tag is None or length is None:
             return store.get_range(key, start, length)
         part = store.get_part(key, start, length, tag)
-        if part is None or part.tag != tag:
+        if part is None:
             raise _ChangedError
         return part.value
 
     if store.concurrent:
-        yield from in_flight(get, ranges, size=_size, max_bytes=MAX_BYTES_IN_FLIGHT)
+        size = attrgetter("size")
+        yield from in_flight(get, ranges, size=size, max_bytes=MAX_BYTES_IN_FLIGHT)
         return
     for batch in _batches(ranges):
         yield from store.get_partial_values([(r.key, (r.start, r.length)) for r in batch])
 
 
-def _size(item: _Item) -> int:
-    request, whole, _ = item
-    return whole if request.length is None else request.length
-
-
-def _batches(ranges: Iterable[_Item]) -> Iterator[list[RangeRequest]]:
+def _batches(ranges: Iterable[_Wanted]) -> Iterator[list[_Wanted]]:
     """Yield lists of ranges that may be in memory together."""
-    batch, held = list[RangeRequest](), 0
-    for item in ranges:
-        size = _size(item)
-        if batch and (held + size > MAX_BYTES_IN_FLIGHT or len(batch) >= MAX_ROUND_RANGES):
+    batch, held = list[_Wanted](), 0
+    for wanted in ranges:
+        is_full = held + wanted.size > MAX_BYTES_IN_FLIGHT or len(batch) >= MAX_ROUND_RANGES
+        if batch and is_full:
             yield batch
             batch, held = [], 0
-        batch.append(item[0])
-        held += size
+        batch.append(wanted)
+        held += wanted.size
     if batch:
         yield batch
 
@@ -245,16 +288,16 @@ def _batches(ranges: Iterable[_Item]) -> Iterator[list[RangeRequest]]:
 def _value(
     store: Store, plan: _Plan, parts: Sequence[Buffer | None], scratch: Scratch
 ) -> Value | None:
-    request, index, _, _ = plan
+    request, index, chunks, joined, _ = plan
     if request.region is None:
         return None if parts[0] is None else HeldValue(parts[0])
     if not request.is_plannable:
         return StoredValue(store, request.key, scratch)
     if index is None:
         return None
-    ranges: dict[Range, Buffer | None] = {}
-    for joined, part in zip(plan.ranges, parts, strict=True):
-        for _, offset, length in joined.members:
+    ranges = dict[Range, Buffer | None]()
+    for each, part in zip(joined, parts, strict=True):
+        for _, offset, length in each.members:
             value = None if part is None else cut(part, offset, length)
-            ranges[joined.start + offset, cast(int, length)] = value
-    return FetchedShard(index, ranges)
+            ranges[each.start + offset, cast(int, length)] = value
+    return FetchedShard(HeldValue(index), chunks, ranges)

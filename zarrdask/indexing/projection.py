@@ -56,11 +56,14 @@ class Projection(NamedTuple):
     def ordered(self, key: Callable[[tuple[int, ...]], Any]) -> "Projection":
         """Return the entries, sorted by a function of the chunk's index."""
         keys = list(map(key, self.indices))
-        order = sorted(range(len(keys)), key=keys.__getitem__)
+        return self.at(sorted(range(len(keys)), key=keys.__getitem__))
+
+    def at(self, positions: Sequence[int]) -> "Projection":
+        """Return the entries at some positions."""
         return Projection(
-            [self.indices[i] for i in order],
-            [self.insides[i] for i in order],
-            [self.outsides[i] for i in order],
+            [self.indices[i] for i in positions],
+            [self.insides[i] for i in positions],
+            [self.outsides[i] for i in positions],
         )
 
 

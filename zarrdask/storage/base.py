@@ -237,8 +237,8 @@ class Store(ABC):
         start, length : int
             As in `get_range`; with a negative start, the length is the whole end of the value.
         tag : optional
-            That of an earlier part. If the value has another one now, the result is None, as for a
-            missing value.
+            That of an earlier part. If the value has another one now, or the server tells none, the
+            result is None, as for a missing value.
         """
         raise not_supported(self.url, "read by parts of one version")
 

@@ -277,11 +277,14 @@ class FsspecStore(Store):
             if not codes & _NOT_MET:
                 self._check_absent(key, error)
             return None
+        size = "" if whole is None else whole.rpartition("/")[2]
+        is_strong = found is not None and found.startswith('"') and size.isdigit()
+        found = found if is_strong else None
+        if tag not in (None, found):
+            return None  # not every server knows the condition
         if whole is None:
             return Part(value, len(value), None)  # the server knows no ranges
-        size = whole.rpartition("/")[2]
-        is_strong = found is not None and found.startswith('"') and size.isdigit()
-        return Part(value, int(size) if size.isdigit() else 0, found if is_strong else None)
+        return Part(value, int(size) if size.isdigit() else 0, found)
 
     def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
         bucket, name, _ = self.fs.split_path(self.path(key))

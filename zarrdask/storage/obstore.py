@@ -209,15 +209,17 @@ class ObstoreStore(Store):
         return self._asked(key, lambda path: int(obstore.head(self.inner, path)["size"]))
 
     def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
-        whole = {"suffix": -start} if start < 0 else (start, start + length)
-        options: dict[str, Any] = {"range": whole}
+        options: dict[str, Any] = {
+            "range": {"suffix": -start} if start < 0 else (start, start + length)
+        }
         if tag is not None:
             options["if_match"] = tag
         try:
             answer = obstore.get(self.inner, self.path(key), options=options)
-            tag = answer.meta["e_tag"]
-            is_weak = tag is not None and tag.startswith("W/")
-            return Part(memoryview(answer.bytes()), answer.meta["size"], None if is_weak else tag)
+            meta = answer.meta  # a new dictionary each time
+            found = meta["e_tag"]
+            is_weak = found is not None and found.startswith("W/")
+            part = Part(memoryview(answer.bytes()), meta["size"], None if is_weak else found)
         except PreconditionError:
             return None
         except _ERRORS as error:
@@ -225,15 +227,19 @@ class ObstoreStore(Store):
             # Azure counts no range from the end.
             size = self._size(key) if is_refused and start < 0 else None
             if size:
-                part = self.get_part(key, max(size + start, 0), length, tag)
-                if part is None or part.size == size:
-                    return part
+                end = self.get_part(key, max(size + start, 0), length, tag)
+                if end is None or end.size == size:
+                    return end
             # A server that knows no ranges, or an empty value, has no parts.
-            if is_refused or "status code: 416" in str(error):
-                value = self._get(key)
-                return None if value is None else Part(value, len(value), None)
-            self._check_absent(key, error)
-            return None
+            if not is_refused and "status code: 416" not in str(error):
+                self._check_absent(key, error)
+                return None
+            value = self._get(key)
+            if value is None:
+                return None
+            part = Part(value, len(value), None)
+        # Not every server knows the condition.
+        return part if tag in (None, part.tag) else None
 
     # ---- writing
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import CodecError, MetadataError, TruncatedError, ZarrdaskError, one_of
 from zarrdask.grids.base import Shape, parse_lengths
 from zarrdask.grids.regular import RegularGrid
-from zarrdask.indexing.projection import Points, Request, permute, project
+from zarrdask.indexing.projection import Projection, Request, permute, project
 from zarrdask.indexing.selection import whole_region
 from zarrdask.runtime import buffers
 from zarrdask.runtime.turns import in_turns
@@ -169,48 +169,56 @@ class Shard(Serializer):
         except ZarrdaskError as error:
             raise error.within("shard index") from error.__cause__
 
-    def read(self, value: Value, request: Request | None, out: np.ndarray) -> None:
-        """Read part of a shard, and no inner chunks outside it, into `out`.
+    def locate(self, value: Value, request: Request) -> "Located | None":
+        """Return the inner chunks that a request meets, or None if there is no shard.
+
+        Raises
+        ------
+        CodecError
+            If the index is damaged.
+        """
+        index = self.read_index(value)
+        if index is None:
+            return None
+        cuts = project(request, self.codec.chunk_shape)
+        missing, stored, ranges = index.locate(cuts.indices)
+        return Located(ranges, cuts.at(stored), [cuts.outsides[n] for n in missing])
+
+    def read(self, value: Value, chunks: "Located | None", out: np.ndarray) -> None:
+        """Read the inner chunks that a request meets, and no others.
 
         Parameters
         ----------
         value : Value
             The stored shard.
-        request : Request or None
-            The part of the shard; None stands for all of it.
+        chunks : Located or None
+            What `locate` returned.
         out : ndarray
-            An array of the shape of the part.
+            An array of the shape of the request.
 
         Raises
         ------
         CodecError
-            If the index or a chunk is damaged.
+            If a chunk is damaged.
         """
-        index = self.read_index(value)
-        if index is None:
+        if chunks is None:
             put_fill(out, ..., self.spec.fill_value)
             return
-        cuts = project(
-            whole_region(self.spec.shape) if request is None else request, self.codec.chunk_shape
-        )
-        missing, stored, ranges = index.locate(cuts.indices)
-        for n in missing:
-            put_fill(out, cuts.outsides[n], self.spec.fill_value)
-        names = [cuts.indices[n] for n in stored]
-        insides = [cuts.insides[n] for n in stored]
-        outsides = [cuts.outsides[n] for n in stored]
-        nested = shard_of(self.chunks)
-        if nested is None:
+        ranges, (names, insides, outsides), missing = chunks
+        for outside in missing:
+            put_fill(out, outside, self.spec.fill_value)
+        if shard_of(self.chunks) is None:
             whole = exact(value.parts(ranges), ranges, names)
             scatter(self.chunks, names, insides, outsides, whole, out=out, kind="inner chunk ")
             return
         for (start, size), inside, outside in zip(ranges, insides, outsides, strict=True):
             within = PartOfValue(value, start, size)
-            read_shard(self.chunks, nested, within, inside, out, outside)
+            read_shard(self.chunks, within, locate(self.chunks, within, inside), out, outside)
 
     def decode(self, data: Buffer) -> np.ndarray:
         out = buffers.chunk(self.spec.shape, self.spec.dtype)
-        self.read(HeldValue(data), None, out)
+        value = HeldValue(data)
+        self.read(value, self.locate(value, whole_region(self.spec.shape)), out)
         return out
 
     # ---- writing
@@ -322,17 +330,28 @@ def shard_of(pipeline: Pipeline) -> Shard | None:
     return pipeline.serializer
 
 
-def needed_ranges(pipeline: Pipeline, index: Value, request: Request) -> list[Range]:
-    """Return the byte ranges of the chunks of a shard that a request meets, sorted by start.
+class Located(NamedTuple):
+    """The inner chunks of a shard that a request meets."""
+
+    #: The byte ranges of those that are stored, sorted by their starts.
+    ranges: list[Range]
+    #: These chunks, in the same order.
+    stored: Projection
+    #: The places of the other chunks in the result.
+    missing: list[Any]
+
+
+def locate(pipeline: Pipeline, value: Value, request: Request | None) -> Located | None:
+    """Return the inner chunks that a request meets, or None if there is no shard.
 
     Parameters
     ----------
     pipeline : Pipeline
         The codecs of the shard, of which `shard_of` is not None.
-    index : Value
-        The index of the shard.
-    request : Request
-        The part of the shard that is needed, as for `read_shard`.
+    value : Value
+        The stored shard, or its index.
+    request : Request or None
+        The part of the shard; None stands for all of it.
 
     Raises
     ------
@@ -340,34 +359,26 @@ def needed_ranges(pipeline: Pipeline, index: Value, request: Request) -> list[Ra
         If the index is damaged.
     """
     shard = cast(Shard, pipeline.serializer)
-    entries = shard.read_index(index)
-    if entries is None:
-        return []
-    if pipeline.axes is not None:
+    if request is None:
+        request = whole_region(shard.spec.shape)
+    elif pipeline.axes is not None:
         request = permute(request, pipeline.axes)
-    return entries.locate(project(request, shard.codec.chunk_shape).indices)[2]
+    return shard.locate(value, request)
 
 
 def read_shard(
-    pipeline: Pipeline,
-    shard: Shard,
-    value: Value,
-    request: Request | None,
-    out: np.ndarray,
-    outside: Any,
+    pipeline: Pipeline, value: Value, chunks: Located | None, out: np.ndarray, outside: Any
 ) -> None:
     """Read part of a shard into its place in a block.
 
     Parameters
     ----------
     pipeline : Pipeline
-        The pipeline of the shards.
-    shard : Shard
-        Its sharding codec.
+        The codecs of the shard, of which `shard_of` is not None.
     value : Value
         The stored shard.
-    request : Request or None
-        The part of the shard; None stands for all of it.
+    chunks : Located or None
+        What `locate` returned.
     out : ndarray
         The block.
     outside : slices or ndarray
@@ -376,15 +387,13 @@ def read_shard(
     Raises
     ------
     CodecError
-        If the shard is damaged.
+        If a chunk is damaged.
     """
     place = out[outside]
-    if pipeline.axes is not None:
-        request = None if request is None else permute(request, pipeline.axes)
-        target = place if isinstance(request, Points) else place.transpose(pipeline.axes)
-    else:
-        target = place
-    shard.read(value, request, target)
+    # That of points has one axis.
+    is_transposed = pipeline.axes is not None and place.ndim > 1
+    target = place.transpose(pipeline.axes) if is_transposed else place
+    cast(Shard, pipeline.serializer).read(value, chunks, target)
     if isinstance(outside, np.ndarray) or (
         isinstance(outside, tuple) and any(isinstance(o, np.ndarray) for o in outside)
     ):
