@@ -49,6 +49,7 @@ class Requests:
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
+        self._requests = config.get("requests")
         self.error: BaseException | None = None
         self._held = 0
         self._pending: deque[tuple[Future[Any], int]] = deque()
@@ -62,14 +63,13 @@ class Requests:
         Exception
             What an earlier request raised.
         """
-        requests = config.get("requests")
         while self._pending and (
             self._pending[0][0].done()
             or self._held + size > self.max_bytes
-            or len(self._pending) >= _AHEAD * requests
+            or len(self._pending) >= _AHEAD * self._requests
         ):
             self._finish_first()
-        self._pending.append((_submit(call, self._abandoned, requests), size))
+        self._pending.append((_submit(call, self._abandoned, self._requests), size))
         self._held += size
 
     def _finish_first(self) -> None:
