@@ -143,7 +143,8 @@ def test_locks_of_a_cluster_are_taken_in_the_thread_of_the_task_only(monkeypatch
     monkeypatch.setattr(ChunkLocks, "is_outdated", lambda self, version: True)
     for end in (8, 2):
         request = slice(0, 8, 1), slice(0, end, 1)
-        write.write_region(z.stored, request, VALUES[:, :end], empty=False, among=among)
+        locks = ChunkLocks(z.stored.store, among)
+        write.write_region(z.stored, request, VALUES[:, :end], empty=False, locks=locks)
     assert threads == {threading.current_thread()}
     np.testing.assert_array_equal(z[...], VALUES)
 

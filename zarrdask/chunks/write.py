@@ -20,7 +20,7 @@ from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import CodecError, LinkError, UnsupportedError, ZarrdaskError
 from zarrdask.grids.base import Index
 from zarrdask.indexing.projection import Points, Projection, Request, permute, project
-from zarrdask.runtime.locks import ChunkLocks, Lock
+from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.turns import in_turns
 from zarrdask.storage.base import Store
@@ -42,7 +42,7 @@ def write_region(
     empty: bool,
     beyond: Beyond = "keep",
     threads: int | None = 1,
-    among: Lock | None = None,
+    locks: ChunkLocks | None = None,
     show: Show | None = False,
     requests: Requests | None = None,
 ) -> int:
@@ -64,9 +64,8 @@ def write_region(
     threads : int, optional
         The number of threads that encode in parallel, by default 1. None means as many as
         configured.
-    among : Lock, optional
-        A lock to take for a unit that is covered in part, which excludes writers on other
-        machines. Writers on this machine are always excluded.
+    locks : ChunkLocks, optional
+        The locks of the units, by default those that exclude writers on this machine only.
     show : bool, file or callable, default False
         Whether and how to show a progress bar. None shows one if the write is large.
     requests : Requests, optional
@@ -86,7 +85,7 @@ def write_region(
         If the store fails.
     """
     cuts = project(request, chunks.metadata.grid.axes)
-    locks = ChunkLocks(chunks.store, among)
+    locks = locks or ChunkLocks(chunks.store)
     writer = _Writer(chunks=chunks, locks=locks, empty=empty, beyond=beyond, joined=requests)
     work, nbytes = partial(writer.write, values), values.nbytes
     return sum(

@@ -3,9 +3,9 @@
 import pickle
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import cached_property, lru_cache, partial
 from typing import Any
 from zlib import compress, decompress
 
@@ -25,12 +25,13 @@ from zarrdask.indexing.regions import moved
 from zarrdask.indexing.selection import Region, Selection, basic, pick_size, region_shape
 from zarrdask.metadata import detect
 from zarrdask.runtime.cancellation import write_named
+from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.turns import Pace
 from zarrdask.storage.in_flight import Requests
 
 #: The largest size of metadata that each task may hold, in bytes.
 _MAX_INLINE_BYTES = 2**16
-#: Of each thread, the requests that writes join, by the names of the writes.
+#: Of each thread that writes a bundle, the functions that write regions, by the names of writes.
 _JOINED = threading.local()
 #: The number of unpickled arrays that a process keeps.
 _MAX_OPEN_ARRAYS = 256
@@ -296,31 +297,34 @@ class Target:
 
     def write(self, values: np.ndarray, block: tuple[slice, ...]) -> int:
         """Write a block, and return the number of units that were stored."""
-        chunks, place = self.handle.chunks, self.place(block)
-        values = np.asarray(values).astype(chunks.metadata.dtype, copy=False)
+        write = vars(_JOINED).get(self.name) or self._writer()
+        values = np.asarray(values).astype(self.handle.chunks.metadata.dtype, copy=False)
         with self._write.block():
-            return write_region(
-                chunks,
-                place,
-                values,
-                empty=self.empty,
-                beyond=self.beyond,
-                among=among_workers(),
-                requests=vars(_JOINED).get(self.name),
-            )
+            return write(self.place(block), values)
+
+    def _writer(self, requests: Requests | None = None) -> Callable[[Region, np.ndarray], int]:
+        """Return the function that writes a region of the stored array."""
+        chunks = self.handle.chunks
+        locks = ChunkLocks(chunks.store, among_workers())
+        return partial(
+            write_region,
+            chunks,
+            empty=self.empty,
+            beyond=self.beyond,
+            locks=locks,
+            requests=requests,
+        )
 
     @contextmanager
     def joining(self, requests: Requests) -> Iterator[None]:
-        """Let the blocks that this thread writes to a store with latency join some requests.
+        """Let the blocks that this thread writes have their locks in common.
 
-        They are stored when the context of the requests is left, which must come first.
+        In a store with latency, their requests join `requests`: the blocks are stored when the
+        context of these is left, which must come first.
         """
-        if self.handle.chunks.units.seekable:
-            yield
-            return
-        joined = vars(_JOINED)
-        with self._write.block():
-            joined[self.name] = requests
+        joined, is_far = vars(_JOINED), not self.handle.chunks.units.seekable
+        with self._write.block() if is_far else nullcontext():
+            joined[self.name] = self._writer(requests if is_far else None)
             try:
                 yield
             finally:
