@@ -191,13 +191,7 @@ def failed(verb: str, error: Exception) -> CodecError:
 
 
 def load_package(module: str, extra: str) -> Any:
-    """Return a module of an optional package.
-
-    Raises
-    ------
-    UnsupportedError
-        If it is not installed.
-    """
+    """Return a module of an optional package, or raise an error that names the package."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -208,13 +202,7 @@ def load_package(module: str, extra: str) -> Any:
 
 
 def check_count(codecs: Sequence[Any], key: str) -> None:
-    """Check that a list of codecs, filters or storage transformers is not too long.
-
-    Raises
-    ------
-    MetadataError
-        If it has more than `MAX_CODECS` items.
-    """
+    """Check that a list of codecs, filters or storage transformers has at most `MAX_CODECS`."""
     if len(codecs) > MAX_CODECS:
         raise MetadataError(
             "there are too many items in this list",
@@ -225,13 +213,7 @@ def check_count(codecs: Sequence[Any], key: str) -> None:
 
 
 def check_dimensions(count: int, key: str) -> None:
-    """Check that an array of NumPy can have a number of dimensions.
-
-    Raises
-    ------
-    UnsupportedError
-        If it can't.
-    """
+    """Check that an array of NumPy can have a number of dimensions."""
     if count > MAX_DIMENSIONS:
         raise UnsupportedError(
             "NumPy has no arrays of so many dimensions",
@@ -242,13 +224,7 @@ def check_dimensions(count: int, key: str) -> None:
 
 
 def integer(value: Any, key: str, low: int, high: int) -> int:
-    """Return an integer from a configuration.
-
-    Raises
-    ------
-    MetadataError
-        If the value is not an integer from `low` to `high`.
-    """
+    """Return an integer from a configuration, which must be from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise MetadataError(
             "not a permitted value",
@@ -304,14 +280,7 @@ def complete(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
     """Return codecs with the parameters filled in that depend on the chunks, to be written.
 
     Codecs with such parameters have a method ``complete(spec)``, where `spec` describes their
-    input, or the input of the array -> bytes codec before them.
-
-    Parameters
-    ----------
-    codecs : sequence of Codec
-        The codecs. Their order is checked when they are bound.
-    spec : ChunkSpec
-        The input of the first codec.
+    input, or the input of the array -> bytes codec before them. The order is checked later.
     """
     completed: list[Codec] = []
     for codec in codecs:

@@ -44,21 +44,9 @@ class PartOfValue:
 def exact(
     values: Iterator[Buffer | None], ranges: Sequence[Range], names: Sequence[Any]
 ) -> Iterator[Buffer]:
-    """Yield the parts of a value, checking their lengths.
+    """Yield the parts of a value, given their ranges, after a check of their lengths.
 
-    Parameters
-    ----------
-    values : iterator of bytes-like or None
-        The parts.
-    ranges : sequence of (start, length)
-        Their ranges.
-    names : sequence
-        The names of the chunks in these parts, for errors.
-
-    Raises
-    ------
-    TruncatedError
-        If the value ends before the end of a part.
+    `names` are those of the chunks in these parts, for errors.
     """
     for data, (start, size), name in zip(values, ranges, names, strict=True):
         if data is None or len(data) != size:

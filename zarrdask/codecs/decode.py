@@ -36,7 +36,7 @@ def scatter(
     pipeline : Pipeline
         The pipeline of all the chunks.
     names : sequence
-        The names of the chunks, for errors.
+        The names of the chunks, with which errors begin.
     insides, outsides : iterable
         As in `zarrdask.indexing.projection.Projection`.
     values : iterable of bytes-like or None
@@ -49,12 +49,6 @@ def scatter(
     again : callable, optional
         Given if `values` waits for requests to a store with latency: it requests the value of a
         name once more. What can't be decoded may have been damaged on its way.
-
-    Raises
-    ------
-    CodecError
-        If a value can't be decoded, nor what `again` returns. The error begins with the name of the
-        chunk.
     """
     work = partial(_scatter, pipeline, out, kind, again)
     items = zip(names, insides, outsides, values, strict=True)
@@ -144,18 +138,9 @@ def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray
 def merge(
     pipeline: Pipeline, data: Buffer | None, inside: Request, values: np.ndarray
 ) -> np.ndarray:
-    """Return a stored chunk in which the elements of a request are replaced.
+    """Return a stored chunk in which the elements of a request have new values.
 
-    Parameters
-    ----------
-    pipeline : Pipeline
-        The pipeline of the chunk.
-    data : bytes-like or None
-        The stored chunk. None stands for a missing chunk, which reads as the fill value.
-    inside : Request
-        The elements to replace.
-    values : ndarray
-        Their new values.
+    None stands for a missing chunk, which reads as the fill value.
     """
     chunk = fill_chunk(pipeline.spec) if data is None else pipeline.decode(data)
     if not chunk.flags.writeable or chunk.dtype != pipeline.spec.dtype:

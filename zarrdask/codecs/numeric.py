@@ -12,13 +12,7 @@ from zarrdask.errors import MetadataError
 
 
 def parse_scalar(value: Any, dtype: np.dtype[Any], key: str) -> Any:
-    """Return the scalar of a dtype for a JSON value in a configuration.
-
-    Raises
-    ------
-    MetadataError
-        If the JSON value can't be a fill value of the data type.
-    """
+    """Return the scalar of a dtype for a JSON value in a configuration."""
     try:
         return of_dtype(dtype).parse_fill(value)
     except MetadataError as error:

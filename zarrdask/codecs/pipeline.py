@@ -151,13 +151,8 @@ class Pipeline:
     def decode(self, data: Buffer, memory: np.ndarray | None = None) -> np.ndarray:
         """Return the chunk for a stored value, which may be a read-only view of the value.
 
-        Parameters
-        ----------
-        data : bytes-like
-            The stored value.
-        memory : ndarray of uint8, optional
-            Memory of the size that the bytes -> bytes codecs decode to. If the codec that is undone
-            last can decode into it, the chunk may be a view of it.
+        `memory` (ndarray of uint8) has the size that the bytes -> bytes codecs decode to. If the
+        codec that is undone last can decode into it, the chunk may be a view of it.
         """
         codec: Any = self.array_bytes
         try:
@@ -179,13 +174,7 @@ class Pipeline:
 def split(
     codecs: Sequence[Codec],
 ) -> tuple[list[ArrayArray], ArrayBytes, list[BytesBytes]]:
-    """Return the codecs by kind.
-
-    Raises
-    ------
-    MetadataError
-        If there are too many codecs, or they are in the wrong order (conformance C-9, C-42).
-    """
+    """Return the codecs by kind, if their number and order are right (conformance C-9, C-42)."""
     check_count(codecs, "codecs")
     kinds = [codec.kind for codec in codecs]
     if kinds.count(Kind.ARRAY_BYTES) != 1 or kinds != sorted(kinds, key=list(Kind).index):

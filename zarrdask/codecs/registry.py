@@ -54,15 +54,7 @@ CODECS: Registry[type[Configurable]] = Registry(
 
 
 def parse_codec(item: Any) -> Codec:
-    """Return the codec for an item of v3's ``codecs``, a name or an object (C-18).
-
-    Raises
-    ------
-    MetadataError
-        If the item is of another type, or the configuration is invalid.
-    UnsupportedError
-        If the name is unknown (conformance C-46).
-    """
+    """Return the codec for an item of v3's ``codecs``, a name or an object (C-18, C-46)."""
     definition = parse_definition(item, "codecs")
     if definition.name in OLD_NAMES and CODECS.get(definition.name) is None:
         definition = renamed(definition)
@@ -88,13 +80,6 @@ def parse_codecs(
         The rule by which little-endian ``bytes`` are added if there is no array -> bytes codec:
         files of 2023 leave it out (conformance X-C7, S-27). Nothing is added if a codec was
         skipped, as it may have been one (X-C5).
-
-    Raises
-    ------
-    MetadataError
-        If this is not a list, if it is too long, or if an item is invalid.
-    UnsupportedError
-        If a name is unknown.
     """
     check_count(instance_of(items, "codecs", list), "codecs")
     codecs: list[Codec] = []

@@ -39,16 +39,10 @@ class ShardIndex:
     def contiguous(
         cls, counts: Shape, lengths: Mapping[Index, int], start: int = 0
     ) -> "ShardIndex":
-        """Return the index of a shard whose chunks follow one another.
+        """Return the index of a shard whose chunks follow one another, from the offset `start`.
 
-        Parameters
-        ----------
-        counts : tuple of int
-            The number of chunks along each axis.
-        lengths : mapping
-            The lengths of the chunks in bytes, by chunk index, in the order of the chunks.
-        start : int
-            The offset of the first chunk.
+        `counts` is the number of chunks along each axis; `lengths` has their lengths in bytes, by
+        chunk index, in the order of the chunks.
         """
         entries = np.full((*counts, 2), MISSING, "u8")
         for index, length in lengths.items():
@@ -78,13 +72,7 @@ class ShardIndex:
         return int(self.stored.sum())
 
     def range_of(self, index: Index) -> Range | None:
-        """Return the range of a chunk, or None if it is not stored.
-
-        Raises
-        ------
-        CodecError
-            If the range is impossible.
-        """
+        """Return the range of a chunk, or None if it is not stored."""
         start, length = self.entries[index].tolist()
         if start == length == int(MISSING):
             return None
@@ -101,11 +89,6 @@ class ShardIndex:
             The positions of the others, in the order of their offsets.
         ranges : list of (start, length)
             The ranges of these.
-
-        Raises
-        ------
-        CodecError
-            If a range is impossible.
         """
         missing: list[int] = []
         found: list[tuple[Range, int]] = []

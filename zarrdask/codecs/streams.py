@@ -16,7 +16,7 @@ def decompress_streams(
     limit: int,
     then: Literal["streams", "padding", "anything"] = "streams",
 ) -> Buffer:
-    """Decompress one stream, or several that follow one another.
+    """Decompress one stream, or several that follow one another, to at most `limit` bytes.
 
     Parameters
     ----------
@@ -29,13 +29,6 @@ def decompress_streams(
     then : {"streams", "padding", "anything"}
         What may follow the first stream: only other streams; these, and zeros after the last one;
         or anything, which is ignored.
-
-    Raises
-    ------
-    CodecError
-        If the decoded bytes are more than the limit.
-    TruncatedError
-        If the last stream is not complete.
     """
     stream = start()
     # One byte more than is permitted, to detect a value that is too long.

@@ -59,12 +59,7 @@ def opened(
 ) -> tuple[tuple[Codec, ...], ShardingCodec | None, tuple[Codec, ...]]:
     """Return the codecs before the sharding codec of a list, that codec, and the codecs in it.
 
-    Parameters
-    ----------
-    codecs : tuple of Codec
-        The list.
-    deep : bool
-        Whether to enter shards in shards, too.
+    With `deep`, shards in shards are entered, too.
     """
     outer: tuple[Codec, ...] = ()
     sharding = None
@@ -84,17 +79,7 @@ def opened(
 def to_v3(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
     """Return the codecs of v3 that are equivalent to those of v2 or the draft (C-66, C-67).
 
-    Parameters
-    ----------
-    codecs : sequence of Codec
-        The codecs of v2 or the draft.
-    spec : ChunkSpec
-        The properties of the chunks. The data type has the stored byte order.
-
-    Raises
-    ------
-    UnsupportedError
-        If v3 has no equivalent.
+    The data type in `spec` has the stored byte order.
     """
     before, serializer, after = split(codecs)
     chain: list[Codec] = list(before)
@@ -189,11 +174,6 @@ def to_numcodecs(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
     """Return the codecs of v2 and the draft that are equivalent to those of v3.
 
     Codecs of v2 are returned unchanged.
-
-    Raises
-    ------
-    UnsupportedError
-        If v2 has no equivalent.
     """
     before, serializer, after = split(codecs)
     axes = tuple(range(len(spec.shape)))
@@ -318,16 +298,9 @@ def _mark(codec: Codec, stored: np.dtype[Any], spec: ChunkSpec) -> Any:
 
 
 def retyped(codecs: Sequence[Codec], spec: ChunkSpec, serializer: str) -> tuple[Codec, ...]:
-    """Return the codecs of v3 for elements of another data type.
+    """Return the codecs of v3 for elements of another data type, the one in `spec`.
 
-    Parameters
-    ----------
-    codecs : sequence of Codec
-        The codecs for the old data type.
-    spec : ChunkSpec
-        The properties of the chunks with the new data type.
-    serializer : str
-        The array -> bytes codec of the new data type, if the old one can't encode it.
+    `serializer` is its array -> bytes codec, for if the old one can't encode it.
     """
     before, old, after = split(codecs)
     last: Codec = old

@@ -111,13 +111,7 @@ def check_configuration(
 
 
 def positive_integer(name: str, configuration: Mapping[str, Any], member: str, maximum: int) -> int:
-    """Return a positive integer from the configuration of a data type.
-
-    Raises
-    ------
-    MetadataError
-        If the member is not an integer from 1 to `maximum`.
-    """
+    """Return an integer from 1 to `maximum` from the configuration of a data type."""
     value = configuration[member]
     if type(value) is not int or not 1 <= value <= maximum:
         raise MetadataError(

@@ -111,13 +111,7 @@ def parse_text(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def parse_base64(value: Any, expected: str) -> bytes:
-    """Return the bytes of a fill value in base64.
-
-    Raises
-    ------
-    MetadataError
-        If the value is not a text in base64.
-    """
+    """Return the bytes of a fill value in base64."""
     if not isinstance(value, str):
         raise bad_fill(value, expected)
     try:
@@ -130,12 +124,6 @@ def parse_element(value: Any, dtype: np.dtype[Any]) -> Any:
     """Return the element of a dtype whose bytes a fill value has in base64.
 
     Zeros at the end of a byte string may be left out.
-
-    Raises
-    ------
-    MetadataError
-        If the value is not base64, or the bytes are no element: those of a text may not be
-        characters.
     """
     size, expected = dtype.itemsize, f"base64 of {dtype.itemsize} bytes"
     data = parse_base64(value, expected)
@@ -154,13 +142,7 @@ def parse_element(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def parse_v3(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Return a v3 ``fill_value`` as a scalar of a dtype (conformance C-31 to C-35).
-
-    Raises
-    ------
-    MetadataError
-        If the JSON value is not a valid fill value of the data type.
-    """
+    """Return a v3 ``fill_value`` as a scalar of a dtype (conformance C-31 to C-35)."""
     kind = kind_of(dtype)
     if kind == "b":
         return _parse_bool(value, "X-C11")
@@ -197,11 +179,6 @@ def parse_v2(value: Any, dtype: np.dtype[Any]) -> Any:
     """Return a v2 ``fill_value`` as a scalar of a dtype (conformance A-29 to A-34).
 
     ``null`` becomes None: absent chunks have undefined contents, and are read as zeros.
-
-    Raises
-    ------
-    MetadataError
-        If the JSON value is not a valid fill value of the data type.
     """
     if value is None or dtype.hasobject:
         return value

@@ -41,10 +41,7 @@ def bad_fill(value: Any, expected: str) -> MetadataError:
 def cast(value: Any, dtype: np.dtype[Any]) -> Any:
     """Return a user's fill value as a scalar of the dtype.
 
-    Raises
-    ------
-    MetadataError
-        If the dtype can't hold the value without loss (1.5 as an integer, 300 as uint8).
+    It is an error if the dtype can't hold it without loss (1.5 as an integer, 300 as uint8).
     """
     if dtype.hasobject:
         return value
@@ -111,13 +108,7 @@ def _is_lossless(value: Any, result: np.ndarray) -> bool:
 
 
 def exact(value: Any, dtype: np.dtype[Any]) -> int:
-    """Return a number as an integer that the dtype can hold.
-
-    Raises
-    ------
-    MetadataError
-        If it is not an integer, or out of range.
-    """
+    """Return a number as an integer, which must be one that the dtype can hold."""
     number = None if isinstance(value, complex | np.complexfloating) else int(value)
     if number is None or (isinstance(value, float | np.generic) and number != value):
         raise bad_fill(value, f"an integer for {dtype}")

@@ -32,13 +32,7 @@ BITS: Mapping[str, int] = {
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """Return the NumPy dtype with a name in `BITS`.
-
-    Raises
-    ------
-    UnsupportedError
-        If ml_dtypes is not installed, or is too old to have the type.
-    """
+    """Return the NumPy dtype with a name in `BITS`, if ml_dtypes is installed and has it."""
     try:
         dtype: np.dtype[Any] = np.dtype(getattr(import_module("ml_dtypes"), name))
     except (ImportError, AttributeError) as error:
@@ -80,11 +74,8 @@ def limits(dtype: np.dtype[Any]) -> tuple[int, int]:
 def nearest(value: float, dtype: np.dtype[Any]) -> Any:
     """Return a number, rounded half to even, as a scalar of a float type of ml_dtypes.
 
-    Raises
-    ------
-    OverflowError
-        If the number is beyond the largest of the type, or the type has no infinity, NaN, zero or
-        negative numbers.
+    It is an OverflowError if the number is beyond the largest of the type, or if the type has no
+    infinity, NaN, zero or negative numbers.
     """
     with np.errstate(all="ignore"):
         scalar = np.asarray(_odd_float32(value)).astype(dtype)[()]

@@ -23,10 +23,7 @@ _BAD_DIVISOR = re.compile(r"[84]\[[^\]]*/(?!0*[1-9]\d{0,8}\])")
 def numpy_type(value: Any) -> np.dtype[Any]:
     """Return the NumPy dtype for a text, or for anything else that NumPy takes as a dtype.
 
-    Raises
-    ------
-    ValueError
-        If there is none. NumPy itself also raises TypeError and SyntaxError (for "01").
+    It is a ValueError if there is none. NumPy also raises TypeError and SyntaxError (for "01").
     """
     if isinstance(value, str):
         check_divisors(value)
@@ -42,13 +39,6 @@ def check_divisors(text: str) -> None:
 
     NumPy divides by them even if they are 0, which ends the whole process.
 
-    Raises
-    ------
-    ValueError
-        If the text has a divisor that is not a positive integer below 10**9.
-
-    Examples
-    --------
     >>> check_divisors("<M8[s/0]")
     Traceback (most recent call last):
     ...

@@ -51,13 +51,7 @@ _BY_DTYPE = (
 def parse_data_type(value: Any) -> DataType:
     """Return the data type that a v3 ``data_type`` describes: a name or an object (C-18).
 
-    Raises
-    ------
-    MetadataError
-        If the value is neither, or its configuration is not valid.
-    UnsupportedError
-        If the name is unknown: ``must_understand`` makes no difference here (C-14); or if the
-        elements are too large.
+    An unknown name is an error whatever ``must_understand`` says (C-14).
     """
     if isinstance(value, dict) and "fallback" in value:
         return _parse_either(value)
@@ -111,22 +105,10 @@ def of_dtype(dtype: np.dtype[Any]) -> DataType:
 def find_data_type(value: Any) -> DataType:
     """Return the data type for the `dtype` argument of a user.
 
-    Parameters
-    ----------
-    value : str, mapping, DataType or dtype_like
-        A v3 name or object (``{"name": ..., "configuration": ...}``), a data type, or anything
-        that NumPy takes as a dtype. ``str``, ``object`` and ``numpy.dtypes.StringDType()``, text
-        of any length, become ``string``; the type `bytes` becomes ``bytes``.
+    That is a v3 name or object (``{"name": ..., "configuration": ...}``), a data type, or anything
+    that NumPy takes as a dtype. ``str``, ``object`` and ``numpy.dtypes.StringDType()``, text of any
+    length, become ``string``; the type `bytes` becomes ``bytes``.
 
-    Raises
-    ------
-    MetadataError
-        If it is none of these, or its configuration is not valid.
-    UnsupportedError
-        If the elements are too large, or have no bytes.
-
-    Examples
-    --------
     >>> find_data_type("string") == find_data_type(str), find_data_type("<M8[s]").to_json()["name"]
     (True, 'numpy.datetime64')
     """

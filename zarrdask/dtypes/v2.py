@@ -16,15 +16,7 @@ _EXPECTED = "a NumPy typestr such as '<f4' or '|b1', or a list of fields"
 
 
 def parse_dtype(value: Any, key: str = "dtype") -> np.dtype[Any]:
-    """Return the NumPy dtype for the ``dtype`` of a ``.zarray`` (conformance A-19 to A-28).
-
-    Raises
-    ------
-    MetadataError
-        If the value is not a typestr or field list, or its byte order or unit is missing.
-    UnsupportedError
-        If NumPy has no such type, or its elements are too large.
-    """
+    """Return the NumPy dtype for the ``dtype`` of a ``.zarray`` (conformance A-19 to A-28)."""
     if isinstance(value, str):
         return _parse_typestr(value, key)
     if isinstance(value, list) and value:
@@ -106,13 +98,6 @@ def _parse_field(field: Any, key: str) -> tuple[Any, ...]:
 def render_dtype(dtype: np.dtype[Any]) -> str | list[Any]:
     """Return the ``dtype`` of a ``.zarray`` for a NumPy dtype.
 
-    Raises
-    ------
-    UnsupportedError
-        If v2 has no name for the dtype.
-
-    Examples
-    --------
     >>> render_dtype(np.dtype("<f4")), render_dtype(np.dtype([("r", "u1")]))
     ('<f4', [['r', '|u1']])
     """

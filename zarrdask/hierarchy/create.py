@@ -49,13 +49,6 @@ def create_node(store: Store, path: str, metadata: Metadata, *, overwrite: bool)
 
     With `overwrite`, an existing node is removed first, with everything below it. The result is the
     store as the node's hierarchy sees it.
-
-    Raises
-    ------
-    NodeExistsError
-        If the node exists and `overwrite` is false, or a node above it is an array.
-    MetadataError, UnsupportedError
-        If a name in the path is reserved, or the format can't express the metadata.
     """
     documents = detect.render(metadata)  # before anything is erased: rendering may fail
     prefix, exists = key_prefix(path), overwrite
@@ -191,11 +184,8 @@ def create_members(
     already, and this may be done again; otherwise chunks that are found are left from former
     arrays, and erased. `keep` is that of `changing`.
 
-    Raises
-    ------
-    NodeExistsError
-        If there is a node already at one of the paths; nothing is written if that is known
-        beforehand, and what another writer created meanwhile stays.
+    If there is a node already at one of the paths, nothing is written if that is known beforehand,
+    and what another writer created meanwhile stays.
     """
     if not members:
         return

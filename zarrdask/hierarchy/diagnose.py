@@ -27,13 +27,7 @@ _DRAFT_DIRECTORIES = ("meta", "data")
 def missing_node(store: Store, path: str, text: str = "there is no array or group here") -> str:
     """Return the message for a path without a node, with a hint if the mistake is a usual one.
 
-    Parameters
-    ----------
-    store : Store
-    path : str
-        The path that was opened.
-    text : str
-        The message without a hint.
+    `text` is the message without a hint.
     """
     if path in _MODES:
         return f"{text}; the second argument is the path of a node: pass mode={path!r} by name"
@@ -60,13 +54,7 @@ def missing_node(store: Store, path: str, text: str = "there is no array or grou
 
 
 def check_around(store: Store) -> None:
-    """Check that the directory of a store is not inside that of an array.
-
-    Raises
-    ------
-    NodeExistsError
-        If it is: nodes can't be created there.
-    """
+    """Check that the directory of a store is not inside that of an array, where no nodes can be."""
     meanwhile = store.meanwhile if isinstance(store, PrefetchedStore) else None
     array = array_around(store) if meanwhile is None else meanwhile.result()
     if array is not None:

@@ -72,12 +72,7 @@ def prepare(
 ) -> tuple[DraftStore, bool]:
     """Check that a node can be created in a hierarchy of the draft; nothing is written.
 
-    Returns
-    -------
-    DraftStore
-        The hierarchy.
-    bool
-        Whether the hierarchy has to be created with the node.
+    The result is the hierarchy, and whether it has to be created with the node.
     """
     store = store.current
     view = store if isinstance(store, DraftStore) else root_above(store, [*ancestors(path), path])

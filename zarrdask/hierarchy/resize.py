@@ -51,10 +51,8 @@ def lock_node(
 def exclusive_shape(store: Store, path: str, among: Lock | None = None) -> Iterator[None]:
     """Let one writer at a time change the shape of an array, on all machines if the store can.
 
-    Parameters
-    ----------
-    store, path, among
-        As in `lock_node`; `among` is not needed where the store can exclude other machines.
+    The arguments are those of `lock_node`; where the store can exclude other machines, `among` is
+    not needed.
     """
     if store.swappable and store.shared:
         with lock_node(store, path, "shape"), lease(store, lease_key(key_prefix(path))):

@@ -69,7 +69,7 @@ def floats(dtype: np.dtype[Any]) -> Floats:
 def cast(
     values: np.ndarray, dtype: np.dtype[Any], rounding: Rounding, out_of_range: OutOfRange
 ) -> np.ndarray:
-    """Convert numbers to another data type.
+    """Convert integers or floats to another data type.
 
     Each number is first rounded, as if the range of the type had no end, and then brought into the
     range.
@@ -79,17 +79,12 @@ def cast(
     values : ndarray
         Integers or floats.
     dtype : numpy.dtype
-        An integer or floating-point type.
+        An integer or floating-point type. A NaN is an error if it has none.
     rounding : str
         How numbers are rounded that the type can't represent.
     out_of_range : {"clamp", "wrap"} or None
         How numbers outside the range of the type are converted: to the nearest number of the type,
         or to infinity if it has one; or modulo 2**bits, for integers only. None makes them errors.
-
-    Raises
-    ------
-    CodecError
-        If a number is out of range, or is NaN and the type has no NaN.
     """
     # NumPy would convert arrays without axes to scalars.
     wide = _wide(values).reshape(-1)

@@ -26,24 +26,11 @@ NAMES = frozenset({"json2", "msgpack2"})
 
 
 def decode(data: Buffer, config: Mapping[str, Any], count: int) -> np.ndarray:
-    """Return the objects in a document, as a 1-d array.
+    """Return the `count` objects in a document, as a 1-d array.
 
-    This does not use numcodecs, which allocates an array of whatever shape is in the document, and
-    reads nested lists only.
-
-    Parameters
-    ----------
-    data : bytes-like
-        The document.
-    config : mapping
-        The complete configuration of the codec, with its ``id``.
-    count : int
-        The number of elements of the chunk.
-
-    Raises
-    ------
-    CodecError
-        If the document has another form, or the wrong number of elements.
+    `config` is the complete configuration of the codec, with its ``id``. This does not use
+    numcodecs, which allocates an array of whatever shape is in the document, and reads nested lists
+    only.
     """
     name = config["id"]
     document = _parse(data, config)

@@ -133,13 +133,7 @@ class Shard(Serializer):
     # ---- reading
 
     def read_index(self, value: Value) -> ShardIndex | None:
-        """Return the index of a shard, or None if there is no shard.
-
-        Raises
-        ------
-        CodecError
-            If the index is truncated or damaged.
-        """
+        """Return the index of a shard, or None if there is no shard."""
         try:
             return self._read_index(value, self.index)
         except CodecError:
@@ -170,13 +164,7 @@ class Shard(Serializer):
             raise error.within("shard index") from error.__cause__
 
     def locate(self, value: Value, request: Request) -> "Located | None":
-        """Return the inner chunks that a request meets, or None if there is no shard.
-
-        Raises
-        ------
-        CodecError
-            If the index is damaged.
-        """
+        """Return the inner chunks that a request meets, or None if there is no shard."""
         index = self.read_index(value)
         if index is None:
             return None
@@ -185,21 +173,9 @@ class Shard(Serializer):
         return Located(ranges, cuts.at(stored), [cuts.outsides[n] for n in missing])
 
     def read(self, value: Value, chunks: "Located | None", out: np.ndarray) -> None:
-        """Read the inner chunks that a request meets, and no others.
+        """Read the inner chunks that a request meets, as `locate` found them, and no others.
 
-        Parameters
-        ----------
-        value : Value
-            The stored shard.
-        chunks : Located or None
-            What `locate` returned.
-        out : ndarray
-            An array of the shape of the request.
-
-        Raises
-        ------
-        CodecError
-            If a chunk is damaged.
+        `out` has the shape of the request.
         """
         if chunks is None:
             put_fill(out, ..., self.spec.fill_value)
@@ -260,10 +236,7 @@ class Shard(Serializer):
     def encode_index(self, lengths: Mapping[Shape, int]) -> Buffer:
         """Return the encoded index of a shard whose chunks follow one another.
 
-        Parameters
-        ----------
-        lengths : mapping
-            The lengths of the chunks in bytes, by index, in the order of the chunks.
+        `lengths` has those of the chunks in bytes, by index, in the order of the chunks.
         """
         start = self.index_size if self.codec.index_location == "start" else 0
         index = ShardIndex.contiguous(self.grid.counts, lengths, start)
@@ -284,16 +257,8 @@ class Shard(Serializer):
     ) -> bytes | None:
         """Return a shard with a region replaced; chunks outside it keep their encoded bytes.
 
-        If no inner chunk has another value than the fill value, None is returned.
-
-        Parameters
-        ----------
-        data : bytes-like or None
-            The stored shard.
-        region : tuple of slice
-            The region, in elements of the shard, with step 1.
-        values : ndarray
-            The values, in the shape of the region.
+        If no inner chunk has another value than the fill value, None is returned. The region is in
+        elements of the shard, with step 1.
         """
         encoded = {} if data is None else self.split(data)
         cuts = project(region, self.codec.chunk_shape)
@@ -344,19 +309,8 @@ class Located(NamedTuple):
 def locate(pipeline: Pipeline, value: Value, request: Request | None) -> Located | None:
     """Return the inner chunks that a request meets, or None if there is no shard.
 
-    Parameters
-    ----------
-    pipeline : Pipeline
-        The codecs of the shard, of which `shard_of` is not None.
-    value : Value
-        The stored shard, or its index.
-    request : Request or None
-        The part of the shard; None stands for all of it.
-
-    Raises
-    ------
-    CodecError
-        If the index is damaged.
+    `pipeline` has the codecs of the shard, of which `shard_of` is not None; `value` is the shard or
+    only its index. The request None stands for all of the shard.
     """
     shard = cast(Shard, pipeline.serializer)
     if request is None:
@@ -369,25 +323,9 @@ def locate(pipeline: Pipeline, value: Value, request: Request | None) -> Located
 def read_shard(
     pipeline: Pipeline, value: Value, chunks: Located | None, out: np.ndarray, outside: Any
 ) -> None:
-    """Read part of a shard into its place in a block.
+    """Read part of a shard into its place in a block, which is `out[outside]`.
 
-    Parameters
-    ----------
-    pipeline : Pipeline
-        The codecs of the shard, of which `shard_of` is not None.
-    value : Value
-        The stored shard.
-    chunks : Located or None
-        What `locate` returned.
-    out : ndarray
-        The block.
-    outside : slices or ndarray
-        The place in the block.
-
-    Raises
-    ------
-    CodecError
-        If a chunk is damaged.
+    `pipeline` has the codecs of the shard, and `chunks` is what `locate` returned.
     """
     place = out[outside]
     # That of points has one axis.

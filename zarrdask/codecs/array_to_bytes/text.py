@@ -46,10 +46,7 @@ class Text(Serializer):
 def _check(values: np.ndarray) -> None:
     """Check the characters of an array, and of its fields.
 
-    Raises
-    ------
-    CodecError
-        If a character is invalid: reading such an element of an array would fail.
+    Reading an element with an invalid character from the array would fail.
     """
     for name in values.dtype.names or ():
         _check(values[name])

@@ -73,13 +73,7 @@ class ZfpCodec:
         return {"name": self.name, "configuration": {"mode": self.mode, **dict(self.options)}}
 
     def complete(self, spec: ChunkSpec) -> Self:
-        """Return the codec of a new array; warn if other software may be unable to read it.
-
-        Raises
-        ------
-        MetadataError
-            In strict mode, if other software need not support the data type.
-        """
+        """Return the codec of a new array; report if other software may be unable to read it."""
         if spec.dtype.newbyteorder("=").str[1:] not in _LISTED:
             report_deviation(
                 "C-63",

@@ -46,13 +46,7 @@ def load() -> Any:
 
 
 def zfp_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the data type of zfp, one of four, in which elements are stored.
-
-    Raises
-    ------
-    MetadataError
-        If zfp can't store the elements.
-    """
+    """Return the data type of zfp, one of four, in which elements are stored."""
     kind = kind_of(dtype)
     if kind == "f":
         return np.dtype("f8" if dtype.itemsize == 8 else "f4")
@@ -62,13 +56,7 @@ def zfp_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def field_shape(shape: Shape) -> Shape:
-    """Return the shape of chunks in zfp, which has at least one axis.
-
-    Raises
-    ------
-    MetadataError
-        If the chunks have more than four axes.
-    """
+    """Return the shape of chunks in zfp, which has at least one axis and at most four."""
     if len(shape) > 4:
         raise MetadataError(
             "zfp supports at most four axes; put the codec reshape before it", found=shape
@@ -77,13 +65,7 @@ def field_shape(shape: Shape) -> Shape:
 
 
 def promote(chunk: np.ndarray, stored: np.dtype[Any]) -> np.ndarray:
-    """Return a chunk in a data type of zfp, in the same way as other writers.
-
-    Raises
-    ------
-    CodecError
-        If it has unsigned integers that are too large for this type.
-    """
+    """Return a chunk in a data type of zfp, in the same way as other writers."""
     chunk = native(chunk)
     kind, bits = kind_of(chunk.dtype), _bits(chunk.dtype)
     if kind == "f" or (kind == "i" and bits >= 32):
@@ -132,11 +114,6 @@ def check_rate(rate: Any, ndim: int, stored: np.dtype[Any]) -> None:
     """Check that the number of bits of a block is within the limits of zfp.
 
     The library does not check it, and would write outside its memory.
-
-    Raises
-    ------
-    MetadataError
-        If the rate is too low or too high.
     """
     # A block begins with a sign and an exponent.
     least = {"f4": 9, "f8": 12}.get(stored.str[1:], 1) / 4**ndim
@@ -152,10 +129,7 @@ def check_rate(rate: Any, ndim: int, stored: np.dtype[Any]) -> None:
 def padded(data: Any, size: int, shape: Shape) -> np.ndarray:
     """Return a stream followed by zeros, as the library reads beyond the end of damaged streams.
 
-    Raises
-    ------
-    CodecError
-        If the stream is too short for a chunk, of which each block has at least one bit.
+    Each block of a chunk has at least one bit: a shorter stream is an error.
     """
     stream = np.frombuffer(data, np.uint8)
     if 8 * len(stream) < prod(-(-n // 4) for n in shape):
@@ -166,13 +140,7 @@ def padded(data: Any, size: int, shape: Shape) -> np.ndarray:
 
 
 def with_header(data: np.ndarray, shape: Shape, stored: np.dtype[Any], rules: Parameters) -> bytes:
-    """Return a stream with a header that contains its shape, data type and parameters.
-
-    Raises
-    ------
-    MetadataError
-        If the shape is too large for a header.
-    """
+    """Return a stream with a header that contains its shape, data type and parameters."""
     width = _WIDTHS[len(shape)]
     if max(shape) > 1 << width:
         raise MetadataError(
@@ -199,13 +167,7 @@ def with_header(data: np.ndarray, shape: Shape, stored: np.dtype[Any], rules: Pa
 
 
 def read_header(data: Any) -> tuple[Shape, str]:
-    """Return the shape and the data type in the header of a stream.
-
-    Raises
-    ------
-    CodecError
-        If it has no header.
-    """
+    """Return the shape and the data type in the header of a stream."""
     start = bytes(data[:12])
     if len(start) < 12 or start[:3] != _MAGIC[:3]:
         raise CodecError("this is not a zfp stream", found=start[:4])

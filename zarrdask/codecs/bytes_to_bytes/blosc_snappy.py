@@ -31,22 +31,10 @@ class _Blocks:
 
 
 def snappy(data: memoryview, size: int) -> bytearray:
-    """Decode a Snappy stream.
+    """Decode a Snappy stream, whose decoded size must be `size`.
 
-    Parameters
-    ----------
-    data : memoryview
-        The stream: its decoded size, then literals, and copies of earlier bytes.
-    size : int
-        The required decoded size.
+    It consists of the decoded size, then literals, and copies of earlier bytes.
 
-    Raises
-    ------
-    CodecError
-        If the stream is damaged.
-
-    Examples
-    --------
     >>> bytes(snappy(memoryview(bytes([5, 1 << 2, 97, 98, 3 - 1 << 2 | 2, 2, 0])), 5))
     b'ababa'
     """
@@ -102,17 +90,7 @@ def _copy(data: memoryview, tag: int, at: int) -> tuple[int, int, int]:
 def decode_frame(frame: Buffer, decompress: Decompress = snappy) -> bytes:
     """Decode a Blosc 1 frame whose bytes are compressed (conformance A-57).
 
-    Parameters
-    ----------
-    frame : bytes-like
-        The frame, whose length must be that in its header.
-    decompress : callable
-        The function that decodes its streams.
-
-    Raises
-    ------
-    CodecError
-        If the frame is damaged.
+    Its length must be that in its header; `decompress` decodes its streams.
     """
     view = memoryview(frame)
     flags, typesize, size, block = unpack_from("<2xBBII", view)

@@ -111,13 +111,7 @@ class Frame(NamedTuple):
 
 
 def frames(data: Buffer) -> Iterator[Frame]:
-    """Yield the frames of a value, without skippable frames.
-
-    Raises
-    ------
-    CodecError
-        If the value is truncated, or does not consist of frames.
-    """
+    """Yield the frames of a value, without skippable frames."""
     view = memoryview(data)
     at = 0
     while at < len(view) or not at:
