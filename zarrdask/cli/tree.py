@@ -6,7 +6,7 @@ from zarrdask.cli import options
 from zarrdask.cli.nodes import Place, summary, walk
 from zarrdask.cli.output import print_json, print_tree
 from zarrdask.nodes.array import Array
-from zarrdask.nodes.group import array_tree
+from zarrdask.nodes.info import array_tree
 
 
 @click.command(
@@ -22,4 +22,6 @@ def command(place: Place, *, as_json: bool, depth: int | None) -> None:
         root = summary("", node.metadata)
         print_json({"nodes": [root, *(summary(path, member) for path, member in members)]})
         return
-    print_tree(array_tree(node.path or "/", node) if isinstance(node, Array) else node.tree(depth))
+    print_tree(
+        array_tree(node.path or "/", node.metadata) if isinstance(node, Array) else node.tree(depth)
+    )

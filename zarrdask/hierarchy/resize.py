@@ -8,12 +8,23 @@ lock, for the moment between reading and writing them.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from operator import lt
 from typing import Any, Literal, TypeVar
 
+import numpy as np
+
+from zarrdask import config
 from zarrdask.chunks.inventory import trim
 from zarrdask.chunks.stored import StoredChunks
+from zarrdask.chunks.write import write_region
 from zarrdask.compliance import strictness
-from zarrdask.errors import MetadataError, SelectionError, StoreError, ZarrdaskError
+from zarrdask.errors import (
+    MetadataError,
+    NodeNotFoundError,
+    SelectionError,
+    StoreError,
+    ZarrdaskError,
+)
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import write_node
 from zarrdask.hierarchy.find import read_node
@@ -187,6 +198,62 @@ def appended(chunks: StoredChunks, added: Sequence[int], axis: Any) -> tuple[Sto
     region = list(whole_region(tuple(longer)))
     region[axis] = slice(shape[axis], longer[axis], 1)
     return grown, tuple(region)
+
+
+def existing_array(metadata: Metadata | None, location: str) -> ArrayMetadata:
+    """Return the metadata of an array as it is stored at present, if it still is an array."""
+    if not isinstance(metadata, ArrayMetadata):
+        raise NodeNotFoundError(
+            "the array no longer exists; it was removed or replaced by a group", key=location
+        )
+    return metadata
+
+
+def refreshed(store: Store, path: str, chunks: StoredChunks) -> StoredChunks:
+    """Return an array as it is stored at present: other writers may have changed its shape."""
+    metadata = stored_metadata(store, path, chunks.metadata.zarr_format)
+    return replace(chunks, metadata=existing_array(metadata, node_location(store, path)))
+
+
+def resize_array(
+    store: Store, path: str, chunks: StoredChunks, shape: Shape, *, erase: bool
+) -> StoredChunks:
+    """Change the shape of an array; `erase` says whether elements outside it are erased."""
+    with exclusive_shape(store, path), store.batch():
+        old = refreshed(store, path, chunks)
+        resized(old, shape)  # before anything is erased: it fails for an invalid shape
+        if erase and any(map(lt, shape, old.metadata.shape)):
+            # Before the documents: if this is cut short, the old shape says what to erase.
+            erase_record(old.store, old.prefix)
+            trim(old, shape)
+
+        def update(stored: Metadata | None) -> ArrayMetadata:
+            return existing_array(stored, node_location(store, path)).resized(shape)
+
+        metadata = update_node(store, path, old.metadata.zarr_format, update)
+    return replace(old, metadata=metadata)
+
+
+def append_values(
+    store: Store, path: str, chunks: StoredChunks, values: np.ndarray, *, axis: int | str
+) -> StoredChunks:
+    """Write values beyond the end of an array, and then its new shape; return the longer array."""
+    empty = config.get("write-empty-chunks")
+    with exclusive_shape(store, path), store.batch():
+        old = refreshed(store, path, chunks)
+        shape = old.metadata.shape
+        grown, region = appended(old, values.shape, axis)
+        values = values.astype(old.metadata.dtype, copy=False)
+        growth = store, path, old.metadata.zarr_format, shape, grown.metadata.shape
+        try:
+            if store.bounded:
+                grow(*growth)
+            write_region(grown, region, values, empty=empty, beyond="fill", threads=None)
+        except BaseException:
+            roll_back_append(store, path, grown, shape)
+            raise
+        metadata = grow(*growth)
+    return replace(old, metadata=metadata)
 
 
 def roll_back_append(store: Store, path: str, grown: StoredChunks, shape: Shape) -> str:

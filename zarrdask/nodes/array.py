@@ -1,39 +1,41 @@
 """Stored arrays, read and written by NumPy's indexing; each access happens immediately."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import prod
-from operator import lt
 from typing import Any, Literal
 
 import numpy as np
 
 from zarrdask import config
-from zarrdask.chunks import write
-from zarrdask.chunks.inventory import count_stored, stored_map, stored_sizes, trim
+from zarrdask.chunks.inventory import count_stored, stored_map, stored_sizes
 from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
+from zarrdask.chunks.write import write_region
 from zarrdask.codecs.base import Codec
 from zarrdask.display.words import brief_lengths
-from zarrdask.errors import NodeNotFoundError, SelectionError, UnsupportedError, one_of
+from zarrdask.errors import SelectionError, UnsupportedError, one_of
 from zarrdask.grids.base import Shape, extents
-from zarrdask.hierarchy.journal import erase_record
 from zarrdask.hierarchy.path import key_prefix
 from zarrdask.hierarchy.resize import (
-    appended,
-    exclusive_shape,
-    grow,
+    append_values,
+    existing_array,
     parse_lengths,
-    resized,
-    roll_back_append,
-    stored_metadata,
+    refreshed,
+    resize_array,
     update_node,
 )
 from zarrdask.indexing.projection import Request
 from zarrdask.indexing.selection import Selection, basic, is_basic, scalar_mask
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes.base import Change, Node
-from zarrdask.nodes.indexers import BlockIndex, OuterIndex, PointIndex, broadcast, fancy_index
+from zarrdask.nodes.indexers import (
+    BlockIndex,
+    OuterIndex,
+    PointIndex,
+    broadcast,
+    fancy_index,
+    result_shape,
+)
 from zarrdask.nodes.info import Info, array_info, codec_options
 from zarrdask.storage.base import Store
 
@@ -230,7 +232,7 @@ class Array(Node):
         if mask is None:
             return fancy_index(self, index)[index]
         taken, new_axis = mask
-        return self[new_axis] if taken else np.empty(self._shape_of(index), self.dtype)
+        return self[new_axis] if taken else np.empty(result_shape(self.shape, index), self.dtype)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:  # noqa: FBT001
         if copy is False:
@@ -293,29 +295,22 @@ class Array(Node):
         else:
             # Nothing is written, but invalid values are an error all the same.
             self.check_writable()
-            broadcast(value, self._shape_of(index), self.dtype)
-
-    def _shape_of(self, index: Any) -> tuple[int, ...]:
-        """Return the shape of NumPy's result for an index of this array."""
-        taken: np.ndarray = np.broadcast_to(np.False_, self.shape)[index]
-        return taken.shape
+            broadcast(value, result_shape(self.shape, index), self.dtype)
 
     def assign(self, selection: Selection, value: Any) -> None:
         """Write a value to a selection, broadcast as by NumPy."""
         # An axis that `finish` drops from a result is a new axis of the value, and conversely.
-        result = np.broadcast_to(np.False_, selection.shape)[selection.finish].shape
+        result = result_shape(selection.shape, selection.finish)
         undo = tuple(0 if f is None else None if f == 0 else f for f in selection.finish)
         # "..." keeps an array: a scalar of text or bytes would be indexed by characters.
         self.write(selection.picks, broadcast(value, result, self.dtype)[(*undo, ...)])
 
-    def write(self, request: Request, values: np.ndarray, threads: int | None = None) -> None:
+    def write(self, request: Request, values: np.ndarray) -> None:
         """Write values to the requested elements; see `zarrdask.chunks.write.write_region`."""
         self.check_writable()
         empty = config.get("write-empty-chunks")
         with self.store.batch():
-            write.write_region(
-                self.stored, request, values, empty=empty, threads=threads, show=None
-            )
+            write_region(self.stored, request, values, empty=empty, threads=None, show=None)
 
     def resize(self, shape: Any, *, outside: Literal["erase", "keep"] = "erase") -> None:
         """Change the shape of the array (conformance C-76).
@@ -341,14 +336,9 @@ class Array(Node):
         one_of(outside, "outside", ("erase", "keep"))
         self.check_writable()
         lengths = parse_lengths(shape, self.ndim)
-        with exclusive_shape(self.store, self.path), self.store.batch():
-            old = self.refreshed()
-            resized(old, lengths)  # before anything is erased: it fails for an invalid shape
-            if outside == "erase" and any(map(lt, lengths, old.metadata.shape)):
-                # Before the documents: if this is cut short, the old shape says what to erase.
-                erase_record(old.store, old.prefix)
-                trim(old, lengths)
-            self._update(lambda stored: stored.resized(lengths))
+        self.stored = resize_array(
+            self.store, self.path, self.stored, lengths, erase=outside == "erase"
+        )
 
     def append(self, values: Any, axis: int | str = 0) -> Shape:
         """Append values at the end of an axis.
@@ -387,47 +377,24 @@ class Array(Node):
                 found=type(values).__name__,
                 expected="an array-like",
             )
-        values, empty = np.asarray(values), config.get("write-empty-chunks")
-        with exclusive_shape(self.store, self.path), self.store.batch():
-            old = self.refreshed()
-            shape = old.metadata.shape
-            grown, region = appended(old, values.shape, axis)
-            values = values.astype(self.dtype, copy=False)
-            growth = self.store, self.path, self.zarr_format, shape, grown.metadata.shape
-            try:
-                if self.store.bounded:
-                    grow(*growth)
-                write.write_region(grown, region, values, empty=empty, beyond="fill", threads=None)
-            except BaseException:
-                roll_back_append(self.store, self.path, grown, shape)
-                raise
-            metadata = grow(*growth)
-        self.stored = replace(old, metadata=metadata)
+        self.stored = append_values(
+            self.store, self.path, self.stored, np.asarray(values), axis=axis
+        )
         return self.shape
 
     def _save_attributes(self, change: Change) -> None:
         self.check_writable()
-        self._update(lambda stored: replace(stored, attributes=change(stored.attributes)))
 
-    def _update(self, update: Callable[[ArrayMetadata], ArrayMetadata]) -> None:
-        """Update the documents, given the metadata that are stored at present."""
-        metadata = update_node(
-            self.store, self.path, self.zarr_format, lambda stored: update(self._existing(stored))
-        )
+        def update(stored: Metadata | None) -> ArrayMetadata:
+            metadata = existing_array(stored, self._location)
+            return replace(metadata, attributes=change(metadata.attributes))
+
+        metadata = update_node(self.store, self.path, self.zarr_format, update)
         self.stored = replace(self.stored, metadata=metadata)
 
     def refreshed(self) -> StoredChunks:
         """Return the array as it is stored at present: other writers may have changed its shape."""
-        metadata = stored_metadata(self.store, self.path, self.zarr_format)
-        return replace(self.stored, metadata=self._existing(metadata))
-
-    def _existing(self, metadata: Metadata | None) -> ArrayMetadata:
-        if not isinstance(metadata, ArrayMetadata):
-            raise NodeNotFoundError(
-                "the array no longer exists; it was removed or replaced by a group",
-                key=self._location,
-            )
-        return metadata
+        return refreshed(self.store, self.path, self.stored)
 
     # ---- text
 

@@ -8,7 +8,6 @@ from weakref import ReferenceType, ref
 
 from zarrdask.compliance import strictness
 from zarrdask.display.tree import Tree
-from zarrdask.display.words import brief_lengths
 from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError
 from zarrdask.hierarchy.change import erase_node
 from zarrdask.hierarchy.create import create_node
@@ -24,7 +23,7 @@ from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.base import Change, Node, is_array_error, is_group_error
 from zarrdask.nodes.create import create_array
-from zarrdask.nodes.info import Info, group_info
+from zarrdask.nodes.info import Info, array_tree, group_info
 from zarrdask.storage.base import Store
 
 T = TypeVar("T")
@@ -234,7 +233,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
             elif isinstance(member := self._node(join_path(self.path, name), metadata), Group):
                 branches.append(Tree(name, member._branches(depth and depth - 1)))
             else:
-                branches.append(array_tree(name, member))
+                branches.append(array_tree(name, member.metadata))
         return tuple(branches)
 
     def __delitem__(self, name: str) -> None:
@@ -366,13 +365,6 @@ class Group(Node, Mapping[str, "Array | Group"]):
         return isinstance(other, Group) and (self.store, self.path) == (other.store, other.path)
 
     __hash__ = None  # type: ignore[assignment]
-
-
-def array_tree(name: str, array: Array) -> Tree:
-    """Return an array as a tree: one line with its name, shape, data type, chunks and shards."""
-    shards = f" in shards {brief_lengths(array.shards)}" if array.shards else ""
-    chunks = brief_lengths(array.chunks)
-    return Tree(f"{name} {array.shape} {array.dtype}, chunks {chunks}{shards}")
 
 
 def node(

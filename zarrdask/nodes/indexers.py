@@ -123,6 +123,12 @@ def fancy_index(array: "Array", index: Any) -> OuterIndex | PointIndex:
     )
 
 
+def result_shape(shape: Shape, index: Any) -> Shape:
+    """Return the shape of NumPy's result for an index of an array with a shape."""
+    taken: np.ndarray = np.broadcast_to(np.False_, shape)[index]
+    return taken.shape
+
+
 def broadcast(value: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
     """Return a value as an array with a shape and data type, converted as by NumPy's assignment."""
     try:

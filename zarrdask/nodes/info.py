@@ -8,7 +8,8 @@ from typing import Any, Literal
 from zarrdask.codecs.array_to_array.transpose import TransposeCodec
 from zarrdask.codecs.base import Codec, Kind
 from zarrdask.codecs.numcodecs.adapter import BufferCodec, ObjectCodec
-from zarrdask.display.words import byte_size
+from zarrdask.display.tree import Tree
+from zarrdask.display.words import brief_lengths, byte_size
 from zarrdask.errors import UnsupportedError
 from zarrdask.grids.base import extents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
@@ -80,6 +81,13 @@ def group_info(location: str, metadata: GroupMetadata, members: Iterable[str]) -
             ("attributes", str(len(metadata.attributes))),
         )
     )
+
+
+def array_tree(name: str, metadata: ArrayMetadata) -> Tree:
+    """Return an array as a tree: one line with its name, shape, data type, chunks and shards."""
+    chunks, units = (brief_lengths(extents(g)) for g in (metadata.read_grid, metadata.grid))
+    shards = f" in shards {units}" if metadata.shard else ""
+    return Tree(f"{name} {metadata.shape} {metadata.dtype}, chunks {chunks}{shards}")
 
 
 def format_name(zarr_format: ZarrFormat) -> str:
