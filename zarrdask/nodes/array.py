@@ -15,27 +15,13 @@ from zarrdask.codecs.base import Codec
 from zarrdask.display.words import brief_lengths
 from zarrdask.errors import SelectionError, UnsupportedError, one_of
 from zarrdask.grids.base import Shape, extents
+from zarrdask.hierarchy import resize
 from zarrdask.hierarchy.path import key_prefix
-from zarrdask.hierarchy.resize import (
-    append_values,
-    existing_array,
-    parse_lengths,
-    refreshed,
-    resize_array,
-    update_node,
-)
 from zarrdask.indexing.projection import Request
 from zarrdask.indexing.selection import Selection, basic, is_basic, scalar_mask
 from zarrdask.metadata.model import ArrayMetadata, Metadata
+from zarrdask.nodes import indexers
 from zarrdask.nodes.base import Change, Node
-from zarrdask.nodes.indexers import (
-    BlockIndex,
-    OuterIndex,
-    PointIndex,
-    broadcast,
-    fancy_index,
-    result_shape,
-)
 from zarrdask.nodes.info import Info, array_info, codec_options
 from zarrdask.storage.base import Store
 
@@ -151,12 +137,8 @@ class Array(Node):
         """Count the chunks that are stored, by listing the store.
 
         The elements of other chunks are the fill value. Of a sharded array, all chunks that the
-        indices of the shards name are counted, also those outside the array.
-
-        Returns
-        -------
-        int
-            The number of stored chunks, which may be greater than `nchunks` of a sharded array.
+        indices of the shards name are counted, also those outside the array, so that the number
+        may be greater than `nchunks`.
 
         Raises
         ------
@@ -230,9 +212,10 @@ class Array(Node):
             return self.select(basic(index, self.shape), index)
         mask = scalar_mask(index)
         if mask is None:
-            return fancy_index(self, index)[index]
+            return indexers.fancy_index(self, index)[index]
         taken, new_axis = mask
-        return self[new_axis] if taken else np.empty(result_shape(self.shape, index), self.dtype)
+        shape = indexers.result_shape(self.shape, index)
+        return self[new_axis] if taken else np.empty(shape, self.dtype)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:  # noqa: FBT001
         if copy is False:
@@ -246,19 +229,19 @@ class Array(Node):
         return self.shape[0]
 
     @property
-    def oindex(self) -> OuterIndex:
+    def oindex(self) -> indexers.OuterIndex:
         """Selection of each axis independently, by a slice, integer, list or 1-d mask (outer)."""
-        return OuterIndex(self)
+        return indexers.OuterIndex(self)
 
     @property
-    def vindex(self) -> PointIndex:
+    def vindex(self) -> indexers.PointIndex:
         """Selection of points, by an array of positions for each axis or by one mask."""
-        return PointIndex(self)
+        return indexers.PointIndex(self)
 
     @property
-    def blocks(self) -> BlockIndex:
+    def blocks(self) -> indexers.BlockIndex:
         """Selection of whole chunks (shards if there are any) by their indices and slices."""
-        return BlockIndex(self)
+        return indexers.BlockIndex(self)
 
     def select(self, selection: Selection, index: Any = ...) -> Any:
         """Return the elements of a selection, as NumPy would for the index that it was made from.
@@ -287,7 +270,7 @@ class Array(Node):
             return
         mask = scalar_mask(index)
         if mask is None:
-            fancy_index(self, index)[index] = value
+            indexers.fancy_index(self, index)[index] = value
             return
         taken, new_axis = mask
         if taken:
@@ -295,22 +278,22 @@ class Array(Node):
         else:
             # Nothing is written, but invalid values are an error all the same.
             self.check_writable()
-            broadcast(value, result_shape(self.shape, index), self.dtype)
+            indexers.broadcast(value, indexers.result_shape(self.shape, index), self.dtype)
 
     def assign(self, selection: Selection, value: Any) -> None:
         """Write a value to a selection, broadcast as by NumPy."""
         # An axis that `finish` drops from a result is a new axis of the value, and conversely.
-        result = result_shape(selection.shape, selection.finish)
+        result = indexers.result_shape(selection.shape, selection.finish)
         undo = tuple(0 if f is None else None if f == 0 else f for f in selection.finish)
         # "..." keeps an array: a scalar of text or bytes would be indexed by characters.
-        self.write(selection.picks, broadcast(value, result, self.dtype)[(*undo, ...)])
+        self.write(selection.picks, indexers.broadcast(value, result, self.dtype)[(*undo, ...)])
 
-    def write(self, request: Request, values: np.ndarray) -> None:
+    def write(self, request: Request, values: np.ndarray, threads: int | None = None) -> None:
         """Write values to the requested elements; see `zarrdask.chunks.write.write_region`."""
         self.check_writable()
         empty = config.get("write-empty-chunks")
         with self.store.batch():
-            write_region(self.stored, request, values, empty=empty, threads=None, show=None)
+            write_region(self.stored, request, values, empty=empty, threads=threads, show=None)
 
     def resize(self, shape: Any, *, outside: Literal["erase", "keep"] = "erase") -> None:
         """Change the shape of the array (conformance C-76).
@@ -335,10 +318,9 @@ class Array(Node):
         """
         one_of(outside, "outside", ("erase", "keep"))
         self.check_writable()
-        lengths = parse_lengths(shape, self.ndim)
-        self.stored = resize_array(
-            self.store, self.path, self.stored, lengths, erase=outside == "erase"
-        )
+        lengths = resize.parse_lengths(shape, self.ndim)
+        erase = outside == "erase"
+        self.stored = resize.resize_array(self.store, self.path, self.stored, lengths, erase=erase)
 
     def append(self, values: Any, axis: int | str = 0) -> Shape:
         """Append values at the end of an axis.
@@ -377,24 +359,23 @@ class Array(Node):
                 found=type(values).__name__,
                 expected="an array-like",
             )
-        self.stored = append_values(
-            self.store, self.path, self.stored, np.asarray(values), axis=axis
-        )
+        values = np.asarray(values)
+        self.stored = resize.append_values(self.store, self.path, self.stored, values, axis=axis)
         return self.shape
 
     def _save_attributes(self, change: Change) -> None:
         self.check_writable()
 
         def update(stored: Metadata | None) -> ArrayMetadata:
-            metadata = existing_array(stored, self._location)
+            metadata = resize.existing_array(stored, self._location)
             return replace(metadata, attributes=change(metadata.attributes))
 
-        metadata = update_node(self.store, self.path, self.zarr_format, update)
+        metadata = resize.update_node(self.store, self.path, self.zarr_format, update)
         self.stored = replace(self.stored, metadata=metadata)
 
     def refreshed(self) -> StoredChunks:
         """Return the array as it is stored at present: other writers may have changed its shape."""
-        return refreshed(self.store, self.path, self.stored)
+        return resize.refreshed(self.store, self.path, self.stored)
 
     # ---- text
 
