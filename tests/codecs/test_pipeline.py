@@ -60,7 +60,7 @@ def test_a_part_of_a_shard_equals_the_part_of_the_whole(case, data):
     expected = chunk[numpy_index(request)]
     out = np.empty(expected.shape, chunk.dtype)
     target = out.transpose(pipe.axes) if pipe.axes else out
-    shard.read(HeldValue(value), inner, target)
+    shard.read(HeldValue(value), shard.locate(HeldValue(value), inner), target)
     same(out, expected)
 
 

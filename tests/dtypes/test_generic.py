@@ -5,7 +5,7 @@ import pytest
 
 import zarrdask
 from tests.covering import for_each
-from zarrdask.dtypes.generic import as_array
+from zarrdask.dtypes.fill_values import as_array
 
 NAT = -(2**63)
 

@@ -44,7 +44,6 @@ class ComplexPair(DataType):
         return [render_v3(value[field], self.part) for field in _FIELDS]
 
     def cast(self, value: Any) -> Any:
-        """Return a complex number, or the value of a structured type, as a scalar of `dtype`."""
         if isinstance(value, int | float | complex | np.number):
             number = complex(value)
             value = (number.real, number.imag)

@@ -1,4 +1,4 @@
-"""Fill values: those of users, cast without loss; and chunks that hold nothing else."""
+"""Users' values as arrays; fill values, cast without loss; chunks that hold nothing else."""
 
 import operator
 from enum import Enum
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.dtypes.generic import as_array
 from zarrdask.dtypes.ml import kind_of, limits, name_of, nearest
 from zarrdask.errors import MetadataError
 
@@ -70,6 +69,32 @@ def _cast(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
         return np.asarray(nearest(float(value), dtype))
     with np.errstate(over="ignore"):
         return as_array(value, dtype)
+
+
+def as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return a user's value as an array of a dtype, by NumPy's rules.
+
+    NumPy 2.5 deprecates the conversion of counts and texts to times in the generic unit, and will
+    refuse it; but arrays with this unit exist. So their counts are reinterpreted as times here.
+
+    >>> as_array([1, 2], np.dtype("f4")), as_array([1, 2], np.dtype("m8")).view("i8")
+    (array([1., 2.], dtype=float32), array([1, 2]))
+    """
+    if dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic":
+        counts = _counts(value, dtype.kind)
+        if counts is not None:
+            return counts.astype(np.dtype("i8").newbyteorder(dtype.byteorder)).view(dtype)
+    return np.array(value, dtype)
+
+
+def _counts(value: Any, kind: str) -> np.ndarray | None:
+    """Return a value as integer counts of a unit of time, or None if it is something else."""
+    array = np.asarray(value)
+    if array.dtype.kind in "SU":
+        # NumPy reads the text of a count, or "NaT", as the same count in every unit.
+        times = np.array(value, f"{kind}8[s]")
+        return times.view("i8") if kind == "m" or np.isnat(times).all() else None
+    return array if np.can_cast(array.dtype, np.int64) else None
 
 
 def _parts(value: Any, names: tuple[str, ...]) -> dict[str, Any]:

@@ -88,22 +88,18 @@ class Text(DataType):
         return "string"
 
     def parse_fill(self, value: Any) -> str:
-        if not isinstance(value, str):
-            raise bad_fill(value, "a string")
-        return value
+        return self.cast(value)
 
     def render_fill(self, value: Any) -> str:
         return str(value)
 
     def cast(self, value: Any) -> str:
-        """Return a user's fill value, which must be a text."""
         if not isinstance(value, str):
             raise bad_fill(value, "a text")
         return str(value)
 
     @property
     def default(self) -> str:
-        """The empty text."""
         return ""
 
     @classmethod
@@ -141,14 +137,12 @@ class Bytes(DataType):
         return base64.b64encode(value).decode()
 
     def cast(self, value: Any) -> bytes:
-        """Return a user's fill value, which must be bytes."""
         if not isinstance(value, bytes | bytearray):
             raise bad_fill(value, "bytes")
         return bytes(value)
 
     @property
     def default(self) -> bytes:
-        """The empty bytes."""
         return b""
 
     @classmethod

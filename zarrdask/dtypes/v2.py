@@ -108,14 +108,8 @@ def render_dtype(dtype: np.dtype[Any]) -> str | list[Any]:
                 "v2 stores packed structured types only", key="dtype", found=str(dtype)
             )
         return [_render_field(name, dtype[name]) for name in dtype.names]
-    if dtype.subdtype is not None or dtype.kind not in "biufcmMSUVO":
+    if dtype.subdtype is not None or dtype.kind not in "biufcmMSUVO" or dtype.isbuiltin == 2:
         raise UnsupportedError("v2 has no name for this data type", key="dtype", found=str(dtype))
-    if dtype.isbuiltin == 2:
-        raise UnsupportedError("v2 has no name for this data type", key="dtype", found=dtype.name)
-    return _typestr(dtype)
-
-
-def _typestr(dtype: np.dtype[Any]) -> str:
     if dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic":
         raise MetadataError("a datetime needs its unit", key="dtype", found=str(dtype))
     if not dtype.itemsize:

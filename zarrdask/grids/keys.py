@@ -54,14 +54,12 @@ class ChunkKeys:
         return self._prefix + self.separator.join(map(str, index)) if index else self._scalars[0]
 
     def names(self, indices: Sequence[Index]) -> list[str]:
-        """Return the keys of many chunks."""
         if not indices or not indices[0]:
             return [self._scalars[0]] * len(indices)
         form = self._prefix + self.separator.join(["%d"] * len(indices[0]))
         return [form % index for index in indices]
 
     def index(self, key: str, ndim: int) -> Index | None:
-        """Return the chunk index that a key stands for, or None if it is no chunk key."""
         if not ndim:
             return () if key in self._scalars else None
         if not key.startswith(self._prefix):
@@ -80,7 +78,6 @@ class ChunkKeys:
         return "" if self.name == "v2" else "c"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the encoding's v3 metadata."""
         if self.name == "draft":
             raise UnsupportedError(
                 "only the draft of Zarr v3 has such chunk keys",

@@ -84,12 +84,10 @@ class RectilinearGrid:
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
-        """The chunk length along each axis, or the boundaries of the chunks."""
         return tuple(n if isinstance(n, int) else _edges(n) for n in self.chunk_lengths)
 
     @cached_property
     def is_regular(self) -> bool:
-        """Whether all chunks have the same shape."""
         return all(isinstance(n, int) for n in self.chunk_lengths)
 
     @cached_property
@@ -102,7 +100,6 @@ class RectilinearGrid:
 
     @cached_property
     def chunk_shape(self) -> Shape:
-        """The largest length along each axis."""
         return tuple(
             n if isinstance(n, int) else max(n[: max(count, 1)], default=1)
             for n, count in zip(self.chunk_lengths, self.counts, strict=True)
@@ -110,22 +107,18 @@ class RectilinearGrid:
 
     @property
     def size(self) -> int:
-        """The number of chunks."""
         return prod(self.counts)
 
     def indices(self) -> Iterator[Index]:
-        """Yield every chunk index, last axis fastest."""
         return product(*map(range, self.counts))
 
     def start(self, index: Index) -> Index:
-        """Return the first element of a chunk."""
         return tuple(
             i * axis if isinstance(axis, int) else int(axis[i])
             for i, axis in zip(index, self.axes, strict=True)
         )
 
     def shape_of(self, index: Index) -> Shape:
-        """Return the shape of a chunk."""
         return tuple(
             n if isinstance(n, int) else n[i]
             for i, n in zip(index, self.chunk_lengths, strict=True)

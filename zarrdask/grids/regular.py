@@ -51,7 +51,6 @@ class RegularGrid:
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        """The chunk length along each axis."""
         return self.chunk_shape
 
     @property
@@ -68,21 +67,16 @@ class RegularGrid:
 
     @property
     def size(self) -> int:
-        """The number of chunks."""
         return prod(self.counts)
 
     def indices(self) -> Iterator[Index]:
-        """Yield every chunk index, last axis fastest."""
         return product(*map(range, self.counts))
 
     def start(self, index: Index) -> Index:
-        """Return the first element of a chunk."""
         return tuple(i * chunk for i, chunk in zip(index, self.chunk_shape, strict=True))
 
     def shape_of(self, index: Index) -> Shape:
-        """Return the shape of a chunk."""
         return self.chunk_shape
 
     def resize(self, shape: Shape) -> "RegularGrid":
-        """Return the grid of the array in another shape."""
         return RegularGrid(shape, self.chunk_shape)

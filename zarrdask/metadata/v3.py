@@ -1,12 +1,13 @@
 """Zarr v3 (core 3.1): one ``zarr.json`` for each node."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec, has_byte_order
-from zarrdask.codecs.base import Json
-from zarrdask.codecs.byte_order import little_endian
+from zarrdask.codecs.array_to_bytes.sharding import ShardingCodec
+from zarrdask.codecs.base import Codec, Json
 from zarrdask.codecs.registry import parse_codecs
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.registry import parse_data_type
@@ -103,7 +104,7 @@ def _parse_array(document: Json) -> ArrayMetadata:
     lenient = "X-C7" if data_type.serializer == BytesCodec.name else None
     codecs = parse_codecs(document["codecs"], len(shape), lenient=lenient)
     if isinstance(data_type, Structured) and has_byte_order(data_type.dtype):
-        codecs = little_endian(codecs)
+        codecs = _little_endian(codecs)
     return ArrayMetadata(
         zarr_format=VERSION,
         grid=parse_grid(document["chunk_grid"], shape),
@@ -113,6 +114,29 @@ def _parse_array(document: Json) -> ArrayMetadata:
         codecs=codecs,
         **_parse_optional(document, _ARRAY, _ARRAY_OPTIONAL),
     )
+
+
+def _little_endian(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
+    """Return codecs in which ``bytes`` without a byte order is little-endian, also within shards.
+
+    This is how the data type ``structured`` is read (conformance X-C7), whose only writer did not
+    specify a byte order. The data type ``struct``, as which it is written again, requires one.
+    """
+    changed: list[Codec] = []
+    for codec in codecs:
+        if isinstance(codec, ShardingCodec):
+            codec = replace(codec, codecs=_little_endian(codec.codecs))
+        elif codec == BytesCodec(None):
+            report_deviation(
+                "X-C7",
+                "a byte order is missing; little-endian is assumed",
+                key="bytes.endian",
+                expected="'little' or 'big'",
+                warn=True,
+            )
+            codec = BytesCodec("little")
+        changed.append(codec)
+    return tuple(changed)
 
 
 def _parse_names(names: Any) -> tuple[str | None, ...] | None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zarrdask.dtypes.generic import as_array
+from zarrdask.dtypes.fill_values import as_array
 from zarrdask.errors import SelectionError
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.projection import Points

@@ -64,7 +64,6 @@ class BytesCodec:
         return {"name": self.name, "configuration": {"endian": self.endian}}
 
     def complete(self, spec: ChunkSpec) -> Self:
-        """Return the codec with the byte order "little", if one is required but not specified."""
         needed = self.endian is None and has_byte_order(spec.dtype)
         return replace(self, endian="little") if needed else self
 

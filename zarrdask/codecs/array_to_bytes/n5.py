@@ -57,7 +57,6 @@ class N5DefaultCodec(Configured):
         )
 
     def complete(self, spec: ChunkSpec) -> Self:
-        """Return the codec with the parameters filled in that follow from the data type."""
         codecs = list(self.codecs)
         if len(codecs) > 1 and codecs[1] == BytesCodec(None) and spec.dtype.itemsize > 1:
             codecs[1] = BytesCodec("big")

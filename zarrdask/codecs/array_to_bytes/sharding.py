@@ -80,7 +80,6 @@ class ShardingCodec(Configured):
         )
 
     def complete(self, spec: ChunkSpec) -> Self:
-        """Return the codec with the parameters filled in that follow from the data type."""
         inner = replace(spec, shape=self.chunk_shape)
         return replace(self, codecs=complete(self.codecs, inner))
 

@@ -82,7 +82,6 @@ class BloscCodec(Configured):
         return replace(self, shuffle=shuffle, typesize=typesize)
 
     def complete(self, spec: ChunkSpec) -> "BloscCodec":
-        """Return the codec with the parameters filled in that follow from the data type."""
         return self.bind(1 if spec.dtype.hasobject else spec.dtype.itemsize)
 
     def to_json(self) -> Json:

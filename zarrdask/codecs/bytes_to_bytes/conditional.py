@@ -69,7 +69,6 @@ class ConditionalCodec(Configured):
         return cls(parse_codecs(members["codecs"]), members["header_bits"])
 
     def complete(self, spec: ChunkSpec) -> Self:
-        """Return the codec with the parameters of its codecs that follow from the data type."""
         return replace(self, codecs=complete(self.codecs, spec))
 
     @property

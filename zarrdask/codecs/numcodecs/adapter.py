@@ -83,23 +83,16 @@ def _make(config: str) -> "NumcodecsCodec":
 
 
 @dataclass(frozen=True)
-class BufferCodec:
-    """Bytes -> bytes: a codec of numcodecs that encodes a buffer.
+class _Adapter:
+    """A codec of numcodecs.
 
     Parameters
     ----------
     config : str
         The v2 configuration as JSON.
-    view : str
-        The data type of the elements that the codec is passed, as a typestr.
     """
 
     config: str
-    view: str = "|u1"
-
-    kind: ClassVar[Kind] = Kind.BYTES_BYTES
-    #: A filter may enlarge elements, at most from one byte to a complex number of sixteen bytes.
-    growth: ClassVar[int] = 16
 
     @cached_property
     def name(self) -> str:
@@ -110,6 +103,23 @@ class BufferCodec:
         raise UnsupportedError(
             "Zarr v3 metadata can't contain this codec", key="codecs", found=self.name
         )
+
+
+@dataclass(frozen=True)
+class BufferCodec(_Adapter):
+    """Bytes -> bytes: a codec of numcodecs that encodes a buffer.
+
+    Parameters
+    ----------
+    view : str
+        The data type of the elements that the codec is passed, as a typestr.
+    """
+
+    view: str = "|u1"
+
+    kind: ClassVar[Kind] = Kind.BYTES_BYTES
+    #: A filter may enlarge elements, at most from one byte to a complex number of sixteen bytes.
+    growth: ClassVar[int] = 16
 
     def encode(self, data: Buffer) -> Buffer:
         typed = np.frombuffer(data, self.view) if len(data) else np.empty(0, self.view)
@@ -142,33 +152,15 @@ class BufferCodec:
 
 
 @dataclass(frozen=True)
-class ObjectCodec:
-    """Array -> bytes: a codec of numcodecs that encodes an array of objects.
-
-    Parameters
-    ----------
-    config : str
-        The v2 configuration as JSON.
-    """
-
-    config: str
+class ObjectCodec(_Adapter):
+    """Array -> bytes: a codec of numcodecs that encodes an array of objects."""
 
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
-
-    @cached_property
-    def name(self) -> str:
-        """The id of the codec in numcodecs."""
-        return str(json.loads(self.config)["id"])
 
     @property
     def empty(self) -> Any:
         """The value of missing elements of an array without a fill value."""
         return np.empty(0) if self.name == "vlen-array" else _EMPTY.get(self.name)
-
-    def to_json(self) -> Json:
-        raise UnsupportedError(
-            "Zarr v3 metadata can't contain this codec", key="codecs", found=self.name
-        )
 
     def bind(self, spec: ChunkSpec) -> "Objects":
         if not spec.dtype.hasobject:

@@ -124,7 +124,6 @@ class NumcodecsBuffer(BufferCodec):
         return {"name": self.name, "configuration": members}
 
     def complete(self, spec: ChunkSpec) -> Self:
-        """Return the codec with the size of the elements, if it was not specified."""
         config = json.loads(self.config)
         if "elementsize" in TABLE[self.name].members:
             config.setdefault("elementsize", spec.dtype.itemsize)
@@ -168,7 +167,6 @@ class NumcodecsFilter:
         return {"name": self.name, "configuration": json.loads(self.config)}
 
     def complete(self, spec: ChunkSpec) -> Self:
-        """Return the codec with the data type of the chunks, which other readers require."""
         members = json.loads(self.config)
         if self.entry.before in self.entry.members:
             members.setdefault(self.entry.before, spec.dtype.newbyteorder("<").str)
