@@ -11,7 +11,7 @@ from dask.delayed import Delayed
 import zarrdask
 from tests.covering import covering, for_each
 from tests.graph.writes import WritesStore
-from zarrdask.storage.faults import Faults, FaultyStore
+from tests.storage.faults import Faults, FaultyStore
 from zarrdask.storage.memory import MemoryStore
 
 OLD = np.arange(1.0, 121.0).reshape(12, 10)

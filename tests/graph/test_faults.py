@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from zarrdask.storage.faults import Faults, FaultyStore
+from tests.storage.faults import Faults, FaultyStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.retry import RetryingStore
 

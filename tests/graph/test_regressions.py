@@ -14,7 +14,7 @@ import pytest
 
 import zarrdask
 from tests.graph.writes import WritesStore
-from zarrdask.storage.faults import Faults, FaultyStore
+from tests.storage.faults import Faults, FaultyStore
 from zarrdask.storage.memory import MemoryStore
 
 pytestmark = pytest.mark.stress

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import zarrdask
 from tests.covering import covering, for_each
+from tests.storage.faults import Faults, FaultyStore
 from tests.storage.latency import LatencyStore
 from tests.test_samples import ARRAYS, SAMPLES, expected
 from zarrdask.errors import (
@@ -22,7 +23,6 @@ from zarrdask.errors import (
     StoreError,
     UnsupportedError,
 )
-from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.wrapper import WrappedStore
 
 FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")

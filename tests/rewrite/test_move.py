@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import zarrdask
 from tests.covering import for_each
+from tests.storage.faults import Faults, FaultyStore
 from zarrdask.chunks.inventory import stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import CodecError, StoreError
@@ -20,7 +21,6 @@ from zarrdask.rewrite.move import (
     recode_grid,
 )
 from zarrdask.storage.copy import copy_values
-from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.v3_draft import PROTOCOL, DraftStore

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 import zarrdask
 from tests.covering import for_each
+from tests.storage.faults import Faults, FaultyStore
 from zarrdask.errors import CodecError, StoreError
 from zarrdask.indexing.regions import moved, slabs, tiles, within
 from zarrdask.indexing.selection import region_shape
 from zarrdask.plan.regions import Cutting, edges_within
 from zarrdask.rewrite.passes import PackedRegions, Pass, StoredRegion, TransferPass
 from zarrdask.runtime.workspace import release
-from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 

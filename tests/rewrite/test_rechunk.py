@@ -14,11 +14,11 @@ import zarrdask
 from tests.covering import for_each
 from tests.graph.cases import explained, same
 from tests.rewrite.rewrites import rewrite, smallest
+from tests.storage.faults import Faults, FaultyStore
 from zarrdask.execution import executor
 from zarrdask.plan.rechunk import schemes
 from zarrdask.rewrite import array_plan
 from zarrdask.runtime.workspace import release
-from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.wrapper import WrappedStore

@@ -11,10 +11,10 @@ import pytest
 
 import zarrdask
 from tests.covering import for_each
+from tests.storage.faults import Faults, FaultyStore
 from zarrdask.errors import StoreError
 from zarrdask.storage import retry
 from zarrdask.storage.base import Scratch, Store, StoredValue
-from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.retry import RetryingStore, is_transient
 

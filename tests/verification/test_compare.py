@@ -7,7 +7,7 @@ import pytest
 
 import zarrdask
 from tests.covering import for_each
-from zarrdask.storage.faults import Faults, FaultyStore
+from tests.storage.faults import Faults, FaultyStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.verification.compare import block_shape, blocks, differing
 

@@ -14,8 +14,8 @@ import zarrdask
 from tests.covering import for_each
 from tests.documents import CRC32C, LITTLE, dump, v3
 from tests.drafts import hierarchy, older
+from tests.storage.faults import Faults, FaultyStore
 from tests.test_samples import READABLE, SAMPLES
-from zarrdask.storage.faults import Faults, FaultyStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.verification.check import check_unit
 

@@ -1,4 +1,4 @@
-"""A store that fails on purpose, in a way that a seed reproduces: for tests, yours included."""
+"""A store that fails on purpose, in a way that a seed reproduces."""
 
 import random
 import threading
@@ -20,50 +20,26 @@ class ConnectionLostError(StoreError, ConnectionResetError):
 
 @dataclass(frozen=True)
 class Faults:
-    """The probabilities, from 0 to 1, with which an operation fails.
+    """The probabilities, from 0 to 1, with which an operation fails."""
 
-    Attributes
-    ----------
-    lost : float
-        The connection is reset before the operation.
-    late : float
-        The connection is reset after the operation, whose success the caller does not see. Erasing
-        a prefix erases half of the values.
-    torn : float
-        The connection is reset when the first half of a value has been stored. Stores that replace
-        values as a whole never do that.
-    short : float
-        Only the first half of a value is read, without an error.
-    denied : float
-        The operation fails with a `ReadOnlyError`.
-    delay : float
-        The longest time, in seconds, by which an operation is delayed. This is not a probability.
-    """
-
+    #: The connection is reset before the operation.
     lost: float = 0.0
+    #: It is reset after the operation; erasing a prefix erases half of the values.
     late: float = 0.0
+    #: It is reset when the first half of a value has been stored.
     torn: float = 0.0
+    #: Only the first half of a value is read, without an error.
     short: float = 0.0
+    #: The operation fails with a `ReadOnlyError`.
     denied: float = 0.0
+    #: The longest time, in seconds, by which an operation is delayed: no probability.
     delay: float = 0.0
 
 
 class FaultyStore(WrappedStore):
-    """A store that fails on purpose.
+    """A store that fails on purpose: with the same seed, the same operations fail in the same way.
 
-    Parameters
-    ----------
-    inner : Store
-        The store of the values.
-    faults : Faults
-        The probabilities of the faults.
-    seed : int
-        The seed of the random numbers: the same operations in the same order fail in the same way.
-
-    Attributes
-    ----------
-    failures : int
-        The number of operations of this process that have failed.
+    `failures` is the number of operations of this process that have failed.
     """
 
     def __init__(self, inner: Store, faults: Faults, seed: int = 0) -> None:
