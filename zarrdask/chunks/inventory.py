@@ -1,6 +1,5 @@
 """List, count and erase the stored chunks and shards of an array."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import floordiv
 from typing import Literal, cast
@@ -8,6 +7,7 @@ from typing import Literal, cast
 import numpy as np
 from toolz import partition_all
 
+from zarrdask import config
 from zarrdask.chunks.shards import MAX_ROUND_RANGES
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.array_to_bytes.sharding import Shard
@@ -22,7 +22,6 @@ from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.v3_draft import real_key
 from zarrdask.storage.wrapper import innermost
 
 #: The message for a file that has the name of a directory of chunks.
@@ -187,25 +186,18 @@ def _clear_outside(chunks: StoredChunks, locks: ChunkLocks, index: Index, shape:
 
 def stored_sizes(chunks: StoredChunks) -> tuple[int, int]:
     """Return the number of stored units of an array, and their total size in bytes."""
-    sizes = [_size(chunks.store, chunks.key(index)) for index in stored_units(chunks)]
-    return len(sizes), sum(size or 0 for size in sizes)
+    sizes = [size for _, size in _sizes(chunks, stored_units(chunks))]
+    return len(sizes), sum(sizes)
 
 
-def _size(store: Store, key: str) -> int | None:
-    """Return the size of an object in bytes, or None if it does not exist.
-
-    It is not read if the store can tell its size.
-    """
-    key, inner = real_key(store, key), innermost(store)
-    try:
-        if isinstance(inner, LocalStore):
-            return os.path.getsize(inner.path(key))
-        if hasattr(inner, "fs") and hasattr(inner, "path"):
-            return int(inner.fs.size(inner.path(key)))
-    except OSError:
-        return None
-    value = inner.get(key)
-    return None if value is None else len(value)
+def _sizes(chunks: StoredChunks, units: Iterable[Index]) -> Iterator[tuple[Index, int]]:
+    """Yield the units that are stored, and the size of each in bytes."""
+    threads = 1 if chunks.units.seekable else config.get("requests")
+    for batch in partition_all(MAX_ROUND_RANGES, units):
+        sizes = on_each(lambda unit: chunks.units.size(chunks.key(unit)), batch, threads)
+        for unit, size in zip(batch, sizes, strict=True):
+            if size is not None:  # it was not erased meanwhile
+                yield unit, size
 
 
 def count_stored(chunks: StoredChunks) -> int:
@@ -240,10 +232,8 @@ def chunk_sizes(chunks: StoredChunks, units: Iterable[Index]) -> Iterator[tuple[
     """
     metadata = chunks.metadata
     if metadata.shard is None:
-        for unit in units:
-            size = _size(chunks.store, chunks.key(unit))
-            if size is not None:
-                yield unit, np.full((1,) * len(unit), size)
+        for unit, size in _sizes(chunks, units):
+            yield unit, np.full((1,) * len(unit), size)
         return
     for unit, index in _shard_indices(chunks, units):
         first = map(floordiv, metadata.grid.start(unit), metadata.read_grid.chunk_shape)

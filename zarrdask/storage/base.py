@@ -182,6 +182,17 @@ class Store(ABC):
         """Return the value, or None if there is none."""
         raise not_supported(self.url, "read")
 
+    def size(self, key: str) -> int | None:
+        """Return the size of a value in bytes, or None if there is none.
+
+        By default, it is read, unless the size comes with a part of it.
+        """
+        part = self.get_part(key, 0, 1) if self.versioned else None
+        if part is not None and part.size:
+            return part.size
+        value = self.get(key)
+        return None if value is None else len(value)
+
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         """Yield the value of each key; each is valid until the next one is requested."""
         return self._each(self.get, keys)

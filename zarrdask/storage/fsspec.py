@@ -156,6 +156,16 @@ class FsspecStore(Store):
             self._check_absent(key, error)
             return None
 
+    def size(self, key: str) -> int | None:
+        try:
+            info = self.fs.info(self.path(key))
+        except _ERRORS as error:
+            self._check_absent(key, error)
+            return None
+        if info["type"] == "directory":
+            return None
+        return super().size(key) if info.get("size") is None else int(info["size"])
+
     def _read(self, path: str, **options: Any) -> Any:
         if getattr(self.fs, "fs", None) is None:
             return self.fs.cat_file(path, **options)

@@ -137,6 +137,10 @@ class LocalStore(Store):
         with self.opened(key) as (fd, size):
             return None if fd < 0 else read_whole(fd, size)
 
+    def size(self, key: str) -> int | None:
+        with self.opened(key) as (fd, size):
+            return None if fd < 0 else size
+
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         # The hot loop: no fstat, no allocation; a value that fills the buffer is read again.
         open_, start = self._open, f"{self.root}/"

@@ -303,7 +303,7 @@ def _retried(name: str) -> Callable[..., Any]:
 
 
 for _name in (
-    *("get", "get_range", "get_part", "get_tagged", "list_dir"),
+    *("get", "get_range", "get_part", "get_tagged", "list_dir", "size"),
     *("set", "erase", "erase_prefix", "tidy"),
 ):
     setattr(RetryingStore, _name, _retried(_name))

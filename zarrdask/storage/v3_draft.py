@@ -184,6 +184,9 @@ class DraftStore(WrappedStore):
         keys = [self._document(path, kind) for kind in _KINDS.values()]
         return any(value is not None for value in self.inner.get_many(keys, Scratch()))
 
+    def size(self, key: str) -> int | None:
+        return self.inner.size(self._existing(key))
+
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         return self.inner.get_range(self._existing(key), start, length)
 

@@ -107,7 +107,7 @@ for _name in (
 ):
     setattr(WrappedStore, _name, property(attrgetter(f"inner.{_name}")))
 for _name in (
-    *("stamp", "batch", "get", "get_many", "get_range", "get_ranges", "get_part"),
+    *("stamp", "batch", "size", "get", "get_many", "get_range", "get_ranges", "get_part"),
     *("set", "get_tagged", "swap"),
     *("tidy", "check_erasable", "erase", "erase_values", "erase_prefix"),
     *("list_dir", "list_prefix"),

@@ -43,6 +43,10 @@ class ZipReader(Store):
         member = self._archive().members.get(self.prefix + key)
         return f"{member.CRC:x}-{member.file_size:x}-{member.header_offset:x}" if member else ""
 
+    def size(self, key: str) -> int | None:
+        member = self._archive().members.get(self.prefix + key)
+        return None if member is None else member.file_size
+
     def get(self, key: str) -> bytes | None:
         return self._archive().get(self.prefix + key)
 
