@@ -36,16 +36,6 @@ def test_a_bad_value_is_an_error_that_names_the_key(name, value):
     assert caught.value.expected
 
 
-def test_a_bad_value_is_an_error_of_the_call_that_needs_it():
-    z = zarrdask.create_array({}, shape=4, dtype="i4")
-    setting = {"zarrdask.block-size": "lots"}
-    with (
-        dask.config.set(setting),
-        pytest.raises(MetadataError, match=r"^zarrdask\.block-size: .*'lots'"),
-    ):
-        zarrdask.from_zarr(z)
-
-
 @for_each(
     ("name", "value", "expected"),
     [
@@ -70,21 +60,8 @@ def test_every_default_is_a_good_value():
             assert config.get(name) == default
 
 
-NO_SIZES = [
-    "1e400",
-    "inf",
-    "nan",
-    "-1",
-    "lots",
-    math.inf,
-    math.nan,
-    -1,
-    2**63,
-    10**400,
-    True,
-    None,
-    [1],
-]
+NO_SIZES = ["1e400", "inf", "nan", "-1", "lots", math.inf, math.nan, -1, 2**63, 10**400, True]
+NO_SIZES += [None, [1]]
 
 
 @for_each(
@@ -106,19 +83,13 @@ def test_a_size_is_a_number_or_a_text_with_a_unit(text, size):
 
 
 @for_each("value", NO_SIZES)
-def test_what_is_no_size_is_an_error_that_names_the_option(value):
+def test_what_is_no_size_is_an_error_that_names_the_option_or_the_setting(value):
     z = zarrdask.create_array({}, shape=(4, 4), dtype="f8", chunks=(1, 4))
     with pytest.raises(MetadataError, match="max_mem: this is not a size in bytes") as caught:
         zarrdask.rechunk(z, {}, chunks=(4, 1), max_mem=value)
     assert len(str(caught.value)) < 500
-
-
-@for_each("value", NO_SIZES)
-def test_what_is_no_size_is_an_error_that_names_the_setting(value):
-    with (
-        dask.config.set({"zarrdask.chunk-size": value}),
-        pytest.raises(MetadataError, match=r"zarrdask\.chunk-size: this is not a size in bytes"),
-    ):
+    no_size = pytest.raises(MetadataError, match=r"zarrdask\.chunk-size: this is not a size")
+    with dask.config.set({"zarrdask.chunk-size": value}), no_size:
         zarrdask.create_array({}, shape=4, dtype="f8")
 
 

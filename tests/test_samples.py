@@ -157,9 +157,6 @@ class TestGroups:
         assert list(group) == sorted(READABLE["zarr218_v2_dtypes"])
         assert len(group) == len(READABLE["zarr218_v2_dtypes"])
 
-    def test_a_group_above_an_old_array(self):
-        assert dict(zarrdask.open_group(SAMPLES / "handmade_endian").attrs) == {}
-
     @pytest.mark.parametrize("version", [2, 3])
     def test_tree_of_a_dataset(self, version):
         group = zarrdask.open_group(SAMPLES / "xarray" / f"v{version}")
@@ -184,15 +181,6 @@ class TestGroups:
         assert group["crs"].attrs["crs_wkt"] == "GEOGCS[]"
         names = {name: array.dimension_names or () for name, array in group.arrays()}
         assert names == {"crs": (), "t": ("y", "x"), "time": ("y",), "x": ("x",), "y": ("y",)}
-
-    @pytest.mark.parametrize("version", [2, 3])
-    def test_a_computation_on_a_dataset(self, version):
-        root = SAMPLES / "xarray" / f"v{version}"
-        x = zarrdask.from_zarr(root, "t")
-        values = expected("xarray", f"v{version}/t")
-        total, part = dask.compute(x.sum(axis=0), x[1:, ::2].max(), scheduler="sync")
-        np.testing.assert_array_equal(total, values.sum(axis=0))
-        assert part == values[1:, ::2].max()
 
 
 def attributes(node: Path) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 
 import zarrdask
@@ -59,29 +58,6 @@ def test_info_counts_what_is_stored(capsys, stored):
     assert found["stored"].startswith("1 of 4 shards, ")
 
 
-def test_info_counts_what_is_stored_elsewhere(capsys, stored):
-    url = f"memory://{stored.name}-{id(stored)}"
-    z = zarrdask.create_array(url, shape=4, dtype="u1", chunks=2, compressors=())
-    z[:2] = 1
-    assert lines(call(capsys, "info", url, "--stored"))["stored"] == "1 of 2 chunks, 2 B"
-
-
-@pytest.mark.parametrize("zarr_format", [2, "v3-draft", "v3-draft-protocol"])
-def test_info_of_other_formats(capsys, tmp_path, zarr_format):
-    root = zarrdask.create_group(tmp_path / "d", zarr_format=zarr_format)
-    z = root.create_array("a", shape=(4, 4), dtype="i4", chunks=2, compressors="gzip")
-    z[...] = 1
-    found = lines(call(capsys, "info", tmp_path / "d", "--component", "a", "--stored"))
-    assert found["format"] == f"Zarr {'v2' if zarr_format == 2 else zarr_format}"
-    assert found["stored"].startswith("4 of 4 chunks, ")
-    assert "gzip" in found["codecs"]
-
-
-def test_info_of_codecs_that_v3_does_not_know(capsys, tmp_path):
-    zarrdask.create_array(tmp_path, shape=4, dtype="i4", zarr_format=2, compressors={"id": "bz2"})
-    assert "bz2" in lines(call(capsys, "info", tmp_path))["codecs"]
-
-
 def test_info_of_a_group(capsys, stored):
     done = call(capsys, "info", stored)
     assert done.out.splitlines() == [
@@ -103,28 +79,6 @@ def test_info_as_json(capsys, stored):
     assert (found["bytes"], found["units"], found["stored_units"]) == (160, 5, 3)
     assert found["stored_bytes"] == sum(f.stat().st_size for f in (stored / "a/c").rglob("?/0"))
     assert found["fill_value"] == 0
-
-
-@pytest.mark.parametrize(
-    ("dtype", "fill", "told"),
-    [
-        ("f4", 0.5, 0.5),
-        ("f4", "NaN", "nan"),
-        ("bool", True, True),
-        ("c8", 1j, "1j"),
-        ("string", "é", "é"),
-        ("M8[s]", 0, "1970-01-01T00:00:00"),
-        ([("a", "i4")], (1,), "(1,)"),
-    ],
-)
-def test_fill_values_as_json(capsys, tmp_path, dtype, fill, told):
-    zarrdask.create_array(tmp_path, shape=4, dtype=dtype, fill_value=fill)
-
-    def refuse(name):
-        raise AssertionError(name)
-
-    text = call(capsys, "info", tmp_path, "--json").out
-    assert json.loads(text, parse_constant=refuse)["fill_value"] == told
 
 
 def test_tree(capsys, stored):
@@ -155,12 +109,6 @@ def test_tree_goes_on_after_a_node_that_can_not_be_opened(capsys, stored):
     assert "    └── s" in done.out
 
 
-def test_lengths_of_many_chunks_are_cut(capsys, tmp_path):
-    lengths = tuple(1 + n % 2 for n in range(100))
-    zarrdask.create_array(tmp_path, shape=sum(lengths), dtype="u1", chunks=(lengths,))
-    assert ", ...)" in call(capsys, "tree", tmp_path).out
-
-
 def test_consolidate(capsys, stored):
     done = call(capsys, "consolidate", stored)
     assert (done.code, done.out) == (0, "consolidated metadata of 4 nodes\n")
@@ -169,11 +117,6 @@ def test_consolidate(capsys, stored):
     done = call(capsys, "consolidate", stored / "a")
     assert done.code == 1
     assert "an array has no consolidated metadata" in done.err
-
-
-def test_values_are_not_touched(capsys, stored):
-    call(capsys, "consolidate", stored)
-    np.testing.assert_array_equal(zarrdask.open_array(stored, "a")[:6], 1)
 
 
 def test_ls(capsys, stored):

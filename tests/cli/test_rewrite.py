@@ -81,11 +81,6 @@ def test_copy_a_hierarchy_into_another_format(capsys, source, tmp_path):
     assert call(capsys, "verify", source, target).code == 0
 
 
-def test_copy_in_place(capsys, source):
-    assert call(capsys, "copy", source, "--zarr-format", "3", "--in-place").code == 0
-    assert (source / "x/zarr.json").exists()
-
-
 def test_copy_some_with_other_codecs(capsys, source, tmp_path):
     root = zarrdask.open_group(source, mode="r+")
     root.create_array("y", shape=3, dtype="i4")
@@ -116,12 +111,6 @@ def test_a_dry_run_of_a_copy_writes_nothing(capsys, source, tmp_path):
     assert call(capsys, "copy", source, source / "below", "--dry-run").code == 1
 
 
-def test_a_copy_as_json(capsys, source, tmp_path):
-    report = json.loads(call(capsys, "copy", source, tmp_path / "out", "--json").out)
-    assert (report["groups"], report["units"]) == (1, 8)
-    assert report["arrays"][0]["path"] == "x"
-
-
 def test_a_plan_as_json(capsys, source, tmp_path):
     arguments = "rechunk", source / "x", tmp_path / "out", "--chunks", "8,1", "--json"
     plan = json.loads(call(capsys, *arguments, "--dry-run").out)
@@ -130,13 +119,6 @@ def test_a_plan_as_json(capsys, source, tmp_path):
     assert not (tmp_path / "out").exists()
     assert json.loads(call(capsys, *arguments).out) == plan
     np.testing.assert_array_equal(zarrdask.open_array(tmp_path / "out")[...], VALUES)
-
-
-def test_the_plan_of_a_group_as_json(capsys, source, tmp_path):
-    done = call(capsys, "rechunk", source, tmp_path / "out", "--chunks", 4, "--json", "--dry-run")
-    plan = json.loads(done.out)
-    assert (plan["groups"], list(plan["arrays"])) == ([""], ["x"])
-    assert plan["arrays"]["x"]["target"].endswith("out/x")
 
 
 def test_an_interrupted_rechunk_is_resumed(capsys, monkeypatch, source, tmp_path):

@@ -47,11 +47,6 @@ def test_missing_units_are_listed_on_request(capsys, pair):
     assert "missing    x/c/3" in call(capsys, "verify", pair[0], "--every").out
 
 
-def test_two_that_hold_the_same(capsys, pair):
-    done = call(capsys, "verify", *pair)
-    assert (done.code, done.out.splitlines()[-1]) == (0, "the same")
-
-
 def test_two_that_differ(capsys, pair):
     zarrdask.open_array(pair[1], "x", mode="r+")[3] = 2
     done = call(capsys, "verify", *pair)
@@ -142,9 +137,3 @@ def test_on_a_cluster(capsys, pair, cluster_address):
     done = call(capsys, "verify", pair[0], "--scheduler", cluster_address)
     assert done.code == 1
     assert "truncated  x/c/1" in done.out
-
-
-def test_a_scheduler_that_is_none(capsys, pair):
-    done = call(capsys, "verify", pair[0], "--scheduler", "nonsense")
-    assert done.code == 1
-    assert "unknown scheduler" in done.err

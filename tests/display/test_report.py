@@ -47,6 +47,10 @@ def test_a_report_is_text_html_and_json():
     [
         (np.float32(0.5), 0.5),
         (np.int64(3), 3),
+        (True, True),
+        (np.float32("nan"), "nan"),
+        (np.complex64(1j), "1j"),
+        (np.array((1,), [("a", "i4")])[()], "(1,)"),
         ({1: ("a", None)}, {"1": ["a", None]}),
         (np.dtype("f4"), "float32"),
         (np.datetime64("2020-01-01", "ns"), "2020-01-01T00:00:00.000000000"),

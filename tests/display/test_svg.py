@@ -10,7 +10,6 @@ from tests.covering import for_each
 from tests.pictures import IMAGES, PICTURES
 from zarrdask.display.picture import Cell, Picture, Slot, Strip, text_width
 from zarrdask.display.svg import html, svg
-from zarrdask.display.words import byte_size
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -196,10 +195,3 @@ def test_labels_stand_in_one_unit_that_has_room():
     root = drawn(picture(None, strip([1, 40, 40])))
     assert texts(root).count("label") == 1
     assert "label" not in texts(drawn(picture(None, strip([1, 1] * 20))))
-
-
-@for_each(
-    ("count", "text"), [(0, "0 B"), (999, "999 B"), (1000, "0.977 KiB"), (2**70, "1.02e+03 EiB")]
-)
-def test_sizes_have_three_digits(count, text):
-    assert byte_size(count) == text

@@ -152,14 +152,6 @@ def test_load_async_has_many_variables_in_flight():
     assert sum(asyncio.run(ds.load_async()).values()).item() == 190
 
 
-def test_load_async_reads_all_variables(tmp_path, threads_used):
-    write_sample(tmp_path)
-    ds = open_zarr(tmp_path, chunks=None)
-    loaded = asyncio.run(ds.load_async())
-    np.testing.assert_array_equal(loaded.t, temperature())
-    assert threads_used == [None]
-
-
 def test_small_blocks_of_datasets_that_are_reduced_share_tasks():
     store, values = {}, np.arange(256.0)
     xr.Dataset({"t": ("x", values)}).zarrdask.to_zarr(store, encoding={"t": {"chunks": 1}})

@@ -478,13 +478,6 @@ def test_a_tree_comes_back(tmp_path):
         tree.zarrdask.to_zarr(tmp_path / "a", append_dim="time")
 
 
-def test_the_accessor_writes_datasets():
-    store = {}
-    days(2).zarrdask.to_zarr(store)
-    days(1, 2).zarrdask.to_zarr(store, append_dim="time")
-    assert loaded(store).sizes["time"] == 3
-
-
 # --------------------------------------------------------------------------------------------
 # What cannot be written
 

@@ -1,4 +1,4 @@
-"""``zarrdask diff``: whether two arrays or hierarchies hold the same."""
+"""``zarrdask diff``: whether two arrays or hierarchies are equal."""
 
 from typing import Any
 

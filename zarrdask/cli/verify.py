@@ -1,4 +1,4 @@
-"""``zarrdask verify``: whether everything stored can be read, or two stores hold the same."""
+"""``zarrdask verify``: whether everything stored can be read, or two nodes are equal."""
 
 from typing import Any
 

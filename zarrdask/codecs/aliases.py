@@ -1,4 +1,4 @@
-"""Old names of codecs: in files of 2023, and by writers that used codecs before their registration.
+"""Old names of codecs, which files of 2023 have, and writers that were ahead of the registration.
 
 Codecs are read by their old names, too, but written by their current names only.
 """

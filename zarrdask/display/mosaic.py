@@ -1,4 +1,4 @@
-"""A picture of which chunks are stored: cells, the darker the more of them is there. Pure."""
+"""A picture of which chunks are stored: the darker a cell, the more of its chunks are. Pure."""
 
 from collections.abc import Sequence
 from math import ceil, prod

@@ -1,4 +1,4 @@
-"""Compute Dask arrays of receipts, whose blocks are tasks of which only the end matters."""
+"""Compute Dask arrays of receipts: their tasks write, and return next to nothing."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext

@@ -1,4 +1,4 @@
-"""Leave out what no result is computed from."""
+"""Cull graphs: leave out the tasks that no result depends on."""
 
 from collections.abc import Iterable
 from typing import Any

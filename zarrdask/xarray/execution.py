@@ -1,4 +1,4 @@
-"""The order in which a dataset is written, so that readers and crashes meet no half of it.
+"""The order in which a dataset is written, so that nobody sees half of it, even after a crash.
 
 Values first: those of new arrays, and those beyond the end of arrays that get longer, nobody can
 see yet. Then the shapes, those of index coordinates last: only they make the new elements part of
