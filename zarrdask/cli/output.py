@@ -71,7 +71,7 @@ def _rich_tree(tree: Tree) -> Any:
 
 
 def print_table(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> None:
-    """Print a table. Its header is for terminals; a table without one has names in its first column."""
+    """Print a table. A header is shown on a terminal only; without one, names come first."""
     console = _console()
     if console is None:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -212,11 +212,8 @@ def encode_fill_value(value: Any, dtype: np.dtype[Any]) -> Any:
         return [_encode_float(value.real), _encode_float(value.imag)]
     if dtype.kind == "S":
         return base64.standard_b64encode(bytes(value)).decode()
-    if dtype.kind == "b":
-        return bool(value)
-    if dtype.kind in "iu":
-        return int(value)
-    return str(value)
+    plain = {"b": bool, "i": int, "u": int}.get(dtype.kind, str)
+    return plain(value)
 
 
 def _encode_float(value: Any) -> str:
@@ -232,13 +229,9 @@ class StoredLength(int):
 
     xarray hands ``preferred_chunks`` on where the user gave no chunks: by the class the chunk
     manager can tell both apart, and join stored units to blocks of a useful size.
-
-    Attributes
-    ----------
-    is_far : bool
-        Whether the store has latency, so that larger blocks are of use.
     """
 
+    #: Whether the store has latency, so that larger blocks are of use.
     is_far = False
 
 

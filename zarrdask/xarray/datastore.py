@@ -153,41 +153,21 @@ class Hierarchy:
 # Groups -> variables
 
 
+@dataclass(eq=False)
 class ZarrdaskDataStore(AbstractDataStore):
-    """The variables of a group, not decoded.
+    """The variables of a group, not decoded."""
 
-    Parameters
-    ----------
-    group : StoredGroup
-        The group.
-    values : mapping of str to ndarray
-        The values of variables that have been read already.
-    mask : bool, optional
-        Whether arrays' fill values mask elements. By default they do in v2 and the drafts of v3.
-    phony_dims : bool
-        Whether dimensions without names are given some.
-    skip_missing : bool
-        Whether blocks of Dask arrays that have no stored chunk are constants.
-    source : str, optional
-        What ``encoding["source"]`` says, if xarray does not know it.
-    """
-
-    def __init__(
-        self,
-        group: StoredGroup,
-        values: Mapping[str, np.ndarray],
-        *,
-        mask: bool | None = None,
-        phony_dims: bool = False,
-        skip_missing: bool = False,
-        source: str | None = None,
-    ) -> None:
-        self.group = group
-        self.values = values
-        self.mask = mask
-        self.phony_dims = phony_dims
-        self.skip_missing = skip_missing
-        self.source = source
+    group: StoredGroup
+    #: The values of variables that have been read already.
+    values: Mapping[str, np.ndarray]
+    #: Whether arrays' fill values mask elements. By default they do in v2 and the drafts of v3.
+    mask: bool | None = None
+    #: Whether dimensions without names are given some.
+    phony_dims: bool = False
+    #: Whether blocks of Dask arrays that have no stored chunk are constants.
+    skip_missing: bool = False
+    #: What ``encoding["source"]`` says, if xarray does not know it.
+    source: str | None = None
 
     def get_variables(self) -> dict[str, Variable]:
         dimensions = self._dimensions()

@@ -31,16 +31,8 @@ _ORIGIN = frozenset({"source", "original_shape", "preferred_chunks"})
 #: Keys of an encoding that describe how an array is stored.
 _STORAGE = frozenset(
     {
-        "chunks",
-        "shards",
-        "grid",
-        "codecs",
-        "compressors",
-        "filters",
-        "serializer",
-        "chunk_key_encoding",
-        "write_empty_chunks",
-        "cache_metadata",
+        *("chunks", "shards", "grid", "codecs", "compressors", "filters", "serializer"),
+        *("chunk_key_encoding", "write_empty_chunks", "cache_metadata"),
     }
 )
 
@@ -134,7 +126,18 @@ def _plan(
     variable: Variable, base: dict[str, Any], storage: Mapping[str, Any], settings: WriteSettings
 ) -> ArrayMetadata:
     options = base | _chunks(variable, storage, settings) | _codecs(storage, settings)
-    return _with_fill(plan_array(ArrayOptions(**options)), options)
+    metadata = plan_array(ArrayOptions(**options))
+    # In other formats than v3 a fill value masks elements: if none is given, there must be none.
+    if metadata.zarr_format == 3 or options["fill_value"] is not None:
+        return metadata
+    if metadata.zarr_format == DRAFT:
+        raise UnsupportedError(
+            "an array of this format has a fill value, which would mask elements; give _FillValue "
+            "in the encoding, or write Zarr v2 or v3",
+            key="zarr_format",
+            found=DRAFT,
+        )
+    return replace(metadata, fill_value=None)
 
 
 def _without_foreign_codecs(storage: Mapping[str, Any], settings: WriteSettings) -> dict[str, Any]:
@@ -215,7 +218,9 @@ def _chunks(
         chunks = shards = None
     options: dict[str, Any] = {} if shards is None else {"shards": shards}
     if chunks is not None:
-        return options | {"chunks": _positive(chunks)}
+        # An axis of length 0 has chunks of length 1.
+        positive = tuple(n or 1 for n in chunks) if isinstance(chunks, tuple) else chunks
+        return options | {"chunks": positive}
     if variable.chunks is None:
         return options | ({} if grid in ("regular", "rectilinear") else {"grid": grid})
     return options | chunk_options(variable.chunks, grid, {})
@@ -235,11 +240,6 @@ def _lengths(chunks: Any, ndim: int) -> Any:
                 found=chunks,
             )
     return tuple(chunks)
-
-
-def _positive(chunks: Any) -> Any:
-    """Return chunk lengths as they can be stored: an axis of length 0 has chunks of length 1."""
-    return tuple(n or 1 for n in chunks) if isinstance(chunks, tuple) else chunks
 
 
 def _codecs(storage: Mapping[str, Any], settings: WriteSettings) -> dict[str, Any]:
@@ -282,20 +282,3 @@ def _key_encoding(keys: Any) -> Any:
     if isinstance(keys, Mapping) and "separator" in keys:
         return {"name": keys["name"], "configuration": {"separator": keys["separator"]}}
     return keys
-
-
-def _with_fill(metadata: ArrayMetadata, options: Mapping[str, Any]) -> ArrayMetadata:
-    """Return the metadata without a fill value where none is given, but in v3.
-
-    In other formats it masks elements: an array without missing elements must not have one.
-    """
-    if metadata.zarr_format == 3 or options["fill_value"] is not None:
-        return metadata
-    if metadata.zarr_format == DRAFT:
-        raise UnsupportedError(
-            "an array of this format has a fill value, which would mask elements; give _FillValue "
-            "in the encoding, or write Zarr v2 or v3",
-            key="zarr_format",
-            found=DRAFT,
-        )
-    return replace(metadata, fill_value=None)

@@ -130,7 +130,9 @@ def _as_points(
     """
     arrays = [part for part in key if isinstance(part, np.ndarray)]
     vector = np.broadcast_shapes(*(part.shape for part in arrays))
-    slices = [np.arange(n)[part] for part, n in zip(key, shape, strict=True) if _is_slice(part)]
+    slices = [
+        np.arange(n)[part] for part, n in zip(key, shape, strict=True) if isinstance(part, slice)
+    ]
     count = prod(vector) * prod(map(len, slices))
     block = prod(len(np.unique(part)) for part in arrays) * prod(map(len, slices))
     if block < _SPARSE * count:
@@ -147,7 +149,3 @@ def _as_points(
             coordinates.append(positions.reshape((-1,) + (1,) * (ndim - axis - 1)))
             axis += 1
     return tuple(np.broadcast_arrays(*coordinates))
-
-
-def _is_slice(part: Any) -> bool:
-    return isinstance(part, slice)
