@@ -1,5 +1,6 @@
 """Workers that hand each other what they read: here, one after another, in one process."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -7,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.rewrite.test_passes import cutting, empty, shapes_and_cuts, stored
+from tests.rewrite.test_passes import cutting, empty, shapes_and_cuts, stage, stored
 from zarrdask.errors import CodecError, StoreError
 from zarrdask.plan.regions import Cutting
+from zarrdask.plan.strategies import Exchanged, Scheme
 from zarrdask.rewrite.exchange import Exchange, ExchangeMember
 from zarrdask.rewrite.passes import StoredRegion
 
@@ -19,7 +21,10 @@ VALUES = np.arange(1, 12 * 10 + 1, dtype="i4").reshape(12, 10)
 def exchange(source, target, boxes, reads, units, processes=2, threads=1, slab=40):
     """Return the exchange of whole arrays."""
     to, dtype = StoredRegion(target.stored, (0,) * target.ndim), target.dtype
-    return Exchange(boxes, reads, units, source, to, dtype, threads, slab, processes)
+    stages = [stage(regions, threads, slab) for regions in (reads, units)]
+    stages = [replace(s, costs=s.costs._replace(processes=processes)) for s in stages]
+    scheme = Scheme("in the cluster", tuple(stages), 0, Exchanged(boxes, 0, 0))
+    return Exchange(scheme, source, to, dtype)
 
 
 def rewrite(do):

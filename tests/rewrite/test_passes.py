@@ -18,7 +18,8 @@ from zarrdask.errors import CodecError, StoreError
 from zarrdask.indexing.regions import moved, slabs, tiles, within
 from zarrdask.indexing.selection import region_shape
 from zarrdask.plan.regions import Cutting, edges_within
-from zarrdask.rewrite.passes import PackedRegions, Pass, StoredRegion, TransferPass
+from zarrdask.plan.strategies import Costs, Stage
+from zarrdask.rewrite.passes import PackedRegions, Pass, StoredRegion
 from zarrdask.runtime.workspace import release
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
@@ -29,6 +30,17 @@ VALUES = np.arange(1, 12 * 10 + 1, dtype="i4").reshape(12, 10)
 def cutting(*axes):
     """Return regions of (length, size) along each axis."""
     return Cutting(tuple(edges_within(*axis) for axis in axes))
+
+
+def stage(regions, threads=1, slab=99, at_once=1, moves=None):
+    """Return a stage whose tasks read this many bytes at a time."""
+    costs = Costs(8 * slab * at_once, at_once=at_once)
+    return Stage(regions, "source", "target", 0, 0, 0, 0, threads, costs, moves)
+
+
+def work(regions, source, target, dtype, *options):
+    """Return a pass; the options are those of `stage`."""
+    return Pass(stage(regions, *options), source, target, dtype)
 
 
 def stored(values=VALUES, store=None, start=(0, 0), **options):
@@ -122,7 +134,7 @@ def test_a_region_as_seen_from_elsewhere():
 def test_a_pass_from_chunks_to_chunks(threads, slab):
     target = empty()
     regions = cutting((8, 12), (6, 10))
-    do = Pass(regions, stored(), StoredRegion(target.stored, (0, 0)), VALUES.dtype, threads, slab)
+    do = work(regions, stored(), StoredRegion(target.stored, (0, 0)), VALUES.dtype, threads, slab)
     assert done(do) == [4, 4, 2, 2]
     np.testing.assert_array_equal(target[...], VALUES)
 
@@ -130,7 +142,7 @@ def test_a_pass_from_chunks_to_chunks(threads, slab):
 def test_a_part_goes_to_another_place():
     target = empty((20, 20))
     source = stored(start=(2, 1))
-    do = Pass(
+    do = work(
         cutting((4, 8), (3, 6)), source, StoredRegion(target.stored, (4, 9)), VALUES.dtype, 1, 99
     )
     done(do)
@@ -142,7 +154,7 @@ def test_a_part_goes_to_another_place():
 def test_values_become_those_of_the_target():
     target = empty(dtype="f8")
     done(
-        Pass(
+        work(
             cutting((12, 12), (10, 10)),
             stored(),
             StoredRegion(target.stored, (0, 0)),
@@ -159,14 +171,14 @@ def test_units_of_the_fill_value_are_stored_if_one_asks(stores):
     target = empty()
     source = stored(np.zeros_like(VALUES))
     to = StoredRegion(target.stored, (0, 0), empty=stores)
-    count = sum(done(Pass(cutting((12, 12), (10, 10)), source, to, VALUES.dtype, 1, 9)))
+    count = sum(done(work(cutting((12, 12), (10, 10)), source, to, VALUES.dtype, 1, 9)))
     assert count == target.nchunks_stored() == (12 if stores else 0)
 
 
 def test_an_array_without_axes():
     target = empty((), chunks=())
     source = stored(np.array(7, "i4"), start=(), chunks=())
-    done(Pass(cutting(), source, StoredRegion(target.stored, ()), np.dtype("i4"), 1, 9))
+    done(work(cutting(), source, StoredRegion(target.stored, ()), np.dtype("i4"), 1, 9))
     assert target[...] == 7
 
 
@@ -198,9 +210,9 @@ def test_what_one_pass_packs_the_next_one_reads(drawn, slab, threads):
     between, zeros = packed(owners, readers), (0,) * len(shape)
     source = stored(values, start=zeros, chunks=2)
     target = empty(shape, "i2", chunks=tuple(map(_lengths, readers.edges)))
-    assert set(done(Pass(owners, source, between, values.dtype, threads, slab))) == {1}
+    assert set(done(work(owners, source, between, values.dtype, threads, slab))) == {1}
     to = StoredRegion(target.stored, zeros)
-    done(Pass(readers, between, to, values.dtype, threads, slab))
+    done(work(readers, between, to, values.dtype, threads, slab))
     np.testing.assert_array_equal(target[...], values)
     sizes = [len(between.store.get(key)) for key in between.store.list_prefix("temp/")]
     assert sum(sizes) == values.nbytes
@@ -217,7 +229,7 @@ def test_pieces_lie_one_after_another_in_c_order(drawn):
     values = np.arange(np.prod(shape), dtype="u2").reshape(shape)
     between = packed(owners, readers)
     done(
-        Pass(owners, stored(values, start=(0,) * len(shape), chunks=3), between, values.dtype, 1, 8)
+        work(owners, stored(values, start=(0,) * len(shape), chunks=3), between, values.dtype, 1, 8)
     )
     for number in range(owners.size):
         pieces = [values[part].ravel() for _, part in readers.meeting(owners.region(number))]
@@ -230,13 +242,13 @@ def test_pieces_lie_one_after_another_in_c_order(drawn):
 def test_an_object_that_is_gone_or_cut_off_is_named(harm, threads):
     owners, readers = cutting((6, 12), (10, 10)), cutting((12, 12), (5, 10))
     between = packed(owners, readers)
-    done(Pass(owners, stored(), between, VALUES.dtype, 1, 100))
+    done(work(owners, stored(), between, VALUES.dtype, 1, 100))
     key = "temp/1.0"
     data = harm(between.store.get(key))
     between.store.erase(key) if data is None else between.store.set(key, data)
     target = StoredRegion(empty().stored, (0, 0))
     with pytest.raises(StoreError, match="restart=True") as caught:
-        done(Pass(readers, between, target, VALUES.dtype, threads, 100))
+        done(work(readers, between, target, VALUES.dtype, threads, 100))
     assert caught.value.key == key
 
 
@@ -251,9 +263,9 @@ def test_far_away_one_part_is_asked_for_at_a_time():
     between = packed(
         cutting((12, 12), (10, 10)), cutting((12, 12), (5, 10)), Far(MemoryStore(), Faults())
     )
-    done(Pass(between.owners, stored(), between, VALUES.dtype, 1, 1000))
+    done(work(between.owners, stored(), between, VALUES.dtype, 1, 1000))
     target = empty()
-    done(Pass(between.readers, between, StoredRegion(target.stored, (0, 0)), VALUES.dtype, 1, 40))
+    done(work(between.readers, between, StoredRegion(target.stored, (0, 0)), VALUES.dtype, 1, 40))
     assert len(asked) == 12
     assert all(len(ranges) == 1 and ranges[0][1] <= 40 for ranges in asked)
     np.testing.assert_array_equal(target[...], VALUES)
@@ -279,7 +291,9 @@ def test_encoded_bytes_are_moved(before, after, way, threads):
     regions = (
         cutting((6, 12), (8, 10)) if after.get("shards") != (12, 4) else cutting((12, 12), (4, 10))
     )
-    do = TransferPass(regions, source, StoredRegion(target.stored, (0, 0)), way, threads)
+    do = work(
+        regions, source, StoredRegion(target.stored, (0, 0)), VALUES.dtype, threads, 9, 1, way
+    )
     count = sum(done(do))
     assert count == len([*target.store.list_prefix("c/")])
     np.testing.assert_array_equal(target[...], VALUES)
@@ -305,7 +319,7 @@ def test_no_more_run_at_a_time_than_may():
     event = threading.Event()
     owners = cutting((1, 12), (10, 10))
     between = packed(owners, cutting((12, 12), (10, 10)), Watched())
-    do = Pass(owners, stored(), between, VALUES.dtype, 1, 100, 2)
+    do = work(owners, stored(), between, VALUES.dtype, 1, 100, 2)
     threads = [threading.Thread(target=do, args=(n,)) for n in range(owners.size)]
     for thread in threads:
         thread.start()
@@ -318,7 +332,7 @@ def test_no_more_run_at_a_time_than_may():
 def test_an_error_in_a_thread_comes_back():
     source = stored(compressors="gzip")
     source.chunks.store.set("c/1/1", b"rubbish")
-    do = Pass(
+    do = work(
         cutting((12, 12), (10, 10)),
         source,
         StoredRegion(empty().stored, (0, 0)),
@@ -334,7 +348,7 @@ def test_they_pickle(tmp_path):
     source = stored(store=LocalStore(str(tmp_path)))
     regions = cutting((12, 12), (10, 10))
     between = packed(regions, regions, source.chunks.store)
-    do = pickle.loads(pickle.dumps(Pass(regions, source, between, VALUES.dtype, 1, 100)))
+    do = pickle.loads(pickle.dumps(work(regions, source, between, VALUES.dtype, 1, 100)))
     assert done(do) == [1]
     np.testing.assert_array_equal(
         np.frombuffer(between.store.get("temp/0.0"), "i4"), VALUES.ravel()
@@ -345,7 +359,7 @@ def test_memory_is_given_back():
     owners = cutting((1024, 1024), (1024, 1024))
     array = zarrdask.create_array({}, shape=(1024, 1024), dtype="f8", chunks=(64, 1024))
     source = StoredRegion(array.stored, (0, 0))
-    do = Pass(owners, source, packed(owners, owners), array.dtype, 1, 100)
+    do = work(owners, source, packed(owners, owners), array.dtype, 1, 100)
     release()
     tracemalloc.start()
     try:

@@ -32,17 +32,10 @@ from zarrdask.rewrite.cluster import check_workers, run_exchange
 from zarrdask.rewrite.destination import Destination, KeyPrefix, Rewrite, clear_prefix
 from zarrdask.rewrite.exchange import Exchange
 from zarrdask.rewrite.move import with_storable_fill
-from zarrdask.rewrite.passes import (
-    PackedRegions,
-    Pass,
-    RegionReader,
-    StoredRegion,
-    TransferPass,
-)
+from zarrdask.rewrite.passes import PackedRegions, Pass, StoredRegion
 from zarrdask.runtime.progress import Progress, Show
 from zarrdask.runtime.progress import progress as progress_bar
 from zarrdask.runtime.workspace import release
-from zarrdask.storage.base import Store
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -230,13 +223,13 @@ class RechunkPlan(PlanReport):
         source = StoredRegion(stored, tuple(pick.start for pick in self.region))
         empty = config.get("write-empty-chunks")
         target = StoredRegion(self.target.chunks, self.target.start, empty=empty, beyond="fill")
-        return build_passes(self.scheme, source, target, self.temp, self.costs.processes)
+        return build_passes(self.scheme, source, target, self.temp)
 
 
 # --------------------------------------------------------------------------------------------
 # Running the passes
 
-AnyPass = Pass | TransferPass | Exchange
+AnyPass = Pass | Exchange
 
 
 class SharedPass:
@@ -262,28 +255,20 @@ def build_passes(
     scheme: Scheme,
     source: StoredRegion,
     target: StoredRegion,
-    temp: tuple[Store, str],
-    processes: int,
+    temp: KeyPrefix,
 ) -> list[AnyPass]:
     """Return the passes that a strategy consists of."""
-    stages, first, dtype = scheme.stages, scheme.stages[0], source.chunks.metadata.dtype
-    if first.moves:
-        return [TransferPass(first.regions, source, target, first.moves, first.threads)]
+    stages, dtype = scheme.stages, source.chunks.metadata.dtype
     if scheme.exchange is not None:
-        boxes, read, written = scheme.cuttings
-        threads, slab = first.threads, first.costs.slab
-        return [Exchange(boxes, read, written, source, target, dtype, threads, slab, processes)]
+        return [Exchange(scheme, source, target, dtype)]
     store, prefix = temp
     packed = [
         PackedRegions(store, f"{prefix}{number}/", one.regions, following.regions)
         for number, (one, following) in enumerate(pairwise(stages))
     ]
-    readers: list[RegionReader] = [source, *packed]
+    readers: list[StoredRegion | PackedRegions] = [source, *packed]
     writers: list[StoredRegion | PackedRegions] = [*packed, target]
-    return [
-        Pass(one.regions, reader, writer, dtype, one.threads, one.costs.slab, one.costs.at_once)
-        for one, reader, writer in zip(stages, readers, writers, strict=True)
-    ]
+    return [Pass(*places, dtype) for places in zip(stages, readers, writers, strict=True)]
 
 
 def pass_bytes(work: AnyPass) -> int:
@@ -316,7 +301,7 @@ def run_passes(
 
 
 def _run_pass(
-    work: Pass | TransferPass,
+    work: Pass,
     numbers: Sequence[int],
     on: Workers,
     shown: Progress,
@@ -330,7 +315,7 @@ def _run_pass(
         tasks.end(number, region_bytes(work, number))
 
     # The executor keeps the next tasks ready; a process still runs only this many at a time.
-    on = on._replace(threads=work.at_once)
+    on = on._replace(threads=work.stage.costs.at_once)
     with reports(tasks, on) as report:
         run(partial(rechunk_region, SharedPass(work), report), numbers, on=on, finished=end)
 

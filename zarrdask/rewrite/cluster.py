@@ -38,12 +38,11 @@ _REPLACEMENT_SECONDS = 60
 _MAX_LOSSES = 3
 
 
-class MemberActor:
+class MemberActor(ExchangeMember):
     """A member of an exchange as an actor, which answers the others while it works."""
 
     def __init__(self, shared: Any, number: int, name: str) -> None:
-        self._exchange: Exchange = shared.work
-        self._member = ExchangeMember(shared.work)
+        super().__init__(shared.work)
         self._number = number
         self._peers: Sequence[Any] = ()
         self._stopped = threading.Event()
@@ -54,15 +53,11 @@ class MemberActor:
         """Receive the actors of all members."""
         self._peers = peers
 
-    def read(self, number: int) -> None:
-        """Read a region, and keep its pieces."""
-        self._member.read(number)
-
-    async def piece(self, reader: int, writer: int) -> np.ndarray:
+    async def send(self, reader: int, writer: int) -> np.ndarray:
         """Return a piece. A coroutine is answered by the event loop, while this member works."""
-        return self._member.piece(reader, writer)
+        return self.piece(reader, writer)
 
-    def write(self, box: int, number: int) -> int:
+    def rewrite(self, box: int, number: int) -> int:
         """Write a region of a box; return how many units are stored afterwards."""
         if self._owners[0] != box:
             self._owners = box, self._exchange.owners(box)
@@ -71,10 +66,10 @@ class MemberActor:
         def request(reader: int, writer: int) -> Callable[[], np.ndarray]:
             owner = owners[reader]
             if owner == self._number:
-                return lambda: self._member.piece(reader, writer)
-            return partial(_result, self._peers[owner].piece(reader, writer), self._is_abandoned)
+                return partial(self.piece, reader, writer)
+            return partial(_result, self._peers[owner].send(reader, writer), self._is_abandoned)
 
-        return self._member.write(number, request)
+        return self.write(number, request)
 
     def _is_abandoned(self) -> bool:
         """Return whether nobody waits for this member: a worker drops it if the client is gone."""
@@ -82,10 +77,6 @@ class MemberActor:
 
         actors = list(get_worker().state.actors.values())
         return self._stopped.is_set() or all(actor is not self for actor in actors)
-
-    def clear(self) -> None:
-        """Free the pieces."""
-        self._member.clear()
 
     async def stop(self) -> None:
         """Stop waiting for pieces of other members: they may be lost."""
@@ -97,7 +88,7 @@ class MemberActor:
 
     def end(self) -> None:
         """Free everything, after the calls that came before have ended."""
-        self._member.clear()
+        self.clear()
         self._peers = ()
 
 
@@ -348,7 +339,7 @@ def _rewrite_box(exchange: Exchange, box: int, members: _Members, shown: Progres
         with suppress(Empty):
             while True:
                 number = writers.get_nowait()
-                members.result(members.actors[member].write(box, number))
+                members.result(members.actors[member].rewrite(box, number))
                 count(exchange.units.region(number))
 
     try:

@@ -15,6 +15,7 @@ import numpy as np
 from zarrdask.errors import StoreError
 from zarrdask.indexing.selection import Region, region_shape
 from zarrdask.plan.regions import Cutting
+from zarrdask.plan.strategies import Scheme
 from zarrdask.rewrite.passes import (
     PieceBuffer,
     RegionBuffer,
@@ -35,21 +36,32 @@ RequestPiece = Callable[[int, int], Callable[[], np.ndarray]]
 class Exchange:
     """A pass over an array, box by box, in which workers send each other pieces."""
 
-    #: The boxes. They are rewritten one after another.
-    regions: Cutting
-    #: The regions that are read, and those that are written: each lies in one box.
-    reads: Cutting
-    units: Cutting
+    #: The strategy, whose stages read and write regions that each lie in one box.
+    scheme: Scheme
     source: StoredRegion
     target: StoredRegion
     #: The data type of the values between source and target.
     dtype: np.dtype[Any]
-    #: How many threads of a worker read or write at a time.
-    threads: int
-    #: The bytes that each thread reads at a time, unless a single piece is larger.
-    slab: int
-    #: How many workers there are.
-    processes: int
+
+    @property
+    def regions(self) -> Cutting:
+        """The boxes, which are rewritten one after another."""
+        return self.scheme.cuttings[0]
+
+    @property
+    def reads(self) -> Cutting:
+        """The regions that are read."""
+        return self.scheme.cuttings[1]
+
+    @property
+    def units(self) -> Cutting:
+        """The regions that are written."""
+        return self.scheme.cuttings[2]
+
+    @property
+    def processes(self) -> int:
+        """The number of workers."""
+        return self.scheme.stages[0].costs.processes
 
     def readers(self, box: int) -> list[int]:
         """Return the numbers of the regions that are read for a box."""
@@ -78,7 +90,8 @@ class ExchangeMember:
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
-        self._context = TaskContext(exchange.dtype, exchange.slab, Slot(exchange.threads))
+        stage = exchange.scheme.stages[0]
+        self._context = TaskContext(exchange.dtype, stage.costs.slab, Slot(stage.threads))
         self._pieces: dict[tuple[int, int], np.ndarray] = {}
 
     def read(self, number: int) -> None:

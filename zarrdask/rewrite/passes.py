@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, product
 from math import prod
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -27,8 +27,8 @@ from zarrdask.indexing.projection import axis_parts
 from zarrdask.indexing.regions import moved, slabs, tiles, view, within
 from zarrdask.indexing.selection import Region, region_shape
 from zarrdask.plan.regions import Cutting
+from zarrdask.plan.strategies import Stage
 from zarrdask.rewrite.move import move_inner, move_units
-from zarrdask.runtime.threads import on_each
 from zarrdask.runtime.workspace import Slot, slots
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
@@ -263,31 +263,52 @@ class PackedRegions:
 class Pass:
     """One pass over an array. Called with the number of a region, it rewrites that region."""
 
-    #: The regions, one for each task.
-    regions: Cutting
+    stage: Stage
     source: RegionReader
     target: StoredRegion | PackedRegions
     #: The data type of the values between source and target.
     dtype: np.dtype[Any]
-    #: How many threads of a task read or write at a time.
-    threads: int
-    #: The bytes that each thread reads at a time, unless a single piece is larger.
-    slab: int
-    #: How many tasks a process runs at a time.
-    at_once: int = 1
+
+    @property
+    def regions(self) -> Cutting:
+        """The regions, one for each task."""
+        return self.stage.regions
 
     def __call__(self, number: int, count: CountBytes | None = None) -> int:
         """Rewrite a region, and return how many objects were stored.
 
         `count` is called with bytes that were read and written: together twice those of the region.
         """
-        free = slots(self.at_once, self.threads)
+        region, costs, threads = self.regions.region(number), self.stage.costs, self.stage.threads
+        free = slots(costs.at_once, threads)
         slot = free.get()
         try:
-            context = TaskContext(self.dtype, self.slab, slot, count)
-            return rewrite_region(self.source, self.target, self.regions.region(number), context)
+            context = TaskContext(self.dtype, costs.slab, slot, count)
+            if self.stage.moves:
+                return self._move(region, context)
+            return rewrite_region(self.source, self.target, region, context)
         finally:
             free.put(slot)
+
+    def _move(self, region: Region, context: TaskContext) -> int:
+        """Copy the encoded units of a region: of the target, or of the shards that it unpacks."""
+        source, target = (place.chunks for place in (self.source, self.target))  # type: ignore[attr-defined]
+        move = move_units if self.stage.moves == "units" else move_inner
+        unpacks_shards = self.stage.moves == "inner" and target.metadata.shard is None
+        owner = source if unpacks_shards else target
+        axes = zip(owner.metadata.grid.axes, region, strict=True)
+        indices = list(product(*([p.chunk for p in axis_parts(pick, axis)] for axis, pick in axes)))
+        nbytes = 2 * prod(region_shape(region)) * self.dtype.itemsize
+        size = max(1, min(_MAX_UNITS_PER_REPORT, -(-len(indices) // self.stage.threads)))
+
+        def move_batch(start: int) -> int:
+            units = move(source, target, indices[start : start + size]).units
+            stop = min(start + size, len(indices))
+            if context.counter is not None:
+                context.counter(nbytes * stop // len(indices) - nbytes * start // len(indices))
+            return units
+
+        return sum(context.slot.each(move_batch, range(0, len(indices), size)))
 
 
 def rewrite_region(
@@ -300,44 +321,3 @@ def rewrite_region(
     buffer: Any = target.new_buffer(region, context)
     source.read(region, buffer, context)
     return target.write(region, buffer, context)
-
-
-@dataclass(frozen=True, eq=False)
-class TransferPass:
-    """A pass that copies encoded bytes. Called with the number of a region, it copies that region.
-
-    A region has whole units of the target; or whole shards of the source, if its inner chunks
-    become chunks of their own.
-    """
-
-    regions: Cutting
-    source: StoredRegion
-    target: StoredRegion
-    transfer: Literal["units", "inner"]
-    threads: int
-    at_once: ClassVar[int] = 1
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The data type of the target."""
-        return self.target.chunks.metadata.dtype
-
-    def __call__(self, number: int, count: CountBytes | None = None) -> int:
-        """Copy the units of a region as `Pass.__call__`."""
-        move = move_units if self.transfer == "units" else move_inner
-        region, source, target = self.regions.region(number), self.source.chunks, self.target.chunks
-        unpacks_shards = self.transfer == "inner" and target.metadata.shard is None
-        owner = source if unpacks_shards else target
-        axes = zip(owner.metadata.grid.axes, region, strict=True)
-        indices = list(product(*([p.chunk for p in axis_parts(pick, axis)] for axis, pick in axes)))
-        nbytes = 2 * prod(region_shape(region)) * self.dtype.itemsize
-        size = max(1, min(_MAX_UNITS_PER_REPORT, -(-len(indices) // self.threads)))
-
-        def move_batch(start: int) -> int:
-            units = move(source, target, indices[start : start + size]).units
-            stop = min(start + size, len(indices))
-            if count is not None:
-                count(nbytes * stop // len(indices) - nbytes * start // len(indices))
-            return units
-
-        return sum(on_each(move_batch, range(0, len(indices), size), self.threads))
