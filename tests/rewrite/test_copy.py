@@ -23,6 +23,7 @@ from zarrdask.errors import (
     StoreError,
     UnsupportedError,
 )
+from zarrdask.hierarchy import journal
 from zarrdask.storage.wrapper import WrappedStore
 
 FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")
@@ -515,7 +516,8 @@ class TestFailures:
         zarrdask.copy(z, inner, **changes)
         np.testing.assert_array_equal(zarrdask.open_array(inner)[...], VALUES)
 
-    def test_arrays_that_are_complete_stay(self, tmp_path):
+    def test_arrays_that_are_complete_stay(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(journal, "_WRITE_INTERVAL", 0)
         root = hierarchy(tmp_path / "a")
         inner = zarrdask.storage.LocalStore(str(tmp_path / "b"))
         with pytest.raises(StoreError, match="full"):

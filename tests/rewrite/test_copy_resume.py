@@ -14,14 +14,14 @@ from tests.storage.unlisted import UnlistedStore
 from zarrdask.cli.app import run
 from zarrdask.errors import NodeExistsError, StoreError
 from zarrdask.hierarchy import journal
-from zarrdask.rewrite import copy_tasks
+from zarrdask.rewrite import copy_tasks, destination
 
 VALUES = np.arange(1, 97, dtype="i4").reshape(8, 12)
 #: The command, as a process that a signal stops before its sixth task.
 STOPPED = """
 import os
 from zarrdask.hierarchy import journal
-from zarrdask.rewrite import copy_tasks
+from zarrdask.rewrite import copy_tasks, destination
 journal._WRITE_INTERVAL, copy_tasks._TASK_UNITS = 0, 3
 copy, begun = copy_tasks._copy_part, []
 def count(part):
@@ -277,7 +277,7 @@ def test_an_equal_array_that_another_program_created_meanwhile_is_left_alone(cop
 @pytest.mark.parametrize("written", [True, False])
 def test_a_process_that_is_killed_beside_a_document_goes_on(copied, monkeypatch, written):
     root, target = hierarchy({}), {}
-    create = copy_tasks.create_members
+    create = destination.create_members
 
     def killed(*arguments, **options):
         if arguments[2] and written:
@@ -286,7 +286,7 @@ def test_a_process_that_is_killed_beside_a_document_goes_on(copied, monkeypatch,
             raise Stop
 
     with monkeypatch.context() as patch:
-        patch.setattr(copy_tasks, "create_members", killed)
+        patch.setattr(destination, "create_members", killed)
         patch.setattr(journal.Journal, "kept", nullcontext)
         with pytest.raises(Stop):
             zarrdask.copy(root, target, scheduler="sync")

@@ -132,8 +132,13 @@ class Journal:
     def add(self, stage: int, task: int) -> None:
         """Note that a task is done; the record is stored from time to time."""
         self.done(stage).add(task)
-        if monotonic() - self._stored >= _WRITE_INTERVAL:
+        if self.is_due:
             self.store()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the record was stored so long ago that it should be again."""
+        return monotonic() - self._stored >= _WRITE_INTERVAL
 
     def erase(self) -> None:
         """Erase the record, and what else is stored about the rewrite."""

@@ -25,8 +25,12 @@ def edges_within(axis: Axis, size: int) -> np.ndarray:
     ([0, 4, 8, 10], [0, 3, 9, 10])
     """
     if isinstance(axis, int):
-        return np.append(np.arange(0, size, max(axis, 1), dtype=np.int64), size)
-    return np.append(axis[axis < size], size).astype(np.int64)
+        length = max(min(axis, size), 1)
+        edges = np.arange(-(-size // length) + 1, dtype=np.int64) * length
+    else:
+        edges = axis[: np.searchsorted(axis, size) + 1].astype(np.int64)
+    edges[-1] = size
+    return edges
 
 
 @dataclass(frozen=True, eq=False)

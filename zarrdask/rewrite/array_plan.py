@@ -141,9 +141,10 @@ class RechunkPlan(PlanReport):
             self.check(on)
             options = {"overwrite": self.overwrite, "restart": restart}
             with self.target.begin(self.fingerprint, **options) as rewrite:
-                return self.run(rewrite, "", 0, on, progress)
+                self.run(rewrite, "", 0, on, progress)
+                return rewrite.commit()  # type: ignore[return-value]
 
-    def run(self, rewrite: Rewrite, below: str, first: int, on: Workers, show: Show) -> Array:
+    def run(self, rewrite: Rewrite, below: str, first: int, on: Workers, show: Show) -> None:
         """Rewrite the array at a path of a rewrite, whose record has its stages from `first` on."""
         journal = rewrite.journal
         done = [journal.done(first + stage) for stage in range(self.stages)]
@@ -159,9 +160,10 @@ class RechunkPlan(PlanReport):
             self._store_blocks(journal, first, on)
             shown.advance(block_bytes)
             run_passes(passes, journal, first + 1, on, shown)
-        rewrite.record_written([below])
-        clear_prefix(self.temp)
-        return self.target.commit()
+        if len(passes) > 1 or block_bytes:
+            journal.store()  # nothing is read again from the temporary objects
+            clear_prefix(self.temp)
+        rewrite.add(below, self.target)
 
     @property
     def stages(self) -> int:

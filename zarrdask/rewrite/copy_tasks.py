@@ -18,7 +18,7 @@ from zarrdask.display.words import counted
 from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index, extent_at
-from zarrdask.hierarchy.create import at_once, create_members
+from zarrdask.hierarchy.create import at_once
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.rewrite.destination import Destination, Rewrite
 from zarrdask.rewrite.move import (
@@ -96,7 +96,7 @@ def copy_arrays(
 
     The tasks that an earlier run has done are left out; the notes that are returned say so.
     """
-    store, journal, done = rewrite.view, rewrite.journal, rewrite.journal.done(0)
+    journal, done = rewrite.journal, rewrite.journal.done(0)
     written, lost = set[int](), set[int]()
 
     def look(number: int) -> None:
@@ -107,27 +107,24 @@ def copy_arrays(
             lost.add(number)
 
     if rewrite.resumed:
-        at_once(store, look, range(len(jobs)))
+        at_once(rewrite.view, look, range(len(jobs)))
     done -= {n for n in done if any(part.job in lost for part in tasks[n])}
     journal.nodes.update({jobs[number].node.path: "array" for number in lost})
     numbers = [n for n in range(len(tasks)) if n not in done]
     remaining = Counter(part.job for n in numbers for part in tasks[n])
     results = [list[TransferResult]() for _ in jobs]
 
-    def commit(numbers: Iterable[int]) -> None:
-        stored = {jobs[n].node.path: jobs[n].target for n in numbers if n not in written}
-        rewrite.record_written(stored)
-        if (root := stored.pop("", None)) is not None:
-            root.commit()
-        members = {path: target.metadata for path, target in stored.items()}
-        create_members(store, rewrite.path, members, has_chunks=True)
+    def add(numbers: Iterable[int]) -> None:
+        for number in numbers:
+            if not remaining[number] and number not in written:
+                rewrite.add(jobs[number].node.path, jobs[number].target)
 
     count = sum(len(part.indices) for task in tasks for part in task)
     nbytes = sum(part.nbytes for task in tasks for part in task)
     copied = sum(len(part.indices) for n in done for part in tasks[n])
     with progress(count, "copy", show, nbytes=nbytes) as bar, journal.kept():
         bar.advance(copied)
-        commit(number for number in range(len(jobs)) if not remaining[number])
+        add(range(len(jobs)))
 
         def finished(position: int, stored: Sequence[TransferResult]) -> None:
             number = numbers[position]
@@ -136,9 +133,10 @@ def copy_arrays(
                 results[part.job].append(result)
                 remaining[part.job] -= 1
             journal.add(0, number)
-            commit({part.job for part in tasks[number] if not remaining[part.job]})
+            add({part.job for part in tasks[number]})
 
         run(copy_chunks, [tasks[n] for n in numbers], on=on, finished=finished)
+        rewrite.commit()
     notes = [f"an earlier run copied {copied} of {counted(count, 'unit')}"] if copied else []
     arrays = [job.report(total_result(each)) for job, each in zip(jobs, results, strict=True)]
     return arrays, notes

@@ -1,11 +1,10 @@
 """The target of a rewrite: what happens before its chunks are stored, and afterwards."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
 
 from zarrdask.chunks.inventory import erase_leftovers, stored_units
 from zarrdask.chunks.stored import StoredChunks
@@ -17,6 +16,7 @@ from zarrdask.hierarchy.create import (
     at_once,
     check_creation,
     clear_members,
+    create_members,
     create_node,
     is_draft_node,
     prefetched,
@@ -99,16 +99,17 @@ class Destination:
         return Array(store, self.path, metadata, "r+")
 
 
-class Rewrite(NamedTuple):
-    """A rewrite that has begun: its target as its hierarchy sees it, and the record of its tasks.
-
-    `resumed` is whether an earlier run was interrupted, and goes on now.
-    """
+@dataclass
+class Rewrite:
+    """A rewrite that has begun: its target, as its hierarchy sees it, and its record."""
 
     view: Store
     path: str
     journal: Journal
+    #: Whether an earlier run was interrupted, and goes on now.
     resumed: bool
+    #: The arrays whose chunks are all stored, and whose documents are not.
+    _stored: dict[str, Destination] = field(default_factory=dict)
 
     def has_written(self, below: str, target: Destination) -> bool:
         """Return whether an earlier run has written the document of an array below the root.
@@ -129,17 +130,40 @@ class Rewrite(NamedTuple):
         is_listed = self.resumed and target.view.listable
         return is_listed and next(stored_units(target.chunks), None) is None
 
-    def record_written(self, arrays: Collection[str]) -> None:
-        """Record that all chunks of arrays are stored, before their documents are written.
+    def add(self, below: str, target: Destination) -> None:
+        """Note that all chunks of an array are stored: its document is written soon."""
+        self._stored[below] = target
+        if self.journal.is_due:
+            self.commit()
 
-        So a document that is not recorded is that of another program. For the same reason, the
-        record is erased before the document of an array at the root is written.
+    def commit(self) -> Array | None:
+        """Write the documents of all arrays whose chunks are stored; return an array at the root.
+
+        The arrays are recorded before, so a document that is not recorded is that of another
+        program. For the same reason, the record is erased before the array at the root appears.
         """
-        if "" in arrays:
+        arrays, self._stored = self._stored, {}
+        if (root := arrays.pop("", None)) is not None:
             self.journal.erase()
-        elif arrays:
+            return root.commit()
+        if arrays:
             self.journal.nodes.update(dict.fromkeys(arrays, "written"))
             self.journal.store()
+            members = {below: target.metadata for below, target in arrays.items()}
+            create_members(self.view, self.path, members, has_chunks=True)
+        return None
+
+    @contextmanager
+    def running(self) -> Iterator["Rewrite"]:
+        """Write the last documents at the end, also if the block fails, and erase the record."""
+        try:
+            yield self
+        except BaseException:
+            with suppress(ZarrdaskError):  # the first error is the one to report
+                self.commit()
+            raise
+        self.commit()
+        self.journal.erase()
 
 
 @contextmanager
@@ -166,7 +190,7 @@ def rewriting(
         restart |= overwrite and is_taken
         resumed = begun and journal.resume(overwrite=overwrite, restart=restart)
         if resumed and is_taken:
-            raise exists_error(view, path)  # see `Rewrite.record_written`
+            raise exists_error(view, path)  # see `Rewrite.commit`
         if not resumed:
             if overwrite:
                 _remove(store, path)
@@ -183,8 +207,8 @@ def rewriting(
             is_group = isinstance(metadata, GroupMetadata)
             if is_group and not (resumed and has_document(view, node)):
                 view = create_node(store, node, metadata, overwrite=False)
-        yield Rewrite(view, path, journal, resumed)
-        journal.erase()
+        with Rewrite(view, path, journal, resumed).running() as rewrite:
+            yield rewrite
 
 
 @contextmanager
@@ -201,8 +225,8 @@ def _growing(
         if not resumed:
             journal.erase()
             journal.store()
-        yield Rewrite(store, path, journal, resumed)
-        journal.erase()
+        with Rewrite(store, path, journal, resumed).running() as rewrite:
+            yield rewrite
 
 
 def check_begun(

@@ -11,7 +11,7 @@ from zarrdask.display.html import fold
 from zarrdask.display.report import Report
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import workers
-from zarrdask.hierarchy.create import write_consolidated
+from zarrdask.hierarchy.create import check_members, write_consolidated
 from zarrdask.hierarchy.find import find_node
 from zarrdask.hierarchy.path import join_path, node_location
 from zarrdask.hierarchy.resize import lock_node
@@ -25,7 +25,7 @@ from zarrdask.nodes.open_group import open_group
 from zarrdask.rewrite.array_plan import RechunkPlan
 from zarrdask.rewrite.destination import Destination, check_begun, rewriting
 from zarrdask.rewrite.node_plan import check_apart, plan_nodes
-from zarrdask.rewrite.planning import RechunkOptions, new_target, plan_target
+from zarrdask.rewrite.planning import RechunkOptions, plan_target
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore
@@ -135,6 +135,7 @@ class GroupPlan(Report):
                         if not rewrite.has_written(path, target):
                             plan.run(rewrite, path, first, on, progress)
                     first += plan.stages
+                rewrite.commit()
                 if self.consolidated:
                     write_consolidated(self.store, self.path, self.groups[""].zarr_format)
         return open_group(self.store, self.path, mode="r+", consolidated=False)
@@ -166,18 +167,16 @@ def plan_group(group: Group, store: Store, path: str, options: RechunkOptions) -
 
     nodes, _ = plan_nodes(group.store, group.path, group.metadata, convert_array, root.zarr_format)
     options.check_members({node.path: node.before for node in nodes if node.is_array})  # type: ignore[misc]
+    if not (options.overwrite or begun):
+        # Otherwise everything below the target is removed, or checked when the plan is executed.
+        check_members(view, path, {node.path: node.after for node in nodes if node.is_array})
     groups, plans = dict[str, GroupMetadata](), dict[str, RechunkPlan]()
     for node in nodes:
         if not isinstance(node.after, ArrayMetadata):
             groups[node.path] = node.after
             continue
         array = Array(group.store, join_path(group.path, node.path), node.before)  # type: ignore[arg-type]
-        new_path = join_path(path, node.path)
-        if options.overwrite or begun:
-            # Everything below the target is removed, or is checked when the plan is executed.
-            target = Destination.new(store, view, new_path, node.after)
-        else:
-            target = new_target(store, new_path, node.after, overwrite=False)
+        target = Destination.new(store, view, join_path(path, node.path), node.after)
         plans[node.path] = plan_target(array, whole_region(array.shape), target, options)
     found = find_node(group.store, group.path, consolidated="own")[0]
     consolidated = isinstance(found, ConsolidatedStore) and root.zarr_format in CONSOLIDATED_FORMATS

@@ -107,12 +107,6 @@ def _of_member(value: Any, path: str) -> Any:
     return value.get(path, value.get(f"/{path}", value.get(None)))
 
 
-def new_target(store: Store, path: str, metadata: ArrayMetadata, *, overwrite: bool) -> Destination:
-    """Return the target of a plan if it can be created, or if an interrupted run has begun it."""
-    _, view = check_begun(store, path, metadata, overwrite=overwrite)
-    return Destination.new(store, view, path, metadata)
-
-
 def plan_new_array(
     array: Array, source_region: Any, store: Store, path: str, options: RechunkOptions
 ) -> RechunkPlan:
@@ -120,7 +114,8 @@ def plan_new_array(
     region = find_region(source_region, array.metadata)
     metadata = options.converted(array.metadata.resized(region_shape(region)))
     check_apart((array.store, array.path), (store, path), replaces=True)
-    target = new_target(store, path, metadata, overwrite=options.overwrite)
+    _, view = check_begun(store, path, metadata, overwrite=options.overwrite)
+    target = Destination.new(store, view, path, metadata)
     return plan_target(array, region, target, options)
 
 
@@ -135,7 +130,8 @@ def plan_from_dask(x: da.Array, store: Store, path: str, options: RechunkOptions
             "the source reads the array that would be overwritten; write to another place",
             key=node_location(store, path),
         )
-    target = new_target(store, path, metadata, overwrite=options.overwrite)
+    _, view = check_begun(store, path, metadata, overwrite=options.overwrite)
+    target = Destination.new(store, view, path, metadata)
     temp_store, prefix = options.temp_of(target.view, path)
     blocks = plan_array(
         ArrayOptions(
