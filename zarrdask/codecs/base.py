@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from math import prod
 from typing import Any, ClassVar, Protocol, Self, cast
@@ -246,16 +246,18 @@ class Configured:
 
     @classmethod
     def from_configuration(cls, configuration: Any) -> Self:
-        defaults = {
-            each.name: ... if each.default is MISSING else each.default for each in fields(cls)
-        }
-        return cls(**parse_configuration(configuration, cls.name, defaults))
+        return cls(**parse_configuration(configuration, cls.name, _defaults(cls)))  # type: ignore[arg-type]
 
     def to_json(self) -> Json:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         members = {member: _rendered(value) for member, value in values.items()}
         members = {member: value for member, value in members.items() if value is not None}
         return {"name": self.name, "configuration": members} if members else {"name": self.name}
+
+
+@cache
+def _defaults(cls: type[Configured]) -> dict[str, Any]:
+    return {each.name: ... if each.default is MISSING else each.default for each in fields(cls)}
 
 
 def _rendered(value: Any) -> Any:

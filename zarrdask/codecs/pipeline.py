@@ -26,6 +26,8 @@ from zarrdask.errors import MetadataError, ZarrdaskError
 #: (data, size, start, stop) -> (offset, decoded bytes from there); see `BloscCodec.decode_part`.
 Partial = Callable[[Buffer, int, int, int], tuple[int, Buffer]]
 
+_ORDER = tuple(Kind)
+
 
 class Pipeline:
     """Encodes and decodes the chunks of one array.
@@ -177,7 +179,7 @@ def split(
     """Return the codecs by kind, if their number and order are right (conformance C-9, C-42)."""
     check_count(codecs, "codecs")
     kinds = [codec.kind for codec in codecs]
-    if kinds.count(Kind.ARRAY_BYTES) != 1 or kinds != sorted(kinds, key=list(Kind).index):
+    if kinds.count(Kind.ARRAY_BYTES) != 1 or kinds != sorted(kinds, key=_ORDER.index):
         raise MetadataError(
             "the codecs are in the wrong order",
             key="codecs",

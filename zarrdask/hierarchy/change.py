@@ -17,11 +17,12 @@ from zarrdask import config
 from zarrdask.compliance import strictness, warn_compliance
 from zarrdask.errors import LinkError, MetadataError, one_of
 from zarrdask.hierarchy import draft
+from zarrdask.hierarchy.find import read_documents
 from zarrdask.hierarchy.path import ancestors, key_prefix
 from zarrdask.metadata import consolidated, detect, v2, v3
 from zarrdask.metadata.json import Documents, dump_json
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.prefetched import PrefetchedStore
 from zarrdask.storage.unchanged import ChangedError, change_if_unchanged
@@ -126,41 +127,37 @@ def changing(
         The store to write to, which is not seen through consolidated metadata.
     """
     with store.batch():
-        yield from _changing(store, path, whole=whole, is_array=is_array, keep=keep)
-
-
-def _changing(
-    store: Store, path: str, *, whole: bool, is_array: bool, keep: str | None
-) -> Iterator[Store]:
-    if isinstance(store, DraftStore):
-        yield store  # the draft has no consolidated metadata
-        return
-    store.forget()
-    store = store.current
-    setting = "consolidated-after-change"
-    after = one_of(config.get(setting), f"zarrdask.{setting}", ("drop", "update"))
-    wide, below = _widened(store, path)
-    groups = [*ancestors(below), *([] if is_array else [below])]
-    if keep is not None:
-        around = below.removesuffix(path).rstrip("/")
-        groups.remove(f"{around}/{keep}".strip("/"))
-    if isinstance(wide, PrefetchedStore):
-        # What was read beforehand may have been changed: what is to be removed is read again.
-        found = _read(wide, groups, consolidated.NAMES)
-        groups = [group for group, each in zip(groups, found, strict=True) if _seems_to_have(each)]
-    # The documents are only removed: whether they follow all rules does not matter.
-    with strictness(strict=False, quiet=True):
-        dropped = change_if_unchanged(wide, partial(_drop, groups))
-    conflict = None
-    try:
-        yield store
-    except ChangedError as error:
-        conflict = error  # The change is repeated, and finds them again.
-    if after == "update" and keep is None:
-        for each in dropped:
-            change_if_unchanged(wide, partial(_update, each, below, whole=whole))
-    if conflict is not None:
-        raise conflict
+        if isinstance(store, DraftStore):
+            yield store  # the draft has no consolidated metadata
+            return
+        store.forget()
+        store = store.current
+        setting = "consolidated-after-change"
+        after = one_of(config.get(setting), f"zarrdask.{setting}", ("drop", "update"))
+        wide, below = _widened(store, path)
+        groups = [*ancestors(below), *([] if is_array else [below])]
+        if keep is not None:
+            around = below.removesuffix(path).rstrip("/")
+            groups.remove(f"{around}/{keep}".strip("/"))
+        if isinstance(wide, PrefetchedStore):
+            # What was read beforehand may have been changed: what is to be removed is read again.
+            documents = read_documents(wide, groups, (consolidated.NAMES,))
+            groups = [
+                group for group, each in zip(groups, documents, strict=True) if _consolidates(each)
+            ]
+        # The documents are only removed: whether they follow all rules does not matter.
+        with strictness(strict=False, quiet=True):
+            dropped = change_if_unchanged(wide, partial(_drop, groups))
+        conflict = None
+        try:
+            yield store
+        except ChangedError as error:
+            conflict = error  # The change is repeated, and finds them again.
+        if after == "update" and keep is None:
+            for each in dropped:
+                change_if_unchanged(wide, partial(_update, each, below, whole=whole))
+        if conflict is not None:
+            raise conflict
 
 
 def _widened(store: Store, path: str) -> tuple[Store, str]:
@@ -178,13 +175,7 @@ def _widened(store: Store, path: str) -> tuple[Store, str]:
     return (store if root == store.root else replace(store, root=root)), path
 
 
-def _read(store: Store, paths: list[str], names: tuple[str, ...]) -> list[Documents]:
-    keys = [prefix + name for prefix in map(key_prefix, paths) for name in names]
-    values = iter([None if v is None else bytes(v) for v in store.get_many(keys, Scratch())])
-    return [{name: next(values) for name in names} for _ in paths]
-
-
-def _seems_to_have(documents: Documents) -> bool:
+def _consolidates(documents: Documents) -> bool:
     """Whether the documents of a group may have consolidated metadata."""
     own = documents[v3.NAMES[0]]
     has_member = own is not None and consolidated.MEMBER.encode() in own
@@ -196,8 +187,8 @@ def _drop(groups: list[str], store: Store) -> list[_Dropped]:
 
     The rest of a group's document stays: other machines may change its attributes meanwhile.
     """
-    dropped = []
-    for group, documents in zip(groups, _read(store, groups, consolidated.NAMES), strict=True):
+    dropped, read = [], read_documents(store, groups, (consolidated.NAMES,))
+    for group, documents in zip(groups, read, strict=True):
         prefix = key_prefix(group)
         flat, document = documents[consolidated.KEY], None
         with suppress(MetadataError):  # nobody can read such a document, so it misleads nobody
@@ -222,7 +213,8 @@ def _update(dropped: _Dropped, path: str, store: Store, *, whole: bool) -> None:
         if whole:
             erased = key_prefix(path)
             entries = {p: d for p, d in entries.items() if not f"{start}{p}/".startswith(erased)}
-        for each, documents in zip(paths, _read(store, paths, detect.NAMES), strict=True):
+        read = read_documents(store, paths, (detect.NAMES,))
+        for each, documents in zip(paths, read, strict=True):
             below = each[len(start) :]
             entries[below] = consolidated.parse_documents(each, documents)
         entries = {below: documents for below, documents in entries.items() if documents}

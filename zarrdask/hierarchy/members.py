@@ -19,11 +19,12 @@ from zarrdask.storage.v3_draft import DraftStore
 
 def check_new_path(path: str, zarr_format: ZarrFormat) -> None:
     """Check that a node may be created at a path."""
-    if zarr_format == 2:
+    rules = detect.rules(zarr_format)
+    if rules.ascii_paths:
         check_ascii(path)
     reserved = (*detect.NAMES, forms.KEY)
     for name in path.split("/"):
-        if name in reserved or (zarr_format == 3 and is_reserved_name(name)):
+        if name in reserved or (rules.reserves_names and is_reserved_name(name)):
             raise MetadataError(
                 f"the name {name!r} is reserved in Zarr; choose another name",
                 key="path",

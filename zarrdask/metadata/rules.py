@@ -132,6 +132,10 @@ class FormatRules:
 
     #: The name of the format, for errors.
     title: str = "Zarr v3"
+    #: Whether all Zarr software reads only paths that are ASCII text.
+    ascii_paths: bool = False
+    #: Whether names that begin with "__" are reserved for other purposes than nodes.
+    reserves_names: bool = True
     #: Whether arrays may be sharded.
     has_shards: bool = True
     #: The codecs of the index of every shard. If given, shards can stand only at the beginning of a

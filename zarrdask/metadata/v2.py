@@ -252,6 +252,8 @@ def _no_extensions(items: list[Any]) -> tuple[Definition, ...]:
 
 RULES = FormatRules(
     title="Zarr v2",
+    ascii_paths=True,
+    reserves_names=False,
     has_shards=False,
     optional_fill=True,
     uses_numcodecs=True,

@@ -81,6 +81,7 @@ def _older_data_type(requested: DataType) -> DataType:
 
 RULES = FormatRules(
     title="the draft of Zarr v3",
+    reserves_names=False,
     index_codecs=INDEX_CODECS,
     uses_numcodecs=True,
     names_in_attributes=True,
