@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from tests.cli.commands import spawn
+from tests.cli.commands import fork
 from tests.covering import covering
 from tests.storage.unlisted import UnlistedStore
 from zarrdask.cli.app import run
@@ -92,6 +92,7 @@ def check(target, names=("a", "g/b", "g/c")):
 
 
 @covering(
+    strength=1,
     arguments=(
         ["copy", "in/a", "out"],
         ["copy", "in", "out", "--overwrite"],
@@ -104,7 +105,7 @@ def test_the_same_command_goes_on_where_a_signal_stopped_it(tmp_path, copied, ar
     hierarchy(tmp_path / "in")
     number, (verb, source, target, *options) = getattr(signal, name), arguments
     command = verb, f"{tmp_path / source}", f"{tmp_path / target}", *options, "--scheduler", "sync"
-    stopped = spawn(*command, code=STOPPED.format(signal=int(number)))
+    stopped = fork(*command, code=STOPPED.format(signal=int(number)))
     if number == signal.SIGINT:
         assert stopped.code == 130
         assert stopped.err == "zarrdask: interrupted; run the same command again to resume\n"
