@@ -1,7 +1,9 @@
 """One task for each of many items, on each kind of scheduler."""
 
+import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import dask
 import pytest
@@ -32,6 +34,19 @@ def test_results_come_in_the_order_of_the_items(scheduler):
         )
     assert found == [n * n for n in range(20)]
     assert sorted(seen) == [(n, n * n) for n in range(20)]
+
+
+def test_an_interrupt_waits_until_processes_are_started():
+    class Started(ThreadPoolExecutor):
+        def submit(self, *arguments):
+            blocked.append(signal.pthread_sigmask(signal.SIG_BLOCK, []))
+            return super().submit(*arguments)
+
+    blocked = []
+    with Started(1) as threads:
+        assert executor._Pickling(threads).submit(square, 3).result() == 9
+    assert signal.SIGINT in blocked[0]
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)

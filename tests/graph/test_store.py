@@ -48,6 +48,12 @@ def test_pairs_of_targets_and_arrays(x):
     np.testing.assert_array_equal(z[...], VALUES)
 
 
+def test_pairs_of_numbers_are_one_array():
+    memory = {}
+    zarrdask.to_zarr([(1, 2), (3, 4)], memory)
+    np.testing.assert_array_equal(zarrdask.open_array(memory)[...], [[1, 2], [3, 4]])
+
+
 @for_each("compute", [True, False])
 def test_what_they_have_in_common_is_computed_once(compute):
     source = CountingStore()

@@ -31,6 +31,8 @@ def test_usual_mistakes(tmp_path):
     zarrdask.create_group(tmp_path).create_array("a", shape=4, dtype="i4")[...] = 1
     assert message(tmp_path / "a/c").endswith(f"it is inside an array, {tmp_path}/a")
     assert "pass the directory of" in message(tmp_path / "zarr.json")
+    (tmp_path / "a/zarr.json").write_text("{")
+    assert message(tmp_path / "a/c") == "there is no array or group here"
 
 
 @pytest.mark.parametrize(

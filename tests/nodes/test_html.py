@@ -53,6 +53,14 @@ def test_an_array_is_shown_whatever_is_wrong_with_its_chunks(tmp_path):
     assert "stored" not in rows(z)
 
 
+def test_the_boundaries_of_chunks_are_drawn():
+    some, twice = (
+        zarrdask.create_array({}, shape=length, dtype="i1", chunks=10)._repr_html_()
+        for length in (100, 200)
+    )
+    assert twice.count("M") == some.count("M") + 10
+
+
 def test_thousands_of_chunk_lengths_are_cut():
     lengths = tuple(np.arange(10_000) % 7 + 1)
     z = zarrdask.create_array({}, shape=sum(lengths), dtype="i1", chunks=(lengths,))

@@ -55,6 +55,12 @@ def array(at="s3://bucket/data.bin"):
     return refs, data
 
 
+def test_a_location_without_secrets():
+    url = "https://user:secret@host/a.json"
+    assert "secret" not in ReferenceStore({}, url=url).url
+    assert "host/a.json" in ReferenceStore({}, url=url).url
+
+
 def test_ranges_of_one_object_are_requested_together(monkeypatch):
     refs, data = array()
     bucket = LatencyStore()

@@ -49,6 +49,7 @@ def test_what_gives_as_much_whatever_it_gets_is_always_applied():
 def test_the_header_is_little_endian_and_as_long_as_it_is_said_to_be():
     codecs = [SHUFFLE] * 9
     assert bytes(conditional(*codecs).encode(b"ab")) == b"\xff\x01ab"
+    assert bytes(conditional(*codecs[:8]).encode(b"ab")) == b"\xffab"
     assert bytes(conditional(*codecs, header_bits=32).encode(b"ab")) == b"\xff\x01\0\0ab"
     assert bytes(conditional(header_bits=8).encode(b"ab")) == b"\0ab"
 
