@@ -18,7 +18,7 @@ pytest.register_assert_rewrite("tests.contracts.codec")
 settings.register_profile(
     "zarrdask",
     deadline=None,
-    max_examples=25,
+    max_examples=16,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 # CI, with the oldest dependencies, where our own logic is the same: --hypothesis-profile=few

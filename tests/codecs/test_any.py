@@ -98,6 +98,7 @@ def configurations(name):
 
 
 @for_each("name", NAMES)
+@settings(max_examples=settings().max_examples // 2)
 @given(st.data())
 def test_any_bytes(name, data):
     pipeline, good = encoded(name)

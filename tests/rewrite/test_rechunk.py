@@ -410,6 +410,13 @@ def test_a_part_by_the_names_of_its_axes():
     same(quietly(plan)[...], VALUES[:, 3:9])
 
 
+def test_the_chunks_of_a_part_begin_where_it_begins():
+    for start, expected in {3: 3, 1: [0, 2, 5, 8]}.items():
+        region = np.s_[start:9]
+        plan = zarrdask.rechunk(stored(chunks=(3, 30)), {}, chunks=(5, 5), source_region=region)
+        np.testing.assert_array_equal(plan.grids.source[0], expected)
+
+
 @pytest.mark.parametrize("region", [np.s_[::2], np.s_[3], np.s_[0:3, 0:3, 0:3]])
 def test_a_part_that_does_not_fit_is_refused(region):
     with pytest.raises(zarrdask.errors.SelectionError):
