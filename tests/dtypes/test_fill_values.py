@@ -212,6 +212,7 @@ def test_a_users_fill_value_that_does_not_fit_is_an_error(value, dtype):
 def test_the_default_fill_value_is_all_bytes_zero(dtype):
     dtype = np.dtype(dtype)
     assert np.array(zero(dtype), dtype).tobytes() == bytes(dtype.itemsize)
+    assert zero(np.dtype(object)) == 0
 
 
 FILLS = [
