@@ -57,11 +57,7 @@ def stored_units(chunks: StoredChunks) -> Iterator[Index]:
 def is_in_the_way(metadata: ArrayMetadata, name: str) -> bool:
     """Whether a file of an array has the name of a directory of chunks.
 
-    Parameters
-    ----------
-    metadata : ArrayMetadata
-    name : str
-        The key of the file without the prefix of the array.
+    `name` is the key of the file without the prefix of the array.
     """
     ndim = len(metadata.shape)
     deeper = (name + "/0" * depth for depth in range(1, ndim + 1))
@@ -80,15 +76,10 @@ def local_store(store: Store) -> LocalStore | None:
 
 
 def chunks_with_data(grid: ChunkGrid, arrays: Sequence[StoredChunks]) -> Iterator[Index]:
-    """Yield the chunks of a grid, in C order, for which an array has stored data.
+    """Yield the chunks of a grid, in C order, for which an array of its shape has stored data.
 
-    All chunks are yielded if a store can't be listed, or at least half of an array is stored.
-
-    Parameters
-    ----------
-    grid : ChunkGrid
-    arrays : sequence of StoredChunks
-        Arrays with the shape of the grid; their own chunks may differ from those of the grid.
+    The chunks of the arrays may differ from those of the grid. All chunks are yielded if a store
+    can't be listed, or at least half of an array is stored.
     """
     indices = set[Index]()
     for chunks in arrays:
@@ -105,16 +96,10 @@ def chunks_with_data(grid: ChunkGrid, arrays: Sequence[StoredChunks]) -> Iterato
 def erase_leftovers(chunks: StoredChunks, *, unless: Callable[[], object] | None = None) -> None:
     """Erase the units of a former array at the path of a new one, which would show them.
 
-    Units without documents are left if a node was not erased completely, or if an array that was
-    to appear when it is complete was not completed.
-
-    Parameters
-    ----------
-    chunks : StoredChunks
-        The new array, before its documents are written.
-    unless : callable, optional
-        Is called before units are erased. It raises an error if another process has just created
-        the array, so that they are not left over.
+    Units without documents are left if a node was not erased completely, or if an array that was to
+    appear when it is complete was not completed. `chunks` is the new array, before its documents
+    are written. Before units are erased, `unless` is called: it raises an error if another process
+    has just created the array, so that they are not left over.
     """
     if chunks.store.listable:
         leftovers = [chunks.key(index) for index in stored_units(chunks)]
@@ -125,17 +110,10 @@ def erase_leftovers(chunks: StoredChunks, *, unless: Callable[[], object] | None
 
 
 def trim(chunks: StoredChunks, shape: Shape) -> None:
-    """Erase the elements outside a smaller shape: if the array grows again, they are not seen.
+    """Erase the elements of an array outside a smaller shape: if it grows again, they are not seen.
 
     Several threads are used. It may be repeated if it was cut short. If the store can't be listed,
     all units that might be stored are erased.
-
-    Parameters
-    ----------
-    chunks : StoredChunks
-        The array with its old shape.
-    shape : tuple of int
-        The new shape.
     """
     grid = chunks.metadata.grid
     new_counts = grid.resize(shape).counts

@@ -28,30 +28,11 @@ def in_parts(
     show: Show | None,
     nbytes: int,
 ) -> list[T]:
-    """Do work on units, divided among threads.
+    """Do work on the units of an array, divided among threads; return the results of all parts.
 
-    Parameters
-    ----------
-    work : callable
-        Does the work on part of the cuts.
-    chunks : StoredChunks
-        The array.
-    cuts : Projection
-        The units and their requested parts.
-    threads : int, optional
-        The number of threads; by default that of the setting ``zarrdask.threads``.
-    label : str
-        The word for the work in a progress bar.
-    show : bool, file or callable, optional
-        Whether and how to show a progress bar. None shows one if the work is large, and somebody
-        can see it.
-    nbytes : int
-        The size of the elements, in bytes.
-
-    Returns
-    -------
-    list
-        The results of all parts.
+    `threads` is by default the setting ``zarrdask.threads``. `show` says whether and how to show a
+    progress bar, with the word `label`: None shows one if the work is large (`nbytes`, the size of
+    the elements), and somebody can see it.
     """
     count = len(cuts.indices)
     if count <= 1 and not show:

@@ -18,19 +18,10 @@ _POLL_INTERVAL = 0.005
 
 
 def file_lock(path: str, number: int) -> AbstractContextManager[None]:
-    """Return a context that holds a lock, and renews a version stamp before giving it back.
+    """Return a context that holds the lock of a file, and renews a version stamp at its end.
 
-    Parameters
-    ----------
-    path : str
-        The path of the lock file.
-    number : int
-        The number of the object that is changed under the lock; see `file_stamps`.
-
-    Raises
-    ------
-    StoreError
-        If the file can't be created or locked.
+    `number` is that of the object that is changed under the lock; see `file_stamps`. If the file
+    can't be created or locked, a `StoreError` is raised.
     """
     return _polled_lock(path, number) if IS_WINDOWS else _waiting_lock(path, number)
 

@@ -37,13 +37,6 @@ def lock_directory() -> str:
 def open_lock_file(directory: str, name: str) -> int:
     """Return the descriptor of a file, creating the file and its directory if necessary.
 
-    Parameters
-    ----------
-    directory : str
-        The path of the directory.
-    name : str
-        The name of the file.
-
     Raises
     ------
     UnsafeDirectoryError
@@ -78,14 +71,7 @@ def open_lock_file(directory: str, name: str) -> int:
 def check_lock_file(path: str) -> None:
     """Check a path where files have no owner to check: it must not be a link, nor lie in one.
 
-    The directory is created if necessary.
-
-    Raises
-    ------
-    UnsafeDirectoryError
-        If the file or its directory is a symbolic link.
-    OSError
-        If the directory can't be created.
+    The directory is created if necessary. A link is an `UnsafeDirectoryError`.
     """
     directory = os.path.dirname(path)
     for place in (directory, path):

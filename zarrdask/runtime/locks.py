@@ -39,17 +39,7 @@ _STAMPS = ProcessStamps()
 
 
 class Version(NamedTuple):
-    """The state of a stored object before a writer stores all of it.
-
-    Parameters
-    ----------
-    lock : str
-        The object's lock: its name, or the path of its file.
-    number : int
-        The number of the object's version stamp.
-    stamp : bytes
-        The version stamp.
-    """
+    """The lock, by its name or file, and the stamp of an object before all of it is stored."""
 
     lock: str
     number: int

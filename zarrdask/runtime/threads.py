@@ -17,21 +17,9 @@ _THREAD = threading.local()
 
 
 def on_each(work: Callable[[Any], T], items: Iterable[Any], threads: int | None) -> list[T]:
-    """Do work on each item, in threads.
+    """Do work on each item, in threads; return the results in the order of the items.
 
-    Parameters
-    ----------
-    work : callable
-        Does the work on an item.
-    items : iterable
-        The items.
-    threads : int, optional
-        The number of threads; by default that of the setting ``zarrdask.threads``.
-
-    Returns
-    -------
-    list
-        The results in the order of the items.
+    The number of threads is by default that of the setting ``zarrdask.threads``.
     """
     if threads == 1 or has_turn():
         return [work(item) for item in items]

@@ -54,20 +54,9 @@ def in_turns(
 ) -> None:
     """Do work on chunks; one thread at a time handles several if they are small.
 
-    Parameters
-    ----------
-    work : callable
-        Does the work on the chunks of an iterator, and returns their number.
-    items : iterator
-        The chunks.
-    count : int
-        The number of chunks.
-    nbytes : int
-        The decoded size of a chunk in bytes.
-    slow : float
-        The time in seconds for one chunk above which threads do not take turns.
-    pace : Pace, optional
-        Is shared by all that do the same work.
+    `work` does the work on the chunks of an iterator, and returns their number. `items` has `count`
+    chunks of `nbytes` bytes, decoded. If one chunk takes more than `slow` seconds, threads do not
+    take turns; `pace` is shared by all that do the same work.
     """
     # To read or write a small chunk takes a few short system calls, and to decode or encode it a
     # short call of a library. Each releases the GIL and must acquire it again, so that threads

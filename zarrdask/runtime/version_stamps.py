@@ -76,13 +76,7 @@ _OPEN: dict[str, FileStamps] = {}
 
 
 def file_stamps(directory: str) -> FileStamps:
-    """Return the stamps in a directory of lock files, creating both if necessary.
-
-    Raises
-    ------
-    OSError
-        If that is not possible.
-    """
+    """Return the stamps in a directory of lock files, creating both if necessary."""
     path = f"{directory}/{_FILE_NAME}"
     stamps = _OPEN.get(path)
     if stamps is None or not is_at(stamps.fd, path):  # a clean-up may have removed the file

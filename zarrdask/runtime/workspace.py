@@ -21,13 +21,7 @@ _MUTEX = renewed_after_fork(threading.Lock())
 
 
 class Slot:
-    """The memory and the threads of a task, which a later task uses again.
-
-    Parameters
-    ----------
-    threads : int
-        The number of threads of a task.
-    """
+    """The memory and the threads of a task, which a later task uses again."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -37,14 +31,7 @@ class Slot:
     def array(self, purpose: str | int, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
         """Return an array, in memory that an earlier task may have used.
 
-        Parameters
-        ----------
-        purpose : str or int
-            The name of the array in the task. The memory for a name is used by one array at a time.
-        shape : tuple of int
-            The shape.
-        dtype : numpy.dtype
-            The data type.
+        The memory for a purpose, a name in the task, is used by one array at a time.
         """
         if dtype.hasobject:
             return np.empty(shape, dtype)
@@ -71,15 +58,7 @@ class Slot:
 
 
 def slots(count: int, threads: int) -> "SimpleQueue[Slot]":
-    """Return the queue of workspaces for a number of simultaneous tasks.
-
-    Parameters
-    ----------
-    count : int
-        The number of tasks.
-    threads : int
-        The number of threads of each task.
-    """
+    """Return the queue of workspaces for a number of simultaneous tasks, and of their threads."""
     key = count, threads
     with _MUTEX:
         if key not in _SLOTS:

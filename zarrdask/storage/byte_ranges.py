@@ -63,21 +63,10 @@ def cut(value: Buffer, start: int, length: int | None) -> memoryview:
 
 
 def coalesce(ranges: Sequence[Range], gap: int, limit: int) -> list[tuple[Range, list[Range]]]:
-    """Join ranges that are at most `gap` bytes apart, up to `limit` bytes together.
+    """Join ranges (start, length) that are at most `gap` bytes apart, up to `limit` bytes together.
 
-    Parameters
-    ----------
-    ranges : sequence of (start, length)
-        The ranges, in the order of their starts; they may overlap.
-    gap : int
-        The largest gap between two ranges that are joined, in bytes.
-    limit : int
-        The largest length of a joined range, in bytes. A single range may be longer.
-
-    Returns
-    -------
-    list of ((start, length), list of (offset, length))
-        Each joined range, and the ranges in it by their offset within.
+    The ranges are in the order of their starts; they may overlap. A single one may be longer than
+    the limit. The result has each joined range, and the ranges in it by their offset within.
 
     Examples
     --------

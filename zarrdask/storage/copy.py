@@ -15,24 +15,9 @@ _BLOCK_BYTES = 2**22
 
 
 def copy_values(source: Store, target: Store, keys: Sequence[tuple[str, str]]) -> list[int]:
-    """Copy values from one store to another.
+    """Copy the values of pairs of keys from one store to another; return their sizes in bytes.
 
-    Parameters
-    ----------
-    source, target : Store
-        The stores.
-    keys : sequence of (str, str)
-        For each value, its key in the source and its key in the target.
-
-    Returns
-    -------
-    list of int
-        The sizes of the values in bytes, without missing ones.
-
-    Raises
-    ------
-    StoreError
-        If a store fails.
+    Missing values are left out.
     """
     sizes = []
     if keys and local_value(source, keys[0][0]) and local_value(target, keys[0][1]):

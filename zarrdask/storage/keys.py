@@ -14,18 +14,11 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def check_key(key: str, *, draft: bool = False) -> str:
-    """Return a key if it is valid.
+    """Return a key if it is valid: any Unicode text that does not end with "/" (conformance C-72).
 
+    With `draft`, it must also follow the rule of the v3 draft, which allows few characters (B-77).
     The package builds its keys from paths and chunk indices that were checked before, so reads and
     writes of chunks don't call this function.
-
-    Parameters
-    ----------
-    key : str
-        The key.
-    draft : bool
-        Whether the rule of the v3 draft holds, which allows few characters (conformance B-77).
-        Otherwise a key is any Unicode text that does not end with "/" (C-72).
 
     Raises
     ------
@@ -39,17 +32,7 @@ def check_key(key: str, *, draft: bool = False) -> str:
 def check_prefix(prefix: str, *, draft: bool = False) -> str:
     """Return a prefix in normal form: "" or a text that ends with "/"; "/" becomes "".
 
-    Parameters
-    ----------
-    prefix : str
-        The prefix.
-    draft : bool
-        As in `check_key`.
-
-    Raises
-    ------
-    MetadataError
-        If the prefix is invalid.
+    `draft` and the error are those of `check_key`.
     """
     if prefix in ("", "/"):
         return ""

@@ -131,14 +131,9 @@ class Directory:
 
 @contextmanager
 def opened_directory(root: str, names: Sequence[str]) -> Iterator[Directory]:
-    """Open a directory below a root.
+    """Open a directory below a root, by the names on the way, none of which may be a link.
 
-    Parameters
-    ----------
-    root : str
-        The path of a directory, which may itself be a symbolic link.
-    names : sequence of str
-        The names of the directories from there, none of which may be a link.
+    The root may itself be a symbolic link.
 
     Raises
     ------
@@ -161,15 +156,7 @@ def opened_directory(root: str, names: Sequence[str]) -> Iterator[Directory]:
 
 
 def open_unlinked(root: str, key: str, flags: int) -> int:
-    """Open a file below a root, where neither it nor a directory on the way is a link.
-
-    Raises
-    ------
-    LinkError
-        If one is.
-    OSError
-        If the file can't be opened.
-    """
+    """Open a file below a root; a link, at its end or on the way, is a `LinkError`."""
     *above, name = names_in(key)
     with opened_directory(root, above) as directory:
         return directory.open(name, flags)
@@ -178,15 +165,8 @@ def open_unlinked(root: str, key: str, flags: int) -> int:
 def remove_below(root: str, names: Sequence[str]) -> None:
     """Remove a directory below a root, or, without names, the root itself.
 
-    Of a directory that is a link, only the link is removed. A root that is a link or a mount point
-    is emptied and kept.
-
-    Raises
-    ------
-    LinkError
-        If the directory is behind a link.
-    OSError
-        If it can't be removed, or does not exist.
+    Of a directory that is a link, only the link is removed, and one behind a link is a `LinkError`.
+    A root that is a link or a mount point is emptied and kept.
     """
     if not names:
         with opened_directory(root, []) as directory:

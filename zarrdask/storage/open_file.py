@@ -73,13 +73,7 @@ def part_of(fd: int, size: int, start: int, length: int | None) -> Buffer | None
 
 
 def size_of(fd: int) -> int:
-    """Return the size of a file.
-
-    Raises
-    ------
-    OSError
-        If it is not a regular file.
-    """
+    """Return the size of a file; one that is not regular is an `OSError`."""
     status = os.fstat(fd)
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR))

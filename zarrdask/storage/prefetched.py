@@ -16,20 +16,10 @@ T = TypeVar("T")
 class PrefetchedStore(WrappedStore):
     """A store that is asked only once for what several steps of a call look at.
 
-    A change through this store is seen.
-
-    Parameters
-    ----------
-    inner : Store
-        The store.
-    keys : iterable of str
-        The keys of values that are read at once.
-    listed : str, optional
-        A prefix that is listed at the same time. Keys that the listing rules out are not requested.
-        If nobody needs the listing, nobody waits for it.
-    meanwhile : callable, optional
-        It is called at the same time, and `meanwhile` is the future of its result: for a request
-        to another place.
+    A change through this store is seen. The values of `keys` are read at once, and `listed`, a
+    prefix, is listed at the same time: keys that the listing rules out are not requested, and if
+    nobody needs the listing, nobody waits for it. `meanwhile` is called at the same time, for a
+    request to another place; the attribute is the future of its result.
     """
 
     def __init__(

@@ -12,19 +12,10 @@ JOIN_LIMIT = 2**24
 
 
 class RangeRequest(NamedTuple):
-    """One request for a range of a value, and what is taken from the answer.
+    """One request for a range of a value: `length` bytes from `start` on, or all if that is None.
 
-    Attributes
-    ----------
-    key : str
-        The key of the value.
-    start : int
-        The first byte; negative counts from the end of the value.
-    length : int or None
-        How many bytes; None for all that follow.
-    members : list of (int, int, int or None)
-        For each range that the request serves its position in the call, its offset in the answer
-        and its length.
+    A negative start counts from the end. `members` has, for each range that the request serves, its
+    position in the call, its offset in the answer and its length.
     """
 
     key: str
@@ -34,14 +25,9 @@ class RangeRequest(NamedTuple):
 
 
 def join_ranges(ranges: Sequence[tuple[str, int, int | None]], gap: int) -> Iterator[RangeRequest]:
-    """Yield the requests for ranges of values.
+    """Yield the requests for ranges (key, start, length) of values, in any order.
 
-    Parameters
-    ----------
-    ranges : sequence of (key, start, length)
-        In any order; a key may come several times.
-    gap : int
-        How many bytes may lie between two ranges of a value that are one request.
+    Two ranges of a value are one request if at most `gap` bytes lie between them.
 
     Examples
     --------

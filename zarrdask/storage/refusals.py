@@ -4,28 +4,12 @@ from zarrdask.errors import StoreError, UnsupportedError
 
 
 def not_supported(url: str, action: str) -> UnsupportedError:
-    """Return the error for an operation that a store lacks (B-86).
-
-    Parameters
-    ----------
-    url : str
-        The location of the store.
-    action : {"read", "written", "listed", "changed on a condition", "read by parts of one version"}
-        What can't be done with the store.
-    """
+    """Return the error for an operation that a store lacks, such as being "written" (B-86)."""
     return UnsupportedError(f"not supported: this store can't be {action}", key=url)
 
 
 def no_bucket(name: str | None, url: str) -> StoreError:
-    """Return the error for a bucket that does not exist.
-
-    Parameters
-    ----------
-    name : str or None
-        The name of the bucket, if it is known.
-    url : str
-        The location of the store.
-    """
+    """Return the error for a bucket that does not exist; its name is None if it is not known."""
     return StoreError(f"there is no bucket {name!r}; create it first, or correct the URL", key=url)
 
 

@@ -152,11 +152,6 @@ def replace(source: str, target: str) -> None:
     """Rename a file, replacing the target if it exists, or a directory, whose target must not.
 
     Windows does not replace a file while someone reads it: there, this waits for the readers.
-
-    Raises
-    ------
-    OSError
-        If that is not possible.
     """
     if IS_WINDOWS:
         _patiently(lambda: os.replace(source, target))

@@ -66,14 +66,9 @@ class UnchangedStore(WrappedStore):
 
 
 def until_unchanged(store: Store, change: Callable[[Store], T]) -> T:
-    """Change values of a store, again until nobody has changed them meanwhile.
+    """Change values of a `swappable` store, again until nobody has changed them meanwhile.
 
-    Parameters
-    ----------
-    store : Store
-        A store that is `swappable`.
-    change : callable
-        Takes the store to read the values from and to store them in.
+    `change` takes the store to read the values from and to store them in.
 
     Raises
     ------

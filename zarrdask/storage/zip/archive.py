@@ -50,8 +50,6 @@ _EXTRA = 64
 _MAX_RATIO, _MAX_SIZE_BEYOND_RATIO = 1032, 2**30
 #: The number of compressed bytes that are decompressed at once, as LZMA may make 7000 of one.
 _STEP = 2**12
-#: For reads that need no buffer.
-_NO_SCRATCH = Scratch()
 
 
 class Directory(NamedTuple):
@@ -240,13 +238,11 @@ class Archive:
         member = self.members.get(key)
         if member is None:
             return None
-        if not _is_plain(member):
-            return cut(self.get(key) or b"", start, length)
-        size, file = member.file_size, self.file.value(_NO_SCRATCH)
-        begin = max(size + start, 0) if start < 0 else min(start, size)
-        count = size - begin if length is None else min(length, size - begin)
-        part = file.part(self._start(member, file) + begin, count) if count else b""
-        return self._complete(member, part, count)
+        size = member.file_size
+        begin = max(size + start, 0) if start < 0 else start
+        ranges = [(begin, size if length is None else length)]
+        (part,) = self.get_ranges(key, ranges, Scratch())
+        return part
 
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
@@ -262,10 +258,10 @@ class Archive:
             return
         file = self.file.value(scratch)
         first, size = self._start(member, file), member.file_size
-        clipped = [(first + start, min(length, size - start)) for start, length in ranges]
-        parts = file.parts([each for each in clipped if each[1] > 0])
+        clipped = [(first + at, max(min(length, size - at), 0)) for at, length in ranges]
+        parts = file.parts([each for each in clipped if each[1]])
         for _, length in clipped:
-            yield self._complete(member, next(parts) if length > 0 else b"", length)
+            yield self._complete(member, next(parts) if length else b"", length)
 
     def _start(self, member: ZipInfo, file: Value) -> int:
         """Return the offset of the stored bytes of a member in the file."""

@@ -11,21 +11,13 @@ def lock_archive(path: str, stack: ExitStack) -> bool:
     """Keep other processes from writing an archive, and return whether there is one.
 
     The lock is that of the file itself, so that nothing is left if the process is killed. Windows
-    would keep readers from a file that is locked: there, another file beside it is locked.
-
-    Parameters
-    ----------
-    path : str
-        The path of the archive.
-    stack : contextlib.ExitStack
-        Closing it releases the lock. (A process that is forked meanwhile does not close it.)
+    would keep readers from a file that is locked: there, another file beside it is locked. Closing
+    the stack releases the lock. (A process that is forked meanwhile does not close it.)
 
     Raises
     ------
     StoreError
         If another process is writing the archive.
-    OSError
-        If it can't be opened.
     """
     if not os.path.exists(path):
         return False

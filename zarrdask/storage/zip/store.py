@@ -23,25 +23,15 @@ from zarrdask.storage.zip.writer import PartWriter, ZipWriter, reported
 
 
 class _Shared:
-    """The state that all stores of a local archive share in this process.
-
-    Attributes
-    ----------
-    archive : Archive or None
-        The existing archive, if it was opened.
-    writer : ZipWriter or None
-        The writer of the open batch, if a value was written in it.
-    part : PartWriter or None
-        The same in a process that was forked within a batch.
-    depth : int
-        The number of open contexts of `batch`.
-    """
+    """The state that all stores of a local archive share in this process."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.lock = threading.RLock()
         self.writer: ZipWriter | None = None
+        #: The writer in a process that was forked within a batch.
         self.part: PartWriter | None = None
+        #: The number of open contexts of `batch`.
         self.depth = 0
         self.archive: Archive | None = None
 

@@ -16,6 +16,7 @@ from zarrdask.errors import MetadataError, StoreError
 from zarrdask.storage.atomic import beside, tidy
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.copy import copy_file
+from zarrdask.storage.open_file import fail
 from zarrdask.storage.staged import remove_directory
 from zarrdask.storage.system import NO_LINKS, replace
 from zarrdask.storage.zip.archive import (
@@ -34,17 +35,12 @@ _ARCHIVE, _PART = "archive", "part-"
 
 
 class ZipWriter:
-    """The only writer of an archive.
+    """The only writer of an archive, which need not exist.
 
     The archive is copied to a new file in a temporary folder, and new values are appended to it.
     `commit` writes the directory and replaces the archive by this file; until then the archive is
     unchanged. Several threads may write at the same time. Other processes append values to files of
     their own in the folder (`PartWriter`), which this writer appends to its file.
-
-    Parameters
-    ----------
-    path : str
-        The path of the archive, which need not exist.
 
     Raises
     ------
@@ -288,8 +284,5 @@ def reported(key: str) -> Iterator[None]:
     """Raise a `StoreError` for an error of the system."""
     try:
         yield
-    except StoreError:
-        raise
     except OSError as error:
-        text = error.strerror or str(error)
-        raise StoreError(text, key=key, found=type(error).__name__) from error
+        fail(key, error)
