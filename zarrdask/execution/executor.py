@@ -22,6 +22,7 @@ from dask.system import CPU_COUNT
 
 from zarrdask.errors import MetadataError, StoreError, ZarrdaskError
 from zarrdask.execution.counter import share
+from zarrdask.runtime.progress import Show, progress
 from zarrdask.storage.base import Store
 
 T = TypeVar("T")
@@ -245,6 +246,27 @@ def run(
                     finished(running[future], future.result())
         raise
     return [results[number] for number in range(len(items))]
+
+
+def run_shown(
+    task: Callable[[T], R],
+    items: Sequence[T],
+    label: str,
+    *stores: Store,
+    scheduler: Any,
+    show: Show,
+    sizes: Sequence[int] | None = None,
+    **options: Any,
+) -> list[R]:
+    """Run a task, which accesses `stores`, for each item; show the progress by items or sizes.
+
+    The options are those of `zarrdask.runtime.progress.progress`.
+    """
+    steps = [1] * len(items) if sizes is None else sizes
+    bar = progress(sum(steps), label, show, **options)
+    with workers(scheduler) as on, bar as shown:
+        check_reached(on, *stores)
+        return run(task, items, on=on, finished=lambda number, _: shown.advance(steps[number]))
 
 
 def check_reached(on: Workers, *stores: Store) -> None:

@@ -127,18 +127,13 @@ def strip(axis: AxisPlan, name: str) -> Strip:
     if not slots or slots[-1].end < axis.size:
         slots.append(Slot(slots[-1].end if slots else 0, axis.size, None))
     bare = Strip(name, tuple(slots), (), (axis.start, axis.stop))
-    edges = {edge for run in bare.runs for edge in _between(axis.block_edges, *run)}
-    return Strip(
-        name,
-        bare.slots,
-        tuple(dict.fromkeys(pair for run in bare.runs for pair in _sources(axis, *run))),
-        tuple(sorted({axis.start, axis.stop, *edges})),
-    )
-
-
-def _between(edges: np.ndarray, low: int, high: int) -> list[int]:
-    within = edges[np.searchsorted(edges, low) : np.searchsorted(edges, high, "right")]
-    return within[:_MAX_BOUNDARIES].tolist()  # type: ignore[no-any-return]
+    ends = {axis.start, axis.stop}
+    for low, high in bare.runs:
+        edges = axis.block_edges
+        within = edges[np.searchsorted(edges, low) : np.searchsorted(edges, high, "right")]
+        ends.update(within[:_MAX_BOUNDARIES].tolist())
+    sources = dict.fromkeys(pair for run in bare.runs for pair in _sources(axis, *run))
+    return replace(bare, sources=tuple(sources), edges=tuple(sorted(ends)))
 
 
 def _sources(axis: AxisPlan, low: int, high: int) -> Iterator[tuple[int, int]]:

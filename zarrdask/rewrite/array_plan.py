@@ -155,7 +155,8 @@ class RechunkPlan(PlanReport):
             clear_prefix(self.temp)
         passes = self._passes()
         block_bytes = 0 if self.blocks is None else self.grids.nbytes
-        total = block_bytes + sum(map(pass_bytes, passes))
+        pass_bytes = 2 * self.source.dtype.itemsize * prod(self.grids.shape)
+        total = block_bytes + len(passes) * pass_bytes
         with progress_bar(total, "rechunk", show, unit="byte") as shown:
             self._store_blocks(journal, first, on)
             shown.advance(block_bytes)
@@ -271,11 +272,6 @@ def build_passes(
     readers: list[StoredRegion | PackedRegions] = [source, *packed]
     writers: list[StoredRegion | PackedRegions] = [*packed, target]
     return [Pass(*places, dtype) for places in zip(stages, readers, writers, strict=True)]
-
-
-def pass_bytes(work: AnyPass) -> int:
-    """Return how many bytes a pass reads and writes."""
-    return 2 * work.dtype.itemsize * prod(int(edges[-1] - edges[0]) for edges in work.regions.edges)
 
 
 def region_bytes(work: AnyPass, number: int) -> int:

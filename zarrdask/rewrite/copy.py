@@ -12,7 +12,7 @@ from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.metadata import consolidated, detect, v2
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.convert import Changes, convert
-from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
+from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.options import check_options
 from zarrdask.rewrite.copy_tasks import ArrayJob, Part, copy_arrays, plan_tasks
@@ -138,15 +138,17 @@ def copy(
     check_options(changes, copy, Changes)
     one_of(on_unsupported, "on_unsupported", ("raise", "skip"))
     select = NodeFilter(
-        parse_patterns(include, "include"), parse_patterns(exclude, "exclude") or ()
+        parse_patterns(include, "include"),
+        parse_patterns(exclude, "exclude") or (),
+        on_unsupported == "skip",
     )
     of_source, of_target = options_of_each(
         storage_options, (source, source_options), (target, target_options)
     )
-    origin, skip = find_origin(source, of_source), on_unsupported == "skip"
+    origin = find_origin(source, of_source)
     if in_place:
         _check_in_place(target, zarr_format, overwrite=overwrite, changes=sorted(changes))
-        return upgrade(*origin[:3], select=select, skip=skip, remove_v2=remove_v2, dry_run=dry_run)
+        return upgrade(origin, select, remove_v2=remove_v2, dry_run=dry_run)
     if target is None or remove_v2:
         raise MetadataError(
             "pass a target, or in_place=True to write v3 metadata beside those of the source; "
@@ -162,7 +164,7 @@ def copy(
     def convert_array(_: str, before: ArrayMetadata) -> ArrayMetadata:
         return convert(before, zarr_format=zarr_format, **changes)
 
-    nodes, skipped = plan_nodes(*origin[:3], convert_array, zarr_format, select=select, skip=skip)
+    nodes, skipped = plan_nodes(origin, convert_array, zarr_format, select)
     root = nodes[0].after
     begun, view = check_begun(store, path, root, overwrite=overwrite)
     jobs = [
@@ -233,45 +235,32 @@ def _consolidate(store: Store, path: str, zarr_format: ZarrFormat) -> list[str]:
 # In place
 
 
-def upgrade(
-    store: Store,
-    path: str,
-    metadata: Metadata,
-    *,
-    select: NodeFilter,
-    skip: bool,
-    remove_v2: bool,
-    dry_run: bool,
-) -> CopyReport:
+def upgrade(origin: Origin, select: NodeFilter, *, remove_v2: bool, dry_run: bool) -> CopyReport:
     """Write v3 metadata beside those of v2, and touch no chunk (conformance C-38).
 
     Nodes that are v3 already are left as they are, so an interrupted upgrade can be repeated. The
     root is written last.
     """
-    if metadata.zarr_format not in (2, 3):
+    place, zarr_format = node_location(*origin[:2]), origin.metadata.zarr_format
+    if zarr_format not in (2, 3):
         raise MetadataError(
             "only nodes of v2 can be upgraded in place; copy this one to another place",
             key="in_place",
-            found=metadata.zarr_format,
+            found=zarr_format,
             expected=2,
-        ).within(node_location(store, path))
-    nodes, skipped = plan_nodes(store, path, metadata, _upgraded, 3, select=select, skip=skip)
+        ).within(place)
+    nodes, skipped = plan_nodes(origin, _upgraded, 3, select)
     if not dry_run:
-        _write(store, path, nodes, remove_v2=remove_v2)
-    place = node_location(store, path)
-    arrays = [
-        CopiedArray(node.path, "metadata only", 0, notes=node.notes or _already(node))
-        for node in nodes
-        if node.is_array
-    ]
+        _upgrade_nodes(origin.store, origin.path, nodes, remove_v2=remove_v2)
+    arrays = []
+    for node in nodes:
+        notes = ("it is v3 already",) if node.before.zarr_format == 3 else node.notes
+        if node.is_array:
+            arrays.append(CopiedArray(node.path, "metadata only", 0, notes=notes))
     return CopyReport.of_nodes(place, place, nodes, skipped, arrays)
 
 
-def _already(node: NodeCopy) -> tuple[str, ...]:
-    return ("it is v3 already",) if node.before.zarr_format == 3 else ()
-
-
-def _write(store: Store, path: str, nodes: list[NodeCopy], *, remove_v2: bool) -> None:
+def _upgrade_nodes(store: Store, path: str, nodes: list[NodeCopy], *, remove_v2: bool) -> None:
     base = store.current
     with base.batch():
         documents = [

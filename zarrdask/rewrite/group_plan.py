@@ -24,7 +24,7 @@ from zarrdask.nodes.group import Group
 from zarrdask.nodes.open_group import open_group
 from zarrdask.rewrite.array_plan import RechunkPlan
 from zarrdask.rewrite.destination import Destination, check_begun, rewriting
-from zarrdask.rewrite.node_plan import check_apart, plan_nodes
+from zarrdask.rewrite.node_plan import Origin, check_apart, plan_nodes
 from zarrdask.rewrite.planning import RechunkOptions, plan_target
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
@@ -165,7 +165,10 @@ def plan_group(group: Group, store: Store, path: str, options: RechunkOptions) -
     def convert_array(below: str, before: ArrayMetadata) -> ArrayMetadata:
         return options.of_member(below).converted(before)
 
-    nodes, _ = plan_nodes(group.store, group.path, group.metadata, convert_array, root.zarr_format)
+    found = find_node(group.store, group.path, consolidated="own")[0]
+    has_consolidated = isinstance(found, ConsolidatedStore)
+    origin = Origin(group.store, group.path, group.metadata, has_consolidated)
+    nodes, _ = plan_nodes(origin, convert_array, root.zarr_format)
     options.check_members({node.path: node.before for node in nodes if node.is_array})  # type: ignore[misc]
     if not (options.overwrite or begun):
         # Otherwise everything below the target is removed, or checked when the plan is executed.
@@ -178,6 +181,5 @@ def plan_group(group: Group, store: Store, path: str, options: RechunkOptions) -
         array = Array(group.store, join_path(group.path, node.path), node.before)  # type: ignore[arg-type]
         target = Destination.new(store, view, join_path(path, node.path), node.after)
         plans[node.path] = plan_target(array, whole_region(array.shape), target, options)
-    found = find_node(group.store, group.path, consolidated="own")[0]
-    consolidated = isinstance(found, ConsolidatedStore) and root.zarr_format in CONSOLIDATED_FORMATS
+    consolidated = has_consolidated and root.zarr_format in CONSOLIDATED_FORMATS
     return GroupPlan(groups, plans, store, path, options.overwrite, consolidated)

@@ -51,6 +51,11 @@ class TransferResult(NamedTuple):
     read: int = 0
     written: int = 0
 
+    @classmethod
+    def of(cls, sizes: Sequence[int]) -> "TransferResult":
+        """Return the result for units that were copied as they are."""
+        return cls(len(sizes), sum(sizes), sum(sizes))
+
 
 # --------------------------------------------------------------------------------------------
 # Which bytes can be copied
@@ -118,7 +123,7 @@ def move_units(
     step, sizes = max(_READ_BYTES // max(source.metadata.pipeline.spec.nbytes, 1), 1), list[int]()
     for at in range(0, len(keys), step):
         sizes += copy_values(source.units, target.units, keys[at : at + step])
-    return TransferResult(len(sizes), sum(sizes), sum(sizes))
+    return TransferResult.of(sizes)
 
 
 # --------------------------------------------------------------------------------------------
@@ -176,8 +181,7 @@ def _unpack_shard(source: StoredChunks, target: StoredChunks, unit: Index) -> Tr
     """Store the chunks of a shard as chunks of their own."""
     indices = list(product(*InnerGrid(source.metadata).range_of(unit)))
     chunks = ((target.key(index), data) for index, data in _shard_chunks(source, unit, indices))
-    sizes = store_values(target.units, chunks)
-    return TransferResult(len(sizes), sum(sizes), sum(sizes))
+    return TransferResult.of(store_values(target.units, chunks))
 
 
 def _pack_shard(source: StoredChunks, target: StoredChunks, unit: Index) -> TransferResult:
@@ -246,9 +250,10 @@ def _shard_chunks(
     shard, inner = shard_of(source.metadata.pipeline_at(unit)), InnerGrid(source.metadata)
     key = source.key(unit)
     try:
-        value = _shard_value(
-            source, key, whole=len(indices) == prod(map(len, inner.range_of(unit)))
-        )
+        value: Value | None = StoredValue(source.units, key, Scratch())
+        if not source.units.seekable and len(indices) == prod(map(len, inner.range_of(unit))):
+            data = source.units.get(key)  # all of it is needed from a remote store
+            value = None if data is None else HeldValue(data)
         table = None if shard is None or value is None else shard.read_index(value)
         if table is None or value is None:
             return
@@ -257,14 +262,6 @@ def _shard_chunks(
         yield from zip(names, exact(value.parts(ranges), ranges, names), strict=True)
     except ZarrdaskError as error:
         raise error.within(key) from error.__cause__
-
-
-def _shard_value(source: StoredChunks, key: str, *, whole: bool) -> Value | None:
-    """Return a shard: fetched at once if all of it is needed from a remote store."""
-    if source.units.seekable or not whole:
-        return StoredValue(source.units, key, Scratch())
-    data = source.units.get(key)
-    return None if data is None else HeldValue(data)
 
 
 # --------------------------------------------------------------------------------------------

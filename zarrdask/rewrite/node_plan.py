@@ -50,11 +50,13 @@ class NodeFilter:
     """Which nodes of a hierarchy are copied, by patterns in which ``*`` also matches slashes.
 
     `include` matches the arrays to copy, by default all; `exclude` the arrays and groups that are
-    left out, with everything below them.
+    left out, with everything below them. With `skip`, nodes that can't be read or converted are
+    left out as well; otherwise they are errors.
     """
 
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
+    skip: bool = False
 
     def has(self, path: str, *, array: bool) -> bool:
         """Return whether a node is copied, provided that the group above it is."""
@@ -64,30 +66,34 @@ class NodeFilter:
         return not array or not path or included
 
 
+class Origin(NamedTuple):
+    """The node that is read; `store` is as the hierarchy of the node sees it."""
+
+    store: Store
+    path: str
+    metadata: Metadata
+    consolidated: bool
+
+
 def plan_nodes(
-    store: Store,
-    path: str,
-    metadata: Metadata,
+    origin: Origin,
     convert_array: ConvertArray,
     zarr_format: ZarrFormat | None,
-    *,
     select: NodeFilter = NodeFilter(),
-    skip: bool = False,
 ) -> tuple[list[NodeCopy], Skipped]:
-    """Return the nodes at and below a path with their new metadata. Nothing is written.
+    """Return the selected nodes with their new metadata, and those that are skipped.
 
-    Groups come before their members, and only change their format. With `skip`, nodes that can't be
-    read or converted are left out, and returned with the reason; otherwise they are errors.
+    Groups come before their members, and only change their format. Nothing is written.
     """
     nodes, skipped = [], Skipped()
-    for below, before in _walk(store, path, metadata, select):
+    for below, before in _walk(origin, select):
         try:
             if isinstance(before, ZarrdaskError):
                 raise before
             nodes.append(_node(below, before, convert_array, zarr_format))
         except ZarrdaskError as error:
-            if not skip or not below:
-                where = node_location(store, join_path(path, below))
+            if not select.skip or not below:
+                where = node_location(origin.store, join_path(origin.path, below))
                 raise error if error is before else error.within(where) from error.__cause__
             skipped.append((below, str(error)))
     if select.include is not None and not skipped and not any(node.is_array for node in nodes):
@@ -101,14 +107,12 @@ def plan_nodes(
     return [node for node in nodes if not node.path.startswith(orphans)], skipped
 
 
-def _walk(
-    store: Store, path: str, metadata: Metadata, select: NodeFilter
-) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
+def _walk(origin: Origin, select: NodeFilter) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
     """Yield each selected node by its path below the root, or the error of reading it."""
-    yield "", metadata
-    if isinstance(metadata, GroupMetadata):
+    yield "", origin.metadata
+    if isinstance(origin.metadata, GroupMetadata):
         is_copied = partial(select.has, array=False)
-        for below, node in walk_nodes(store, path, descend=is_copied):
+        for below, node in walk_nodes(origin.store, origin.path, descend=is_copied):
             if select.has(below, array=isinstance(node, ArrayMetadata)):
                 yield below, node
 
@@ -122,11 +126,12 @@ def _node(
     else:
         group = convert_group(before, zarr_format)
         node = NodeCopy(path, before, group, group_losses(before, group))
-    if path and draft.is_draft(node.after.zarr_format):
+    after = node.after
+    if path and draft.is_draft(after.zarr_format):
         draft.check_path(path)
     elif path:
-        check_new_path(path, node.after.zarr_format)
-    detect.render(node.after)  # metadata that can't be written must fail before anything is erased
+        check_new_path(path, after.zarr_format)
+    detect.render(after)  # metadata that can't be written must fail before anything is erased
     return node
 
 
@@ -147,15 +152,6 @@ def parse_patterns(value: str | Iterable[str] | None, key: str) -> tuple[str, ..
 
 # --------------------------------------------------------------------------------------------
 # Source and target
-
-
-class Origin(NamedTuple):
-    """The node that is read; `store` is as the hierarchy of the node sees it."""
-
-    store: Store
-    path: str
-    metadata: Metadata
-    consolidated: bool
 
 
 def find_origin(source: Any, storage_options: dict[str, Any] | None) -> Origin:

@@ -13,7 +13,7 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.report import Report
 from zarrdask.display.words import counted, first_of
 from zarrdask.errors import StoreError, ZarrdaskError
-from zarrdask.execution.executor import check_reached, run, workers
+from zarrdask.execution.executor import run_shown
 from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index, Shape, extent_at
 from zarrdask.grids.regular import RegularGrid
@@ -22,7 +22,6 @@ from zarrdask.indexing.selection import Region
 from zarrdask.metadata.json import render_json
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.runtime.progress import Show
-from zarrdask.runtime.progress import progress as show_progress
 from zarrdask.storage.base import Store
 from zarrdask.storage.retry import is_transient
 from zarrdask.verification.scan import find_nodes
@@ -239,6 +238,12 @@ def block_shape(shape: Shape, chunks: tuple[Shape, Shape], max_size: int) -> Sha
     >>> block_shape((1000,), ((10,), (15,)), 64)
     (60,)
     """
+
+    def read_cost(lengths: list[int]) -> tuple[float, int]:
+        """Return how often blocks read each chunk, for both arrays; and the longest axis."""
+        pairs = [zip(lengths, chunk, strict=True) for chunk in chunks]
+        return sum(prod(max(m / n, 1) for n, m in pair) for pair in pairs), max(lengths)
+
     lengths = [max(1, min(max(pair), n)) for *pair, n in zip(*chunks, shape, strict=True)]
     while prod(lengths) > max_size and max(lengths) > 1:
         halved = [
@@ -246,41 +251,13 @@ def block_shape(shape: Shape, chunks: tuple[Shape, Shape], max_size: int) -> Sha
             for axis, length in enumerate(lengths)
             if length > 1
         ]
-        lengths = min(halved, key=lambda candidate: _read_cost(candidate, chunks))
+        lengths = min(halved, key=read_cost)
     for axis in reversed(range(len(lengths))):
         # If there is room, a block covers several times as much, along the last axes first.
         room = max_size // max(prod(lengths), 1)
         times = min(room, -(-shape[axis] // lengths[axis]))
         lengths[axis] *= max(times, 1)
     return tuple(lengths)
-
-
-def _read_cost(lengths: list[int], chunks: tuple[Shape, Shape]) -> tuple[float, int]:
-    """Return how often blocks of a shape read each chunk, for both arrays; and the longest axis."""
-    times = [prod(max(m / n, 1) for n, m in zip(lengths, chunk, strict=True)) for chunk in chunks]
-    return sum(times), max(lengths)
-
-
-def compare_region(a: StoredChunks, b: StoredChunks, path: str, region: Region) -> ArrayComparison:
-    """Compare the elements of two arrays in a region. Errors of codecs are part of the result."""
-    values, errors = [], []
-    for chunks in (a, b):
-        try:
-            values.append(read_region(chunks, region))
-        except ZarrdaskError as error:
-            if isinstance(error, StoreError) and is_transient(error):
-                raise
-            errors.append(f"{chunks.store.url}: {error}")
-    size = prod(a.metadata.shape)
-    if errors:
-        return ArrayComparison(path, size, errors=tuple(errors))
-    mask = differing(*values)
-    count = int(np.count_nonzero(mask))
-    if not count:
-        return ArrayComparison(path, size)
-    index = np.unravel_index(int(np.argmax(mask)), mask.shape) if mask.ndim else ()
-    first = tuple(int(i) + part.start for i, part in zip(index, region, strict=True))
-    return ArrayComparison(path, size, count, first, _texts(values[0][index], values[1][index]))
 
 
 def _texts(a: Any, b: Any) -> tuple[str, str]:
@@ -393,16 +370,32 @@ def compare(
             arrays[path] = ArrayComparison(path, prod(one.shape))
     # What explains other differences comes first: nodes that are missing, or of another kind.
     unequal.sort(key=lambda difference: (difference.what != "node", difference.path))
-    bar = show_progress(len(tasks), "compare", progress, unit="region")
-    with workers(scheduler) as on, bar as shown:
-        check_reached(on, scan_a.base, scan_b.base)
-        results = run(compare_regions, tasks, on=on, finished=lambda *_: shown.advance())
-    for result in results:
+    places, options = (scan_a.base, scan_b.base), {"scheduler": scheduler, "show": progress}
+    for result in run_shown(compare_regions, tasks, "compare", *places, **options, unit="region"):
         arrays[result.path] += result
     return Comparison(node_location(*a), node_location(*b), tuple(arrays.values()), tuple(unequal))
 
 
 def compare_regions(task: ComparedRegion) -> ArrayComparison:
-    """Compare a region. This is the task: dashboards of clusters show its name."""
-    a, b, path, region = task
-    return compare_region(a.chunks, b.chunks, path, region)
+    """Compare a region. This is the task: dashboards of clusters show its name.
+
+    Errors of codecs are part of the result.
+    """
+    *handles, path, region = task
+    values, errors, size = [], [], prod(task[0].chunks.metadata.shape)
+    for handle in handles:
+        try:
+            values.append(read_region(handle.chunks, region))
+        except ZarrdaskError as error:
+            if isinstance(error, StoreError) and is_transient(error):
+                raise
+            errors.append(f"{handle.chunks.store.url}: {error}")
+    if errors:
+        return ArrayComparison(path, size, errors=tuple(errors))
+    mask = differing(*values)
+    count = int(np.count_nonzero(mask))
+    if not count:
+        return ArrayComparison(path, size)
+    index = np.unravel_index(int(np.argmax(mask)), mask.shape) if mask.ndim else ()
+    first = tuple(int(i) + part.start for i, part in zip(index, region, strict=True))
+    return ArrayComparison(path, size, count, first, _texts(values[0][index], values[1][index]))

@@ -10,7 +10,7 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.decode import fill_chunk
 from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, NodeTypeError, ZarrdaskError
-from zarrdask.execution.executor import check_reached, run, workers
+from zarrdask.execution.executor import run_shown
 from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index, extent_at
 from zarrdask.hierarchy.find import find_node
@@ -20,7 +20,6 @@ from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.progress import Show
-from zarrdask.runtime.progress import progress as show_progress
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.verification.check import Tally, check_unit, check_units
@@ -97,17 +96,10 @@ def run_repair(
     tasks: Sequence[RepairTask], *, scheduler: Any, progress: Show
 ) -> list[tuple[Tally, Tally]]:
     """Run the tasks of a repair; return the counts and problems of each, before and after it."""
-    total = sum(len(task.indices) for task in tasks)
-    batch = tasks[0].handle.chunks.store.batch() if tasks else nullcontext()
-    with batch, workers(scheduler) as on, show_progress(total, "repair", progress) as bar:
-        for task in tasks[:1]:
-            check_reached(on, task.handle.chunks.store, task.other.chunks.store)
-        return run(
-            repair_chunks,
-            tasks,
-            on=on,
-            finished=lambda number, _: bar.advance(len(tasks[number].indices)),
-        )
+    stores = [h.chunks.store for task in tasks[:1] for h in (task.handle, task.other)]
+    options = {"scheduler": scheduler, "show": progress, "sizes": [len(t.indices) for t in tasks]}
+    with stores[0].batch() if stores else nullcontext():
+        return run_shown(repair_chunks, tasks, "repair", *stores, **options)
 
 
 def check_same(chunks: StoredChunks, other: StoredChunks) -> None:

@@ -223,7 +223,7 @@ def _assign_keys(scan: Scan) -> None:
     store, arrays = scan.base, dict(scan.arrays())
     indices = {path: array("q") for path in arrays}
     owners: dict[str, str | None] = {}
-    is_local = local_store(store) is not None
+    is_local, is_draft = local_store(store) is not None, isinstance(store, DraftStore)
     for key, is_directory in _keys(scan):
         above, is_own, name = f"/{key}".partition(_OWN_FILES)
         if is_own:
@@ -251,7 +251,8 @@ def _assign_keys(scan: Scan) -> None:
                 scan.add_problem("extra", owner, key, "a chunk outside the array")
         elif chunks is not None and is_local and is_in_the_way(chunks.metadata, rest):
             scan.add_problem("unreadable", owner, key, IN_THE_WAY)
-        elif rest not in _DOCUMENTS and not _is_draft_document(store, rest):
+        # Hierarchies of the draft keep documents apart from chunks: see `_find_keys_outside_draft`.
+        elif not (rest in _DOCUMENTS or (is_draft and rest.rpartition("/")[2] in (ARRAY, GROUP))):
             scan.add_problem("extra", owner, key, _NO_OWNER)
     for path, chunks in arrays.items():
         scan.units[path] = _rows(chunks, indices[path]) if store.listable else None
@@ -294,11 +295,6 @@ def _owner(scan: Scan, folder: str) -> str | None:
         if path in scan.nodes:
             return None if scan.nodes[path] is None else path
     return None
-
-
-def _is_draft_document(store: Store, rest: str) -> bool:
-    # Hierarchies of the draft keep documents apart from chunks: see `_find_keys_outside_draft`.
-    return isinstance(store, DraftStore) and rest.rpartition("/")[2] in (ARRAY, GROUP)
 
 
 def _rows(chunks: StoredChunks, indices: "array[int]") -> np.ndarray:

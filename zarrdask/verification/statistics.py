@@ -1,7 +1,7 @@
 """Statistics of a stored array, block by block, so that memory is bounded."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any, ClassVar
 
@@ -11,16 +11,17 @@ from zarrdask.chunks.read import read_region
 from zarrdask.display.report import Report
 from zarrdask.display.words import counted
 from zarrdask.errors import UnsupportedError
-from zarrdask.execution.executor import check_reached, run, workers
+from zarrdask.execution.executor import run_shown
 from zarrdask.execution.handle import Handle
 from zarrdask.hierarchy.path import node_location
 from zarrdask.indexing.selection import Region
 from zarrdask.nodes.array import Array
-from zarrdask.runtime.progress import Show, progress
+from zarrdask.runtime.progress import Show
 from zarrdask.verification.compare import blocks
 
 #: The largest size of a block in bytes.
 _TASK_BYTES = 2**25
+_COUNTS = ("count", "nan", "fill")
 #: The kinds of NumPy's types that have statistics.
 _KINDS = "biuf"
 
@@ -69,20 +70,14 @@ class Statistics(Report):
         """Return the statistics of the elements of both."""
         a, b = self, other
         counts = a.count + b.count, a.nan + b.nan, a.fill + b.fill
-        if a.mean is None or b.mean is None or a.minimum is None or a.maximum is None:
+        if a.mean is None or b.mean is None:
             some = b if a.mean is None else a
-            return Statistics(
-                a.array, *counts, some.minimum, some.maximum, some.mean, some._squares
-            )
+            return replace(some, array=a.array, **dict(zip(_COUNTS, counts, strict=True)))
         total, delta = a.numbers + b.numbers, b.mean - a.mean
-        return Statistics(
-            a.array,
-            *counts,
-            min(a.minimum, b.minimum if b.minimum is not None else a.minimum),
-            max(a.maximum, b.maximum if b.maximum is not None else a.maximum),
-            a.mean + delta * b.numbers / total,
-            a._squares + b._squares + delta**2 * a.numbers * b.numbers / total,
-        )
+        mean = a.mean + delta * b.numbers / total
+        squares = a._squares + b._squares + delta**2 * a.numbers * b.numbers / total
+        low, high = min(a.minimum, b.minimum), max(a.maximum, b.maximum)  # type: ignore[type-var]
+        return Statistics(a.array, *counts, low, high, mean, squares)
 
     def summary(self) -> str:
         """Return one line: the array, the number of elements and their range."""
@@ -121,12 +116,9 @@ def statistics(array: Array, *, scheduler: Any = None, show: Show = False) -> St
         )
     handle = Handle(array.stored)
     tasks = [(handle, region) for region in blocks(array.stored, array.stored, _TASK_BYTES)]
-    bar = progress(len(tasks), "stats", show, unit="region", nbytes=array.nbytes)
-    with workers(scheduler) as on, bar as shown:
-        check_reached(on, array.store)
-        parts = run(block_statistics, tasks, on=on, finished=lambda *_: shown.advance())
+    options = {"scheduler": scheduler, "show": show, "unit": "region", "nbytes": array.nbytes}
     total = Statistics(location)
-    for part in parts:
+    for part in run_shown(block_statistics, tasks, "stats", array.store, **options):
         total += part
     fill = np.asarray(array.metadata.fill, array.dtype)
     omitted = np.broadcast_to(fill, (1,))

@@ -5,13 +5,12 @@ from typing import Any, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
 
-from zarrdask.execution.executor import check_reached, run, workers
+from zarrdask.execution.executor import run_shown
 from zarrdask.execution.handle import Handle
 from zarrdask.hierarchy.path import locate_node, node_location
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.runtime.progress import Show
-from zarrdask.runtime.progress import progress as show_progress
 from zarrdask.storage.resolve import options_of_each
 from zarrdask.verification.check import Tally, check_units
 from zarrdask.verification.compare import Comparison, compare
@@ -129,17 +128,10 @@ def verify(
         return compare((store, path), second, scheduler=scheduler, progress=progress)
     scan = scan_hierarchy(store, path)
     tasks = _plan(scan, every=every)
-    total = sum(len(task.units) for task in tasks)
+    sizes = [len(task.units) for task in tasks]
     nbytes = sum(len(t.units) * t.handle.chunks.metadata.pipeline.spec.nbytes for t in tasks)
-    bar = show_progress(total, "verify", progress, nbytes=nbytes)
-    with workers(scheduler) as on, bar as shown:
-        check_reached(on, scan.base)
-        tallies = run(
-            verify_chunks,
-            tasks,
-            on=on,
-            finished=lambda number, _: shown.advance(len(tasks[number].units)),
-        )
+    options = {"scheduler": scheduler, "show": progress, "sizes": sizes, "nbytes": nbytes}
+    tallies = run_shown(verify_chunks, tasks, "verify", scan.base, **options)
     return _report(scan, tasks, tallies, strict=strict)
 
 
