@@ -164,7 +164,7 @@ class Registry(Generic[T]):
         self.key = key
         self.group = group
         self._built_in = built_in
-        self._imported: dict[str, T] = {}
+        #: Those that the program registered, and the built-in ones that were used.
         self._registered: dict[str, T] = {}
 
     @cached_property
@@ -188,15 +188,15 @@ class Registry(Generic[T]):
         UnsupportedError
             If it belongs to an installed package that can't be imported.
         """
-        return self._registered.get(name) or self._imported.get(name) or self._load(name)
+        return self._registered.get(name) or self._load(name)
 
     def _load(self, name: str) -> T | None:
         place = self._built_in.get(name) or self._built_in.get(_NUMBER.sub("*", name))
         if place is not None:
             module, _, attribute = place.partition(":")
             item = getattr(import_module(module), attribute)
-            self._imported[name] = item[name] if isinstance(item, Mapping) else item
-            return self._imported[name]
+            self._registered[name] = item[name] if isinstance(item, Mapping) else item
+            return self._registered[name]
         point = self._installed.get(name)
         try:
             return None if point is None else cast(T, point.load())
@@ -209,7 +209,7 @@ class Registry(Generic[T]):
 
     def find(self, name: str) -> T:
         """Return the implementation with a name, as `get` does; an unknown name is an error."""
-        item = self.get(name)
+        item = self._registered.get(name) or self._load(name)
         if item is None:
             raise self.unknown(name)
         return item

@@ -76,7 +76,13 @@ class ShardIndex:
         start, length = self.entries[index].tolist()
         if start == length == int(MISSING):
             return None
-        return _checked((start, length), index)
+        if not is_possible((start, length)):
+            raise CodecError(
+                "an impossible entry in the index of the shard",
+                key=f"inner chunk {index}",
+                found=(start, length),
+            )
+        return start, length
 
     def locate(self, indices: Sequence[Index]) -> tuple[list[int], list[int], list[Range]]:
         """Find several chunks.
@@ -113,13 +119,3 @@ class ShardIndex:
 def is_possible(each: Range) -> bool:
     """Whether a value can have a range."""
     return sum(each) < _END_LIMIT
-
-
-def _checked(each: Range, index: Index) -> Range:
-    if not is_possible(each):
-        raise CodecError(
-            "an impossible entry in the index of the shard",
-            key=f"inner chunk {index}",
-            found=each,
-        )
-    return each

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from zarrdask.dtypes.fill_json import parse_v3, render_v3
 from zarrdask.dtypes.fill_values import cast, zero
 from zarrdask.dtypes.v2 import render_dtype
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
@@ -16,8 +17,9 @@ from zarrdask.extension import members_of
 class DataType:
     """A data type. It is equal by value, and pickles.
 
-    Subclasses define its name and the spelling of its fill values in v3. Codecs define the stored
-    bytes: the ``bytes`` codec stores those of `dtype`.
+    Subclasses define its name and the spelling of its fill values in v3, which by default is that
+    of the core specification (C-31 to C-34). Codecs define the stored bytes: the ``bytes`` codec
+    stores those of `dtype`.
 
     Attributes
     ----------
@@ -72,11 +74,11 @@ class DataType:
         MetadataError
             If the JSON value is not a valid fill value of this type.
         """
-        raise NotImplementedError
+        return parse_v3(value, self.dtype)
 
     def render_fill(self, value: Any) -> Any:
         """Return a fill value as v3's JSON value."""
-        raise NotImplementedError
+        return render_v3(value, self.dtype)
 
     def cast(self, value: Any) -> Any:
         """Return a user's fill value as a scalar of `dtype`.

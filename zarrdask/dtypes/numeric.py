@@ -12,7 +12,6 @@ from typing import Any, Self
 import numpy as np
 
 from zarrdask.dtypes.base import DataType, check_configuration
-from zarrdask.dtypes.fill_json import parse_v3, render_v3
 from zarrdask.dtypes.ml import BITS, dtype_named, name_of
 from zarrdask.dtypes.numpy_type import MAX_NUMPY_BYTES
 from zarrdask.errors import MetadataError
@@ -30,18 +29,7 @@ _RAW = re.compile(r"r([1-9]\d{0,10})")
 
 
 @dataclass(frozen=True)
-class CoreType(DataType):
-    """A type whose fill values have the spelling of v3's core specification (C-31 to C-34)."""
-
-    def parse_fill(self, value: Any) -> Any:
-        return parse_v3(value, self.dtype)
-
-    def render_fill(self, value: Any) -> Any:
-        return render_v3(value, self.dtype)
-
-
-@dataclass(frozen=True)
-class Scalar(CoreType):
+class Scalar(DataType):
     """A bool or number type that NumPy, or ml_dtypes, has under the same name (C-30, C-68)."""
 
     def to_json(self) -> str:
@@ -58,7 +46,7 @@ class Scalar(CoreType):
 
 
 @dataclass(frozen=True)
-class RawBytes(CoreType):
+class RawBytes(DataType):
     """``r<bits>``: uninterpreted bytes of fixed length (conformance B-36, C-34)."""
 
     def to_json(self) -> str:
