@@ -1,7 +1,5 @@
 """to_zarr: what is stored, by how many tasks, and what comes back."""
 
-from collections import Counter
-
 import dask
 import dask.array as da
 import numpy as np
@@ -13,9 +11,9 @@ from hypothesis import strategies as st
 
 import zarrdask
 from tests.covering import covering, for_each
+from tests.graph.writes import WritesStore
 from zarrdask.graph.tasks import write_blocks
 from zarrdask.indexing.selection import whole_region
-from zarrdask.storage.memory import MemoryStore
 
 VALUES = np.arange(1, 61 * 45 + 1, dtype="f4").reshape(61, 45)
 LAYOUTS = {
@@ -29,33 +27,17 @@ LAYOUTS = {
 }
 
 
-class Writes(MemoryStore):
-    """Counts how often each key is set or erased."""
-
-    def __init__(self):
-        super().__init__()
-        self.count = Counter()
-
-    def set(self, key, value):
-        self.count[key] += 1
-        super().set(key, value)
-
-    def erase(self, key):
-        self.count[key] += 1
-        super().erase(key)
-
-
 @covering(
     strength=1,
     layout=LAYOUTS,
     blocks=[(10, 7), (20, 12), (13, 11), -1, ((1, 60), (44, 1)), 1000, (20, 45)],
 )
 def test_what_is_written_is_read_whatever_the_blocks(layout, blocks):
-    store = Writes()
+    store = WritesStore()
     x = da.from_array(VALUES, chunks=blocks)
     assert zarrdask.to_zarr(x, store, **layout) is None
     np.testing.assert_array_equal(zarrdask.open_array(store)[...], VALUES)
-    assert max(n for key, n in store.count.items() if "zarr" not in key) == 1
+    assert max(n for key, n in store.writes.items() if "zarr" not in key) == 1
 
 
 pieces = st.lists(st.integers(1, 9), min_size=1, max_size=6)
@@ -68,12 +50,12 @@ def test_every_stored_object_has_one_writer(axes):
     shards = tuple(c * m for _, c, m in axes)
     shape = tuple(map(sum, blocks))
     values = np.arange(1, np.prod(shape) + 1).reshape(shape)
-    store = Writes()
+    store = WritesStore()
     zarrdask.to_zarr(
         da.from_array(values, chunks=blocks), store, chunks=chunks, shards=shards, compressors=()
     )
     np.testing.assert_array_equal(zarrdask.open_array(store)[...], values)
-    assert max(store.count.values()) == 1
+    assert max(store.writes.values()) == 1
 
 
 @given(
@@ -89,10 +71,10 @@ def test_every_stored_object_of_an_uneven_grid_has_one_writer(axes):
     # The last chunk reaches the end of the axis at least.
     chunks = tuple((*lengths, size) for size, (_, lengths) in zip(shape, axes, strict=True))
     values = np.arange(1, np.prod(shape) + 1).reshape(shape)
-    store = Writes()
+    store = WritesStore()
     zarrdask.to_zarr(da.from_array(values, chunks=blocks), store, chunks=chunks, compressors=())
     np.testing.assert_array_equal(zarrdask.open_array(store)[...], values)
-    assert max(store.count.values()) == 1
+    assert max(store.writes.values()) == 1
 
 
 @given(st.lists(pieces, min_size=1, max_size=3).map(lambda axes: tuple(map(tuple, axes))))
@@ -100,9 +82,9 @@ def test_a_rectilinear_grid_takes_the_blocks_as_they_are(blocks):
     shape = tuple(map(sum, blocks))
     values = np.arange(1, np.prod(shape) + 1).reshape(shape)
     x = da.from_array(values, chunks=blocks)
-    store = Writes()
+    store = WritesStore()
     zarrdask.to_zarr(x, store, grid="rectilinear", compressors=())
-    assert max(store.count.values()) == 1
+    assert max(store.writes.values()) == 1
     found = zarrdask.from_zarr(store, chunks="stored")
     assert found.chunks == blocks
     np.testing.assert_array_equal(found.compute(), values)
@@ -171,6 +153,9 @@ def test_aligned_blocks_get_no_extra_task():
     assert not any("rechunk" in name for name in receipts.dask.layers)
     unaligned, *_ = write_blocks(x.rechunk((15, 15)), z.stored, whole_region(z.shape))
     assert any("rechunk" in name for name in unaligned.dask.layers)
+    part, blocks, *_ = write_blocks(x[:25], z.stored, np.s_[20:45:1, 0:45:1])
+    assert blocks == ((20, 5), (15, 15, 15))
+    assert not any("rechunk" in name for name in part.dask.layers)
 
 
 def test_receipts_are_small_and_count_units():
@@ -204,16 +189,16 @@ def test_a_region_beyond_the_array_is_refused(region):
     region=[np.s_[3:40, 5:45], np.s_[20:], np.s_[:, 7:14], np.s_[60:61, 44:]],
 )
 def test_a_region_is_written_and_the_rest_stays(layout, region):
-    store = Writes()
+    store = WritesStore()
     z = zarrdask.create_array(store, shape=VALUES.shape, dtype="f4", **layout)
     z[...] = -VALUES
-    store.count.clear()
+    store.writes.clear()
     new = VALUES[region]
     zarrdask.to_zarr(da.from_array(new, chunks=(8, 6)), store, region=region)
     expected = -VALUES
     expected[region] = new
     np.testing.assert_array_equal(z[...], expected)
-    assert max(store.count.values()) == 1
+    assert max(store.writes.values()) == 1
 
 
 def test_a_region_that_does_not_fit_is_an_error_before_anything_is_written():

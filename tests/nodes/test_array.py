@@ -617,30 +617,6 @@ def resized(values, shape, fill):
     return out
 
 
-@for_each("options", LAYOUTS)
-@for_each(
-    "shapes",
-    [
-        [(9, 12)],
-        [(4, 5), (7, 10)],
-        [(0, 0), (7, 10)],
-        [(7, 3), (2, 10), (9, 9)],
-        [(6, 8), (7, 10)],
-        [(100, 1), (1, 100), (7, 10)],
-    ],
-)
-def test_what_was_outside_does_not_come_back(options, shapes):
-    z, values = filled(fill_value=-1, **options)
-    for shape in shapes:
-        z.resize(shape)
-        values = resized(values, shape, -1)
-        assert z.shape == shape
-        same(z[...], values)
-        again = open_array(z.store)
-        assert again.shape == shape
-        same(again[...], values)
-
-
 @given(selections.stored_arrays(min_dims=1), st.data())
 def test_any_resizes_keep_what_is_inside_and_fill_the_rest(case, data):
     z, values = case
