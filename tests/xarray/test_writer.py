@@ -486,9 +486,11 @@ def test_a_tree_comes_back(tmp_path):
     ("dataset", "options", "error", "message"),
     [
         (days(1), {"encoding": {"t": {"foo": 1}}}, ValueError, "unexpected encoding parameters"),
+        (days(1), {"encoding": {"t": {"chunk": 1}}}, ValueError, "did you mean 'chunks'"),
         (days(1), {"encoding": {"none": {}}}, KeyError, "no such variable"),
         (days(1), {"encoding": {"t": 3}}, ValueError, "castable"),
         (days(1), {"encoding": {"t": {"chunks": (1.5, 1, 1)}}}, TypeError, "int"),
+        (days(1), {"encoding": {"t": {"chunks": (1, 1)}}}, ValueError, "one length for each dim"),
         (days(1), {"encoding": {"t": {"compressors": "none-such"}}}, NotImplementedError, "none-s"),
         (days(1), {"mode": "x"}, ValueError, "only supported options"),
         (days(1), {"mode": "w", "append_dim": "time"}, ValueError, "cannot set append_dim"),
@@ -508,6 +510,13 @@ def test_what_cannot_be_written_changes_nothing(dataset, options, error, message
         to_zarr(dataset, store, **options)
     assert isinstance(caught.value, zarrdask.ZarrdaskError)
     assert store == {}
+
+
+def test_names_of_other_software_and_mistyped_ones_are_recognized():
+    with pytest.raises(TypeError, match="did you mean 'append_dim'"):
+        days(1).zarrdask.to_zarr({}, apend_dim="time")
+    with pytest.raises(AttributeError, match=r"to_zarr\(\.\.\., append_dim"):
+        days(1).zarrdask.append({})
 
 
 # --------------------------------------------------------------------------------------------

@@ -50,12 +50,17 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
     >>> nearest("dota.zarr", ["data.zarr", "x.zarr"]), nearest("other.zarr", ["x.zarr"])
     ('data.zarr', None)
+    >>> nearest("a.zar", ["a.zarr"])
+    'a.zarr'
     """
     # That all names end with .zarr makes none of them alike.
     _, dot, ending = name.rpartition(".")
     end = dot + ending if dot else ""
     stems = {other.removesuffix(end): other for other in names}
     matches = get_close_matches(name.removesuffix(end), list(stems), 1)
+    if not matches:  # the ending itself may be mistyped
+        others = [stem for stem, other in stems.items() if stem == other]
+        matches = get_close_matches(name, others, 1)
     return stems[matches[0]] if matches else None
 
 

@@ -204,7 +204,10 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
         )
     except (TypeError, ValueError) as error:
         raise MetadataError(
-            f"these chunks do not fit the array: {error}", key="chunks", found=chunks
+            f"these are not chunks of the array: {error}",
+            key="chunks",
+            found=chunks,
+            expected="lengths, a size such as '16 MiB', 'auto', or 'stored'",
         ) from error
     return blocks
 

@@ -23,6 +23,7 @@ _OPERATORS = {
     "|": "or ror",
     "^": "xor rxor",
     "~": "invert",
+    "abs()": "abs",
     "<": "lt",
     "<=": "le",
     ">": "gt",

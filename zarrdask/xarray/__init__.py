@@ -25,6 +25,9 @@ _HOMES = {
     "to_zarr": "writer",
 }
 
+#: What users look for who know `zarrdask.append`.
+_APPEND = "to_zarr(..., append_dim=...) appends"
+
 __all__ = ["ZarrdaskBackendEntrypoint", "ZarrdaskManager", "open_mfdataset", "open_zarr", "to_zarr"]
 
 
@@ -41,6 +44,13 @@ class ZarrdaskAccessor:
 
         return to_zarr(self._obj, store, mode, **options)
 
+    if not TYPE_CHECKING:  # For type checkers, every attribute would exist.
+
+        def __getattr__(self, name: str) -> Any:
+            from zarrdask.errors import no_attribute
+
+            raise no_attribute(self, name, _APPEND)
+
 
 for _kind, _register in (
     (xarray.Dataset, xarray.register_dataset_accessor),
@@ -54,6 +64,7 @@ for _kind, _register in (
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         hint = '; use that of xarray with engine="zarrdask"' if name.startswith("open_") else ""
+        hint = f"; {_APPEND}" if name == "append" else hint
         raise AttributeError(f"module 'zarrdask.xarray' has no attribute {name!r}{hint}", name=name)
     member = getattr(import_module(f"zarrdask.xarray.{_HOMES[name]}"), name)
     globals()[name] = member

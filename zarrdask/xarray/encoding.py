@@ -16,6 +16,7 @@ import numpy as np
 from xarray import Variable
 from xarray.backends.zarr import encode_zarr_attr_value, encode_zarr_variable
 
+from zarrdask.display.words import did_you_mean
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.graph.placement import chunk_options
 from zarrdask.metadata.create import plan_array
@@ -166,7 +167,7 @@ def _storage_options(
     valid = _STORAGE | {"fill_value"} if settings.is_v3 else _STORAGE
     unknown = [key for key in encoding if key not in valid]
     if explicit and unknown:
-        hint = ""
+        hint = did_you_mean(str(unknown[0]), sorted(valid))
         if "fill_value" in unknown:
             hint = "; in Zarr v2, _FillValue sets the fill value of the array"
         raise MetadataError(
@@ -174,7 +175,12 @@ def _storage_options(
             key=f"variable {name!r}",
             expected=f"keys among {', '.join(sorted(valid))}",
         )
-    return {key: value for key, value in encoding.items() if key in valid}
+    storage = {key: value for key, value in encoding.items() if key in valid}
+    chunks = storage.get("chunks")
+    # An encoding survives operations that drop axes: chunks of other axes say nothing.
+    if not explicit and isinstance(chunks, list | tuple) and len(chunks) != variable.ndim:
+        storage |= {"chunks": None, "shards": None}
+    return storage
 
 
 def _base_options(variable: Variable, settings: WriteSettings) -> dict[str, Any]:
@@ -213,9 +219,6 @@ def _chunks(
     grid = storage.get("grid", settings.grid)
     chunks, shards = storage.get("chunks"), storage.get("shards")
     chunks, shards = _lengths(chunks, variable.ndim), _lengths(shards, variable.ndim)
-    # An encoding survives operations that drop axes: chunks of other axes say nothing.
-    if isinstance(chunks, list | tuple) and len(chunks) != variable.ndim:
-        chunks = shards = None
     options: dict[str, Any] = {} if shards is None else {"shards": shards}
     if chunks is not None:
         # An axis of length 0 has chunks of length 1.

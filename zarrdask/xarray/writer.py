@@ -9,12 +9,14 @@ from zarrdask.errors import UnsupportedError
 from zarrdask.hierarchy.path import locate_node, normalise_path
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.metadata.options import GridLike
+from zarrdask.nodes.options import suggests_arguments
 from zarrdask.runtime.progress import Show
 from zarrdask.xarray.destination import Destination
 from zarrdask.xarray.request import WriteSettings, contents, default_mode
 from zarrdask.xarray.steps import write
 
 
+@suggests_arguments
 def to_zarr(
     obj: Any,
     store: Any,
