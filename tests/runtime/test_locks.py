@@ -114,21 +114,6 @@ def is_held(unit_locks, name):
     return unit_locks.is_outdated(unit_locks.version(name))
 
 
-def test_it_is_seen_whether_a_unit_is_being_changed(store):
-    unit_locks = ChunkLocks(store)
-    assert not is_held(unit_locks, "unit")
-    with unit_locks.hold("unit"):
-        assert is_held(ChunkLocks(store), "unit")
-        assert not is_held(unit_locks, "other")
-    assert not is_held(unit_locks, "unit")
-
-
-def test_an_error_gives_it_back(store):
-    for _ in range(3):
-        with pytest.raises(KeyError), ChunkLocks(store).hold("unit"):
-            raise KeyError
-
-
 def test_nothing_is_left(store, directory):
     with ChunkLocks(store).hold("unit"):
         pass

@@ -1,6 +1,6 @@
 """The arithmetic of ranges."""
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,43 +13,18 @@ ranges = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 30)), max_size=1
 
 
 @given(ranges, st.integers(0, 20), st.integers(1, 100))
-def test_coalesced_ranges_hold_every_range_in_order(ranges, gap, limit):
-    found = [
-        (start + offset, size)
-        for (start, _), members in coalesce(ranges, gap, limit)
-        for offset, size in members
-    ]
-    assert found == ranges
-
-
-@given(ranges, st.integers(0, 20), st.integers(1, 100))
-def test_each_range_lies_inside_the_one_it_was_joined_to(ranges, gap, limit):
-    for (_, length), members in coalesce(ranges, gap, limit):
-        assert all(offset >= 0 and offset + size <= length for offset, size in members)
-        assert max(offset + size for offset, size in members) == length
+def test_ranges_are_joined_within_the_gap_and_the_limit(ranges, gap, limit):
+    joined = coalesce(ranges, gap, limit)
+    assert [(at + offset, n) for (at, _), each in joined for offset, n in each] == ranges
+    for (_, length), members in joined:
         assert members[0][0] == 0
-
-
-@given(ranges, st.integers(0, 20), st.integers(1, 100))
-def test_joined_ranges_keep_the_limit_unless_there_is_one_only(ranges, gap, limit):
-    for (_, length), members in coalesce(ranges, gap, limit):
+        assert max(offset + size for offset, size in members) == length
         assert length <= limit or len(members) == 1
-
-
-@given(ranges, st.integers(0, 20))
-def test_ranges_further_apart_than_the_gap_are_not_joined(ranges, gap):
-    for _, members in coalesce(ranges, gap, 10**6):
-        end = 0
-        for offset, size in members:
-            assert offset - end <= gap
-            end = max(end, offset + size)
-
-
-@given(ranges, st.integers(0, 20))
-def test_ranges_within_the_gap_are_joined(ranges, gap):
-    joined = [start_length for start_length, _ in coalesce(ranges, gap, 10**6)]
-    for (start, length), (following, _) in pairwise(joined):
-        assert following - (start + length) > gap
+        ends = accumulate((offset + size for offset, size in members), max)
+        assert all(offset - end <= gap for end, (offset, _) in zip(ends, members[1:], strict=False))
+    for ((start, length), _), ((following, _), members) in pairwise(joined):
+        is_far = following - (start + length) > gap
+        assert is_far or max(following + members[0][1] - start, length) > limit
 
 
 @for_each(

@@ -27,7 +27,6 @@ from zarrdask.storage.memory import MemoryStore
 from zarrdask.testing import StoreContract
 
 formats = pytest.mark.parametrize("zarr_format", [2, 3])
-DOCUMENT = {2: ".zmetadata", 3: "zarr.json"}
 NODE = {2: ".zarray", 3: "zarr.json"}
 
 
@@ -111,19 +110,6 @@ def test_everything_is_known_after_one_read(counted, zarr_format):
     assert counted.calls == {"get_many": 1}
 
 
-@formats
-def test_many_arrays_take_one_read(zarr_format):
-    store = Counting()
-    root = zarrdask.create_group(store, zarr_format=zarr_format)
-    for n in range(50):
-        root.create_array(f"v{n:03}", shape=4, dtype="f4")
-    zarrdask.consolidate_metadata(store)
-    store.calls.clear()
-    found = zarrdask.open_group(store)
-    assert len(found) == len(dict(found.arrays())) == 50
-    assert store.calls == {"get_many": 1}
-
-
 def test_chunks_are_read_where_they_are(counted):
     root = zarrdask.open_group(counted)
     assert root["a/x"][...].tolist() == [0, 1, 2, 3, 4, 5]
@@ -134,15 +120,6 @@ def test_an_array_is_opened_without_asking_for_them(counted):
     zarrdask.open_array(counted, "z")
     assert counted.calls == {"get_many": 1}
     assert not any(".zmetadata" in key for key in counted.keys)
-
-
-def test_they_can_be_bypassed(counted):
-    root = zarrdask.open_group(counted, consolidated=False)
-    assert not any(".zmetadata" in key for key in counted.keys)
-    counted.calls.clear()
-    assert [*iter(root)] == ["a", "empty", "z"]
-    assert counted.calls["list_dir"] == 1
-    assert not isinstance(root.store, ConsolidatedStore)
 
 
 @pytest.mark.parametrize("verb", [zarrdask.open, zarrdask.open_array, zarrdask.from_zarr])
@@ -175,38 +152,6 @@ def test_what_is_demanded_must_be_there(zarr_format, verb):
     with pytest.raises(MetadataError, match="no consolidated metadata") as caught:
         verb(store, consolidated=True)
     assert ".zmetadata" in caught.value.expected
-
-
-def test_a_group_may_be_consolidated_by_itself(zarr_format):
-    store = Counting()
-    hierarchy(store, zarr_format)
-    zarrdask.create_group(store, "late", zarr_format=zarr_format)
-    zarrdask.consolidate_metadata(store, "a")
-    assert not is_consolidated(store, "", zarr_format)
-    store.calls.clear()
-    a = zarrdask.open_group(store, "a")
-    assert [path for path, _ in a.walk()] == ["deep", "deep/y", "x"]
-    assert store.calls == {"get_many": 1}
-    assert zarrdask.open_array(store, "a/deep/y", consolidated=True).shape == (6,)
-
-
-def test_both_the_nested_and_the_root_may_be_consolidated(zarr_format):
-    store = MemoryStore()
-    hierarchy(store, zarr_format)
-    zarrdask.consolidate_metadata(store, "a")
-    zarrdask.consolidate_metadata(store)
-    root = zarrdask.open_group(store)
-    assert list(root["a"]) == ["deep", "x"]
-    assert list(zarrdask.open_group(store, "a")) == ["deep", "x"]
-
-
-def test_nodes_that_are_not_told_of_are_not_seen(zarr_format):
-    store = MemoryStore()
-    hierarchy(store, zarr_format)
-    name = NODE[zarr_format]
-    store.set(f"late/{name}", store.get(f"z/{name}"))
-    assert "late" not in zarrdask.open_group(store)
-    assert "late" in zarrdask.open_group(store, consolidated=False)
 
 
 def test_an_empty_one_hides_nothing():
@@ -250,15 +195,6 @@ def test_v3_is_preferred_and_v2s_document_then_says_nothing():
         ".zmetadata": dump(flat),
     }
     assert list(zarrdask.open_group(store)) == ["x"]
-
-
-def test_it_is_no_node_and_none_can_have_its_name(zarr_format):
-    store = MemoryStore()
-    root = hierarchy(store, zarr_format)
-    assert ".zmetadata" not in root
-    assert ".zmetadata" not in list(zarrdask.open_group(store, consolidated=False))
-    with pytest.raises(MetadataError, match="reserved"):
-        root.create_group(".zmetadata")
 
 
 # ---- what is wrong
@@ -467,44 +403,6 @@ def test_each_node_keeps_its_documents(zarr_format):
         zarrdask.consolidate_metadata(twin, group)
     changed = {key for key in twin if store.get(key) != twin[key]}
     assert changed == {"a/.zmetadata"} if zarr_format == 2 else {"a/zarr.json"}
-
-
-def test_the_document_of_v2():
-    store = {}
-    root = zarrdask.create_group(store, zarr_format=2, attributes={"n": 1})
-    root.create_array("a/x", shape=4, dtype="i4")
-    zarrdask.consolidate_metadata(store)
-    assert json.loads(store[".zmetadata"]) == {
-        "zarr_consolidated_format": 1,
-        "metadata": {
-            ".zgroup": {"zarr_format": 2},
-            ".zattrs": {"n": 1},
-            "a/.zgroup": {"zarr_format": 2},
-            "a/x/.zarray": json.loads(store["a/x/.zarray"]),
-        },
-    }
-
-
-def test_the_member_of_v3():
-    store = {}
-    root = zarrdask.create_group(store, attributes={"n": 1})
-    root.create_array("a/x", shape=4, dtype="i4")
-    group = json.loads(store["a/zarr.json"])
-    zarrdask.consolidate_metadata(store)
-    empty = {"kind": "inline", "must_understand": False, "metadata": {}}
-    assert json.loads(store["zarr.json"]) == {
-        "zarr_format": 3,
-        "node_type": "group",
-        "attributes": {"n": 1},
-        "consolidated_metadata": {
-            "kind": "inline",
-            "must_understand": False,
-            "metadata": {
-                "a": group | {"consolidated_metadata": empty},
-                "a/x": json.loads(store["a/x/zarr.json"]),
-            },
-        },
-    }
 
 
 def test_it_returns_the_group_opened_for_changes(zarr_format):
@@ -745,16 +643,6 @@ def test_those_that_cannot_be_read_are_dropped(found, after, setting, recwarn):
     zarrdask.open_array(store, "x", mode="r+").attrs["n"] = 1
     assert ".zmetadata" not in store
     assert [w.category for w in recwarn] == ([ComplianceWarning] if after == "update" else [])
-
-
-def test_those_of_an_unknown_kind_are_dropped():
-    told = {"kind": "elsewhere", "must_understand": False, "url": "x"}
-    store = {
-        "zarr.json": dump(json.loads(GROUP) | {"consolidated_metadata": told}),
-        "x/zarr.json": dump(v3()),
-    }
-    zarrdask.open_array(store, "x", mode="r+").attrs["n"] = 1
-    assert "consolidated_metadata" not in json.loads(store["zarr.json"])
 
 
 def test_a_node_of_the_other_format_drops_them_though_they_should_be_updated(setting):

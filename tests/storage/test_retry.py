@@ -236,30 +236,6 @@ def test_many_values_are_taken_up_where_they_broke_off(pauses, seed):
     assert pauses
 
 
-def test_the_same_seed_fails_in_the_same_places():
-    def places(seed):
-        store, found = FaultyStore(MemoryStore(), Faults(lost=0.5), seed), []
-        for i in range(40):
-            try:
-                store.set("a", b"")
-            except ConnectionResetError:
-                found.append(i)
-        assert len(found) == store.failures
-        return found
-
-    assert places(3) == places(3) != places(4)
-    assert 5 < len(places(3)) < 35
-
-
-def test_late_and_torn_failures_change_the_value():
-    inner = MemoryStore({"a": b"old", "b": b"old"})
-    with pytest.raises(ConnectionResetError, match="after"):
-        FaultyStore(inner, Faults(late=1)).set("a", b"new!")
-    with pytest.raises(ConnectionResetError, match="torn"):
-        FaultyStore(inner, Faults(torn=1)).set("b", b"new!")
-    assert inner.values == {"a": b"new!", "b": b"ne"}
-
-
 def test_arrays_are_read_and_written_through_failures(pauses):
     import zarrdask
 
