@@ -163,42 +163,23 @@ def _seconds(value: Any, key: str) -> float:
 
 
 def parse_size(value: Any, key: str) -> int:
-    """Return the number of bytes for a number, or for a text with a unit.
+    """Return the number of bytes for a number, or for a text with a unit; both must be finite.
 
-    Parameters
-    ----------
-    value : int, float or str
-        The argument of a user.
-    key : str
-        The name of the option or setting, for errors.
+    `key` is the name of the option or setting, for errors.
 
-    Raises
-    ------
-    MetadataError
-        If the argument is not a finite number, is negative, or is larger than any memory.
-
-    Examples
-    --------
     >>> parse_size("256 MiB", "max_mem")
     268435456
     """
     try:
-        size = int(value if isinstance(value, Integral) else _parse_bytes(value))
-    except (ValueError, TypeError, AttributeError, OverflowError) as error:
-        raise _not_a_size(value, key) from error
+        is_number = isinstance(value, Integral)
+        size = int(value if is_number else import_module("dask.utils").parse_bytes(value))
+    except (ValueError, TypeError, AttributeError, OverflowError):
+        size = -1
     if isinstance(value, bool) or not 0 <= size < MAX_SIZE:
-        raise _not_a_size(value, key)
+        raise MetadataError(
+            "this is not a size in bytes",
+            key=key,
+            found=value,
+            expected=f'a number of bytes from 0 to {MAX_SIZE - 1}, or a text such as "256 MiB"',
+        )
     return size
-
-
-def _parse_bytes(value: Any) -> Any:
-    return import_module("dask.utils").parse_bytes(value)
-
-
-def _not_a_size(value: Any, key: str) -> MetadataError:
-    return MetadataError(
-        "this is not a size in bytes",
-        key=key,
-        found=value,
-        expected=f'a number of bytes from 0 to {MAX_SIZE - 1}, or a text such as "256 MiB"',
-    )

@@ -19,20 +19,11 @@ _SAME = frozenset({"gzip", "vlen-bytes", "vlen-utf8", "zstd"})
 def find_codec(codec: Any) -> Codec:
     """Return the v3 codec for an argument of a user.
 
-    Parameters
-    ----------
-    codec : str, mapping or object
-        A name, an object of v3 (``{"name": ..., "configuration": ...}``) or v2 (``{"id": ...}``), a
-        numcodecs codec, or a codec of zarrdask, which is returned. A codec of numcodecs becomes the
-        registered codec if there is one, else ``numcodecs.*`` (conformance C-66).
+    That is a name, an object of v3 (``{"name": ..., "configuration": ...}``) or v2 (``{"id":
+    ...}``), a numcodecs codec, or a codec of zarrdask, which is returned. A codec of numcodecs
+    becomes the registered codec if there is one, else ``numcodecs.*`` (C-66). Deviations
+    that are tolerated in files are errors here.
 
-    Raises
-    ------
-    MetadataError, UnsupportedError
-        If v3 has no such codec. Deviations that are tolerated in files are errors here.
-
-    Examples
-    --------
     >>> find_codec({"id": "zstd", "level": 5})
     ZstdCodec(level=5, checksum=False)
     >>> find_codec("bz2").name

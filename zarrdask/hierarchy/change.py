@@ -103,15 +103,13 @@ class _Dropped(NamedTuple):
 def changing(
     store: Store, path: str, *, whole: bool, is_array: bool = False, keep: str | None = None
 ) -> Iterator[Store]:
-    """Keep consolidated metadata true while a node is changed.
+    """Keep consolidated metadata true while a node is changed; yield the store to write to.
 
     Those of the node and of the groups above it are removed first, so that a reader meanwhile reads
     the nodes' own documents.
 
     Parameters
     ----------
-    store, path
-        Where the node is.
     whole : bool
         Whether everything below the node is erased, too.
     is_array : bool
@@ -120,11 +118,6 @@ def changing(
         The path of the node, or of a group above it, whose consolidated metadata stay: the caller
         writes them again when all changes are complete, so that readers see all changes or none.
         The others are removed then, whatever the setting.
-
-    Yields
-    ------
-    Store
-        The store to write to, which is not seen through consolidated metadata.
     """
     with store.batch():
         if isinstance(store, DraftStore):

@@ -11,7 +11,7 @@ from zarrdask.errors import NodeExistsError, ZarrdaskError
 from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.change import changing, remove_keys
 from zarrdask.hierarchy.diagnose import array_around, below_array_error, check_around
-from zarrdask.hierarchy.find import node_exists, parse_node, read_documents
+from zarrdask.hierarchy.find import node_exists, node_of, read_documents
 from zarrdask.hierarchy.journal import erase_beside, is_begun, record_key
 from zarrdask.hierarchy.members import check_new_path, documents_below
 from zarrdask.hierarchy.path import ancestors, exists_error, join_path, key_prefix, node_location
@@ -119,7 +119,7 @@ def _missing_groups(store: Store, path: str, above: list[Documents] | None = Non
     if above is None:
         above = read_documents(store, parents, ANY.rounds(store)) if parents else []
     for parent, documents in zip(parents, above, strict=True):
-        metadata = parse_node(store, parent, documents)
+        metadata = node_of(store, parent, documents, None)
         if isinstance(metadata, ArrayMetadata):
             raise below_array_error(node_location(store, parent))
         if metadata is None:
@@ -263,15 +263,9 @@ def write_consolidated(
     In stores that are `swappable`, the documents are read again if another writer has changed the
     consolidated metadata, or the group in v3, meanwhile: nobody's changes are lost.
 
-    Parameters
-    ----------
-    store, path, zarr_format
-        Where the group is, and its format, 2 or 3.
-    group : GroupMetadata, optional
-        New metadata of the group, which are written, too.
-    nodes : iterable of str, optional
-        For a dataset of xarray, paths that are probably below the group, to read all of them at
-        once. Then members whose names v3 reserves are included.
+    `group` is new metadata of the group, to be written, too. For a dataset of xarray, `nodes` are
+    paths that are probably below the group, to read all of them at once; then members whose names
+    v3 reserves are included.
     """
     prefix, own = key_prefix(path), {} if group is None else detect.render(group)
     search = Search(zarr_format)

@@ -154,8 +154,13 @@ def read_documents(
     return [*documents]
 
 
-def parse_node(store: Store, path: str, documents: Documents) -> Metadata | None:
-    """Return the node that documents describe, or None if they describe none."""
+def node_of(
+    store: Store, path: str, documents: Documents, search: Search | None
+) -> Metadata | None:
+    """Return the node at a path whose documents were read, or None if there is none.
+
+    Without a search, that is a node of any format with a document.
+    """
     try:
         metadata = detect.parse(documents, store)
         if isinstance(store, DraftStore):
@@ -175,7 +180,7 @@ def parse_node(store: Store, path: str, documents: Documents) -> Metadata | None
             key=node_location(store, path),
         ) from error
     if metadata is None:
-        return None
+        return implied_group(store, path) if search and search.accepts(3) else None
     own_names = detect.FORMATS[metadata.zarr_format].NAMES
     others = [n for n in detect.CHILD_NAMES if n not in own_names and documents.get(n) is not None]
     if others:
@@ -183,15 +188,7 @@ def parse_node(store: Store, path: str, documents: Documents) -> Metadata | None
             f"{node_location(store, path)}: there are metadata of two formats; the node is read "
             f"as Zarr {metadata.zarr_format}, and {', '.join(others)} is ignored"
         )
-    return metadata
-
-
-def node_of(store: Store, path: str, documents: Documents, search: Search) -> Metadata | None:
-    """Return the node at a path whose documents were read, or None if there is none."""
-    metadata = parse_node(store, path, documents)
-    if metadata is None and search.accepts(3):
-        metadata = implied_group(store, path)
-    return metadata if metadata is None or search.accepts(metadata.zarr_format) else None
+    return metadata if search is None or search.accepts(metadata.zarr_format) else None
 
 
 def read_node(store: Store, path: str, search: Search = ANY) -> Metadata | None:

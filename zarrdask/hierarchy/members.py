@@ -113,18 +113,12 @@ def walk_nodes(
     """Yield the path and the metadata of every node below a group, each group before its members.
 
     In place of the metadata of an invalid node there is the error. Each group is listed once, when
-    the walk reaches it.
+    the walk reaches it. The paths are relative to the group. Unless the search is for one format
+    only, members are expected to have the format of their group.
 
-    The paths are relative to the group. Unless the search is for one format only, members are
-    expected to have the format of their group.
-
-    Parameters
-    ----------
-    strict : bool, optional
-        Whether metadata that break a rule are errors; by default as it is set.
-    descend : callable, optional
-        Is called with the relative path of each group, after that group was yielded. If it
-        returns False, nothing below the group is visited. By default all groups are.
+    `strict` says whether metadata that break a rule are errors; by default as it is set. `descend`
+    is called with the relative path of each group, after that group was yielded: if it returns
+    False, nothing below the group is visited.
     """
 
     def members(group: str, expected: Search) -> list[tuple[str, Metadata | ZarrdaskError]]:

@@ -57,8 +57,6 @@ def tiles(
     min_chunk_size : int
         The number of elements that a chunk counts for, if it has fewer in the region.
 
-    Examples
-    --------
     >>> parts = tiles((slice(0, 4, 1), slice(1, 9, 1)), (2, 4), (0, 0), 16)
     >>> [(a.start, a.stop, b.start, b.stop) for a, b in parts]
     [(0, 2, 1, 8), (0, 2, 8, 9), (2, 4, 1, 8), (2, 4, 8, 9)]

@@ -282,10 +282,7 @@ def within_bounds(array: np.ndarray, axis: int, size: int) -> np.ndarray:
 def pointwise(index: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     """Normalise a coordinate (pointwise) index, or a mask of the array's own shape.
 
-    Returns
-    -------
-    tuple of ndarray of int
-        One array of positions for each axis, all in the shape of the result.
+    The result has one array of positions for each axis, all in the shape of the selected elements.
     """
     entries = index if isinstance(index, tuple) else (index,)
     if len(entries) == 1:

@@ -85,13 +85,7 @@ class Node:
         return node_location(self.store, self.path)
 
     def check_writable(self) -> None:
-        """Check that the node was opened for writing.
-
-        Raises
-        ------
-        ReadOnlyError
-            If it was opened for reading only.
-        """
+        """Check that the node was opened for writing; a `ReadOnlyError` otherwise."""
         if self.mode == "r":
             raise ReadOnlyError(
                 f"the {self._kind} was opened for reading only",

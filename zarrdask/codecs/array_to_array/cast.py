@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from math import frexp, inf
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -15,13 +15,7 @@ from zarrdask.errors import CodecError
 Rounding = Literal[
     "nearest-even", "towards-zero", "towards-positive", "towards-negative", "nearest-away"
 ]
-ROUNDINGS: tuple[Rounding, ...] = (
-    "nearest-even",
-    "towards-zero",
-    "towards-positive",
-    "towards-negative",
-    "nearest-away",
-)
+ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 OutOfRange = Literal["clamp", "wrap"] | None
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from zarrdask.dtypes.ml import BITS, kind_of, name_of
 from zarrdask.errors import CodecError, MetadataError, one_of
 
 Padding = Literal["none", "first_byte", "last_byte"]
-_PADDINGS = ("none", "first_byte", "last_byte")
 #: Names of members, and values of ``padding_encoding``, that only the schema uses (X-C8).
 _SCHEMA_MEMBERS = {"start_bit": "first_bit", "end_bit": "last_bit"}
 _SCHEMA_PADDINGS = {"start_byte": "first_byte", "end_byte": "last_byte"}
@@ -49,7 +48,7 @@ class PackbitsCodec(Configured):
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
 
     def __post_init__(self) -> None:
-        one_of(self.padding_encoding, "packbits.padding_encoding", _PADDINGS)
+        one_of(self.padding_encoding, "packbits.padding_encoding", get_args(Padding))
         for member in ("first_bit", "last_bit"):
             if getattr(self, member) is not None:
                 integer(getattr(self, member), f"packbits.{member}", 0, 127)
