@@ -213,17 +213,9 @@ def chunk_sizes(chunks: StoredChunks, units: Iterable[Index]) -> Iterator[tuple[
         for unit, size in _sizes(chunks, units):
             yield unit, np.full((1,) * len(unit), size)
         return
-    for unit, index in _shard_indices(chunks, units):
-        first = map(floordiv, metadata.grid.start(unit), metadata.read_grid.chunk_shape)
-        yield tuple(first), index
-
-
-def _shard_indices(
-    chunks: StoredChunks, units: Iterable[Index]
-) -> Iterator[tuple[Index, np.ndarray]]:
-    """Yield each shard that is stored, and the stored bytes of its chunks by its index."""
+    chunk_shape = metadata.read_grid.chunk_shape
     for batch in partition_all(MAX_ROUND_RANGES, units):
-        pipelines = [chunks.metadata.pipeline_at(unit) for unit in batch]
+        pipelines = [metadata.pipeline_at(unit) for unit in batch]
         keys = [chunks.key(unit) for unit in batch]
         ranges = [cast(Shard, pipeline.serializer).index_range for pipeline in pipelines]
         values = chunks.units.get_partial_values(zip(keys, ranges, strict=True))
@@ -235,5 +227,6 @@ def _shard_indices(
             except ZarrdaskError as error:
                 raise error.within(key) from error.__cause__
             if index is not None:
+                first = tuple(map(floordiv, metadata.grid.start(unit), chunk_shape))
                 back, sizes = pipeline.back, index.stored_bytes
-                yield unit, sizes if back is None else sizes.transpose(back)
+                yield first, sizes if back is None else sizes.transpose(back)

@@ -25,10 +25,9 @@ from zarrdask.errors import ZarrdaskError
 from zarrdask.indexing.projection import Request
 from zarrdask.runtime.shard_indexes import INDEXES, IndexPlace, KeptIndex
 from zarrdask.storage.base import Scratch, Store, StoredValue, Tag
-from zarrdask.storage.byte_ranges import Buffer, Range, Value, cut
+from zarrdask.storage.byte_ranges import Buffer, Range, RangeRequest, Value, cut, join_ranges
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.large_values import get_large, large_size
-from zarrdask.storage.range_requests import RangeRequest, join_ranges
 
 #: Encoded bytes that are in memory, or on their way to it, at a time.
 MAX_BYTES_IN_FLIGHT = 2**28

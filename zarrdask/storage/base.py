@@ -14,14 +14,14 @@ from zarrdask.storage.byte_ranges import (
     KeyRange,
     KeyValue,
     Range,
+    RangeRequest,
     Value,
-    coalesce,
     cut,
+    join_ranges,
     parts_by_key,
 )
 from zarrdask.storage.in_flight import MAX_BYTES_IN_FLIGHT, Requests, in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
-from zarrdask.storage.range_requests import JOIN_LIMIT, RangeRequest, join_ranges
 from zarrdask.storage.refusals import not_supported
 from zarrdask.storage.system import path_of_url
 
@@ -219,11 +219,8 @@ class Store(ABC):
     ) -> Iterator[Buffer | None]:
         """Yield parts of one value, given as (start, length) in the order of their starts."""
         if self.concurrent or self._implements("get_range"):
-            groups = coalesce(ranges, config.get("coalesce-gap"), JOIN_LIMIT)
-            parts = self._each(lambda group: self.get_range(key, *group[0]), groups)
-            for part, (_, members) in zip(parts, groups, strict=True):
-                for offset, size in members:
-                    yield None if part is None else cut(part, offset, size)
+            for _, part in self._joined_parts([(key, *each) for each in ranges]):
+                yield part
             return
         value = self.get(key)
         for start, length in ranges:
@@ -268,15 +265,22 @@ class Store(ABC):
         """
         requests = [(check_key(key), start, length) for key, (start, length) in key_ranges]
         parts: list[Buffer | None] = [None] * len(requests)
-        joined = [*join_ranges(requests, config.get("coalesce-gap"))]
+        for at, part in self._joined_parts(requests):
+            parts[at] = part
+        return parts
+
+    def _joined_parts(
+        self, ranges: Sequence[tuple[str, int, int | None]]
+    ) -> Iterator[tuple[int, Buffer | None]]:
+        """Yield the number of each range (key, start, length), and that part, as requests end."""
+        joined = [*join_ranges(ranges, config.get("coalesce-gap"))]
 
         def fetch(request: RangeRequest) -> Buffer | None:
             return self.get_range(request.key, request.start, request.length)
 
         for request, part in zip(joined, self._each(fetch, joined), strict=True):
             for at, offset, size in request.members:
-                parts[at] = None if part is None else cut(part, offset, size)
-        return parts
+                yield at, None if part is None else cut(part, offset, size)
 
     # ---- writing
 

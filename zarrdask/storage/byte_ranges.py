@@ -3,7 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+from toolz import groupby
 
 from zarrdask.errors import SelectionError
 from zarrdask.storage.keys import check_key
@@ -16,6 +18,8 @@ Range = tuple[int, int]
 KeyRange = tuple[str, tuple[int, int | None]]
 #: (key, start, bytes): a part of a value to write.
 KeyValue = tuple[str, int, Buffer]
+#: Ranges are joined up to this many bytes: a longer request would hold up those after it.
+JOIN_LIMIT = 2**24
 
 
 class Value(Protocol):
@@ -87,3 +91,43 @@ def coalesce(ranges: Sequence[Range], gap: int, limit: int) -> list[tuple[Range,
     if members:
         joined.append(((first, end - first), members))
     return joined
+
+
+class RangeRequest(NamedTuple):
+    """One request for a range of a value: `length` bytes from `start` on, or all if that is None.
+
+    A negative start counts from the end. `members` has, for each range that the request serves, its
+    position in the call, its offset in the answer and its length.
+    """
+
+    key: str
+    start: int
+    length: int | None
+    members: Sequence[tuple[int, int, int | None]]
+
+
+def join_ranges(ranges: Sequence[tuple[str, int, int | None]], gap: int) -> Iterator[RangeRequest]:
+    """Yield the requests for ranges (key, start, length) of values, in any order.
+
+    Two ranges of a value are one request if at most `gap` bytes lie between them.
+
+    Examples
+    --------
+    >>> for request in join_ranges([("a", 4, 2), ("b", -4, None), ("a", 0, 2)], gap=8):
+    ...     print(request.key, request.start, request.length, request.members)
+    a 0 6 [(2, 0, 2), (0, 4, 2)]
+    b -4 None [(1, 0, None)]
+    """
+    for key, places in groupby(lambda at: ranges[at][0], range(len(ranges))).items():
+        bounded = list[tuple[Range, int]]()
+        for at in places:
+            _, start, length = ranges[at]
+            if start >= 0 and length is not None:
+                bounded.append(((start, length), at))
+            else:
+                yield RangeRequest(key, start, length, [(at, 0, length)])
+        bounded.sort(key=lambda each: each[0][0])
+        members = iter(bounded)
+        for (start, length), parts in coalesce([each for each, _ in bounded], gap, JOIN_LIMIT):
+            cuts = [(next(members)[1], offset, size) for offset, size in parts]
+            yield RangeRequest(key, start, length, cuts)
