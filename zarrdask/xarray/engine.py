@@ -107,18 +107,6 @@ class ZarrdaskBackendEntrypoint(BackendEntrypoint):
         return _open(filename_or_obj, bound.kwargs, tree=True)
 
 
-#: The options that xarray's decoding takes.
-_DECODERS = (
-    "mask_and_scale",
-    "decode_times",
-    "concat_characters",
-    "decode_coords",
-    "drop_variables",
-    "use_cftime",
-    "decode_timedelta",
-)
-
-
 def _open(url: Any, options: Mapping[str, Any], *, tree: bool) -> "dict[str, Dataset]":
     """Open a group, and all groups below it if a tree is asked for, as datasets by path."""
     from xarray.backends.store import StoreBackendEntrypoint
@@ -140,6 +128,9 @@ def _open(url: Any, options: Mapping[str, Any], *, tree: bool) -> "dict[str, Dat
     hierarchy = Hierarchy(url, where)
     groups = hierarchy.tree() if tree else {"": hierarchy.root()}
     values = read_coordinates(groups)
+    decoder = StoreBackendEntrypoint()
+    known = signature(decoder.open_dataset).parameters
+    decoding = {name: value for name, value in options.items() if name in known}
     datasets = {}
     for path, group in groups.items():
         datastore = ZarrdaskDataStore(
@@ -151,6 +142,5 @@ def _open(url: Any, options: Mapping[str, Any], *, tree: bool) -> "dict[str, Dat
             # Of paths and URLs xarray notes the source itself.
             source=None if isinstance(url, str | os.PathLike) else group.location,
         )
-        decoders = {name: options[name] for name in _DECODERS}
-        datasets[f"/{path}"] = StoreBackendEntrypoint().open_dataset(datastore, **decoders)
+        datasets[f"/{path}"] = decoder.open_dataset(datastore, **decoding)
     return datasets

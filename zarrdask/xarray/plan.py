@@ -19,6 +19,7 @@ from zarrdask.indexing.selection import Region, whole_region
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.nodes.array import Array
 from zarrdask.storage.base import Store
+from zarrdask.xarray.conventions import dimensions
 from zarrdask.xarray.encoding import (
     encode_attributes,
     encode_values,
@@ -46,8 +47,6 @@ class VariableWrite:
     is_new: bool = False
     #: The shape of the array before an append; None if its shape does not change.
     old_shape: Shape | None = None
-    #: Whether it is an index coordinate: its new shape is written after those of others.
-    is_index: bool = False
     #: Whether chunks that hold only the fill value are stored; by default as configured.
     write_empty: bool | None = None
 
@@ -55,6 +54,11 @@ class VariableWrite:
     def name(self) -> str:
         """The name of the array."""
         return self.array.name
+
+    @property
+    def is_index(self) -> bool:
+        """Whether it is an index coordinate: its new shape is written after those of others."""
+        return dimensions(self.array.metadata) == (self.name,)
 
     @property
     def is_dask(self) -> bool:
@@ -230,11 +234,9 @@ class _Planner:
 
     def plan(self, name: Hashable, variable: Variable, *, explicit: bool) -> VariableWrite | None:
         """Return where a variable goes; None if it is not written."""
-        is_index = variable.dims == (name,)
         if self.stored is None or _array_name(name) not in self.stored.arrays:
-            return replace(self._new(name, variable, explicit=explicit), is_index=is_index)
-        write = self._existing(_array_name(name), variable, self.stored)
-        return None if write is None else replace(write, is_index=is_index)
+            return self._new(name, variable, explicit=explicit)
+        return self._existing(_array_name(name), variable, self.stored)
 
     def _new(self, name: Hashable, variable: Variable, *, explicit: bool) -> VariableWrite:
         empty = write_empty_chunks(variable.encoding, self.settings, name)
