@@ -446,11 +446,13 @@ class TestReport:
 
 
 class TestSamples:
-    @for_each(("folder", "name"), ARRAYS)
-    def test_every_sample_in_every_format(self, folder, name):
-        for zarr_format in FORMATS:
+    @for_each(("number", "array"), enumerate(ARRAYS))
+    def test_every_sample_in_half_of_the_formats_and_in_those_that_lack_it(self, number, array):
+        folder, name = array
+        lacking = LACKING.get(array, ())
+        for zarr_format in {FORMATS[number % 4], FORMATS[(number // 4 + 1) % 4], *lacking}:
             z, store = zarrdask.open_array(SAMPLES / folder, name), {}
-            if zarr_format in LACKING.get((folder, name), ()):
+            if zarr_format in lacking:
                 with pytest.raises(UnsupportedError) as caught:
                     zarrdask.copy(z, store, zarr_format=zarr_format)
                 assert caught.value.key
