@@ -282,6 +282,9 @@ class Array(Node):
 
     def assign(self, selection: Selection, value: Any) -> None:
         """Write a value to a selection, broadcast as by NumPy."""
+        if selection.plain:
+            self.write(selection.picks, indexers.broadcast(value, selection.shape, self.dtype))
+            return
         # An axis that `finish` drops from a result is a new axis of the value, and conversely.
         result = indexers.result_shape(selection.shape, selection.finish)
         undo = tuple(0 if f is None else None if f == 0 else f for f in selection.finish)

@@ -140,7 +140,7 @@ def broadcast(value: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
             values = as_array(value, dtype)
         while values.ndim > len(shape) and len(values) == 1:
             values = values[0]
-        return np.broadcast_to(values, shape)
+        return values if values.shape == shape else np.broadcast_to(values, shape)
     except (TypeError, ValueError, OverflowError) as error:
         raise SelectionError(
             f"the value does not fit the selection: {error}",
