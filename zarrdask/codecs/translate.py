@@ -86,7 +86,7 @@ def to_v3(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
     last: Codec = serializer
     if isinstance(serializer, BytesCodec):
         filters, rest = _leading(after)
-        chain += [_filter_to_v3(codec) for codec in filters]
+        chain += [_of_numcodecs(_members(codec)) for codec in filters]
         view = stored_type(spec.dtype, codecs) if not filters else _gives(filters[-1])
         last = _bytes_of(view, serializer)
         if rest and rest[0].name in _SERIALIZERS and isinstance(rest[0], BufferCodec):
@@ -116,8 +116,13 @@ def _gives(codec: BufferCodec) -> np.dtype[Any]:
     """Return the type of the elements that a filter gives."""
     if codec.name == "bitround":
         return np.dtype(codec.view)
-    members = make(json.loads(codec.config)).get_config()
+    members = _members(codec)
     return np.dtype(members.get("astype") or members.get("encode_dtype") or "|u1")
+
+
+def _members(codec: BufferCodec | ObjectCodec) -> Json:
+    """Return the complete configuration of a codec of numcodecs."""
+    return dict(make(json.loads(codec.config)).get_config())
 
 
 def _bytes_of(stored: np.dtype[Any], serializer: BytesCodec) -> BytesCodec:
@@ -128,24 +133,17 @@ def _bytes_of(stored: np.dtype[Any], serializer: BytesCodec) -> BytesCodec:
     return serializer
 
 
-def _filter_to_v3(codec: BufferCodec) -> Codec:
-    members = make(json.loads(codec.config)).get_config()
-    return _of_numcodecs(members.pop("id"), members)
-
-
 def _serializer_to_v3(codec: BufferCodec, ndim: int) -> Codec:
     if codec.name == "zfpy" and ndim > 1:
         # In v2, the codec encodes a chunk as a 1-d array, which compresses differently.
         raise _no_equivalent(codec, "Zarr v3", " for more than one axis")
-    members = json.loads(codec.config)
-    del members["id"]
-    return _of_numcodecs(codec.name, members)
+    return _of_numcodecs(json.loads(codec.config))
 
 
-def _of_numcodecs(name: str, members: Json) -> Codec:
-    """Return the codec of v3 for the name and the configuration of a codec of numcodecs."""
-    plain = {name: value for name, value in members.items() if value is not None}
-    return cast(Codec, CODECS.find(_PREFIX + name).from_configuration(plain))
+def _of_numcodecs(config: Json) -> Codec:
+    """Return the codec of v3 for the configuration of a codec of numcodecs."""
+    members = {name: value for name, value in config.items() if value is not None}
+    return cast(Codec, CODECS.find(_PREFIX + members.pop("id")).from_configuration(members))
 
 
 def _compressor_to_v3(codec: Codec) -> Codec:
@@ -157,13 +155,12 @@ def _compressor_to_v3(codec: Codec) -> Codec:
         return codec
     if codec.name in _FILTERS | _SERIALIZERS:
         raise _no_equivalent(codec, "Zarr v3", " where it stands")
-    members = json.loads(codec.config)
-    name = members.pop("id")
-    if name == "crc32c" and members.get("location", "end") == "end":
+    config = json.loads(codec.config)
+    if config["id"] == "crc32c" and config.get("location", "end") == "end":
         return Crc32cCodec()
-    if CODECS.get(_PREFIX + name) is None:
+    if CODECS.get(_PREFIX + config["id"]) is None:
         raise _no_equivalent(codec, "Zarr v3")
-    return _of_numcodecs(name, members)
+    return _of_numcodecs(config)
 
 
 # --------------------------------------------------------------------------------------------
@@ -240,15 +237,9 @@ def _buffer(config: Json, view: np.dtype[Any]) -> BufferCodec:
 
 
 def _compressor_to_numcodecs(codec: Codec) -> Codec:
-    if isinstance(codec, BloscCodec):
-        shuffle, size = codec.shuffle, codec.typesize
-        return BloscCodec(codec.cname, codec.clevel, shuffle, codec.blocksize, size)
-    if isinstance(codec, ZlibCodec):
-        return ZlibCodec(codec.level)
-    if isinstance(codec, GzipCodec):
-        return GzipCodec(codec.level)
-    if isinstance(codec, ZstdCodec):
-        return ZstdCodec(codec.level, codec.checksum)
+    for kind in (BloscCodec, ZlibCodec, GzipCodec, ZstdCodec):
+        if isinstance(codec, kind):
+            return kind(**vars(codec))
     if isinstance(codec, Crc32cCodec):
         return _buffer({"id": "crc32c"}, np.dtype("u1"))
     if isinstance(codec, BufferCodec):
@@ -290,7 +281,7 @@ def _mark(codec: Codec, stored: np.dtype[Any], spec: ChunkSpec) -> Any:
     if isinstance(codec, ZstdCodec):
         return "zstd", codec.level or _ZSTD_LEVEL, codec.checksum
     if isinstance(codec, BufferCodec | ObjectCodec):
-        members = make(json.loads(codec.config)).get_config()
+        members = _members(codec)
         for name in {"dtype", "decode_dtype"} & set(members) if codec.name in _FILTERS else ():
             members[name] = np.dtype(members[name]).newbyteorder("<").str
         return json.dumps(members, sort_keys=True)
