@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -69,32 +69,10 @@ def convert(metadata: ArrayMetadata, **changes: Any) -> ArrayMetadata:
     A-71), and an undefined fill value of v2 becomes the zero that it reads as (X-A2).
     """
     asked = Changes(**changes)
-    zarr_format = metadata.zarr_format if asked.zarr_format is None else asked.zarr_format
-    form, rules = detect.find(zarr_format), detect.rules(zarr_format)
-    same = metadata.zarr_format == form.VERSION
-    if same and replace(asked, zarr_format=None) == Changes():
+    form = detect.find(metadata.zarr_format if asked.zarr_format is None else asked.zarr_format)
+    if metadata.zarr_format == form.VERSION and replace(asked, zarr_format=None) == Changes():
         return _as_read(metadata)
-    data_type = _data_type(metadata, asked, rules, same=same)
-    fill = _fill(metadata, asked, rules, data_type)
-    grid, codecs = _units(metadata, asked, form.VERSION, data_type, fill)
-    transformers = metadata.transformers if same else ()
-    grid, codecs, transformers = rules.layout(grid, codecs, transformers)
-    attributes = metadata.attributes if asked.attributes is None else asked.attributes
-    attributes = new_attributes(attributes)
-    converted = ArrayMetadata(
-        zarr_format=form.VERSION,
-        grid=grid,
-        data_type=data_type,
-        keys=_keys(metadata.keys, asked, rules, same=same),
-        fill_value=fill,
-        codecs=codecs,
-        attributes=attributes,
-        dimension_names=_names(metadata, asked, rules, attributes),
-        transformers=transformers,
-        extensions=metadata.extensions if same else _drop_extensions(metadata.extensions),
-        extra=metadata.extra if same else {},
-    )
-    return _as_read(converted)
+    return _as_read(_Conversion(metadata, asked, form.VERSION).converted())
 
 
 def convert_group(metadata: GroupMetadata, zarr_format: ZarrFormat | None) -> GroupMetadata:
@@ -130,21 +108,6 @@ def _drop_extensions(extensions: tuple[Definition, ...]) -> tuple[Definition, ..
 # Elements
 
 
-def _data_type(
-    metadata: ArrayMetadata, changes: Changes, rules: FormatRules, *, same: bool
-) -> DataType:
-    """Return the data type in the form that a format has."""
-    if changes.dtype is not None:
-        requested = find_data_type(changes.dtype)
-        return rules.convert_data_type(requested, requested.dtype)
-    if same:
-        return metadata.data_type
-    data_type = metadata.data_type
-    if data_type.dtype.hasobject:
-        data_type = _of_objects(metadata)
-    return rules.convert_data_type(data_type, stored_type(data_type.dtype, flat_codecs(metadata)))
-
-
 def flat_codecs(metadata: ArrayMetadata) -> tuple[Codec, ...]:
     """Return the codecs of the smallest chunks."""
     return opened(metadata.codecs, deep=True)[2]
@@ -158,20 +121,6 @@ def _of_objects(metadata: ArrayMetadata) -> DataType:
     types = {"vlen-utf8": "string", "vlen-bytes": "bytes"}
     type_names = [types[name] for name in names if name in types]
     return parse_data_type(type_names[0]) if type_names else metadata.data_type
-
-
-def _fill(
-    metadata: ArrayMetadata, changes: Changes, rules: FormatRules, data_type: DataType
-) -> Any:
-    if changes.fill_value is NO_FILL_VALUE:
-        check_optional_fill(rules)
-        return None
-    if changes.fill_value is not None:
-        return data_type.cast(changes.fill_value)
-    fill = metadata.fill_value
-    if fill is None and rules.optional_fill:
-        return None
-    return convert_fill(metadata.fill if fill is None else fill, metadata, data_type)
 
 
 def convert_fill(value: Any, metadata: ArrayMetadata, data_type: DataType) -> Any:
@@ -197,164 +146,202 @@ def convert_fill(value: Any, metadata: ArrayMetadata, data_type: DataType) -> An
 
 
 # --------------------------------------------------------------------------------------------
-# Grid and codecs
+# Arrays
 
 
-def _units(
-    metadata: ArrayMetadata,
-    changes: Changes,
-    zarr_format: ZarrFormat,
-    data_type: DataType,
-    fill: Any,
-) -> tuple[ChunkGrid, tuple[Codec, ...]]:
-    """Return the grid of the stored objects, and their codecs."""
-    rules = detect.rules(zarr_format)
-    # Shards in shards are replaced by their inner chunks, too, where there can't be any.
-    is_flat = not rules.has_shards or changes.shards is False
-    outer, sharding, chain = opened(metadata.codecs, deep=is_flat)
-    regrids = changes.chunks is not None or changes.shards is not None
-    regrids = regrids or (sharding is not None and not rules.has_shards)
-    sizes = _sizes(metadata, changes, rules) if regrids else Sizes(grid=metadata.grid)
-    if any(c is not None for c in (changes.codecs, changes.compressors, changes.filters)):
-        if not regrids and sharding is not None:
-            sizes = _sizes(metadata, changes, rules)
-        return _planned(metadata, changes, zarr_format, data_type, sizes)
-    grid, inner = plan_grid(metadata.shape, data_type.dtype.itemsize, sizes)
-    keeps_shards = sharding is not None and not regrids
-    if keeps_shards:
-        inner = metadata.read_grid.chunk_shape
-    adapt = partial(_adapt_codecs, metadata, changes, rules, fill)
-    if sharding is not None and keeps_shards and rules.has_free_shards:
-        codecs = adapt(chain, sharding.chunk_shape)
-        return grid, (*outer, replace(sharding, codecs=codecs))
-    codecs = adapt((*outer, *chain), inner or grid.chunk_shape)
-    if inner is None:
-        return grid, codecs
-    return grid, (_sharded(sharding, inner, codecs, rules),)
+@dataclass(frozen=True)
+class _Conversion:
+    """What an array's metadata become by changes, in the format that is asked for."""
 
+    before: ArrayMetadata
+    changes: Changes
+    zarr_format: ZarrFormat
 
-def _sharded(
-    sharding: ShardingCodec | None, inner: Shape, codecs: tuple[Codec, ...], rules: FormatRules
-) -> ShardingCodec:
-    """Return the sharding codec in the form that a format has."""
-    if rules.index_codecs is not None:
-        return ShardingCodec(inner, codecs, rules.index_codecs)
-    return replace(sharding or ShardingCodec(inner, codecs), chunk_shape=inner, codecs=codecs)
+    @cached_property
+    def rules(self) -> FormatRules:
+        """The rules of the format."""
+        return detect.rules(self.zarr_format)
 
+    @cached_property
+    def is_same(self) -> bool:
+        """Whether the array has the format already."""
+        return self.before.zarr_format == self.zarr_format
 
-def _sizes(metadata: ArrayMetadata, changes: Changes, rules: FormatRules) -> Sizes:
-    """Return the options with which a user would create the changed chunks and shards."""
-    if not rules.has_shards and changes.shards not in (None, False):
-        raise UnsupportedError(f"{rules.title} has no shards", key="shards", found=changes.shards)
-    chunks, shards = changes.chunks, changes.shards
-    outer, sharding, _ = opened(metadata.codecs, deep=not rules.has_shards or shards is False)
-    if chunks is None and sharding is not None:
-        axes = list(range(len(metadata.shape)))
-        for codec in outer:
-            axes = [axes[i] for i in codec.order]  # type: ignore[attr-defined]
-        lengths = sharding.chunk_shape
-        chunks = tuple(lengths[axes.index(axis)] for axis in range(len(lengths)))
-    elif chunks is None:
-        chunks = extents(metadata.grid)
-    if shards is None and sharding is not None and rules.has_shards:
-        shards = extents(metadata.grid)
-    return Sizes(chunks, None if shards is False else shards)
-
-
-def _planned(
-    metadata: ArrayMetadata,
-    changes: Changes,
-    zarr_format: ZarrFormat,
-    data_type: DataType,
-    sizes: Sizes,
-) -> tuple[ChunkGrid, tuple[Codec, ...]]:
-    """Return the grid and codecs of a new array with the requested codecs."""
-    reverse = tuple(reversed(range(len(metadata.shape))))
-    first = flat_codecs(metadata)[0]
-    is_fortran = isinstance(first, TransposeCodec) and first.order == reverse
-    planned = plan_array(
-        ArrayOptions(
-            shape=metadata.shape,
-            dtype=data_type if changes.dtype is None else changes.dtype,
-            **sizes._asdict(),
-            codecs=changes.codecs,
-            compressors=changes.compressors,
-            filters=_filters(metadata, changes, detect.rules(zarr_format)),
-            order="F" if is_fortran and changes.codecs is None else "C",
-            zarr_format=zarr_format,
+    def converted(self) -> ArrayMetadata:
+        """Return the new metadata."""
+        before, is_same = self.before, self.is_same
+        grid, codecs = self.units()
+        transformers = before.transformers if is_same else ()
+        grid, codecs, transformers = self.rules.layout(grid, codecs, transformers)
+        asked = self.changes.attributes
+        attributes = new_attributes(before.attributes if asked is None else asked)
+        return ArrayMetadata(
+            zarr_format=self.zarr_format,
+            grid=grid,
+            data_type=self.data_type,
+            keys=self.keys(),
+            fill_value=self.fill,
+            codecs=codecs,
+            attributes=attributes,
+            dimension_names=self.names(attributes),
+            transformers=transformers,
+            extensions=before.extensions if is_same else _drop_extensions(before.extensions),
+            extra=before.extra if is_same else {},
         )
-    )
-    return planned.grid, planned.codecs
 
+    @cached_property
+    def data_type(self) -> DataType:
+        """The data type in the form that the format has."""
+        if self.changes.dtype is not None:
+            requested = find_data_type(self.changes.dtype)
+            return self.rules.convert_data_type(requested, requested.dtype)
+        if self.is_same:
+            return self.before.data_type
+        data_type = self.before.data_type
+        if data_type.dtype.hasobject:
+            data_type = _of_objects(self.before)
+        return self.rules.convert_data_type(
+            data_type, stored_type(data_type.dtype, flat_codecs(self.before))
+        )
 
-def _filters(metadata: ArrayMetadata, changes: Changes, rules: FormatRules) -> CodecsLike:
-    """Return the filters of a new chain. A filter that stores objects stays, as it is their type.
+    @cached_property
+    def fill(self) -> Any:
+        """The fill value as a scalar of the data type, or None."""
+        if self.changes.fill_value is NO_FILL_VALUE:
+            check_optional_fill(self.rules)
+            return None
+        if self.changes.fill_value is not None:
+            return self.data_type.cast(self.changes.fill_value)
+        fill = self.before.fill_value
+        if fill is None and self.rules.optional_fill:
+            return None
+        return convert_fill(self.before.fill if fill is None else fill, self.before, self.data_type)
 
-    In v3 that is the data type.
-    """
-    if not changes.filters and changes.dtype is None and rules.object_filter:
-        for codec in flat_codecs(metadata):
-            if isinstance(codec, ObjectCodec):
-                return json.loads(codec.config)  # type: ignore[no-any-return]
-    return changes.filters
+    def units(self) -> tuple[ChunkGrid, tuple[Codec, ...]]:
+        """Return the grid of the stored objects, and their codecs."""
+        changes, rules = self.changes, self.rules
+        # Shards in shards are replaced by their inner chunks, too, where there can't be any.
+        is_flat = not rules.has_shards or changes.shards is False
+        outer, sharding, chain = opened(self.before.codecs, deep=is_flat)
+        regrids = changes.chunks is not None or changes.shards is not None
+        regrids = regrids or (sharding is not None and not rules.has_shards)
+        sizes = self.sizes() if regrids else Sizes(grid=self.before.grid)
+        if any(c is not None for c in (changes.codecs, changes.compressors, changes.filters)):
+            if not regrids and sharding is not None:
+                sizes = self.sizes()
+            return self.planned(sizes)
+        grid, inner = plan_grid(self.before.shape, self.data_type.dtype.itemsize, sizes)
+        keeps_shards = sharding is not None and not regrids
+        if keeps_shards:
+            inner = self.before.read_grid.chunk_shape
+        if sharding is not None and keeps_shards and rules.has_free_shards:
+            codecs = self.adapt(chain, sharding.chunk_shape)
+            return grid, (*outer, replace(sharding, codecs=codecs))
+        codecs = self.adapt((*outer, *chain), inner or grid.chunk_shape)
+        if inner is None:
+            return grid, codecs
+        return grid, (self.sharded(sharding, inner, codecs),)
 
+    def sharded(
+        self, sharding: ShardingCodec | None, inner: Shape, codecs: tuple[Codec, ...]
+    ) -> ShardingCodec:
+        """Return the sharding codec in the form that a format has."""
+        if self.rules.index_codecs is not None:
+            return ShardingCodec(inner, codecs, self.rules.index_codecs)
+        return replace(sharding or ShardingCodec(inner, codecs), chunk_shape=inner, codecs=codecs)
 
-def _adapt_codecs(
-    metadata: ArrayMetadata,
-    changes: Changes,
-    rules: FormatRules,
-    fill: Any,
-    codecs: tuple[Codec, ...],
-    shape: Shape,
-) -> tuple[Codec, ...]:
-    """Return a chain of codecs in the form that a format has, for elements of the data type."""
-    *before, last = codecs
-    if isinstance(last, ShardingCodec) and (rules.has_free_shards or not before):
-        # Shards in shards. For formats without shards they were replaced by their inner chunks.
-        inner = _adapt_codecs(metadata, changes, rules, fill, last.codecs, last.chunk_shape)
-        return (*before, _sharded(last, last.chunk_shape, inner, rules))
-    spec = ChunkSpec(shape, metadata.dtype, metadata.fill)
-    from_numcodecs = detect.rules(metadata.zarr_format).uses_numcodecs
-    if from_numcodecs and (not rules.uses_numcodecs or changes.dtype is not None):
-        codecs = to_v3(codecs, spec)
-    if changes.dtype is not None:
-        kind = find_data_type(changes.dtype)
-        spec = ChunkSpec(shape, portable(kind).dtype, kind.default if fill is None else fill)
-        codecs = retyped(codecs, spec, kind.serializer)
-    return to_numcodecs(codecs, spec) if rules.uses_numcodecs else codecs
+    def sizes(self) -> Sizes:
+        """Return the options with which a user would create the changed chunks and shards."""
+        chunks, shards, rules = self.changes.chunks, self.changes.shards, self.rules
+        if not rules.has_shards and shards not in (None, False):
+            raise UnsupportedError(f"{rules.title} has no shards", key="shards", found=shards)
+        is_flat = not rules.has_shards or shards is False
+        outer, sharding, _ = opened(self.before.codecs, deep=is_flat)
+        if chunks is None and sharding is not None:
+            axes = list(range(len(self.before.shape)))
+            for codec in outer:
+                axes = [axes[i] for i in codec.order]  # type: ignore[attr-defined]
+            lengths = sharding.chunk_shape
+            chunks = tuple(lengths[axes.index(axis)] for axis in range(len(lengths)))
+        elif chunks is None:
+            chunks = extents(self.before.grid)
+        if shards is None and sharding is not None and rules.has_shards:
+            shards = extents(self.before.grid)
+        return Sizes(chunks, None if shards is False else shards)
 
+    def planned(self, sizes: Sizes) -> tuple[ChunkGrid, tuple[Codec, ...]]:
+        """Return the grid and codecs of a new array with the requested codecs."""
+        reverse = tuple(reversed(range(len(self.before.shape))))
+        first = flat_codecs(self.before)[0]
+        is_fortran = isinstance(first, TransposeCodec) and first.order == reverse
+        planned = plan_array(
+            ArrayOptions(
+                shape=self.before.shape,
+                dtype=self.data_type if self.changes.dtype is None else self.changes.dtype,
+                **sizes._asdict(),
+                codecs=self.changes.codecs,
+                compressors=self.changes.compressors,
+                filters=self.filters(),
+                order="F" if is_fortran and self.changes.codecs is None else "C",
+                zarr_format=self.zarr_format,
+            )
+        )
+        return planned.grid, planned.codecs
 
-# --------------------------------------------------------------------------------------------
-# Names
+    def filters(self) -> CodecsLike:
+        """Return the filters of a new chain; one that stores objects stays, as it is their type.
 
+        In v3 that is the data type.
+        """
+        if not self.changes.filters and self.changes.dtype is None and self.rules.object_filter:
+            for codec in flat_codecs(self.before):
+                if isinstance(codec, ObjectCodec):
+                    return json.loads(codec.config)  # type: ignore[no-any-return]
+        return self.changes.filters
 
-def _keys(
-    keys: ChunkKeyEncoding, changes: Changes, rules: FormatRules, *, same: bool
-) -> ChunkKeyEncoding:
-    change = changes.chunk_key_encoding
-    if isinstance(change, str | Mapping):
-        return parse_keys(change)
-    if change is not None:
-        return change
-    return keys if same else rules.convert_keys(keys)
+    def adapt(self, codecs: tuple[Codec, ...], shape: Shape) -> tuple[Codec, ...]:
+        """Return a chain of codecs in the form that a format has, for elements of the data type."""
+        *before, last = codecs
+        if isinstance(last, ShardingCodec) and (self.rules.has_free_shards or not before):
+            # Shards in shards. For formats without shards they were replaced by their inner chunks.
+            inner = self.adapt(last.codecs, last.chunk_shape)
+            return (*before, self.sharded(last, last.chunk_shape, inner))
+        spec = ChunkSpec(shape, self.before.dtype, self.before.fill)
+        from_numcodecs = detect.rules(self.before.zarr_format).uses_numcodecs
+        if from_numcodecs and (not self.rules.uses_numcodecs or self.changes.dtype is not None):
+            codecs = to_v3(codecs, spec)
+        if self.changes.dtype is not None:
+            kind = find_data_type(self.changes.dtype)
+            fill = kind.default if self.fill is None else self.fill
+            spec = ChunkSpec(shape, portable(kind).dtype, fill)
+            codecs = retyped(codecs, spec, kind.serializer)
+        return to_numcodecs(codecs, spec) if self.rules.uses_numcodecs else codecs
 
+    def keys(self) -> ChunkKeyEncoding:
+        """Return the chunk key encoding."""
+        change = self.changes.chunk_key_encoding
+        if isinstance(change, str | Mapping):
+            return parse_keys(change)
+        if change is not None:
+            return change
+        keys = self.before.keys
+        return keys if self.is_same else self.rules.convert_keys(keys)
 
-def _names(
-    metadata: ArrayMetadata, changes: Changes, rules: FormatRules, attributes: Mapping[str, Any]
-) -> tuple[str | None, ...] | None:
-    names = metadata.dimension_names
-    if changes.dimension_names is not None:
-        names = tuple(changes.dimension_names)
-    if names is None or not rules.names_in_attributes:
+    def names(self, attributes: Mapping[str, Any]) -> tuple[str | None, ...] | None:
+        """Return the names of the dimensions."""
+        names = self.before.dimension_names
+        if self.changes.dimension_names is not None:
+            names = tuple(self.changes.dimension_names)
+        if names is None or not self.rules.names_in_attributes:
+            return names
+        if not self.rules.partial_names and not any(name is not None for name in names):
+            return None
+        if attributes.get(DIMENSIONS, list(names)) != list(names):
+            raise MetadataError(
+                "the format keeps dimension names in this attribute, but it has another value; "
+                "remove the attribute",
+                key=DIMENSIONS,
+                found=attributes[DIMENSIONS],
+                expected=list(names),
+            )
         return names
-    if not rules.partial_names and not any(name is not None for name in names):
-        return None
-    if attributes.get(DIMENSIONS, list(names)) != list(names):
-        raise MetadataError(
-            "the format keeps dimension names in this attribute, but it has another value; "
-            "remove the attribute",
-            key=DIMENSIONS,
-            found=attributes[DIMENSIONS],
-            expected=list(names),
-        )
-    return names
