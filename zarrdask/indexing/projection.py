@@ -76,6 +76,9 @@ def project(request: Request, axes: Sequence[Axis]) -> Projection:
     parts = [axis_parts(pick, axis) for pick, axis in zip(request, axes, strict=True)]
     if not all(parts):
         return Projection([], [], [])
+    if all(len(axis) == 1 for axis in parts):  # A single chunk, as in most tasks.
+        index, inside, outside, whole = zip(*[axis[0] for axis in parts], strict=True)
+        return Projection([index], [None if all(whole) else inside], [numpy_index(outside)])
     # For each attribute of `Part` the values of each axis, of which all combinations are chunks.
     columns = [zip(*axis, strict=True) for axis in parts]
     indices, insides, outsides, wholes = starmap(product, zip(*columns, strict=True))
