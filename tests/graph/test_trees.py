@@ -56,6 +56,7 @@ LEAVES = {
     "far": lambda: stored(FarStore(seconds=0)),
     "sparse": sparse,
     "transposed": lambda: stored(values=VALUES.T.copy()).T,
+    "halves": lambda: da.concatenate([stored(values=half) for half in np.split(VALUES, 2)]),
     "random": lambda: da.random.default_rng(3).random(SHAPE, chunks=2),
     "memory": lambda: da.from_array(VALUES, chunks=2),
     "row": lambda: da.from_array(VALUES[:1], chunks=(1, 2)),
@@ -71,6 +72,7 @@ OPERATIONS = {
     "split": lambda x: x.rechunk((3, 1)),
     "centred": lambda x: x - x.mean(),
     "joined": lambda x: da.concatenate([x, x[:2]]),
+    "stacked": lambda x: da.stack([x, x + 1]).mean(axis=0),
     "summed": lambda x: x.sum(axis=0, keepdims=True),
     "cumulative": lambda x: x.cumsum(axis=1),
 }
@@ -170,8 +172,17 @@ def test_only_bundles_read_blocks(reduction, change):
     assert tasks_of(REDUCTIONS[reduction](x + LEAVES["memory"]()))[1] == number
 
 
+@pytest.mark.parametrize("reduction", sorted(REDUCTIONS.keys() - {"some", "all"}))
+@pytest.mark.parametrize("join", [da.concatenate, da.stack])
+def test_only_bundles_read_blocks_of_arrays_that_are_joined(reduction, join):
+    x = OPERATIONS["doubled"](join([stored(), stored() + 1]))
+    count, number = tasks_of(REDUCTIONS[reduction](x))
+    assert 3 <= number <= 24
+    assert count <= 2 * number + 4
+
+
 def test_blocks_that_are_merged_are_read_by_one_task():
-    assert tasks_of(stored().rechunk((2, 4)) + 1) == (4 * 3 * 2 + 1, 12)
+    assert tasks_of(stored().rechunk((2, 4)) + 1) == (12 + 1, 12)
 
 
 def test_what_else_is_needed_has_tasks_of_its_own():

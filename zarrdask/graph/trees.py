@@ -275,12 +275,18 @@ def _can_share(
 
 
 def _joining_layers(graph: HighLevelGraph, chains: Collection[str]) -> list[str]:
-    """Return the layers of single tasks that need blocks of chains, in topological order."""
-    joining, names = list[str](), set(chains)
+    """Return the layers that join blocks of chains, in topological order.
+
+    They are layers of single tasks that need such blocks, such as those of `da.concatenate`, and
+    all that is computed from these.
+    """
+    joining = list[str]()
     for name in graph._toposort_layers():
-        if graph.dependencies[name] & names and _joins(graph.layers[name]):
+        layer, needs = graph.layers[name], graph.dependencies[name]
+        is_above = not needs.isdisjoint(joining)
+        reads = _joins(layer) and not needs.isdisjoint(chains)
+        if name not in chains and not layer.annotations and (is_above or reads):
             joining.append(name)
-            names.add(name)
     return joining
 
 
