@@ -15,11 +15,10 @@ from tests.graph.test_regressions import (
     OLD,
     RUNS,
     SlowStore,
-    layouts,
     old,
     threads,  # noqa: F401
-    written,
 )
+from tests.graph.test_shared_units import layouts
 from tests.graph.writes import append_elsewhere
 from zarrdask.execution import locks as graph_locks
 from zarrdask.hierarchy.resize import lock_node
@@ -29,8 +28,13 @@ pytestmark = pytest.mark.stress
 
 def at_once(array, parts):
     """Write all parts (a region, and values), each in a graph and a thread of its own."""
+
+    def write(part):
+        region, values = part
+        zarrdask.to_zarr(da.from_array(values, chunks=3), array, region=region)
+
     with ThreadPoolExecutor(len(parts)) as pool:
-        list(pool.map(lambda part: written(array, [part]), parts))
+        list(pool.map(write, parts))
 
 
 @layouts
