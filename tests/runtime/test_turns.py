@@ -9,7 +9,6 @@ from zarrdask.runtime import turns
 from zarrdask.runtime.threads import on_each
 
 SMALL = {"count": 1000, "nbytes": 8}
-OTHERS = [{"count": 1, "nbytes": 8}, {"count": 9, "nbytes": 2**20}]
 
 
 def handle(handled, items):

@@ -74,10 +74,6 @@ def test_a_directory_goes_when_nothing_was_added_for_a_while(tmp_path, dead, dee
     assert not place.exists()
 
 
-def test_there_need_be_no_directory(tmp_path):
-    tidy(str(tmp_path / "none"))
-
-
 def test_a_link_is_not_followed(tmp_path, dead):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "x").touch()

@@ -565,16 +565,6 @@ def test_all_kinds_of_stores_keep_them_true(store, zarr_format, after, setting):
 
 
 @formats
-def test_a_member_that_is_changed_is_seen_changed_through_its_group(zarr_format):
-    root = hierarchy(MemoryStore(), zarr_format)
-    root["a/x"].attrs["units"] = "C"
-    assert root["a/x"].attrs["units"] == "C"
-    array = root["z"]
-    array.append([1])
-    assert root["z"].shape == array.shape == (7,)
-
-
-@formats
 @pytest.mark.parametrize("consolidated", [None, False])
 def test_attributes_that_others_changed_are_not_taken_from_them(zarr_format, consolidated):
     # What is written is based on the node's own documents.

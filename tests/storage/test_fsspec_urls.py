@@ -393,17 +393,6 @@ class TestHttp:
         assert {r.path.rpartition("/")[2][0] for r in asked} == {"z", "."}
         assert len(asked) <= 4  # one for each document that may be there
 
-    def test_requests_are_sent_together(self, server):
-        write(server.root, chunks=(1, 10))
-        z = zarrdask.open_array(server.url)
-        server.delay = 0.02
-        server.taken()
-        server.peak = 0
-        with dask.config.set({"zarrdask.threads": 1}):  # so it is not threads that wait
-            np.testing.assert_array_equal(z[...], VALUES)
-        assert len(server.taken()) == 26
-        assert server.peak > 4
-
     def test_a_slow_request_does_not_hold_up_those_after_it(self, server):
         write(server.root, chunks=(1, 20))
         z, is_next = zarrdask.open_array(server.url), threading.Event()
@@ -498,12 +487,6 @@ class TestHttpGroups:
         root = zarrdask.create_group(server.root)
         for name in ("a", "my group/b"):
             write(root.store, name, chunks=(5, 8))
-
-    def test_nodes_are_opened_by_path(self, server):
-        group = zarrdask.open_group(server.url)
-        assert "a" in group
-        assert "c" not in group
-        np.testing.assert_array_equal(group["my group"]["b"][...], VALUES)
 
     @pytest.mark.parametrize(
         "act",
@@ -628,10 +611,6 @@ class TestUnknown:
         with pytest.raises(zarrdask.errors.StoreError, match="nosuch://x") as caught:
             verb("nosuch://x")
         assert isinstance(caught.value, OSError)
-
-    def test_protocol_to_write_to(self):
-        with pytest.raises(zarrdask.errors.StoreError, match="nosuch"):
-            zarrdask.to_zarr(da.zeros(3), "nosuch://x")
 
     def test_options_for_a_local_path(self, tmp_path):
         with pytest.raises(zarrdask.errors.StoreError, match="storage_options"):

@@ -24,18 +24,6 @@ def store(tmp_path):
     return LocalStore(str(tmp_path / "root"))
 
 
-def test_a_key_is_a_path_below_the_root(store):
-    store.set("a/c/0/1", b"value")
-    with open(f"{store.root}/a/c/0/1", "rb") as file:
-        assert file.read() == b"value"
-
-
-def test_a_file_that_others_wrote_is_a_value(store, tmp_path):
-    (tmp_path / "root" / "a").mkdir(parents=True)
-    (tmp_path / "root" / "a" / "0.0").write_bytes(b"theirs")
-    assert store.get("a/0.0") == b"theirs"
-
-
 def full_disk(*_):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -103,13 +91,6 @@ def test_writing_below_a_file_is_a_store_error(store):
         store.set("a/b", b"2")
     assert caught.value.key == f"{store.root}/a/b"
     assert store.get("a") == b"1"
-
-
-def test_writing_where_a_directory_is_is_a_store_error(store):
-    store.set("a/b", b"1")
-    with pytest.raises(StoreError):
-        store.set("a", b"2")
-    assert list(store.list_prefix("")) == ["a/b"]
 
 
 @pytest.mark.parametrize(

@@ -45,12 +45,6 @@ class TestMemoryStore(StoreContract):
         return MemoryStore()
 
 
-class TestMemoryStoreOnDict(StoreContract):
-    @pytest.fixture
-    def store(self):
-        return MemoryStore({})
-
-
 class TestMappingStore(StoreContract):
     @pytest.fixture
     def store(self, request):
@@ -62,12 +56,6 @@ class TestMappingStore(StoreContract):
         assert pickle.loads(pickle.dumps(store)).get("k") == b"1"
 
 
-def test_values_are_kept_in_the_users_mapping():
-    values = {}
-    MemoryStore(values).set("a/b", b"1")
-    assert values == {"a/b": b"1"}
-
-
 def test_values_that_are_no_bytes_are_read_as_bytes():
     assert MappingStore({"k": bytearray(b"1")}).get("k") == b"1"
 
@@ -77,10 +65,6 @@ def test_stores_on_one_mapping_are_equal_and_on_others_not():
     assert MemoryStore(values) == MemoryStore(values)
     assert MemoryStore(values).url == MemoryStore(values).url
     assert MemoryStore({}) != MemoryStore({})
-
-
-def test_a_memory_store_says_that_other_processes_cannot_see_it():
-    assert not MemoryStore().shared
 
 
 @for_each(

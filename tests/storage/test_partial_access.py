@@ -147,13 +147,6 @@ def test_a_store_may_only_be_written(kind, request):
             action()
 
 
-def test_whole_values_replace_longer_ones_where_only_parts_can_be_set(request):
-    store = Parts(request.node.nodeid)
-    store.set("a", b"0123456789")
-    store.set("a", b"01")
-    assert store.get("a") == b"01"
-
-
 def test_many_values_and_ranges_are_one_call_where_parts_are_the_stores_own(request):
     store = Parts(request.node.nodeid)
     store.values.update(VALUES)
@@ -175,17 +168,6 @@ def test_parts_of_one_value_are_stored_together_by_default(request):
     store.set_partial_values([("a", 3, b"3"), ("b", 0, b"b"), ("a", 0, b"0")])
     assert store.values == {"a": b"0\0\x003", "b": b"b"}
     assert store.calls["set"] == 2
-
-
-def test_the_draft_knows_few_characters(tmp_path):
-    assert check_key("meta/a-B_9.array.json", draft=True) == "meta/a-B_9.array.json"
-    assert check_prefix("meta/", draft=True) == "meta/"
-    for text in ("a b", "ü", "a:b", "a\\b", "a*"):
-        assert (check_key(text), check_prefix(f"{text}/")) == (text, f"{text}/")
-        with pytest.raises(MetadataError, match="draft"):
-            check_key(text, draft=True)
-        with pytest.raises(MetadataError, match="draft"):
-            check_prefix(f"{text}/", draft=True)
 
 
 def test_a_directory_beside_one_that_is_to_be_erased_stays(tmp_path):

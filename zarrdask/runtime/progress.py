@@ -37,16 +37,7 @@ _LINE = (
 class Progress:
     """The amount of work that is done. Threads may share it.
 
-    Parameters
-    ----------
-    total : int
-        The total amount of work.
-    label : str
-        A word for the work.
-    unit : {"chunk", "region", "block", "byte"}
-        The unit of `total`.
-    nbytes : int
-        The bytes of all work if they are known, or 0.
+    The arguments are those of `progress`; `total` is counted in the `unit`.
     """
 
     def __init__(self, total: int, label: str, unit: str, nbytes: int) -> None:

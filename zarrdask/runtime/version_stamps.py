@@ -52,10 +52,7 @@ class ProcessStamps:
 class FileStamps:
     """Version stamps that all processes with one directory of lock files share.
 
-    Parameters
-    ----------
-    fd : int
-        The open file of the stamps. It is closed when this object is no longer used.
+    They are in an open file, which is closed when this object is no longer used.
     """
 
     # The file is not mapped to memory: if it is truncated, or the disk is full, the process would

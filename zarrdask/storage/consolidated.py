@@ -12,20 +12,12 @@ from zarrdask.storage.wrapper import WrappedStore
 
 @dataclass(frozen=True)
 class ConsolidatedMetadata:
-    """The documents of a group and of all nodes below it.
+    """The parsed documents of a group and of all nodes below it, by path and by name.
 
-    Attributes
-    ----------
-    documents : mapping
-        The parsed documents of each node, by name, by the node's path from the group ("" is the
-        group itself).
-    members : mapping
-        The sorted names of the members of each group, by the group's path.
-    names : frozenset of str
-        The names of all documents that a node can have. Documents of these names that are not in
-        `documents` are missing from the hierarchy.
-    dump : callable
-        Returns a parsed document as bytes, as this package writes documents.
+    `members` has the sorted names of the members of each group, by its path from the group. `names`
+    are those of all documents that a node can have: documents of these names that are not in
+    `documents` are missing from the hierarchy. `dump` returns a parsed document as bytes, as this
+    package writes documents.
     """
 
     documents: Mapping[str, Mapping[str, Any]]
@@ -35,20 +27,11 @@ class ConsolidatedMetadata:
 
 
 class ConsolidatedStore(WrappedStore):
-    """A store seen through consolidated metadata (conformance A-68, C-78).
+    """A store seen through the consolidated metadata of a group (conformance A-68, C-78).
 
     Metadata documents of the group and of the nodes below it, and the members of groups, come from
     the consolidated metadata; chunks, and all other keys, from the inner store. After the first
     write through this store, everything comes from the inner store. It pickles as the inner store.
-
-    Parameters
-    ----------
-    inner : Store
-        The inner store.
-    path : str
-        The path of the group, in normal form.
-    consolidated : ConsolidatedMetadata
-        The documents of the group and of the nodes below it.
     """
 
     def __init__(self, inner: Store, path: str, consolidated: ConsolidatedMetadata) -> None:

@@ -31,16 +31,9 @@ _JOIN_GAP = 2**12
 
 @dataclass(frozen=True)
 class OpenFile:
-    """A file that is read in parts.
+    """A file that is read in parts: its descriptor, negative if it is missing, and its size.
 
-    Attributes
-    ----------
-    fd : int
-        The descriptor; negative if the file is missing.
-    size : int
-        The size of the file in bytes.
-    scratch : Scratch
-        A buffer for the bytes of the parts.
+    `scratch` is a buffer for the bytes of the parts.
     """
 
     fd: int

@@ -37,14 +37,7 @@ class _File(NamedTuple):
 
 
 class ParquetReferences:
-    """The references in a directory of Parquet files.
-
-    Parameters
-    ----------
-    store : Store
-        The directory.
-    document : bytes
-        Its ``.zmetadata``.
+    """The references in a directory of Parquet files, whose ``.zmetadata`` is the document.
 
     Raises
     ------

@@ -30,13 +30,8 @@ class ChangedError(StoreError):
 class UnchangedStore(WrappedStore):
     """A store that replaces a value only if nobody has changed it since it was read here.
 
-    Values that were not read here are stored in any case, and values are erased in any case, as
-    stores can't erase on a condition.
-
-    Parameters
-    ----------
-    inner : Store
-        A store that is `swappable`.
+    The inner store is `swappable`. Values that were not read here are stored in any case, and
+    values are erased in any case, as stores can't erase on a condition.
     """
 
     def __init__(self, inner: Store) -> None:
@@ -102,21 +97,11 @@ def change_if_unchanged(store: Store, change: Callable[[Store], T]) -> T:
 def lease(store: Store, key: str) -> Iterator[None]:
     """Hold a lock that is a value in a store, which excludes the writers of all machines.
 
-    The holder renews the value. If it is killed, the next one waits until the value has not changed
-    for `_EXPIRY` seconds of its own clock, and replaces it then. Where the server has no
-    conditional writes, nothing is locked.
-
-    Parameters
-    ----------
-    store : Store
-        A store that is `swappable`.
-    key : str
-        The key of the value, which is erased at the end.
-
-    Raises
-    ------
-    StoreError
-        At the end, if another writer took the lease, as this one could not renew it in time.
+    The store is `swappable`. The holder renews the value, and erases it at the end. If it is
+    killed, the next one waits until the value has not changed for `_EXPIRY` seconds of its own
+    clock, and replaces it then. Where the server has no conditional writes, nothing is locked. If
+    another writer took the lease, as this one could not renew it in time, a `StoreError` is raised
+    at the end.
     """
     name = f"{socket.gethostname()} {os.getpid()} {uuid4().hex}".encode()
     if not _take(store, key, name):

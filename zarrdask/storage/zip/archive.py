@@ -53,16 +53,10 @@ _STEP = 2**12
 
 
 class Directory(NamedTuple):
-    """The directory of an archive.
+    """The directory of an archive: its members by name, without folders, and its offset.
 
-    Attributes
-    ----------
-    members : dict of str to ZipInfo
-        The members by name, without folders. If a name occurs several times, this is the last one.
-    start : int
-        The offset of the directory in the file.
-    stamp : str
-        A text that is the same for archives with the same members at the same offsets.
+    If a name occurs several times, the member is the last one. `stamp` is a text that is the same
+    for archives with the same members at the same offsets.
     """
 
     members: dict[str, ZipInfo]
@@ -179,15 +173,7 @@ def new_member(name: str, crc: int, size: int) -> ZipInfo:
 
 
 class Archive:
-    """A zip archive for reading. Threads and forked processes may share it.
-
-    Parameters
-    ----------
-    file : ArchiveFile
-        The file.
-    directory : Directory
-        The directory of the archive.
-    """
+    """A zip archive for reading. Threads and forked processes may share it."""
 
     def __init__(self, file: ArchiveFile, directory: Directory) -> None:
         self.file = file

@@ -17,14 +17,8 @@ _READ = flags("O_RDONLY", "O_BINARY")
 class ArchiveFile(Protocol):
     """The file of an archive. Several threads may read it at the same time.
 
-    Attributes
-    ----------
-    name : str
-        The name of the file in errors.
-    size : int
-        The length of the file in bytes.
-    is_local : bool
-        Whether there is no latency to hide.
+    `name` is its name in errors, `size` its length in bytes, and `is_local` says that there is no
+    latency to hide.
     """
 
     name: str
@@ -39,13 +33,7 @@ class LocalFile:
     """A file on a local disk. Another file that replaces it meanwhile is not read.
 
     Windows can't replace an open file. There, it is opened for each read, and must not be replaced.
-
-    Parameters
-    ----------
-    path : str
-        The path of the file.
-    may_change : bool
-        Whether the file may be changed while it is read.
+    `may_change` says that the file may be changed while it is read.
     """
 
     is_local = True
