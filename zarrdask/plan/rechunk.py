@@ -112,8 +112,7 @@ def _moving(grids: Grids, costs: Costs, held: int) -> Scheme:
     """Return the strategy that moves encoded bytes: several units per task, one per thread."""
     lengths, nbytes = lengths_of(grids.owners), grids.nbytes
     block = auto_block(grids.shape, lengths, lengths, grids.itemsize, _BATCH_BYTES)
-    regions = Cutting(tuple(map(edges_within, join(grids.owners, block), grids.shape)))
-    units = Cutting(tuple(map(edges_within, grids.owners, grids.shape))).size
+    regions, units = grids.cut(join(grids.owners, block)), grids.cut(grids.owners).size
     parts = units if grids.moves == "units" else grids.pieces.size
     threads = max(1, min(costs.share, costs.room // max(held, 1)))
     peak, moves = threads * held, grids.moves
@@ -129,14 +128,13 @@ def _moving(grids: Grids, costs: Costs, held: int) -> Scheme:
 
 def _one_pass(grids: Grids, costs: Costs, per_thread: int) -> Scheme:
     threads, room = _share(costs, per_thread)
-    axes = joined(grids.target, grids.shape, grids.source)
+    axes = joined(grids.target, grids.units.counts, grids.pieces)
     tasks = outer(axes, "count")
     longest = outer(axes, "longest") * grids.itemsize
     moved = outer(axes, "covered") * grids.itemsize + grids.nbytes
     requests = outer(axes, "overlapped")
     cost = moved + requests * costs.request + tasks * TASK
-    best = cheapest(cost * idle(tasks, costs.tasks), longest, room)
-    chosen = [axis[i] for axis, i in zip(axes, best, strict=True)]
+    chosen = cheapest(axes, cost * idle(tasks, costs.tasks), longest, room)
     regions = cutting(chosen)
     parts = prod(c.overlapped for c in chosen) + grids.units.size
     read = prod(c.covered for c in chosen) * grids.itemsize
@@ -161,8 +159,8 @@ def _two_passes(grids: Grids, costs: Costs) -> tuple[Cutting, Cutting]:
     reading = min(_share(costs, to_read(grids, costs))[1], costs.room // costs.copies)
     per_thread = max(to_write(grids), costs.copies * costs.slab)
     writing = _share(costs, per_thread)[1]
-    sources = joined(grids.source, grids.shape, grids.target)
-    targets = joined(grids.target, grids.shape, grids.source)
+    sources = joined(grids.source, grids.pieces.counts, grids.units)
+    targets = joined(grids.target, grids.units.counts, grids.pieces)
     target = [axis[0] for axis in targets]
     source = [axis[0] for axis in sources]
     for _ in range(_FITTING_ROUNDS):
@@ -185,8 +183,7 @@ def _fitted(
         pieces = np.multiply.outer(pieces, np.array(between, float))
     tasks = outer(axes, "count")
     cost = (pieces * costs.request + tasks * TASK) * idle(tasks, costs.tasks)
-    best = cheapest(cost, outer(axes, "longest") * itemsize, room)
-    return [axis[i] for axis, i in zip(axes, best, strict=True)]
+    return cheapest(axes, cost, outer(axes, "longest") * itemsize, room)
 
 
 def _middle(grids: Grids, costs: Costs, source: Cutting, target: Cutting) -> Cutting:
@@ -202,8 +199,7 @@ def _middle(grids: Grids, costs: Costs, source: Cutting, target: Cutting) -> Cut
             pieces[number] = np.multiply.outer(pieces[number], between)
     cost = (pieces[0] + pieces[1]) * costs.request + outer(axes, "count") * TASK
     room = min(costs.room - costs.copies * costs.slab, costs.room // costs.copies)
-    best = cheapest(cost, outer(axes, "longest") * grids.itemsize, room)
-    return cutting([axis[i] for axis, i in zip(axes, best, strict=True)])
+    return cutting(cheapest(axes, cost, outer(axes, "longest") * grids.itemsize, room))
 
 
 def _passes(grids: Grids, costs: Costs, cuttings: Sequence[Cutting]) -> Scheme:

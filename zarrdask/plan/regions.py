@@ -71,6 +71,10 @@ class Cutting:
         """Return the number of a region in C order, by its index."""
         return int(np.ravel_multi_index(index, self.counts)) if self.edges else 0
 
+    def numbers(self, region: Region) -> list[int]:
+        """Return the numbers of the regions that overlap another one."""
+        return [self.number(index) for index, _ in self.meeting(region)]
+
     def at(self, index: Index) -> Region:
         """Return a region by its index."""
         return tuple(
@@ -139,8 +143,7 @@ def choice(edges: np.ndarray, pieces: np.ndarray) -> Choice:
 def choices(units: Axis, size: int, pieces: np.ndarray, limit: int) -> list[Choice]:
     """Return ways to join the units of an axis to regions."""
     edges = edges_within(units, size)
-    count = len(edges) - 1
-    if count <= 1:
+    if len(edges) <= 2:
         return [choice(edges, pieces)]
     longest = int(np.diff(edges).max())
     typical = int(np.diff(pieces).max(initial=1))

@@ -33,6 +33,7 @@ from zarrdask.plan.strategies import (
     Grids,
     Scheme,
     Stage,
+    cheapest,
     cost_of,
     cutting,
     lengths_of,
@@ -98,8 +99,13 @@ def exchanges(grids: Grids, costs: Costs) -> Iterator[Scheme]:
 def _boxes(grids: Grids, costs: Costs) -> Iterator[Cutting]:
     """Yield boxes that fit in the memory of all workers together, the largest first."""
     axes = []
-    for one, other, size in zip(grids.source, grids.target, grids.shape, strict=True):
-        common = _common(one, other, size)
+    ends = zip(grids.pieces.edges, grids.units.edges, strict=True)
+    for one, other, edges, size in zip(grids.source, grids.target, ends, grids.shape, strict=True):
+        common: Axis
+        if isinstance(one, int) and isinstance(other, int):
+            common = lcm(max(one, 1), max(other, 1))
+        else:
+            common = np.intersect1d(*edges, assume_unique=True)
         axes.append(choices(common, size, edges_within(common, size), _MAX_LENGTHS))
     sizes = outer(axes, "longest") * grids.itemsize
     order = np.lexsort((outer(axes, "count").ravel(), -sizes.ravel()))
@@ -110,14 +116,6 @@ def _boxes(grids: Grids, costs: Costs) -> Iterator[Cutting]:
             previous, remaining = size, remaining - 1
             at = np.unravel_index(number, sizes.shape)
             yield cutting([axis[i] for axis, i in zip(axes, at, strict=True)])
-
-
-def _common(one: Axis, other: Axis, size: int) -> Axis:
-    """Return the common boundaries of two grids along an axis: a length, or the boundaries."""
-    if isinstance(one, int) and isinstance(other, int):
-        return lcm(max(one, 1), max(other, 1))
-    ends = edges_within(one, size), edges_within(other, size)
-    return np.intersect1d(*ends, assume_unique=True)
 
 
 def _within(boxes: Cutting, grids: Grids, costs: Costs, threads: int) -> Scheme | None:
@@ -181,9 +179,7 @@ def _best(
         return None
     most, longest = _sizes(axes, grids)
     slowest = _kept(most, longest, costs)
-    cost = np.where(fits, (slowest + most * TASK) * costs.processes, np.inf)
-    at = np.unravel_index(int(np.argmin(cost)), cost.shape)
-    return [axis[int(i)] for axis, i in zip(axes, at, strict=True)]
+    return cheapest(axes, slowest + most * TASK, ~fits, 0)
 
 
 def _sizes(axes: Sequence[Sequence[_Split]], grids: Grids) -> tuple[np.ndarray, np.ndarray]:

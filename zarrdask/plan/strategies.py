@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from zarrdask.grids.base import Axis, Shape
 from zarrdask.plan.regions import Choice, Cutting, choices, edges_within
+
+T = TypeVar("T")
 
 #: The largest number of bytes that a thread reads at a time, unless a piece is larger, and the
 #: divisor of the memory for the same limit.
@@ -179,15 +181,19 @@ class Grids:
         """The decoded size of the array in bytes."""
         return prod(self.shape) * self.itemsize
 
+    def cut(self, axes: tuple[Axis, ...]) -> Cutting:
+        """Return the chunks along the axes, clipped to the array."""
+        return Cutting(tuple(map(edges_within, axes, self.shape)))
+
     @cached_property
     def pieces(self) -> Cutting:
         """The pieces of the source, clipped to the array."""
-        return Cutting(tuple(map(edges_within, self.source, self.shape)))
+        return self.cut(self.source)
 
     @cached_property
     def units(self) -> Cutting:
         """The units of the target, clipped to the array."""
-        return Cutting(tuple(map(edges_within, self.target, self.shape)))
+        return self.cut(self.target)
 
     @cached_property
     def piece_bytes(self) -> int:
@@ -231,14 +237,12 @@ def to_write(grids: Grids) -> int:
 # Regions
 
 
-def joined(units: Sequence[Axis], shape: Shape, pieces: Sequence[Axis]) -> list[list[Choice]]:
-    """Return the ways to join the units along each axis to regions."""
-    edges = [edges_within(axis, size) for axis, size in zip(pieces, shape, strict=True)]
-    axes_with_choice = sum(len(edges_within(a, n)) > 2 for a, n in zip(units, shape, strict=True))
-    limit = max(4, int(_MAX_COMBINATIONS ** (1 / max(axes_with_choice, 1))))
+def joined(units: Sequence[Axis], counts: Shape, pieces: Cutting) -> list[list[Choice]]:
+    """Return the ways to join units, of which there are some along each axis, to regions."""
+    limit = max(4, int(_MAX_COMBINATIONS ** (1 / max(sum(n > 1 for n in counts), 1))))
     return [
-        choices(axis, size, piece_edges, min(limit, 60))
-        for axis, size, piece_edges in zip(units, shape, edges, strict=True)
+        choices(axis, int(edges[-1]), edges, min(limit, 60))
+        for axis, edges in zip(units, pieces.edges, strict=True)
     ]
 
 
@@ -250,11 +254,17 @@ def outer(axes: Sequence[Sequence[Any]], name: str) -> np.ndarray:
     return products
 
 
-def cheapest(cost: np.ndarray, memory: np.ndarray, room: int) -> tuple[int, ...]:
-    """Return the index of the cheapest combination that fits; of the smallest one if none does."""
+def cheapest(
+    axes: Sequence[Sequence[T]], cost: np.ndarray, memory: np.ndarray, room: float
+) -> list[T]:
+    """Return the choices along the axes whose combination is the cheapest that fits.
+
+    `cost` and `memory` are those of each combination. If none fits, it is the smallest one.
+    """
     fits = memory <= room
     rank = np.where(fits, cost, np.inf) if fits.any() else memory
-    return tuple(int(i) for i in np.unravel_index(int(np.argmin(rank)), rank.shape))
+    best = np.unravel_index(int(np.argmin(rank)), rank.shape)
+    return [axis[int(i)] for axis, i in zip(axes, best, strict=True)]
 
 
 def cutting(axes: Sequence[Any]) -> Cutting:

@@ -32,6 +32,7 @@ from zarrdask.rewrite.cluster import check_workers, run_exchange
 from zarrdask.rewrite.destination import Destination, KeyPrefix, Rewrite, clear_prefix
 from zarrdask.rewrite.exchange import Exchange
 from zarrdask.rewrite.move import with_storable_fill
+from zarrdask.rewrite.node_plan import documents_of
 from zarrdask.rewrite.passes import PackedRegions, Pass, StoredRegion
 from zarrdask.runtime.progress import Progress, Show
 from zarrdask.runtime.progress import progress as progress_bar
@@ -70,7 +71,7 @@ class RechunkPlan(PlanReport):
         """A hash that identifies this plan among all others."""
         parts: list[Any] = [
             self.source.stored.place,
-            detect.render(self.source.metadata),
+            documents_of(self.source.metadata),
             [(pick.start, pick.stop) for pick in self.region],
             detect.render(self.target.metadata),
             self.target.start,
@@ -139,6 +140,7 @@ class RechunkPlan(PlanReport):
         """
         with workers(scheduler) as on:
             self.check(on)
+            self.check_source()
             options = {"overwrite": self.overwrite, "restart": restart}
             with self.target.begin(self.fingerprint, **options) as rewrite:
                 self.run(rewrite, "", 0, on, progress)
@@ -172,13 +174,12 @@ class RechunkPlan(PlanReport):
         return 1 + len(self.scheme.stages)
 
     def check(self, on: Workers) -> None:
-        """Check before anything is done that the workers suffice, and the source is unchanged."""
+        """Check that the workers suffice for the plan, and that they can access the stores."""
         if self.scheme.exchange is not None:
             check_workers(on, self.costs.processes)
         check_reached(on, self.source.store, self.target.store, self.temp[0])
-        self._check_source()
 
-    def _check_source(self) -> None:
+    def check_source(self) -> None:
         """Check that the source is as it was when the plan was made."""
         if self.blocks is not None:
             return

@@ -23,6 +23,7 @@ from zarrdask.rewrite.node_plan import (
     NodeFilter,
     Origin,
     check_apart,
+    documents_of,
     find_origin,
     locate_target,
     parse_patterns,
@@ -212,8 +213,7 @@ def _fingerprint(origin: Origin, nodes: list[NodeCopy], tasks: list[list[Part]])
     """Return a hash of what is copied, and of what becomes of it."""
     digest = sha256(place_of_node(origin.store, origin.path).encode(errors="surrogateescape"))
     for node in nodes:
-        before = getattr(node.before, "documents", None) or detect.render(node.before)
-        documents = node.path, before, detect.render(node.after)
+        documents = node.path, documents_of(node.before), detect.render(node.after)
         digest.update(repr(documents).encode(errors="surrogateescape"))
     for task in tasks:
         digest.update(repr([(part.job, part.empty, part.indices) for part in task]).encode())

@@ -6,7 +6,6 @@ The transport between the workers is not part of this module; see `zarrdask.rewr
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
 from math import prod
 from typing import Any
 
@@ -65,24 +64,15 @@ class Exchange:
 
     def readers(self, box: int) -> list[int]:
         """Return the numbers of the regions that are read for a box."""
-        return _numbers_within(self.reads, self.regions.region(box))
+        return self.reads.numbers(self.regions.region(box))
 
     def writers(self, box: int) -> list[int]:
         """Return the numbers of the regions that are written in a box."""
-        return _numbers_within(self.units, self.regions.region(box))
+        return self.units.numbers(self.regions.region(box))
 
     def owners(self, box: int) -> dict[int, int]:
         """Return the worker that reads each region of a box, both by number."""
         return {number: at % self.processes for at, number in enumerate(self.readers(box))}
-
-
-def _numbers_within(cutting: Cutting, box: Region) -> list[int]:
-    """Return the numbers of the regions that lie in a box."""
-    axes = []
-    for edges, pick in zip(cutting.edges, box, strict=True):
-        first, last = np.searchsorted(edges, (pick.start, pick.stop))
-        axes.append(range(int(first), int(last)))
-    return [cutting.number(index) for index in product(*axes)]
 
 
 class ExchangeMember:

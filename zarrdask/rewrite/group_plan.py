@@ -11,7 +11,7 @@ from zarrdask.display.html import fold
 from zarrdask.display.report import Report
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import workers
-from zarrdask.hierarchy.create import check_members, write_consolidated
+from zarrdask.hierarchy.create import at_once, check_members, write_consolidated
 from zarrdask.hierarchy.find import find_node
 from zarrdask.hierarchy.path import join_path, node_location
 from zarrdask.hierarchy.resize import lock_node
@@ -120,6 +120,8 @@ class GroupPlan(Report):
         with workers(scheduler) as on:
             for plan in self.arrays.values():
                 plan.check(on)
+            if plans := list(self.arrays.values()):
+                at_once(plans[0].source.store, RechunkPlan.check_source, plans)
             with rewriting(
                 self.store,
                 self.path,

@@ -1,6 +1,6 @@
 """The nodes of a copy or a rechunk: their metadata before and after, and what can't be kept."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -133,6 +133,11 @@ def _node(
         check_new_path(path, after.zarr_format)
     detect.render(after)  # metadata that can't be written must fail before anything is erased
     return node
+
+
+def documents_of(metadata: Metadata) -> Mapping[str, bytes | None]:
+    """Return the documents of a node as they were read, or else as they are written."""
+    return getattr(metadata, "documents", None) or detect.render(metadata)
 
 
 def parse_patterns(value: str | Iterable[str] | None, key: str) -> tuple[str, ...] | None:
