@@ -1,6 +1,7 @@
 """Run commands in this process, or in one of their own."""
 
 import os
+import signal
 import subprocess
 import sys
 from multiprocessing import get_context
@@ -68,6 +69,9 @@ def _execute(code, arguments, outputs):
         os.dup2(pipe.fileno(), number)
         pipe.close()
     os.setsid()
+    # The server that forks may have been started while an interrupt had to wait.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdout, sys.stderr = (os.fdopen(number, "w") for number in (1, 2))
     sys.argv = ["zarrdask", *arguments]
     exec(code, {"__name__": "__main__"})
