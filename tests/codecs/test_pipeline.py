@@ -16,6 +16,7 @@ from tests.documents import CRC32C, LITTLE, same, sharding
 from zarrdask.codecs.array_to_bytes.sharding import shard_of
 from zarrdask.codecs.base import ChunkSpec, Kind
 from zarrdask.codecs.byte_source import HeldValue
+from zarrdask.codecs.decode import decode_part
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.registry import parse_codecs
 from zarrdask.errors import ChecksumError, CodecError, MetadataError, UnsupportedError
@@ -177,6 +178,9 @@ def test_errors_name_the_codec():
     ):
         with pytest.raises(CodecError, match=f"^(codec )?{name}: "):
             pipeline(codecs).decode(data)
+    blosc = {"name": "blosc", "configuration": {"typesize": 2, "shuffle": "shuffle"}}
+    with pytest.raises(CodecError, match=r"^codec blosc: "):
+        decode_part(pipeline([LITTLE, blosc]), b"1", (slice(0, 1, 1), slice(0, 1, 1)))
     with pytest.raises(CodecError, match=r"^codec cast_value: a value is out"):
         pipeline([cast, {"name": "bytes"}]).encode(np.full((4, 6), 300, "i2"))
 

@@ -1,14 +1,16 @@
 """The registry of codecs by name. Built-in codecs are registered in the same way as others."""
 
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, NoReturn, cast
+
+import numpy as np
 
 from zarrdask.codecs.aliases import OLD_NAMES, renamed, with_axes
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
-from zarrdask.codecs.base import Codec, Configurable, Kind, check_count
-from zarrdask.codecs.unknown import SkippedCodec
+from zarrdask.codecs.base import Buffer, ChunkSpec, Codec, Configurable, Json, Kind, check_count
 from zarrdask.compliance import report_deviation
-from zarrdask.errors import instance_of
-from zarrdask.extension import Registry, parse_definition
+from zarrdask.errors import UnsupportedError, instance_of
+from zarrdask.extension import Definition, Registry, parse_definition
 
 _HERE = "zarrdask.codecs"
 #: The codecs of numcodecs that are entries of a table.
@@ -51,6 +53,42 @@ CODECS: Registry[type[Configurable]] = Registry(
         "zstd": f"{_HERE}.bytes_to_bytes.zstd:ZstdCodec",
     },
 )
+
+
+@dataclass(frozen=True)
+class SkippedCodec:
+    """An unknown codec with ``must_understand: false`` (C-15, X-C5).
+
+    Decoding returns the input, and encoding is an error.
+    """
+
+    definition: Definition
+    #: Array -> array or bytes -> bytes, which follows from the position in the list.
+    kind: Kind
+
+    @property
+    def name(self) -> str:
+        """The name in the document."""
+        return self.definition.name
+
+    def to_json(self) -> Json:
+        return self.definition.to_json()
+
+    def resolve(self, spec: ChunkSpec) -> ChunkSpec:
+        return spec
+
+    def encode(self, data: Any) -> NoReturn:
+        raise UnsupportedError(
+            "an array with an unknown codec can be read but not written",
+            key="codecs",
+            found=self.name,
+        )
+
+    def decode(self, data: Any, limit: ChunkSpec | int, out: Any = None) -> Buffer | np.ndarray:
+        return data  # type: ignore[no-any-return]
+
+    def encoded_size(self, size: int) -> int | None:
+        return size
 
 
 def parse_codec(item: Any) -> Codec:
