@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from zarrdask.codecs.array_to_bytes.text import Text, has_text
 from zarrdask.codecs.base import (
     Buffer,
     ChunkSpec,
@@ -29,6 +28,8 @@ NATIVE = cast(Endian, sys.byteorder)
 
 #: NumPy's letters for the kinds of types that are numbers or times and nothing else.
 _NUMBERS = "biufcmM"
+#: The last character of Unicode.
+_LAST_CHARACTER = 0x10FFFF
 
 
 @dataclass(frozen=True)
@@ -200,6 +201,50 @@ class Padded(Serializer):
         for place in self.padding:
             rows[:, place.at] &= np.uint8((1 << place.bits) - 1)
         return rows
+
+
+def has_text(dtype: np.dtype[Any]) -> bool:
+    """Whether elements are text, or have fields that are."""
+    if dtype.subdtype is not None:
+        return has_text(dtype.subdtype[0])
+    if dtype.names is not None:
+        return any(has_text(dtype[name]) for name in dtype.names)
+    return dtype.kind == "U"
+
+
+class Text(Serializer):
+    """The bytes codec, bound to chunks of elements with text, which it checks when it decodes.
+
+    NumPy raises an error for invalid characters only when they are used.
+    """
+
+    def __init__(self, elements: Serializer) -> None:
+        self.elements = elements
+        self.encoded_size = elements.encoded_size
+        self.most = elements.most
+
+    def encode(self, chunk: np.ndarray) -> Buffer:
+        return self.elements.encode(chunk)
+
+    def decode(self, data: Buffer) -> np.ndarray:
+        chunk = self.elements.decode(data)
+        _check_text(chunk)
+        return chunk
+
+
+def _check_text(values: np.ndarray) -> None:
+    """Check the characters of an array, and of its fields."""
+    for name in values.dtype.names or ():
+        _check_text(values[name])
+    if values.dtype.kind != "U" or not values.nbytes:
+        return
+    codes = np.ascontiguousarray(values).reshape(-1).view(f"{values.dtype.str[0]}u4")
+    if codes.max() > _LAST_CHARACTER:
+        raise CodecError(
+            "the text has an invalid character",
+            found=hex(codes.max()),
+            expected=f"a code point of Unicode, at most {_LAST_CHARACTER:#x}",
+        )
 
 
 def has_byte_order(dtype: np.dtype[Any]) -> bool:
