@@ -6,7 +6,6 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from distributed import Client
 
 import zarrdask
 from tests.drafts import NOBODY, array, stored
@@ -51,44 +50,12 @@ def test_in_this_process(place, zarr_format):
         check_round_trip(place, zarr_format)
 
 
-def test_in_other_processes(tmp_path):
-    options = {"shape": VALUES.shape, "dtype": "i4", **LAYOUTS[1]}
-    z = zarrdask.create_array(tmp_path, "g/a", **options, zarr_format=FORMATS[1])
-    z[...] = VALUES
-    x = zarrdask.from_zarr(tmp_path, "g/a")
-    with dask.config.set(scheduler="processes", num_workers=2):
-        zarrdask.to_zarr(x + 1, tmp_path, "g/b", chunks=(5, 10), zarr_format=FORMATS[1])
-    np.testing.assert_array_equal(zarrdask.open_array(tmp_path, "g/b")[...], VALUES + 1)
-
-
-def test_on_a_cluster(tmp_path, cluster):
-    with Client(cluster):
-        for zarr_format in FORMATS:
-            place = tmp_path / zarr_format
-            options = {"shape": VALUES.shape, "dtype": "i4", **LAYOUTS[1]}
-            zarrdask.create_array(place, "g/a", **options, zarr_format=zarr_format)[...] = VALUES
-            check_round_trip(place, zarr_format)
-
-
 def test_a_task_is_small(place):
     z = zarrdask.open_array(place, "g/a")
     assert len(pickle.dumps(Handle(z.stored))) < 600
     again = pickle.loads(pickle.dumps(Handle(z.stored)))
     assert again.chunks.store == z.store
     assert again.chunks.metadata.codecs == z.metadata.codecs
-
-
-def test_reading_meets_only_what_is_wanted(zarr_format):
-    values = {}
-    options = {"shape": VALUES.shape, "dtype": "i4", "chunks": (10, 10), "zarr_format": zarr_format}
-    zarrdask.create_array(values, "a", **options)[...] = VALUES
-    root = "root/" if zarr_format == "v3-draft-protocol" else ""
-    for i in range(6):
-        for j in range(7):
-            if (i, j) != (2, 3):
-                values[f"data/{root}a/c{i}/{j}"] = b"damaged"
-    x = zarrdask.from_zarr(values, "a")
-    np.testing.assert_array_equal(x[20:30, 35:40].compute(), VALUES[20:30, 35:40])
 
 
 def test_a_group_of_the_draft_gives_its_format_to_new_arrays(place, zarr_format):
@@ -99,29 +66,6 @@ def test_a_group_of_the_draft_gives_its_format_to_new_arrays(place, zarr_format)
     assert group["new"][...].tolist() == list(range(10))
     with pytest.raises(zarrdask.errors.NodeExistsError):
         zarrdask.to_zarr(x, group, "other", zarr_format=3)
-
-
-def test_an_array_is_not_replaced_by_what_is_computed_from_it(place, zarr_format):
-    x = zarrdask.from_zarr(place, "g/a")
-    with pytest.raises(zarrdask.errors.NodeExistsError, match="computed from"):
-        zarrdask.to_zarr(x + 1, place, "g/a", overwrite=True, zarr_format=zarr_format)
-
-
-def test_a_region_of_an_array_is_written(place):
-    zarrdask.to_zarr(
-        da.zeros((15, 25), dtype="i4", chunks=10), place, "g/a", region=np.s_[5:20, 7:32]
-    )
-    expected = VALUES.copy()
-    expected[5:20, 7:32] = 0
-    np.testing.assert_array_equal(zarrdask.open_array(place, "g/a")[...], expected)
-
-
-def test_names_of_graphs_tell_arrays_apart(place):
-    first = zarrdask.from_zarr(place, "g/a")
-    assert zarrdask.from_zarr(place, "g/a").name == first.name
-    z = zarrdask.open_array(place, "g/a", mode="r+")
-    z.resize((50, 70))
-    assert zarrdask.from_zarr(place, "g/a").name != first.name
 
 
 def test_a_fallback_type_that_was_allowed_is_so_in_tasks(tmp_path):

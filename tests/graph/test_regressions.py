@@ -16,6 +16,13 @@ pytestmark = pytest.mark.stress
 
 RUNS = 30
 OLD = np.arange(1.0, 121.0).reshape(12, 10)
+LAYOUTS = {
+    "chunks": {"chunks": (5, 4)},
+    "shards": {"chunks": (1, 2), "shards": (5, 4)},
+    "uneven": {"chunks": ((5, 1, 6), (4, 6))},
+    "v2": {"chunks": (5, 4), "zarr_format": 2},
+}
+layouts = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 
 
 @pytest.fixture(autouse=True)

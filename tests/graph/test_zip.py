@@ -48,7 +48,7 @@ def test_to_zarr(scheduler, x, tmp_path):
     check(path, values=VALUES + 1)
 
 
-def test_several_arrays(scheduler, x, tmp_path):
+def test_several_arrays(x, tmp_path):
     path = tmp_path / "a.zarr.zip"
     zarrdask.to_zarr({"a/b": x, "c": x * 2}, path)
     check(path, "a/b")
@@ -88,7 +88,7 @@ def test_other_schedulers(name, x, tmp_path):
         check(tmp_path / "b.zip")
 
 
-def test_chunks_that_hold_the_fill_value_are_erased(scheduler, x, tmp_path):
+def test_chunks_that_hold_the_fill_value_are_erased(x, tmp_path):
     path = tmp_path / "a.zip"
     z = zarrdask.create_array(path, shape=VALUES.shape, dtype="i4", chunks=(10, 35))
     zarrdask.to_zarr(x, z)
@@ -115,7 +115,7 @@ def test_chunks_that_are_written_in_part(scheduler, x, tmp_path):
     check(path, values=expected)
 
 
-def test_a_write_that_is_computed_later_needs_a_batch(scheduler, x, tmp_path):
+def test_a_write_that_is_computed_later_needs_a_batch(x, tmp_path):
     store = ZipStore(tmp_path / "a.zip")
     for write in (
         lambda: zarrdask.to_zarr(x, store, compute=False),
@@ -161,7 +161,7 @@ def test_each_call_writes_the_archive_once(tmp_path, x):
     assert zarrdask.verify(tmp_path / "a.zip").ok
 
 
-def test_one_that_fails_leaves_what_was_there_before(scheduler, tmp_path, x):
+def test_one_that_fails_leaves_what_was_there_before(tmp_path, x):
     path = tmp_path / "a.zip"
     zarrdask.to_zarr(x, path, "a")
 
