@@ -187,27 +187,18 @@ def _call(actions: Sequence[Callable[[], object]]) -> None:
 def _append_later(to: Destination, contents: Mapping[str, Content], group: GroupWrite) -> Any:
     """Return one task that appends as it would be done now, if nobody has done so before."""
     shapes = {v.name: v.old_shape for v in group.appends if v.old_shape is not None}
-    later = LaterAppend(replace(to, options=replace(to.options, compute=True)), contents, shapes)
-    return delayed(later, pure=False, traverse=False)(dask_key_name=f"append-zarr-{uuid4().hex}")
+    to = replace(to, options=replace(to.options, compute=True))
+    later = delayed(partial(_append, to, contents, shapes), pure=False, traverse=False)
+    return later(dask_key_name=f"append-zarr-{uuid4().hex}")
 
 
-class LaterAppend:
-    """An append that is computed later: one task, which does all of it under the locks.
+def _append(
+    to: Destination, contents: Mapping[str, Content], expected: Mapping[str, Shape]
+) -> None:
+    """Append: a task, which does all of it under the locks.
 
     The stored arrays must have the shapes that they had when the append was asked for: so it is
     done once, and no other append is lost.
     """
-
-    # Not a dataclass, which Dask would search for tasks.
-
-    def __init__(
-        self, to: Destination, contents: Mapping[str, Content], shapes: Mapping[str, Shape]
-    ) -> None:
-        self.to = to
-        self.contents = contents
-        self.shapes = shapes
-
-    def __call__(self) -> None:
-        """Append: the task."""
-        with self.to.alone(self.contents[""].dataset), scheduler_in_task() as options:
-            write(self.to, self.contents, expected=self.shapes, compute_options=options)
+    with to.alone(contents[""].dataset), scheduler_in_task() as options:
+        write(to, contents, expected=expected, compute_options=options)
