@@ -87,7 +87,7 @@ def to_v3(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
     if isinstance(serializer, BytesCodec):
         filters, rest = _leading(after)
         chain += [_of_numcodecs(_members(codec)) for codec in filters]
-        view = stored_type(spec.dtype, codecs) if not filters else _gives(filters[-1])
+        view = stored_type(spec.dtype, codecs) if not filters else filters[-1].output
         last = _bytes_of(view, serializer)
         if rest and rest[0].name in _SERIALIZERS and isinstance(rest[0], BufferCodec):
             last = _serializer_to_v3(rest[0], len(spec.shape))
@@ -110,14 +110,6 @@ def _leading(codecs: Sequence[Codec]) -> tuple[list[BufferCodec], list[Codec]]:
             break
         filters.append(codec)
     return filters, list(codecs[len(filters) :])
-
-
-def _gives(codec: BufferCodec) -> np.dtype[Any]:
-    """Return the type of the elements that a filter gives."""
-    if codec.name == "bitround":
-        return np.dtype(codec.view)
-    members = _members(codec)
-    return np.dtype(members.get("astype") or members.get("encode_dtype") or "|u1")
 
 
 def _members(codec: BufferCodec | ObjectCodec) -> Json:
@@ -213,7 +205,7 @@ def _filter_to_numcodecs(codec: Codec, before: np.dtype[Any], after: np.dtype[An
     if isinstance(codec, BitroundCodec):
         if before.kind != "f" or before.isbuiltin == 2:
             raise _no_equivalent(codec, "Zarr v2", " for such elements")
-        return _buffer({"id": "bitround", "keepbits": codec.keepbits}, before)
+        return BufferCodec.made({"id": "bitround", "keepbits": codec.keepbits}, before.str)
     if not isinstance(codec, NumcodecsFilter):
         raise _no_equivalent(codec, "Zarr v2")
     members = json.loads(codec.config)
@@ -221,19 +213,14 @@ def _filter_to_numcodecs(codec: Codec, before: np.dtype[Any], after: np.dtype[An
         members[codec.entry.before] = before.str
     if codec.entry.after in codec.entry.members:
         members[codec.entry.after] = after.str
-    return _buffer({"id": codec.name.removeprefix(_PREFIX), **members}, before)
+    return BufferCodec.made({"id": codec.name.removeprefix(_PREFIX), **members}, before.str)
 
 
 def _serializer_to_numcodecs(codec: Codec, spec: ChunkSpec, view: np.dtype[Any]) -> BufferCodec:
     if codec.name == "numcodecs.zfpy" and len(spec.shape) > 1:
         raise _no_equivalent(codec, "Zarr v2", " for more than one axis")
     members = dict(codec.to_json()["configuration"])
-    return _buffer({"id": codec.name.removeprefix(_PREFIX), **members}, view)
-
-
-def _buffer(config: Json, view: np.dtype[Any]) -> BufferCodec:
-    make(config)
-    return BufferCodec(json.dumps(config, sort_keys=True), view.str)
+    return BufferCodec.made({"id": codec.name.removeprefix(_PREFIX), **members}, view.str)
 
 
 def _compressor_to_numcodecs(codec: Codec) -> Codec:
@@ -241,7 +228,7 @@ def _compressor_to_numcodecs(codec: Codec) -> Codec:
         if isinstance(codec, kind):
             return kind(**vars(codec))
     if isinstance(codec, Crc32cCodec):
-        return _buffer({"id": "crc32c"}, np.dtype("u1"))
+        return BufferCodec.made({"id": "crc32c"})
     if isinstance(codec, BufferCodec):
         return BufferCodec(codec.config, codec.view)
     if "://" in codec.name:

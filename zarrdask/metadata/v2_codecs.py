@@ -12,7 +12,7 @@ from zarrdask.codecs.base import Codec, Json, check_count
 from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
 from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec, ZlibCodec
 from zarrdask.codecs.bytes_to_bytes.zstd import ZstdCodec, limited
-from zarrdask.codecs.numcodecs.adapter import OBJECT_CODECS, BufferCodec, ObjectCodec, make
+from zarrdask.codecs.numcodecs.adapter import OBJECT_CODECS, BufferCodec, ObjectCodec
 from zarrdask.compliance import report_deviation
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.metadata.model import ArrayMetadata
@@ -51,7 +51,7 @@ def chain(
     for config in filters:
         codec = _filter(config, view, netcdf=netcdf)
         codecs.append(codec)
-        view = _filtered(codec)
+        view = codec.output.str
     if compressor is not None:
         itemsize = np.dtype(view).itemsize if filters else dtype.itemsize
         codecs.append(_compressor(compressor, itemsize, view))
@@ -94,42 +94,29 @@ def _object_codec(value: Any) -> Codec:
             key="filters",
             expected=f"one of {', '.join(sorted(OBJECT_CODECS))} as the first filter",
         )
-    config = _config(value, "filters")
-    make(config)
-    if config["id"] not in OBJECT_CODECS:
+    codec = ObjectCodec.made(_config(value, "filters"))
+    if codec.name not in OBJECT_CODECS:
         raise UnsupportedError(
             "this codec can't store objects",
             key="filters",
-            found=config["id"],
+            found=codec.name,
             expected=", ".join(sorted(OBJECT_CODECS)),
         )
-    return ObjectCodec(json.dumps(config, sort_keys=True))
+    return codec
 
 
 def _filter(value: Any, view: str, *, netcdf: bool) -> BufferCodec:
     config = _config(value, "filters")
     if netcdf:
         config = _sized_shuffle(config, np.dtype(view).itemsize)
-    make(config)
-    return BufferCodec(json.dumps(config, sort_keys=True), view)
-
-
-def _filtered(codec: BufferCodec) -> str:
-    """Return the typestr of the output of a filter, which the next filter gets."""
-    if codec.name == "bitround":
-        return codec.view
-    numcodec = make(json.loads(codec.config))
-    return np.dtype(
-        getattr(numcodec, "astype", None) or getattr(numcodec, "encode_dtype", "|u1")
-    ).str
+    return BufferCodec.made(config, view)
 
 
 def _compressor(value: Any, itemsize: int, view: str) -> Codec:
     config = _config(value, "compressor")
     build = _COMPRESSORS.get(config["id"])
     if build is None:
-        make(config)
-        return BufferCodec(json.dumps(config, sort_keys=True), view)
+        return BufferCodec.made(config, view)
     if unknown := sorted(set(config) - {"id"} - _COMPRESSOR_MEMBERS[config["id"]]):
         # Decoding needs none of them: compressed chunks have a header.
         report_deviation(

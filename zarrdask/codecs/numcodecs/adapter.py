@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -94,6 +94,12 @@ class _Adapter:
 
     config: str
 
+    @classmethod
+    def made(cls, config: Json, *others: str) -> Self:
+        """Return the codec for a v2 configuration that numcodecs accepts."""
+        make(config)
+        return cls(json.dumps(config, sort_keys=True), *others)
+
     @cached_property
     def name(self) -> str:
         """The id of the codec in numcodecs."""
@@ -120,6 +126,14 @@ class BufferCodec(_Adapter):
     kind: ClassVar[Kind] = Kind.BYTES_BYTES
     #: A filter may enlarge elements, at most from one byte to a complex number of sixteen bytes.
     growth: ClassVar[int] = 16
+
+    @property
+    def output(self) -> np.dtype[Any]:
+        """The type of the elements that a filter gives, which the next filter gets."""
+        if self.name == "bitround":
+            return np.dtype(self.view)
+        members = _make(self.config).get_config()
+        return np.dtype(members.get("astype") or members.get("encode_dtype") or "|u1")
 
     def encode(self, data: Buffer) -> Buffer:
         typed = np.frombuffer(data, self.view) if len(data) else np.empty(0, self.view)

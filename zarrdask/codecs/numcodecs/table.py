@@ -104,9 +104,7 @@ class NumcodecsBuffer(BufferCodec):
     @classmethod
     def of(cls, entry: Entry, config: Json) -> Self:
         """Return the codec for a configuration that was checked."""
-        config = {"id": entry.name.removeprefix(_PREFIX), **config}
-        make(config)
-        return cls(json.dumps(config, sort_keys=True))
+        return cls.made({"id": entry.name.removeprefix(_PREFIX), **config})
 
     @property
     def name(self) -> str:
