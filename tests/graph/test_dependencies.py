@@ -1,6 +1,7 @@
 """What a Dask array is computed from is found in its graph."""
 
 import pickle
+from types import SimpleNamespace
 
 import dask
 import dask.array as da
@@ -173,7 +174,7 @@ def test_of_optimised_tasks_what_they_are_given_is_read(place):
     places, regions = zip(*found(part, by=needed_reads), strict=True)
     assert set(places) == {f"{place}/a/"}
     # Tasks that Dask has fused are given all of the array, others only their part of it.
-    assert regions == (WHOLE,) or all(columns == (10, 15, 1) for _, columns in regions)
+    assert {columns for _, columns in regions} == {(10, 15, 1)}
 
 
 def test_what_functions_hold_is_not_looked_at(place):
@@ -191,7 +192,7 @@ def test_several_arrays(place):
 
 
 def test_places_and_parts():
-    read = ReadRegion("/data/g/a/", (slice(2, 8, 3), slice(0, 4, 1)))
+    read = ReadRegion(SimpleNamespace(place="/data/g/a/"), (slice(2, 8, 3), slice(0, 4, 1)))
     assert read.is_below("/data/g/a/")
     assert read.is_below("/data/g/")
     assert not read.is_below("/data/g/a/b/")
@@ -202,7 +203,7 @@ def test_places_and_parts():
     assert not read.overlaps("/data/g/a/", (slice(0, 2, 1), rows))
     assert not read.overlaps("/data/g/a/", (slice(2, 2, 1), rows))
     assert not read.overlaps("/data/g/b/", (slice(0, 9, 1), rows))
-    assert ReadRegion("/a/", ()).overlaps("/a/", ())
+    assert ReadRegion(SimpleNamespace(place="/a/"), ()).overlaps("/a/", ())
 
 
 def test_an_array_that_was_replaced_by_one_with_fewer_axes_counts_as_read(place):

@@ -6,32 +6,41 @@ targets of writes in the graph. The search covers neither the objects that a fun
 closure, in its module, as the object of a method) nor the arrays of other libraries.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import ChainMap, deque
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from copy import copy
-from itertools import pairwise
+from operator import getitem
 from typing import Any, NamedTuple
 
 import dask
 import dask.array as da
-from dask._task_spec import DataNode, Task, convert_legacy_graph
+from dask._task_spec import Alias, DataNode, Task, TaskRef, _execute_subgraph
+from dask.array.core import getter, getter_inline, getter_nofancy
 from dask.core import flatten
-from dask.highlevelgraph import HighLevelGraph
-from dask.optimization import cull
 
+from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import Source, Target
-from zarrdask.graph.culling import culled
 from zarrdask.indexing.regions import overlap
-from zarrdask.indexing.selection import Region, basic, whole_region
+from zarrdask.indexing.selection import Region, basic, is_basic, whole_region
 from zarrdask.nodes.array import Array
+
+#: The functions of tasks that index an array.
+_GETTERS = (getitem, getter, getter_inline, getter_nofancy)
+#: What names stand for: objects, or the tasks that compute them.
+_Scope = MutableMapping[Any, Any]
 
 
 class ReadRegion(NamedTuple):
     """A region of a stored array that tasks may read."""
 
-    #: The place of the array's chunks, as returned by `zarrdask.runtime.locks.location_of`.
-    place: str
+    chunks: StoredChunks
     region: Region
+
+    @property
+    def place(self) -> str:
+        """The place of the chunks, as returned by `zarrdask.runtime.locks.location_of`."""
+        return self.chunks.place
 
     def is_below(self, place: str) -> bool:
         """Whether the array is at a place, or in the group at that place."""
@@ -51,20 +60,12 @@ def reads(arrays: Iterable[da.Array]) -> Iterator[ReadRegion]:
 
 
 def needed_reads(arrays: Iterable[da.Array]) -> Iterator[ReadRegion]:
-    """Yield the regions that Dask arrays read, without blocks that no result depends on.
+    """Yield the regions that Dask arrays read after their optimisation.
 
-    This generates all tasks of the graph.
+    It drops blocks that no result depends on, and moves slices into the reads. This generates all
+    tasks of the graphs.
     """
-    if EXPRESSIONS:
-        return reads(arrays)
-    return _search([_culled(x) for x in arrays])
-
-
-def optimized_reads(arrays: Iterable[da.Array]) -> Iterator[ReadRegion]:
-    """Yield the regions that Dask arrays read once slices are moved into the reads."""
-    if EXPRESSIONS:
-        return reads(arrays)
-    return _search([_optimized(x) for x in arrays])
+    return reads(arrays) if EXPRESSIONS else _search(map(_optimized, arrays))
 
 
 class Inputs:
@@ -85,10 +86,10 @@ class Inputs:
 
     def overlap(self, place: str, region: Region) -> bool:
         """Whether elements in a region of the array at a place are read."""
-        # Each of these may report more than what is read; the first is the fastest.
+        # Both may report more than what is read; the first is faster.
         return all(
             any(read.overlaps(place, region) for read in self._reads(find))
-            for find in (reads, needed_reads, optimized_reads)
+            for find in (reads, needed_reads)
         )
 
 
@@ -96,13 +97,6 @@ def _optimized(x: da.Array) -> dict[Any, Any]:
     keys = list(flatten(x.__dask_keys__()))
     with dask.config.set({"zarrdask.bundle-blocks": 0}):  # Bundles hide their tasks.
         return dict(x.__dask_optimize__(x.__dask_graph__(), keys))
-
-
-def _culled(x: da.Array) -> dict[Any, Any]:
-    graph, keys = x.__dask_graph__(), list(flatten(x.__dask_keys__()))
-    if isinstance(graph, HighLevelGraph):
-        return dict(culled(graph, keys))
-    return dict(cull(convert_legacy_graph(graph), keys)[0])
 
 
 def _roots(x: da.Array) -> Iterable[Any]:
@@ -113,29 +107,74 @@ def _roots(x: da.Array) -> Iterable[Any]:
     return [x.dask] if layers is None else [vars(layer) for layer in layers.values()]
 
 
-def _search(pending: list[Any]) -> Iterator[ReadRegion]:
-    # The values keep the objects alive, so that no other object gets the same id.
-    seen: dict[int, Any] = {}
+def task_reads(task: Any, graph: _Scope) -> Iterator[ReadRegion]:
+    """Yield the regions that a task reads; `graph` has the values that its arguments refer to."""
+    return _search([task], graph)
+
+
+def _search(roots: Iterable[Any], graph: _Scope | None = None) -> Iterator[ReadRegion]:
+    """Yield the regions that objects read; `graph` has the values that references stand for."""
+    graph = {} if graph is None else graph
+    pending = deque((root, graph) for root in roots)
+    # The values keep the objects alive, so that no other object gets the same id. Fused tasks have
+    # one graph in common, for different arguments.
+    seen: dict[tuple[int, int], Any] = {}
     while pending:
-        item = pending.pop()
+        item, scope = pending.popleft()
         if isinstance(item, ReadRegion):
             yield item
-        elif (source := source_of(item)) is not None:
-            yield ReadRegion(source.handle.chunks.place, source.region)
-        elif isinstance(item, Array | Target):
-            chunks = item.stored if isinstance(item, Array) else item.handle.chunks
-            yield ReadRegion(chunks.place, whole_region(chunks.metadata.shape))
-        elif (parts := _parts(item)) and id(item) not in seen:
-            seen[id(item)] = item
-            pending.extend(parts)
+        elif (read := _read_of(item, ())) is not None:
+            yield read
+        elif (id(item), id(scope)) not in seen:
+            seen[id(item), id(scope)] = item, scope
+            if isinstance(item, Task):
+                pending.extend(_arguments(item, scope))
+            else:
+                pending.extend((part, scope) for part in _parts(item))
+
+
+def _read_of(item: Any, index: Any) -> ReadRegion | None:
+    """Return what is read if an item is an array of which a region is taken."""
+    source = item if isinstance(item, Array) else source_of(item)
+    if source is not None:
+        region = basic(index, source.shape).slices
+        if isinstance(source, Array):
+            return ReadRegion(source.stored, region)
+        return ReadRegion(source.handle.chunks, source.place(region))
+    if isinstance(item, Target):
+        return ReadRegion(item.handle.chunks, whole_region(item.handle.chunks.metadata.shape))
+    return None
+
+
+def _arguments(task: Task, scope: _Scope) -> Iterator[tuple[Any, _Scope]]:
+    """Yield the arguments of a task; of an array that the task indexes, only that region."""
+    values = [_value(argument, scope) for argument in task.args]
+    if task.func is _execute_subgraph:
+        # Dask has fused several tasks: these are their graph, the key of the result, and arguments.
+        inner, _, names, *outer = values
+        scope = ChainMap(dict(zip(names, outer, strict=True)), inner, scope)
+        values = [*inner.values(), *(value for value in outer if isinstance(value, Task))]
+    elif any(task.func is each for each in _GETTERS) and is_basic(values[1]):
+        values[0] = _read_of(values[0], values[1]) or values[0]
+    values += [_value(argument, scope) for argument in (task.kwargs or {}).values()]
+    yield from ((value, scope) for value in values)
+
+
+def _value(argument: Any, scope: _Scope) -> Any:
+    """Return the value that an argument of a task refers to, unless another task computes it."""
+    is_reference = isinstance(argument, TaskRef | Alias)
+    while isinstance(argument, TaskRef | Alias):
+        key = argument.key if isinstance(argument, TaskRef) else argument.target
+        argument = scope.get(getattr(key, "key", key))
+    if is_reference and isinstance(argument, Task):
+        return None
+    return argument.value if isinstance(argument, DataNode) else argument
 
 
 def _parts(item: Any) -> Iterable[Any]:
     """Return the content of a container in a graph."""
     if isinstance(item, DataNode):
         return (item.value,)
-    if isinstance(item, Task):
-        return [*_arguments(item), *(item.kwargs or {}).values()]
     if isinstance(item, dict):
         return item.values()
     if isinstance(item, list | tuple | set | frozenset):
@@ -159,20 +198,3 @@ def with_source(item: Any, source: Source) -> Any:
     other = copy(item)
     other.source = source
     return other
-
-
-def _arguments(task: Task) -> Iterator[Any]:
-    """Yield the arguments of a task; of an array that the task slices, only that region."""
-    values = [arg.value if isinstance(arg, DataNode) else arg for arg in task.args]
-    for value, following in pairwise([*values, None]):
-        # In tasks of `dask.array.from_array`, slices follow the array that they are applied to.
-        source = source_of(value)
-        if source is not None and _is_region(following):
-            region = source.place(basic(following, source.shape).slices)
-            yield ReadRegion(source.handle.chunks.place, region)
-        else:
-            yield value
-
-
-def _is_region(value: Any) -> bool:
-    return isinstance(value, tuple) and all(isinstance(pick, slice) for pick in value)

@@ -1,29 +1,19 @@
 """`plan_read`: what reading a Dask array, or a stored array, would fetch and decode."""
 
-from collections import ChainMap
-from collections.abc import Iterator, MutableMapping
 from dataclasses import replace
 from math import prod
 from typing import Any
 
 import dask
 import numpy as np
-from dask._task_spec import (
-    Alias,
-    DataNode,
-    Task,
-    TaskRef,
-    _execute_subgraph,
-    convert_legacy_graph,
-)
+from dask._task_spec import Task, convert_legacy_graph
 from dask.base import collections_to_expr, is_dask_collection
 
 from zarrdask.chunks.inventory import chunk_sizes, is_near
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import SelectionError, ZarrdaskError
-from zarrdask.graph.dependencies import source_of
+from zarrdask.graph.dependencies import task_reads
 from zarrdask.indexing.selection import Region, basic, is_basic
-from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
 from zarrdask.plan.read import ArrayReads, ReadPlan
 
@@ -100,47 +90,10 @@ def _plan_of(x: Any) -> ReadPlan:
         graph = convert_legacy_graph(dict(collections_to_expr((x,)).optimize().__dask_graph__()))
     regions: dict[str, tuple[StoredChunks, list[Region]]] = {}
     for node in graph.values():
-        for chunks, region in _node_reads(node, graph):
-            regions.setdefault(chunks.place, (chunks, []))[1].append(region)
+        if isinstance(node, Task):
+            for read in task_reads(node, graph):
+                regions.setdefault(read.place, (read.chunks, []))[1].append(read.region)
     return ReadPlan(tuple(_reads(chunks, found) for chunks, found in regions.values()))
-
-
-def _node_reads(
-    node: Any, graph: MutableMapping[Any, Any]
-) -> Iterator[tuple[StoredChunks, Region]]:
-    """Yield what a task reads; `graph` has the values that its arguments refer to."""
-    if not isinstance(node, Task):
-        return
-    arguments = [_value(argument, graph) for argument in node.args]
-    if node.func is _execute_subgraph:
-        # Dask has fused several tasks: these are their graph, the key of the result, and arguments.
-        inner, _, names, *values = arguments
-        scope = ChainMap(dict(zip(names, values, strict=True)), inner, graph)
-        for part in inner.values():
-            yield from _node_reads(part, scope)
-        return
-    for argument, value, following in zip(
-        node.args, arguments, [*arguments[1:], None], strict=True
-    ):
-        source = value if isinstance(value, Array) else source_of(value)
-        if source is None:
-            yield from _node_reads(argument, graph)
-            continue
-        # In tasks of `dask.array.from_array`, an index follows the array that it is applied to.
-        index = following if isinstance(following, tuple) and is_basic(following) else ()
-        region = basic(index, source.shape).slices
-        if isinstance(source, Array):
-            yield source.stored, region
-        else:
-            yield source.handle.chunks, source.place(region)
-
-
-def _value(argument: Any, graph: MutableMapping[Any, Any]) -> Any:
-    """Return the value of an argument of a task, if it is one; follow references to values."""
-    while isinstance(argument, TaskRef | Alias):
-        key = argument.key if isinstance(argument, TaskRef) else argument.target
-        argument = graph.get(getattr(key, "key", key))
-    return argument.value if isinstance(argument, DataNode) else argument
 
 
 def _reads(chunks: StoredChunks, regions: list[Region]) -> ArrayReads:
