@@ -20,7 +20,6 @@ from zarrdask.rewrite.passes import (
     RegionBuffer,
     StoredRegion,
     TaskContext,
-    rewrite_region,
 )
 from zarrdask.runtime.workspace import Slot
 
@@ -111,7 +110,7 @@ class ExchangeMember:
         units = self._exchange.units
         source = _RemotePieces(self._exchange.reads, number, request)
         region = units.region(number)
-        return rewrite_region(source, self._exchange.target, region, self._context)
+        return self._exchange.target.write(region, source, self._context)
 
     def clear(self) -> None:
         """Free the pieces."""

@@ -85,11 +85,11 @@ class WholeBuffer:
 class PieceBuffer:
     """A region as pieces, one after another in memory: one for each region of the next pass.
 
-    `memory` has one dimension; `pieces` are views of it by the index of their reader.
+    The memory has one dimension; `pieces` are views of it by the index of their reader.
     """
 
     def __init__(self, region: Region, readers: Cutting, memory: np.ndarray) -> None:
-        self.memory, self._readers = memory, readers
+        self._readers = readers
         self.pieces: dict[Shape, np.ndarray] = {}
         self._regions: dict[Shape, Region] = {}
         start = 0
@@ -157,13 +157,11 @@ class StoredRegion:
         least = 1 if self.chunks.units.seekable else prod(grid.chunk_shape)
         context.slot.each(read_tile, tiles(region, grid.axes, self.start, limit, least))
 
-    def new_buffer(self, region: Region, context: TaskContext) -> WholeBuffer:
-        """Return memory for a region that is to be written."""
+    def write(self, region: Region, source: RegionReader, context: TaskContext) -> int:
+        """Write what a source has of a region to chunks or shards; return how many are stored."""
         values = context.slot.array("region", region_shape(region), context.dtype)
-        return WholeBuffer(region, values)
-
-    def write(self, region: Region, buffer: WholeBuffer, context: TaskContext) -> int:
-        """Write a region to its chunks or shards; return how many of them are stored afterwards."""
+        buffer = WholeBuffer(region, values)
+        source.read(region, buffer, context)
 
         def write_unit(unit: Region) -> int:
             values = as_stored(buffer.view(unit), self.chunks)
@@ -242,15 +240,12 @@ class PackedRegions:
             offset += prod(before) * (pick.start - whole.start) * prod(after)
         return offset
 
-    def new_buffer(self, region: Region, context: TaskContext) -> PieceBuffer:
-        """Return memory for a region that is to be written."""
+    def write(self, region: Region, source: RegionReader, context: TaskContext) -> int:
+        """Store what a source has of a region as one object."""
         memory = context.slot.array("region", (prod(region_shape(region)),), context.dtype)
-        return PieceBuffer(region, self.readers, memory)
-
-    def write(self, region: Region, buffer: PieceBuffer, context: TaskContext) -> int:
-        """Store a region as one object."""
+        source.read(region, PieceBuffer(region, self.readers, memory), context)
         [(index, _)] = self.owners.meeting(region)
-        self.store.set(self.key(index), buffer.memory.view(np.uint8).data)
+        self.store.set(self.key(index), memory.view(np.uint8).data)
         context.add(region)
         return 1
 
@@ -286,7 +281,7 @@ class Pass:
             context = TaskContext(self.dtype, costs.slab, slot, count)
             if self.stage.moves:
                 return self._move(region, context)
-            return rewrite_region(self.source, self.target, region, context)
+            return self.target.write(region, self.source, context)
         finally:
             free.put(slot)
 
@@ -309,15 +304,3 @@ class Pass:
             return units
 
         return sum(context.slot.each(move_batch, range(0, len(indices), size)))
-
-
-def rewrite_region(
-    source: RegionReader,
-    target: StoredRegion | PackedRegions,
-    region: Region,
-    context: TaskContext,
-) -> int:
-    """Read a region from a source and write it to a target; return how many objects are stored."""
-    buffer: Any = target.new_buffer(region, context)
-    source.read(region, buffer, context)
-    return target.write(region, buffer, context)
