@@ -27,6 +27,7 @@ def test_what_a_listing_rules_out_is_not_requested():
     inner = LatencyStore(MemoryStore({"g/a/zarr.json": b"{}", "g/x": b"1"}))
     store = PrefetchedStore(inner, listed="g/")
     assert store.list_dir("g/") == (["x"], ["a"])
+    assert store.list_dir("g/a/") == (["zarr.json"], [])
     inner.clear()
     assert store.get("g/b/zarr.json") is None
     assert store.create("g/b/zarr.json", b"{}")
