@@ -114,27 +114,11 @@ def elsewhere() -> MappingStore:
 class _Elsewhere(MutableMapping[str, bytes]):
     """A substitute for the values of another process, which raises an error when it is used."""
 
-    def _fail(self) -> NoReturn:
-        raise self._error()
-
-    def _error(self) -> StoreError:
-        return StoreError(
+    def _fail(self, *_: Any) -> NoReturn:
+        raise StoreError(
             "an in-memory store exists only in the process that created it, so worker processes "
             "can't see it; use a local directory or a URL, or a scheduler with threads",
             key="MemoryStore",
         )
 
-    def __getitem__(self, key: str) -> bytes:
-        self._fail()
-
-    def __setitem__(self, key: str, value: bytes) -> None:
-        self._fail()
-
-    def __delitem__(self, key: str) -> None:
-        self._fail()
-
-    def __iter__(self) -> Iterator[str]:
-        self._fail()
-
-    def __len__(self) -> int:
-        raise self._error()
+    __getitem__ = __setitem__ = __delitem__ = __iter__ = __len__ = _fail

@@ -123,10 +123,4 @@ class RemoteZipStore(ZipReader):
 
     def __reduce__(self) -> tuple[Any, ...]:
         expected = self._expected if self._held is None else self._held.stamp
-        return _reopen_remote, (self.fs, self.path, self.prefix, expected)
-
-
-def _reopen_remote(fs: Any, path: str, prefix: str, expected: str) -> RemoteZipStore:
-    store = RemoteZipStore(fs, path, prefix)
-    store._expected = expected
-    return store
+        return RemoteZipStore, self._place, {"_expected": expected}
