@@ -77,11 +77,6 @@ class TestMemory:
         check(f"{memory}/a/b")
 
     @layouts
-    def test_dask_writes(self, memory, layout):
-        zarrdask.to_zarr(da.from_array(VALUES, chunks=(7, 6)), memory, "a/b", **layout)
-        check(memory, "a/b")
-
-    @layouts
     def test_regions(self, memory, layout):
         write(memory, **layout)
         block = da.from_array(np.full((4, 9), -1, "f4"), chunks=-1)
@@ -89,16 +84,6 @@ class TestMemory:
         expected = VALUES.copy()
         expected[3:7, 5:14] = -1
         check(memory, values=expected)
-
-    @layouts
-    def test_growing_and_shrinking(self, memory, layout):
-        z = write(memory, **layout)
-        z.append(VALUES)
-        check(memory, values=np.concatenate([VALUES, VALUES]))
-        z.resize((13, 7))
-        z.resize((13, 20))
-        expected = np.where(np.arange(20) < 7, VALUES, 0)
-        check(memory, values=expected.astype("f4"))
 
     @pytest.mark.parametrize("name", ["a*", "a?", "[ab]", "a#b", "a%20b", "ä ö"])
     def test_names_are_no_patterns(self, memory, name):
@@ -123,11 +108,6 @@ class TestMemory:
             write(memory, name)
         names = [zarrdask.from_zarr(memory, name).name for name in "aab"]
         assert names[0] == names[1] != names[2]
-
-    def test_nothing_there(self, memory):
-        for verb in (zarrdask.open, zarrdask.open_array, zarrdask.open_group, zarrdask.from_zarr):
-            with pytest.raises(zarrdask.errors.NodeNotFoundError, match="nowhere"):
-                verb(memory, "nowhere")
 
 
 # --------------------------------------------------------------------------------------------
