@@ -16,13 +16,6 @@ pytestmark = pytest.mark.stress
 
 RUNS = 30
 OLD = np.arange(1.0, 121.0).reshape(12, 10)
-LAYOUTS = {
-    "chunks": {"chunks": (5, 4)},
-    "shards": {"chunks": (1, 2), "shards": (5, 4)},
-    "uneven": {"chunks": ((5, 1, 6), (4, 6))},
-    "v2": {"chunks": (5, 4), "zarr_format": 2},
-}
-layouts = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 
 
 @pytest.fixture(autouse=True)
@@ -54,20 +47,6 @@ def old(store, **layout):
     z = zarrdask.create_array(store, shape=OLD.shape, dtype=OLD.dtype, **layout)
     z[...] = OLD
     return z
-
-
-def written(array, parts):
-    """Write all parts (a region, and values) in one graph; return whether that was refused."""
-    try:
-        tasks = [
-            zarrdask.to_zarr(da.from_array(new, chunks=3), array, region=region, compute=False)
-            for region, new in parts
-        ]
-        dask.compute(*tasks)
-    except zarrdask.ZarrdaskError:
-        np.testing.assert_array_equal(array[...], OLD)
-        return True
-    return False
 
 
 def test_regions_that_come_as_stored_arrays_share_a_unit():
