@@ -10,8 +10,9 @@ import pytest
 import zarrdask
 from tests.covering import for_each
 from tests.storage.unlisted import UnlistedStore
-from zarrdask.chunks.inventory import erase_leftovers, stored_units
+from zarrdask.chunks.inventory import chunks_with_data, erase_leftovers, stored_units
 from zarrdask.errors import StoreError
+from zarrdask.grids.regular import RegularGrid
 from zarrdask.storage.base import Store
 from zarrdask.storage.memory import MemoryStore
 
@@ -30,6 +31,15 @@ def test_units_are_known_by_their_keys():
     assert z.nchunks_stored() == z.nchunks == 3
     z[3:4] = 0
     assert sorted(stored_units(z.stored)) == [(0,), (2,)]
+
+
+def test_chunks_of_another_grid_have_data_where_units_are_stored():
+    z = zarrdask.create_array({}, shape=12, dtype="u1", chunks=2)
+    z[0], z[9] = 1, 2
+    grid = RegularGrid((12,), (3,))
+    assert [*chunks_with_data(grid, [z.stored])] == [(0,), (2,), (3,)]
+    z[...] = 1
+    assert [*chunks_with_data(grid, [z.stored])] == [(0,), (1,), (2,), (3,)]
 
 
 def test_what_is_appended_lies_in_chunks_of_the_last_length():
