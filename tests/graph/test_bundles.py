@@ -6,7 +6,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import zarrdask
@@ -86,6 +86,7 @@ OPERATIONS = {
 }
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(
     first=st.sampled_from(sorted(LEAVES.keys() - {"row", "random row", "number"})),
     leaves=st.lists(st.sampled_from(sorted(LEAVES)), max_size=2),

@@ -12,7 +12,7 @@ from dask._task_spec import _execute_subgraph
 from dask.array.optimization import optimize
 from dask.highlevelgraph import HighLevelGraph
 from distributed import Client, LocalCluster
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import zarrdask
@@ -89,6 +89,7 @@ REDUCTIONS = {
 }
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(
     leaves=st.lists(st.sampled_from(sorted(LEAVES)), max_size=2),
     operations=st.lists(st.sampled_from(sorted(OPERATIONS)), max_size=2),
