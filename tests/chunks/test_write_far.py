@@ -12,6 +12,7 @@ from zarrdask.chunks import write
 from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.storage import unchanged
+from zarrdask.storage.memory import MemoryStore
 
 VALUES = np.arange(64.0).reshape(8, 8)
 
@@ -65,11 +66,20 @@ def test_an_error_comes_when_all_requests_have_ended():
     assert store._now == 0
 
 
-def test_the_fill_value_is_not_stored():
-    z, _ = far()
+@pytest.mark.parametrize("store", [LatencyStore, MemoryStore])
+def test_the_fill_value_is_not_stored_and_stored_units_are_counted(store):
+    z = zarrdask.create_array(store(), shape=(8, 8), dtype="f8", chunks=(1, 8))
     z[...] = VALUES
-    z.write((slice(0, 8, 1), slice(0, 8, 1)), np.zeros((8, 8)), threads=1)
-    assert z.nchunks_stored() == 0
+    columns, values = slice(0, 8, 1), np.zeros((8, 8))
+    values[3] = 1
+    counts = [
+        write.write_region(z.stored, (slice(0, 8, 1), columns), values, empty=False),
+        write.write_region(
+            z.stored, (slice(2, 4, 1), slice(0, 4, 1)), values[2:4, :4], empty=False
+        ),
+    ]
+    assert counts == [1, 1]
+    assert z.nchunks_stored() == 1
 
 
 class Swapping(LatencyStore):
