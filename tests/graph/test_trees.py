@@ -118,10 +118,15 @@ def test_any_graph_has_the_same_values_as_without_bundles(leaves, operations, re
 @pytest.mark.parametrize("shards", [None, 4])
 @pytest.mark.parametrize(
     "compute",
-    [lambda x: (x * 2).sum(), lambda x: zarrdask.to_zarr(x, {}, compute=False)],
-    ids=["sum", "write"],
+    [
+        lambda x: (x * 2).sum(),
+        lambda x: zarrdask.to_zarr(x, {}, compute=False),
+        lambda x: zarrdask.to_zarr(x[::-1] + 1, {}, compute=False),
+    ],
+    ids=["sum", "write", "reversed"],
 )
-def test_blocks_of_a_bundle_are_requested_together_from_a_far_store(compute, shards):
+@pytest.mark.parametrize("skip_missing", [False, True])
+def test_blocks_of_a_bundle_are_requested_together_from_a_far_store(compute, shards, skip_missing):
     together = threading.Event()
 
     class Store(FarStore):
@@ -144,7 +149,7 @@ def test_blocks_of_a_bundle_are_requested_together_from_a_far_store(compute, sha
     z[...] = VALUES
     array = Array(Store(inner, seconds=0), "", z.metadata)
     with dask.config.set(scheduler="sync", num_workers=1):
-        dask.compute(compute(zarrdask.from_zarr(array, chunks=2)))
+        dask.compute(compute(zarrdask.from_zarr(array, chunks=2, skip_missing=skip_missing)))
     assert together.is_set()
 
 

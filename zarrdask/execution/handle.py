@@ -2,7 +2,7 @@
 
 import pickle
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cached_property, lru_cache, partial
@@ -33,6 +33,8 @@ from zarrdask.storage.in_flight import Requests
 _MAX_INLINE_BYTES = 2**16
 #: Of each thread that writes a bundle, the functions that write regions, by the names of writes.
 _JOINED = threading.local()
+#: Of each thread, the attribute `sources`: what it requests of them before it reads it.
+_AHEAD = threading.local()
 #: The number of unpickled arrays that a process keeps.
 _MAX_OPEN_ARRAYS = 256
 #: The version of the content of `Handle.packed`. Increase it whenever that changes, so that a
@@ -163,6 +165,11 @@ class Source:
         self.metadata = handle.chunks.metadata
         self.dtype = self.metadata.dtype
 
+    @property
+    def is_far(self) -> bool:
+        """Whether the store has latency."""
+        return not self.handle.chunks.units.seekable
+
     def place(self, region: Region) -> Region:
         """Return the region of the stored array that is a region of this array."""
         place = list(self.region)
@@ -186,8 +193,10 @@ class Source:
         return values if selection.plain else values[selection.finish]
 
     def _read(self, region: Region) -> np.ndarray:
-        """Return a region of the stored array."""
-        return read_region(self.handle.chunks, region)
+        """Return a region of the stored array, which this thread may have requested before."""
+        ahead = vars(_AHEAD).get("sources", {}).get(self)
+        values = None if ahead is None else ahead.read(region)
+        return read_region(self.handle.chunks, region) if values is None else values
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         return "zarrdask", self.token, _bounds(self.region), self.axes
@@ -196,32 +205,40 @@ class Source:
         return _source, (self.handle, _bounds(self.region), self.axes)
 
 
-class SourceAhead(Source):
-    """A source whose blocks are requested before they are read, one after another, in one thread.
+class _Ahead:
+    """Regions of an array that are requested before they are read, one after another.
 
-    In a store with latency the requests for several blocks are in flight together then.
-
-    Parameters
-    ----------
-    source : Source
-        The source.
-    blocks : iterable of (tuple of slice)
-        The regions of the source that are going to be read, in this order.
+    In a store with latency the requests for several of them are in flight together then.
     """
 
-    __slots__ = ("_blocks", "_next")
-
-    def __init__(self, source: Source, blocks: Iterable[Region]) -> None:
-        super().__init__(source.handle, source.region, source.token, source.axes)
-        regions = [self.place(basic(block, self.shape).slices) for block in blocks]
+    def __init__(self, chunks: StoredChunks, regions: Iterable[Region]) -> None:
         self._next = deque(regions)
-        self._blocks = read_regions(self.handle.chunks, regions)
+        self._values = read_regions(chunks, tuple(self._next))
 
-    def _read(self, region: Region) -> np.ndarray:
+    def read(self, region: Region) -> np.ndarray | None:
+        """Return a region, or None if another one is the next."""
         if not self._next or self._next[0] != region:
-            return super()._read(region)
+            return None
         self._next.popleft()
-        return next(self._blocks)
+        return next(self._values)
+
+
+@contextmanager
+def reading_ahead(reads: Iterable[tuple[Source, Region]]) -> Iterator[None]:
+    """Request what this thread is going to read of stores with latency: regions of sources.
+
+    Of each source, the regions are in the order in which they are read.
+    """
+    regions = defaultdict[Source, list[Region]](list)
+    for source, region in reads:
+        regions[source].append(source.place(basic(region, source.shape).slices))
+    outer = vars(_AHEAD).get("sources", {})
+    own = {source: _Ahead(source.handle.chunks, each) for source, each in regions.items()}
+    _AHEAD.sources = {**outer, **own}
+    try:
+        yield
+    finally:
+        _AHEAD.sources = outer
 
 
 def _keys(chunks: StoredChunks, region: Region) -> list[str]:

@@ -17,8 +17,9 @@ from dask.blockwise import optimize_blockwise
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from zarrdask.execution.expressions import EXPRESSIONS
+from zarrdask.execution.handle import reading_ahead
 from zarrdask.graph.block_writes import BlockWrites, Place, write_in_one_task
-from zarrdask.graph.chains import Block, Chain, find_chain
+from zarrdask.graph.chains import Block, Chain, far_blocks, find_chain
 from zarrdask.graph.groups import group_bundles
 from zarrdask.graph.optimization import is_optimized
 from zarrdask.storage.in_flight import Requests
@@ -81,7 +82,7 @@ def write_chain(
     """
     place, repeats = common.place, common.repeats
     outside, items = dict(zip(needs, results, strict=True)), [*common.blocks(numbers)]
-    compute = common.chain.given(outside, tasks, items)
+    compute = common.chain.given(outside, tasks)
     # Numbers of blocks of which nothing was stored: they hold the fill value only.
     blank = set[int]()
 
@@ -100,7 +101,8 @@ def write_chain(
         return [count]
 
     nbytes = place.nbytes(items[0])
-    return write_in_one_task([place], write, iter(items), count=len(items), nbytes=nbytes)
+    with reading_ahead(far_blocks(((common.chain, block) for block in items), outside)):
+        return write_in_one_task([place], write, iter(items), count=len(items), nbytes=nbytes)
 
 
 def _chain_bundles(graph: HighLevelGraph, chain: Chain, write: BlockWrites) -> da.Array:

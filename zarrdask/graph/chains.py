@@ -5,7 +5,8 @@ is what such a layer does, as a value: it computes blocks where it is sent to, s
 process nor a scheduler does anything for a single block.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -15,14 +16,15 @@ from typing import Any, NamedTuple
 from dask._task_spec import GraphNode, Task, TaskRef, convert_legacy_task
 from dask.blockwise import Blockwise, BlockwiseDep, blockwise_token
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
-from dask.layers import ArrayBlockwiseDep, ArraySliceDep
+from dask.layers import ArrayBlockwiseDep
 
 from zarrdask import config
 from zarrdask.execution.client import thread_count
 from zarrdask.execution.fused import prepared, resolve
-from zarrdask.execution.handle import Source, SourceAhead
-from zarrdask.graph.dependencies import source_of, with_source
-from zarrdask.indexing.selection import Region
+from zarrdask.execution.handle import Source
+from zarrdask.graph.ahead import Read, sliced, slicings
+from zarrdask.graph.dependencies import source_of
+from zarrdask.graph.missing import ReadSlices
 
 #: The smallest number of bundles: for each thread, and at all. If they were fewer, a thread without
 #: work would wait longer for the last one.
@@ -128,13 +130,18 @@ class Chain:
     @property
     def sources(self) -> list[Source]:
         """The regions of stored arrays that blocks are read from."""
-        held = map(source_of, self.constants.values())
-        return [each for each in held if each is not None]
+        return self._sources(self.constants)
+
+    def _sources(self, constants: Mapping[str, Any]) -> list[Source]:
+        parts = (part.source for part in self.parts)
+        stored = [each.source for each in parts if isinstance(each, ReadSlices)]
+        held = map(source_of, constants.values())
+        return [*stored, *(each for each in held if each is not None)]
 
     @property
     def is_far(self) -> bool:
         """Whether blocks are read from a store with latency."""
-        return not all(source.handle.chunks.units.seekable for source in self.sources)
+        return any(source.is_far for source in self.sources)
 
     @property
     def block_bytes(self) -> int:
@@ -167,28 +174,20 @@ class Chain:
         self,
         results: Mapping[Any, Any],
         tasks: Mapping[Any, Any],
-        blocks: Sequence[Block],
         computed: Computed | None = None,
     ) -> Callable[[Block], Any]:
         """Return the function of a block, given the results in `needs` and the `tasks`.
 
-        It is going to be called for `blocks`, in this order: what they read of stores with latency
-        is requested ahead. `computed` gets the functions of chains below, which keep their results:
-        other chains may need them.
+        `computed` gets the functions of chains below, which keep their results: other chains may
+        need them.
         """
         computed = {} if computed is None else computed
         for part in self.parts:
             chain = part.source
             if isinstance(chain, Chain) and chain.name not in computed:
-                numbers = [*dict.fromkeys(map(part.number, blocks))]
-                computed[chain.name] = cache(chain.given(results, tasks, numbers, computed))
+                computed[chain.name] = cache(chain.given(results, tasks, computed))
         compute = prepared(self.task)
         shared = {**results, **{k: resolve(v, results) for k, v in self.constants.items()}}
-        for key in self.constants:
-            source = source_of(shared[key])
-            if source is not None and not source.handle.chunks.units.seekable:
-                regions = [region for block in blocks for region in self._regions(source, block)]
-                shared[key] = with_source(shared[key], SourceAhead(source, regions))
 
         def function(block: Block) -> Any:
             values = dict(shared)
@@ -200,12 +199,8 @@ class Chain:
 
     def note(self, block: Block) -> str:
         """Return the note of an error that was raised while a block was computed."""
-        keys = [
-            key
-            for source in self.sources
-            for region in self._regions(source, block)
-            for key in source.keys(region)
-        ]
+        reads = self._reads(slicings(self.task), self.constants, block)
+        keys = [key for source, region in reads for key in source.keys(region)]
         below = [(part.source, part.number(block)) for part in self.parts]
         for chain, number in below if not keys else ():
             if isinstance(chain, Chain):
@@ -214,12 +209,41 @@ class Chain:
         more = f" and {len(others)} others" if others else ""
         return f"raised for block {block} of {self.name}, read from {first}{more}"
 
-    def _regions(self, source: Source, block: Block) -> Iterator[Region]:
-        """Yield the regions of a source that a block is read from."""
-        for part in self.parts:
-            slices = part.source
-            if isinstance(slices, ArraySliceDep) and source.shape == tuple(map(sum, slices.chunks)):
-                yield slices[part.number(block)]
+    def far_reads(self, results: Mapping[Any, Any]) -> Callable[[Block], Iterable[Read]]:
+        """Return the function that tells what a block reads of stores with latency, in its order.
+
+        What chains below read is not told.
+        """
+        constants = {key: resolve(value, results) for key, value in self.constants.items()}
+        if not any(source.is_far for source in self._sources(constants)):
+            return lambda _: ()
+        pairs = [*slicings(self.task)]
+        return lambda block: (r for r in self._reads(pairs, constants, block) if r[0].is_far)
+
+    def _reads(
+        self, pairs: Iterable[tuple[Any, Any]], constants: Mapping[str, Any], block: Block
+    ) -> Iterator[Read]:
+        parts = (part for part in self.parts if isinstance(part.source, BlockwiseDep))
+        own = {part.key: part.value(block, {}, {}) for part in parts}
+        return sliced(pairs, {**constants, **own})
+
+
+def far_blocks(blocks: Iterable[tuple[Chain, Block]], results: Mapping[Any, Any]) -> Iterator[Read]:
+    """Yield what blocks read of stores with latency, in the order in which they are computed.
+
+    Blocks of chains below are computed once.
+    """
+    readers, seen, pending = dict[str, Any](), set[Any](), deque(blocks)
+    while pending:
+        chain, block = pending.popleft()
+        if chain.name not in readers:
+            readers[chain.name] = chain.far_reads(results)
+        yield from readers[chain.name](block)
+        for part in chain.parts:
+            below, number = part.source, part.number(block)
+            if isinstance(below, Chain) and (below.name, number) not in seen:
+                seen.add((below.name, number))
+                pending.appendleft((below, number))
 
 
 def find_chain(

@@ -8,7 +8,6 @@ closure, in its module, as the object of a method) nor the arrays of other libra
 
 from collections import ChainMap, deque
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
-from copy import copy
 from operator import getitem
 from typing import Any, NamedTuple
 
@@ -189,12 +188,3 @@ def source_of(item: Any) -> Source | None:
     """Return a source, also one whose elements an object decodes one by one."""
     inner = getattr(item, "source", None)
     return item if isinstance(item, Source) else inner if isinstance(inner, Source) else None
-
-
-def with_source(item: Any, source: Source) -> Any:
-    """Return an object that `source_of` returned a source of, with another source."""
-    if isinstance(item, Source):
-        return source
-    other = copy(item)
-    other.source = source
-    return other

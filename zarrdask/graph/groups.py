@@ -17,6 +17,8 @@ from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from zarrdask.execution.fused import steps
+from zarrdask.execution.handle import reading_ahead
+from zarrdask.graph.ahead import far_reads
 from zarrdask.graph.block_writes import SLOW_SECONDS, BlockWrites, Place, write_in_one_task
 from zarrdask.graph.components import components
 from zarrdask.graph.culling import culled
@@ -46,6 +48,11 @@ class Group(NamedTuple):
         return {
             need for task in self.tasks.values() for need in task.dependencies - self.tasks.keys()
         }
+
+    @property
+    def ordered(self) -> list[GraphNode]:
+        """The tasks in the order in which they are computed."""
+        return [self.tasks[key] for key, *_ in steps(self.tasks, self.writes)]
 
     def run(
         self, results: Mapping[Any, Any], places: Mapping[str, Place], requests: Requests
@@ -84,14 +91,15 @@ def write_groups(
 
     first = groups[0].writes
     name, *block = first[0]
-    return write_in_one_task(
-        places.values(),
-        write,
-        iter(groups),
-        count=len(groups),
-        slow=SLOW_SECONDS * len(first),
-        nbytes=places[name].nbytes(tuple(block)),
-    )
+    with reading_ahead(far_reads(task for group in groups for task in group.ordered)):
+        return write_in_one_task(
+            places.values(),
+            write,
+            iter(groups),
+            count=len(groups),
+            slow=SLOW_SECONDS * len(first),
+            nbytes=places[name].nbytes(tuple(block)),
+        )
 
 
 def group_bundles(
@@ -124,7 +132,9 @@ def group_bundles(
     if not names:
         return None, names
     groups = [group for group in groups if group.writes[0][0] in names]
-    bundles = list(_joined(groups, min(lengths[name] for name in names)))
+    is_far = any(far_reads(groups[0].ordered))
+    length = min(writes[name].bundle_length(reads_far=is_far) for name in names)
+    bundles = list(_joined(groups, length))
     places = {name: writes[name].place for name in names}
     return _array(bundles, places, {key: tasks[key] for key in shared}), names
 

@@ -59,7 +59,9 @@ class Optimization:
             tasks, shared = shared_tasks(graph, results)
             count = sum(int(part.is_stored.sum()) for part in parts)
             block_bytes = max(part.block_bytes for part in parts)
-            return joined(tasks, results, shared, self.limits.length(count, block_bytes))
+            is_far = any(part.source.is_far for part in parts)
+            length = self.limits.length(count, block_bytes, is_far=is_far)
+            return joined(tasks, results, shared, length)
         chains = find_chains(graph, results)
         names = {each.name for chain in chains.values() for each in chain.below or [chain]}
         count = sum(len(graph.layers[name]) for name in names)

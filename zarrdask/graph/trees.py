@@ -17,7 +17,9 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from toolz import concat, merge
 
 from zarrdask.execution.fused import prepared
-from zarrdask.graph.chains import Block, Chain, Computed, find_chain
+from zarrdask.execution.handle import reading_ahead
+from zarrdask.graph.ahead import far_reads
+from zarrdask.graph.chains import Chain, Computed, far_blocks, find_chain
 from zarrdask.graph.components import components
 
 Tasks = Mapping[Any, GraphNode]
@@ -67,23 +69,15 @@ def join_blocks(
     """
     known = dict(zip(needs, results, strict=True))
     chains = {each.name: each for each in results if isinstance(each, Chain)}
-    blocks = defaultdict[str, list[Block]](list)
-
-    def visit(key: Any) -> None:
-        """Note the blocks in the order in which they are computed."""
-        if key in tasks:
-            for need in tasks[key].dependencies:
-                visit(need)
-        elif key not in known:
-            name, *block = key
-            blocks[name].append(tuple(block))
-
-    for root in roots:
-        visit(root)
     computed: Computed = {}
-    functions = {
-        name: chain.given(known, inputs, blocks[name], computed) for name, chain in chains.items()
-    }
+    functions = {name: chain.given(known, inputs, computed) for name, chain in chains.items()}
+
+    def ordered(key: Any) -> Iterator[Any]:
+        """Yield the keys of what is computed for a key, in the order in which it is."""
+        for need in tasks[key].dependencies if key in tasks else ():
+            yield from ordered(need)
+        if key not in known:
+            yield key
 
     def compute(key: Any) -> Any:
         if key in known:
@@ -97,7 +91,11 @@ def join_blocks(
             error.add_note(chains[name].note(tuple(block)))
             raise
 
-    return compute(roots[0]) if len(roots) == 1 else [compute(root) for root in roots]
+    keys = [*concat(map(ordered, roots))]
+    blocks = ((chains[name], tuple(block)) for name, *block in keys if name in chains)
+    reads = concat([far_blocks(blocks, known), far_reads(tasks[k] for k in keys if k in tasks)])
+    with reading_ahead(reads):
+        return compute(roots[0]) if len(roots) == 1 else [compute(root) for root in roots]
 
 
 def find_branches(

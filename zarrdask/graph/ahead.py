@@ -1,0 +1,66 @@
+"""What tasks are going to read of stores with latency, in their order: requested before they do."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, cast
+
+from dask._task_spec import DataNode, GraphNode, Task, TaskRef, _execute_subgraph
+
+from zarrdask.execution.fused import steps
+from zarrdask.execution.handle import Source
+from zarrdask.graph.dependencies import source_of
+from zarrdask.indexing.selection import Region
+
+#: A source, and the region of it that is read.
+Read = tuple[Source, Region]
+
+
+def slicings(
+    task: Any, known: Mapping[Any, Any] = MappingProxyType({})
+) -> Iterator[tuple[Any, Any]]:
+    """Yield pairs of arguments, of which the second may slice the first, in the order of use.
+
+    In place of an argument of a fused task is that of the whole task, which `known` may have.
+    """
+    if not isinstance(task, Task):
+        return
+    arguments = [known.get(arg.key, arg) if isinstance(arg, TaskRef) else arg for arg in task.args]
+    if task.func is _execute_subgraph:
+        graph, result, names, *references = arguments
+        inputs = dict(zip(names, references, strict=True))
+        for key, *_ in steps(graph, [result]):
+            yield from slicings(graph[key], inputs)
+    else:
+        # In tasks that read, as in those of `dask.array.from_array`, slices follow the array.
+        yield from pairwise(arguments)
+
+
+def sliced(pairs: Iterable[tuple[Any, Any]], values: Mapping[Any, Any]) -> Iterator[Read]:
+    """Yield the sources among `slicings`, and the regions of them, given values by their keys."""
+
+    def value(argument: Any) -> Any:
+        if isinstance(argument, TaskRef):
+            return values.get(argument.key)
+        return argument.value if isinstance(argument, DataNode) else argument
+
+    for item, following in pairs:
+        source, region = source_of(value(item)), value(following)
+        is_region = isinstance(region, tuple) and all(isinstance(pick, slice) for pick in region)
+        if source is not None and is_region:
+            yield source, cast(Region, region)
+
+
+def far_reads(tasks: Iterable[GraphNode]) -> Iterator[Read]:
+    """Yield what tasks, in their order, read of stores with latency.
+
+    Nothing, if the first one that reads a source does not read one of such a store.
+    """
+    is_far = False
+    for task in tasks:
+        reads = [*sliced(slicings(task), {})]
+        far = [each for each in reads if each[0].is_far]
+        is_far = is_far or bool(far)
+        if reads and not is_far:
+            return
+        yield from far
