@@ -20,7 +20,7 @@ def written(*done, plan="this", store=None):
     store = MemoryStore() if store is None else store
     record = Journal(store, "a/", plan)
     for stage, task in done:
-        record.add(stage, task)
+        record.done(stage).add(task)
     record.store()
     return store
 
@@ -99,21 +99,20 @@ def test_it_stays_small_whatever_is_done():
     assert len(store.get(KEY)) < 200
 
 
-def test_it_is_not_stored_after_each_task(monkeypatch):
-    store, times = MemoryStore(), iter([0.0, 0.2, 0.9, 1.1, 1.2, 1.3])
+def test_it_is_due_a_second_after_it_was_stored(monkeypatch):
+    times = iter([0.0, 0.9, 1.0, 1.1, 2.0])
     monkeypatch.setattr(journal, "monotonic", lambda: next(times))
-    record, stored = Journal(store, "a/", "this"), []
-    for task in range(3):
-        record.add(0, task)
-        stored.append(store.get(KEY) is not None)
-    assert stored == [False, False, True]
+    record = Journal(MemoryStore(), "a/", "this")
+    assert [record.is_due, record.is_due] == [False, True]
+    record.store()
+    assert not record.is_due
 
 
 def test_it_can_be_added_to_after_it_was_read():
     store = written((0, 1))
     found = Journal(store, "a/", "this")
     found.resume()
-    found.add(1, 7)
+    found.done(1).add(7)
     found.store()
     again = Journal(store, "a/", "this")
     again.resume()

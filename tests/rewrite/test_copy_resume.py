@@ -297,6 +297,24 @@ def test_a_process_that_is_killed_beside_a_document_goes_on(copied, monkeypatch,
     check(target)
 
 
+@pytest.mark.parametrize("verb", ["copy", "rechunk"])
+def test_documents_are_written_while_other_arrays_are_copied(monkeypatch, verb):
+    root, target, seen = hierarchy({}), {}, []
+
+    def clock():
+        seen.append("a/.zarray" in target)
+        return len(target) / 8  # each chunk takes a moment
+
+    monkeypatch.setattr(journal, "_WRITE_INTERVAL", 1)
+    monkeypatch.setattr(journal, "monotonic", clock)
+    if verb == "copy":
+        zarrdask.copy(root, target, scheduler="sync")
+    else:
+        zarrdask.rechunk(root, target, chunks=(2, 2)).execute("sync", progress=False)
+    assert any(seen)
+    check(target)
+
+
 @pytest.mark.parametrize(
     "create",
     [
@@ -328,6 +346,14 @@ def test_a_record_that_other_software_left_beside_its_array_is_overwritten(copie
         zarrdask.copy(root["a"], target)
     zarrdask.copy(root["a"], target, overwrite=True)
     np.testing.assert_array_equal(zarrdask.open_array(target)[...], VALUES)
+
+
+def test_a_group_that_overwrites_an_interrupted_array_has_none_of_its_chunks(copied):
+    root, target = hierarchy({}), {}
+    interrupted(copied, root["a"], target, after=3)
+    zarrdask.copy(root["g"], target, overwrite=True)
+    check(target, ("b", "c"))
+    assert not zarrdask.verify(target).problems
 
 
 def test_a_damaged_record_is_overwritten(copied):

@@ -129,12 +129,6 @@ class Journal:
         """Return the numbers of the tasks of a stage that are done."""
         return self._done.setdefault(stage, set())
 
-    def add(self, stage: int, task: int) -> None:
-        """Note that a task is done; the record is stored from time to time."""
-        self.done(stage).add(task)
-        if self.is_due:
-            self.store()
-
     @property
     def is_due(self) -> bool:
         """Whether the record was stored so long ago that it should be again."""

@@ -162,7 +162,7 @@ class RechunkPlan(PlanReport):
         with progress_bar(total, "rechunk", show, unit="byte") as shown:
             self._store_blocks(journal, first, on)
             shown.advance(block_bytes)
-            run_passes(passes, journal, first + 1, on, shown)
+            run_passes(passes, rewrite, first + 1, on, shown)
         if len(passes) > 1 or block_bytes:
             journal.store()  # nothing is read again from the temporary objects
             clear_prefix(self.temp)
@@ -217,7 +217,7 @@ class RechunkPlan(PlanReport):
         except BaseException:
             tasks.target.abort()
             raise
-        journal.add(stage, 0)
+        journal.done(stage).add(0)
         journal.store()
 
     def _passes(self) -> "list[AnyPass]":
@@ -281,16 +281,16 @@ def region_bytes(work: AnyPass, number: int) -> int:
 
 
 def run_passes(
-    passes: Sequence[AnyPass], journal: Journal, first: int, on: Workers, shown: Progress
+    passes: Sequence[AnyPass], rewrite: Rewrite, first: int, on: Workers, shown: Progress
 ) -> None:
-    """Run passes one after another, without the regions that the journal records as done."""
+    """Run passes one after another, without the regions that are recorded as done."""
     for stage, work in enumerate(passes, first):
-        done = journal.done(stage)
+        done = rewrite.journal.done(stage)
         remaining = [number for number in range(work.regions.size) if number not in done]
-        finished = partial(journal.add, stage)
+        finished = partial(rewrite.finish, stage)
         shown.advance(sum(region_bytes(work, number) for number in done))
         try:
-            with journal.kept():
+            with rewrite.journal.kept():
                 if isinstance(work, Exchange):
                     run_exchange(work, SharedPass(work), remaining, on, shown, finished)
                 else:

@@ -132,7 +132,7 @@ def copy_arrays(
                 bar.advance(len(part.indices))
                 results[part.job].append(result)
                 remaining[part.job] -= 1
-            journal.add(0, number)
+            rewrite.finish(0, number)
             add({part.job for part in tasks[number]})
 
         run(copy_chunks, [tasks[n] for n in numbers], on=on, finished=finished)

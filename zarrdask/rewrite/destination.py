@@ -130,11 +130,22 @@ class Rewrite:
         is_listed = self.resumed and target.view.listable
         return is_listed and next(stored_units(target.chunks), None) is None
 
+    def finish(self, stage: int, task: int) -> None:
+        """Note that a task is done: it is recorded soon."""
+        self.journal.done(stage).add(task)
+        self._keep()
+
     def add(self, below: str, target: Destination) -> None:
         """Note that all chunks of an array are stored: its document is written soon."""
         self._stored[below] = target
-        if self.journal.is_due:
+        self._keep()
+
+    def _keep(self) -> None:
+        """From time to time, store the record, and write the documents."""
+        if self.journal.is_due and self._stored:
             self.commit()
+        elif self.journal.is_due:
+            self.journal.store()
 
     def commit(self) -> Array | None:
         """Write the documents of all arrays whose chunks are stored; return an array at the root.
@@ -194,7 +205,7 @@ def rewriting(
         if not resumed:
             if overwrite:
                 _remove(store, path)
-            elif begun:
+            if begun:
                 _remove_begun(view, path, journal.recorded)
             clear_members(view, path, arrays)
             if root is not None:
