@@ -1,25 +1,27 @@
 """File systems of fsspec: s3, http, gcs, zip, memory and others."""
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache, partial
+from collections.abc import Iterable, Iterator
 from glob import has_magic
-from inspect import signature
 from typing import Any
 from urllib.parse import quote, unquote
 
-import fsspec
 from fsspec import get_filesystem_class
 from fsspec.asyn import sync
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
-from zarrdask import config
-from zarrdask.display.words import did_you_mean
 from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.storage.base import Part, Store, Tag
 from zarrdask.storage.byte_ranges import Buffer, cut
+from zarrdask.storage.fsspec_options import (
+    NO_RETRIES,
+    not_an_option,
+    protocols,
+    unknown_option,
+    with_client,
+    without_retries,
+)
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import elsewhere
@@ -31,8 +33,6 @@ _ERRORS = (Exception,)
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 #: Protocols of stores that have keys, not directories.
 _OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "az"}
-#: Protocols of file systems that repeat requests, and have no option not to.
-_HAVE_RETRIES = {"gs", "gcs", "abfs", "az"}
 #: Protocols of servers that can't count a range from the end of a value.
 _NO_SUFFIXES = {"abfs", "az"}
 #: Error codes of S3 for a conditional write: the condition does not hold, or it is not supported by
@@ -46,8 +46,6 @@ _Answer = tuple[bytes, str | None, str | None]
 _EXTRAS = {"s3": "s3", "s3a": "s3", "http": "http", "https": "http"}
 #: Codes of servers for a range that begins behind the end of a value, which may be empty.
 _BEHIND = {"416", "InvalidRange"}
-#: The setting of botocore for requests that are not repeated. botocore would add the mode.
-_NO_RETRIES = {"total_max_attempts": 1, "mode": "legacy"}
 
 
 class FsspecStore(Store):
@@ -65,9 +63,9 @@ class FsspecStore(Store):
     """
 
     def __init__(self, fs: Any, root: str) -> None:
-        self.fs = fs if _HAVE_RETRIES.isdisjoint(protocols(fs)) else _without_retries(fs)
+        self.fs = without_retries(fs)
         self.root = root.rstrip("/")
-        if getattr(fs, "config_kwargs", {}).get("retries") == _NO_RETRIES:
+        if getattr(fs, "config_kwargs", {}).get("retries") == NO_RETRIES:
             fs.retries = 1  # s3fs's own loop around botocore's
         # Without this, s3fs requests the size first, to split the request; one request is faster.
         self._options = {"max_concurrency": 1} if "s3" in protocols(fs) else {}
@@ -81,14 +79,14 @@ class FsspecStore(Store):
         StoreError
             If fsspec does not know the protocol, or its package is not installed.
         """
-        options = _with_client(url, storage_options or {})
+        options = with_client(url, storage_options or {})
         try:
             fs, root = url_to_fs(url, **options)
         except Exception as error:
-            unknown = _unknown_option(error, storage_options or {})
+            unknown = unknown_option(error, storage_options or {})
             if unknown is not None:
                 protocol = url.partition("://")[0].rpartition("::")[2]
-                raise _not_an_option(unknown, url, get_filesystem_class(protocol)) from error
+                raise not_an_option(unknown, url, get_filesystem_class(protocol)) from error
             extra = _EXTRAS.get(url.partition(":")[0]) if isinstance(error, ImportError) else None
             hint = f"; pip install zarrdask[{extra}]" if extra else ""
             raise StoreError(f"this URL can't be opened: {error}{hint}", key=url) from error
@@ -403,9 +401,9 @@ class FsspecStore(Store):
             raise no_bucket(self.root.partition("/")[0], self.url) from error
 
     def _failed(self, key: str, error: BaseException) -> StoreError:
-        unknown = _unknown_option(error, self.fs.storage_options)
+        unknown = unknown_option(error, self.fs.storage_options)
         if unknown is not None:
-            return _not_an_option(unknown, self.url, type(self.fs))
+            return not_an_option(unknown, self.url, type(self.fs))
         place, text = f"{self.url}/{key}", str(error) or type(error).__name__
         if type(error).__name__ == "NoCredentialsError":
             text += "; if the bucket is public, pass storage_options={'anon': True}"
@@ -446,63 +444,6 @@ def _codes(error: BaseException | None) -> set[str]:
         codes |= {str(http_status(error)), type(error).__name__}
         error = error.__cause__
     return codes
-
-
-def _with_client(url: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return options in which the client of S3 has as many connections as there are requests.
-
-    By default it has 10. It does not repeat requests, which `zarrdask.storage.retry` does.
-    """
-    if not url.startswith(("s3://", "s3a://")):
-        return options
-    settings = {"max_pool_connections": config.get("requests"), "retries": {**_NO_RETRIES}}
-    return {**options, "config_kwargs": settings | options.get("config_kwargs", {})}
-
-
-@cache
-def _without_retries(fs: Any) -> Any:
-    """Return another file system of gcsfs or adlfs, which repeats no requests.
-
-    `zarrdask.storage.retry` does. The given one may be in use elsewhere: fsspec keeps them.
-    """
-    own = type(fs)(*fs.storage_args, **fs.storage_options, skip_instance_cache=True)
-    own._fs_token_ = fs._fs_token  # they are equal, also as a part of the names of tasks
-    try:
-        if hasattr(own, "service_client"):  # adlfs, by way of Azure's package
-            own.service_client._config.retry_policy.total_retries = 0
-        else:  # gcsfs decorates the method
-            own._request = partial(type(own)._request.__wrapped__, own)
-    except AttributeError:
-        return fs  # a version that is made in another way
-    return own
-
-
-def _unknown_option(error: BaseException, options: Mapping[str, Any]) -> str | None:
-    """Return the option that an error says a file system does not know, else None.
-
-    Some file systems pass options on, so that the error is raised by the first request.
-    """
-    unexpected = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-    if unexpected is None or not isinstance(error, TypeError) or unexpected[1] not in options:
-        return None
-    return unexpected[1]
-
-
-def _not_an_option(name: str, url: str, kind: type) -> StoreError:
-    """Return the error for an option that a class of file systems does not know."""
-    options = {
-        option
-        for each in kind.__mro__
-        if each is not object and "__init__" in vars(each)
-        for option in signature(vars(each)["__init__"]).parameters
-    }
-    hint = did_you_mean(name, options - {"self", "args", "kwargs"})
-    return StoreError(f"an unknown option in storage_options{hint}", key=url, found=name)
-
-
-def protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:
-    """Return the names by which URLs refer to a file system."""
-    return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
 
 
 def _trimmed(value: bytes, start: int, end: int | None) -> bytes:

@@ -6,7 +6,8 @@ from weakref import WeakValueDictionary
 from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.storage.base import Scratch, StoredValue
 from zarrdask.storage.byte_ranges import Buffer, Value
-from zarrdask.storage.fsspec import FsspecStore, protocols
+from zarrdask.storage.fsspec import FsspecStore
+from zarrdask.storage.fsspec_options import protocols
 from zarrdask.storage.keys import check_prefix
 from zarrdask.storage.zip.archive import Archive, read_directory
 from zarrdask.storage.zip.reader import ZipReader, no_archive

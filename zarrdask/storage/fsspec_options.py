@@ -1,0 +1,79 @@
+"""Options of the file systems of fsspec: those that this package sets, and those that are wrong."""
+
+import re
+from collections.abc import Mapping
+from functools import cache, partial
+from inspect import signature
+from typing import Any
+
+import fsspec
+
+from zarrdask import config
+from zarrdask.display.words import did_you_mean
+from zarrdask.errors import StoreError
+
+#: Protocols of file systems that repeat requests, and have no option not to.
+_HAVE_RETRIES = {"gs", "gcs", "abfs", "az"}
+#: The setting of botocore for requests that are not repeated. botocore would add the mode.
+NO_RETRIES = {"total_max_attempts": 1, "mode": "legacy"}
+
+
+def with_client(url: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return options in which the client of S3 has as many connections as there are requests.
+
+    By default it has 10. It does not repeat requests, which `zarrdask.storage.retry` does.
+    """
+    if not url.startswith(("s3://", "s3a://")):
+        return options
+    settings = {"max_pool_connections": config.get("requests"), "retries": {**NO_RETRIES}}
+    return {**options, "config_kwargs": settings | options.get("config_kwargs", {})}
+
+
+def without_retries(fs: Any) -> Any:
+    """Return a file system that repeats no requests, as `zarrdask.storage.retry` does.
+
+    Of gcsfs and adlfs it is another one: the given one may be in use elsewhere, as fsspec keeps it.
+    """
+    return fs if _HAVE_RETRIES.isdisjoint(protocols(fs)) else _other_without_retries(fs)
+
+
+@cache
+def _other_without_retries(fs: Any) -> Any:
+    own = type(fs)(*fs.storage_args, **fs.storage_options, skip_instance_cache=True)
+    own._fs_token_ = fs._fs_token  # they are equal, also as a part of the names of tasks
+    try:
+        if hasattr(own, "service_client"):  # adlfs, by way of Azure's package
+            own.service_client._config.retry_policy.total_retries = 0
+        else:  # gcsfs decorates the method
+            own._request = partial(type(own)._request.__wrapped__, own)
+    except AttributeError:
+        return fs  # a version that is made in another way
+    return own
+
+
+def unknown_option(error: BaseException, options: Mapping[str, Any]) -> str | None:
+    """Return the option that an error says a file system does not know, else None.
+
+    Some file systems pass options on, so that the error is raised by the first request.
+    """
+    unexpected = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+    if unexpected is None or not isinstance(error, TypeError) or unexpected[1] not in options:
+        return None
+    return unexpected[1]
+
+
+def not_an_option(name: str, url: str, kind: type) -> StoreError:
+    """Return the error for an option that a class of file systems does not know."""
+    options = {
+        option
+        for each in kind.__mro__
+        if each is not object and "__init__" in vars(each)
+        for option in signature(vars(each)["__init__"]).parameters
+    }
+    hint = did_you_mean(name, options - {"self", "args", "kwargs"})
+    return StoreError(f"an unknown option in storage_options{hint}", key=url, found=name)
+
+
+def protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:
+    """Return the names by which URLs refer to a file system."""
+    return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
