@@ -9,6 +9,7 @@ import pytest
 import zarrdask
 from tests.storage.latency import LatencyStore
 from zarrdask.chunks import write
+from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec
 from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.storage import unchanged
@@ -49,6 +50,16 @@ def test_bytes_in_flight_are_bounded(monkeypatch):
     z.write((slice(0, 8, 1), slice(0, 8, 1)), VALUES, threads=1)
     assert store.most <= 2
     np.testing.assert_array_equal(z[...], VALUES)
+
+
+def test_encoded_bytes_are_sent_as_they_are_however_many(monkeypatch):
+    z, store = far(compressors=["gzip"])
+    # NumPy has no texts of so many bytes; nothing writes to the memory of these.
+    encoded, sizes = bytes(2**32), []
+    monkeypatch.setattr(GzipCodec, "encode", lambda codec, data: encoded)
+    monkeypatch.setattr(store.inner, "set", lambda key, value: sizes.append(len(value)))
+    z.write((slice(0, 2, 1), slice(0, 8, 1)), VALUES[:2], threads=1)
+    assert sizes == [2**32] * 2
 
 
 def test_an_error_comes_when_all_requests_have_ended():

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from tests.covering import for_each
 from tests.documents import BIG, LITTLE, named
-from zarrdask.codecs.base import ChunkSpec, Kind
+from zarrdask.codecs.base import ChunkSpec, Kind, complete
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.registry import CODECS, parse_codec, parse_codecs
+from zarrdask.compliance import strictness
 from zarrdask.dtypes.registry import parse_data_type
 from zarrdask.errors import ZarrdaskError
 
@@ -95,6 +96,20 @@ def configurations(name):
     changes = st.dictionaries(st.sampled_from(members or ["x"]), anything, max_size=2)
     types = [TYPES.get(name, "float64"), "int16", "bool", "string", "bfloat16"]
     return st.tuples(changes.map(lambda changed: {**good, **changed}), st.sampled_from(types))
+
+
+@for_each("name", NAMES)
+def test_the_error_of_a_codec_that_can_not_be_used_in_a_new_array_has_a_key(name):
+    codec = parse_codec(named(name, **GOOD.get(name, {})))
+    for spec in (spec_of("string"), spec_of("bool"), spec_of("float64", (1, 2, 3, 4, 5))):
+        errors = []
+        try:
+            with strictness(strict=False, quiet=True):
+                Pipeline(complete(chain(codec), spec), spec)
+        except ZarrdaskError as error:
+            errors.append(error)
+        # Of a codec in it, such as "transpose.order", or of the codec.
+        assert all(error.key for error in errors)
 
 
 @for_each("name", NAMES)

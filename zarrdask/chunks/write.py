@@ -157,8 +157,9 @@ class _Writer:
                     data = self._encode(unit, part)
                     stored.append(data is not None)
                     # Some codecs return a view of memory that the next chunk is encoded into.
-                    if data is not None and not np.may_share_memory(np.asarray(data), part):
-                        data = bytes(data)
+                    if not isinstance(data, bytes | None):
+                        is_view = np.may_share_memory(np.asarray(data), part)
+                        data = data if is_view else bytes(data)
                     whole_units.send(partial(self._put_whole, unit, data), len(data or b""))
                 elif in_thread_of_task:
                     # A lock of the cluster belongs to the thread of the task.

@@ -290,5 +290,13 @@ def complete(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
             codec = codec.complete(spec)
         completed.append(codec)
         if codec.kind is Kind.ARRAY_ARRAY:
-            spec = cast(ArrayArray, codec).resolve(spec)
+            spec = resolve(cast(ArrayArray, codec), spec)
     return tuple(completed)
+
+
+def resolve(codec: ArrayArray, spec: ChunkSpec) -> ChunkSpec:
+    """Return the output of a codec for an input; an error names the codec."""
+    try:
+        return codec.resolve(spec)
+    except ZarrdaskError as error:
+        raise named(error, codec) from error.__cause__

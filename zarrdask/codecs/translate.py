@@ -21,7 +21,7 @@ from zarrdask.codecs.array_to_bytes.bytes import (
     stored_type,
 )
 from zarrdask.codecs.array_to_bytes.sharding import ShardingCodec
-from zarrdask.codecs.base import ArrayArray, ChunkSpec, Codec, Json, complete
+from zarrdask.codecs.base import ArrayArray, ChunkSpec, Codec, Json, complete, resolve
 from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
 from zarrdask.codecs.bytes_to_bytes.crc32c import Crc32cCodec
 from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec, ZlibCodec
@@ -172,7 +172,7 @@ def to_numcodecs(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
             axes = tuple(axes[i] for i in codec.order)
         else:
             stages.append((codec, spec))
-        spec = codec.resolve(spec)
+        spec = resolve(codec, spec)
     chain: list[Codec] = [] if axes == tuple(range(len(axes))) else [TransposeCodec(axes)]
     chain += _elements(stages, serializer, spec)
     return (*chain, *map(_compressor_to_numcodecs, after))
