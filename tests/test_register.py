@@ -1,5 +1,6 @@
 """The examples of docs/extending.md as a package that is installed, and used by name only."""
 
+import math
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.covering import for_each
+from zarrdask import extension
 from zarrdask.errors import UnsupportedError
 from zarrdask.extension import Registry
 
@@ -118,3 +120,17 @@ def test_a_package_that_can_not_be_loaded_is_an_error_that_names_what_is_missing
 def test_where_nothing_is_known_nothing_is_expected():
     extensions = Registry("extension", "extensions", "zarrdask.none", {})
     assert str(extensions.unknown("x")) == "extensions: unknown extension; found 'x'"
+
+
+def test_a_built_in_name_that_is_loaded_is_listed_as_it_was_and_does_not_replace_a_users(
+    monkeypatch,
+):
+    types = Registry("type", "type", "zarrdask.none", {"r*": "math:pi", "x": "math:pi"})
+    assert (types.find("r8"), types.get("r16"), types.names()) == (math.pi, math.pi, ["r*", "x"])
+
+    def meanwhile(module):
+        types.register("x", "of a user")
+        return math
+
+    monkeypatch.setattr(extension, "import_module", meanwhile)
+    assert (types.find("x"), types.find("x")) == ("of a user", "of a user")

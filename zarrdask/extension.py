@@ -191,12 +191,13 @@ class Registry(Generic[T]):
         return self._registered.get(name) or self._load(name)
 
     def _load(self, name: str) -> T | None:
-        place = self._built_in.get(name) or self._built_in.get(_NUMBER.sub("*", name))
-        if place is not None:
-            module, _, attribute = place.partition(":")
+        built_in = name if name in self._built_in else _NUMBER.sub("*", name)
+        if built_in in self._built_in:
+            module, _, attribute = self._built_in[built_in].partition(":")
             item = getattr(import_module(module), attribute)
-            self._registered[name] = item[name] if isinstance(item, Mapping) else item
-            return self._registered[name]
+            item = item[name] if isinstance(item, Mapping) else item
+            # Another thread may have registered an implementation of this name meanwhile.
+            return self._registered.setdefault(built_in, item)
         point = self._installed.get(name)
         try:
             return None if point is None else cast(T, point.load())

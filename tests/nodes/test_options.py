@@ -3,9 +3,11 @@
 import re
 from inspect import signature
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
+from dask.delayed import Delayed
 
 import zarrdask
 from tests.covering import for_each
@@ -108,6 +110,7 @@ def test_verbs_keep_their_signatures():
     [
         (lambda z: z.mean(), AttributeError, "'mean'; zarrdask.from_zarr(array) is a Dask array"),
         (lambda z: z + 1, TypeError, "no operator +; zarrdask.from_zarr(array) is a Dask array"),
+        (lambda z: z + z, TypeError, "no operator +; zarrdask.from_zarr(array) is a Dask array"),
         (lambda z: z < 1, TypeError, "no operator <; zarrdask.from_zarr(array) is a Dask array"),
         (lambda z: -z, TypeError, "no operator -; zarrdask.from_zarr(array) is a Dask array"),
         (lambda z: zarrdask.rechunk(z, {}).compute(), AttributeError, "plan.execute() runs"),
@@ -124,10 +127,11 @@ def test_usual_mistakes_name_what_is_meant(mistake, error, message):
         mistake(z)
 
 
-def test_arrays_of_numpy_and_dask_are_added_to_a_stored_array():
+def test_arrays_of_numpy_and_dask_and_lazy_values_are_added_to_a_stored_array():
     z = zarrdask.create_array({}, shape=3, dtype="i4", chunks=2)
     z[...] = 2
     assert [(z + np.arange(3)).tolist(), (z - np.int8(1)).tolist()] == [[2, 3, 4], [1, 1, 1]]
+    assert isinstance(z + dask.delayed(1), Delayed)
     total = da.arange(3) + z
     assert isinstance(total, da.Array)
     assert isinstance(z + da.arange(3), da.Array)

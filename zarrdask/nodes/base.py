@@ -29,6 +29,8 @@ _OPERATORS = {
     ">": "gt",
     ">=": "ge",
 }
+#: Python's numbers, which have no operators for stored arrays. Objects of other types may.
+_NUMBERS = (bool, int, float, complex)
 #: Returns the attributes of a node after a change, given those before.
 Change = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -100,7 +102,7 @@ class Node:
 
 def _operator(name: str) -> Callable[..., Any]:
     def operate(self: Node, *operands: Any) -> Any:
-        if any(hasattr(operand, "__array__") for operand in operands):
+        if not all(isinstance(each, Node) or type(each) in _NUMBERS for each in operands):
             return NotImplemented  # arrays of NumPy and Dask take a stored array as an operand
         kind = type(self).__name__
         raise TypeError(f"{kind!r} object has no operator {name}; {self._instead}")
