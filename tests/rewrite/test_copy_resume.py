@@ -348,6 +348,22 @@ def test_a_record_that_other_software_left_beside_its_array_is_overwritten(copie
     np.testing.assert_array_equal(zarrdask.open_array(target)[...], VALUES)
 
 
+def test_an_array_whose_document_could_not_be_written_goes_on(copied, monkeypatch):
+    root, target = hierarchy({}), {}
+
+    def full(*_, **__):
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(destination.Destination, "commit", full)
+        with pytest.raises(StoreError, match="full"):
+            zarrdask.copy(root["a"], target, scheduler="sync")
+    copied.clear()
+    zarrdask.copy(root["a"], target, scheduler="sync")
+    assert not copied
+    np.testing.assert_array_equal(zarrdask.open_array(target)[...], VALUES)
+
+
 def test_a_group_that_overwrites_an_interrupted_array_has_none_of_its_chunks(copied):
     root, target = hierarchy({}), {}
     interrupted(copied, root["a"], target, after=3)

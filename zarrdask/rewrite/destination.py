@@ -8,7 +8,7 @@ from functools import partial
 
 from zarrdask.chunks.inventory import erase_leftovers, stored_units
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.errors import NodeNotFoundError, ZarrdaskError
+from zarrdask.errors import NodeNotFoundError, StoreError, ZarrdaskError
 from zarrdask.execution.locks import shape_lock
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import changing, erase_node, remove_keys
@@ -156,7 +156,13 @@ class Rewrite:
         arrays, self._stored = self._stored, {}
         if (root := arrays.pop("", None)) is not None:
             self.journal.erase()
-            return root.commit()
+            try:
+                return root.commit()
+            except StoreError:
+                with suppress(ZarrdaskError):  # the first error is the one to report
+                    if not has_document(root.view, root.path):
+                        self.journal.store()  # the chunks are stored: only the document is missing
+                raise
         if arrays:
             self.journal.nodes.update(dict.fromkeys(arrays, "written"))
             self.journal.store()
