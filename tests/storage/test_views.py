@@ -31,3 +31,20 @@ class TestDraftStoreOfTheOlderDialect(StoreContract):
     @pytest.fixture
     def store(self):
         return DraftStore(MemoryStore(), "", PROTOCOL)
+
+
+class Framed(WrappedStore):
+    """A view that a user wrote, which keeps values with a frame around them."""
+
+    def get(self, key):
+        value = self.inner.get(key)
+        return None if value is None else value[1:-1]
+
+    def set(self, key, value):
+        self.inner.set(key, b"<" + bytes(value) + b">")
+
+
+def test_the_size_of_a_value_is_that_of_what_a_view_reads():
+    store = Framed(MemoryStore())
+    store.set("a", b"12345")
+    assert (store.size("a"), store.inner.size("a"), store.size("b")) == (5, 7, None)

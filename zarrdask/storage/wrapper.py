@@ -68,6 +68,9 @@ class WrappedStore(Store):
 
     # ---- operations
 
+    def size(self, key: str) -> int | None:
+        return super().size(key) if self._reads_otherwise else self.inner.size(key)
+
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         if self._reads_otherwise:
             return super().get_partial_values(key_ranges)
@@ -107,7 +110,7 @@ for _name in (
 ):
     setattr(WrappedStore, _name, property(attrgetter(f"inner.{_name}")))
 for _name in (
-    *("stamp", "batch", "size", "get", "get_many", "get_range", "get_ranges", "get_part"),
+    *("stamp", "batch", "get", "get_many", "get_range", "get_ranges", "get_part"),
     *("set", "get_tagged", "swap"),
     *("tidy", "check_erasable", "erase", "erase_values", "erase_prefix"),
     *("list_dir", "list_prefix"),
