@@ -55,6 +55,11 @@ def test_reading_again_takes_one_round(location):
     assert counts(again, WINDOW, VALUES) == (1, shards)
 
 
+def test_arrays_of_two_stores_have_indexes_of_their_own():
+    for _ in range(2):
+        assert counts(sharded()[0], WINDOW, VALUES)[1] == 8
+
+
 def test_without_the_setting_no_indexes_are_kept(setting):
     setting({"zarrdask.index-cache-size": 0})
     z, store, _ = sharded()
