@@ -67,13 +67,7 @@ def scheduler_in_task() -> Iterator[dict[str, Any]]:
 
 
 def check_visible(store: Store) -> None:
-    """Check that the workers of the current client can access a store.
-
-    Raises
-    ------
-    StoreError
-        If the store is in the memory of this process and the workers are other processes.
-    """
+    """Check that the workers of the current client can access a store."""
     client = None if store.shared else current_client()
     if client is None:
         return

@@ -29,15 +29,7 @@ _topics_mutex = threading.Lock()
 
 
 class Counter:
-    """The bytes that one task has processed. Threads of the task may share it.
-
-    Parameters
-    ----------
-    number : int
-        The number of the task.
-    report : callable
-        Called with the number of the task and the bytes processed so far.
-    """
+    """The bytes that one task, with a number, has processed. Threads of the task may share it."""
 
     def __init__(self, number: int, report: Reporter) -> None:
         self._number, self._report, self._mutex = number, report, threading.Lock()
@@ -91,20 +83,9 @@ class Tasks:
 
 @contextmanager
 def reports(tasks: Tasks, on: Any) -> Iterator[Any]:
-    """Yield a function that connects a task with the counts, or None if no bar is displayed.
+    """Yield the function that returns the `Reporter` of a task, which updates `tasks`, within it.
 
-    Parameters
-    ----------
-    tasks : Tasks
-        The counts that the reports update.
-    on : Workers
-        The executor of the tasks.
-
-    Yields
-    ------
-    callable or None
-        A function to be called in each task, which returns its `Reporter`. It can be pickled if
-        tasks have to be.
+    None, if no bar is displayed. The function can be pickled if the tasks of the workers `on` are.
     """
     if not tasks.progress.is_shown:
         yield None

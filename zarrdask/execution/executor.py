@@ -142,7 +142,7 @@ class _Pickling(Executor):
 
     def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> "Future[R]":
         packed = cloudpickle.dumps((fn, args, kwargs))
-        # This may start processes: an interrupt waits until they handle it; see `_end_silently`.
+        # This may start processes: an interrupt waits until they handle it; see `_begin_process`.
         with _interrupts_delayed():
             return self._executor.submit(_call, packed)
 
@@ -161,15 +161,11 @@ def _interrupts_delayed() -> Iterator[None]:
 
 
 def _begin_process(counted: Any) -> None:
-    share(counted)
-    _end_silently()
+    """Share the number `counted`, and let an interrupt end this process without a traceback.
 
-
-def _end_silently() -> None:
-    """Let an interrupt end this process without a traceback: the parent process reports it.
-
-    A terminal sends the interrupt to all of its processes.
+    A terminal sends the interrupt to all of its processes, and the parent process reports it.
     """
+    share(counted)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -270,13 +266,7 @@ def run_shown(
 
 
 def check_reached(on: Workers, *stores: Store) -> None:
-    """Check that tasks can access stores, before they report their content as missing.
-
-    Raises
-    ------
-    StoreError
-        If a store is in the memory of this process and tasks run in other processes.
-    """
+    """Check that tasks can access stores, before they report their content as missing."""
     for store in stores:
         if store.shared or on.executor is None:
             continue

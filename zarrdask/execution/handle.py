@@ -87,19 +87,7 @@ class Handle:
 def unpack(layout: int, release: str, packed: bytes) -> Handle:
     """Return an unpickled handle, with its codecs bound. A process caches the result.
 
-    Parameters
-    ----------
-    layout : int
-        The value of `LAYOUT` in the process that pickled the handle.
-    release : str
-        The release of zarrdask in that process.
-    packed : bytes
-        The content; see `Handle.packed`.
-
-    Raises
-    ------
-    UnsupportedError
-        If that release has another `LAYOUT`, or the content can't be read by this release.
+    `layout` is the `LAYOUT` of the `release` that pickled it, and `packed` as in `Handle.packed`.
     """
     if layout != LAYOUT:
         raise _other_release(release)

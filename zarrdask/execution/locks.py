@@ -1,7 +1,7 @@
 """Locks of stored units and of array shapes that the workers of a Dask cluster share."""
 
 from contextlib import AbstractContextManager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from ipaddress import ip_address
 from zlib import crc32
 
@@ -30,7 +30,9 @@ def shape_lock(store: Store, path: str) -> AbstractContextManager[object]:
     Tasks and clients of a cluster on several machines share it.
     """
     make_way()
-    return exclusive_shape(store, path, _shape_lock_of_cluster())
+    addresses = _worker_addresses() or _client_addresses()
+    is_shared = _are_on_several_machines(addresses)
+    return exclusive_shape(store, path, cluster_shape_lock if is_shared else None)
 
 
 def make_way() -> None:
@@ -40,12 +42,6 @@ def make_way() -> None:
 
         with suppress(KeyError):  # The task has seceded already.
             secede()
-
-
-def _shape_lock_of_cluster() -> Lock | None:
-    """Return the lock of shapes for a task or a client of a cluster on several machines."""
-    addresses = _worker_addresses() or _client_addresses()
-    return cluster_shape_lock if _are_on_several_machines(addresses) else None
 
 
 def _worker_addresses() -> list[str]:
@@ -85,18 +81,15 @@ def is_here(address: str) -> bool:
         return False
 
 
-def cluster_lock(name: str) -> AbstractContextManager[object]:
-    """Return the lock of a stored unit that all tasks of a cluster share."""
-    return _cluster_lock("unit", name)
-
-
-def cluster_shape_lock(name: str) -> AbstractContextManager[object]:
-    """Return the lock of an array's shape; its holder may acquire locks of units, too."""
-    return _cluster_lock("shape", name)
-
-
 def _cluster_lock(kind: str, name: str) -> AbstractContextManager[object]:
+    """Return a lock that all tasks of a cluster share."""
     from distributed import Lock as ClusterLock
 
     number = crc32(name.encode(errors="surrogateescape")) % _NAME_COUNT
     return ClusterLock(f"zarrdask-{kind}-{number:x}")  # type: ignore[no-any-return]
+
+
+#: The lock of a stored unit, by its name.
+cluster_lock = partial(_cluster_lock, "unit")
+#: The lock of an array's shape, by its name; its holder may acquire locks of units, too.
+cluster_shape_lock = partial(_cluster_lock, "shape")

@@ -205,6 +205,3 @@ class DeferredAppend:
             current = array.refreshed()
             check_shape(current.metadata, (shape,), location)
             _append(self.x, array, self.axis, current, **options)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return DeferredAppend, (self.handle, self.path, self.x, self.axis)

@@ -56,18 +56,10 @@ def write_in_one_task(
 
     Threads take turns, unless a store has latency: there, the blocks are on their way together.
 
-    Parameters
-    ----------
-    places : iterable of Place
-        The places where blocks are stored.
-    write : callable
-        Writes the blocks of an item, and returns the number of units of each. The second argument
-        are the requests of all blocks, which tell an error of theirs from one of this item.
-    items : iterator
-        The items.
-    count, slow, nbytes
-        The number of items, the time for one of them that is not small, and the size of a block in
-        bytes.
+    `write` writes the blocks of an item, and returns the number of units of each; the second
+    argument are the requests of all blocks, which tell an error of theirs from one of this item.
+    There are `count` items, which are not small if one takes `slow` seconds, with blocks of
+    `nbytes`.
     """
     counts = list[int]()
 

@@ -59,14 +59,8 @@ class BundleLimits:
     def length(self, count: int, block_bytes: int, *, is_far: bool = False) -> int:
         """Return the number of blocks in a bundle; bundles are of use from two blocks on.
 
-        Parameters
-        ----------
-        count : int
-            The number of blocks.
-        block_bytes : int
-            The size of the largest one in bytes.
-        is_far : bool
-            Whether they are in a store with latency, where the blocks of a bundle wait together.
+        There are `count` blocks of up to `block_bytes`. `is_far` is whether they are in a store
+        with latency, where the blocks of a bundle wait together.
         """
         bundles = max(_MIN_BUNDLES, _BUNDLES_PER_THREAD * self.threads)
         if is_far:

@@ -7,7 +7,8 @@ closure, in its module, as the object of a method) nor the arrays of other libra
 """
 
 from collections import ChainMap, deque
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from functools import cached_property
 from operator import getitem
 from typing import Any, NamedTuple
 
@@ -55,7 +56,7 @@ def reads(arrays: Iterable[da.Array]) -> Iterator[ReadRegion]:
 
     The result may be too large, as symbolic layers are searched without generating their tasks.
     """
-    return _search([root for x in arrays for root in _roots(x)])
+    return reads_of([root for x in arrays for root in _roots(x)])
 
 
 def needed_reads(arrays: Iterable[da.Array]) -> Iterator[ReadRegion]:
@@ -64,7 +65,7 @@ def needed_reads(arrays: Iterable[da.Array]) -> Iterator[ReadRegion]:
     It drops blocks that no result depends on, and moves slices into the reads. This generates all
     tasks of the graphs.
     """
-    return reads(arrays) if EXPRESSIONS else _search(map(_optimized, arrays))
+    return reads(arrays) if EXPRESSIONS else reads_of(map(_optimized, arrays))
 
 
 class Inputs:
@@ -72,23 +73,24 @@ class Inputs:
 
     def __init__(self, arrays: Sequence[da.Array]) -> None:
         self._arrays = arrays
-        self._found: dict[Callable[..., Iterator[ReadRegion]], list[ReadRegion]] = {}
 
-    def _reads(self, find: Callable[..., Iterator[ReadRegion]]) -> list[ReadRegion]:
-        if find not in self._found:
-            self._found[find] = list(find(self._arrays))
-        return self._found[find]
+    @cached_property
+    def _reads(self) -> list[ReadRegion]:
+        return list(reads(self._arrays))
+
+    @cached_property
+    def _needed(self) -> list[ReadRegion]:
+        return list(needed_reads(self._arrays))
 
     def are_below(self, place: str) -> bool:
         """Whether an array is read that is at a place, or in the group at that place."""
-        return any(read.is_below(place) for read in self._reads(reads))
+        return any(read.is_below(place) for read in self._reads)
 
     def overlap(self, place: str, region: Region) -> bool:
         """Whether elements in a region of the array at a place are read."""
         # Both may report more than what is read; the first is faster.
-        return all(
-            any(read.overlaps(place, region) for read in self._reads(find))
-            for find in (reads, needed_reads)
+        return any(read.overlaps(place, region) for read in self._reads) and any(
+            read.overlaps(place, region) for read in self._needed
         )
 
 
@@ -106,12 +108,7 @@ def _roots(x: da.Array) -> Iterable[Any]:
     return [x.dask] if layers is None else [vars(layer) for layer in layers.values()]
 
 
-def task_reads(task: Any, graph: _Scope) -> Iterator[ReadRegion]:
-    """Yield the regions that a task reads; `graph` has the values that its arguments refer to."""
-    return _search([task], graph)
-
-
-def _search(roots: Iterable[Any], graph: _Scope | None = None) -> Iterator[ReadRegion]:
+def reads_of(roots: Iterable[Any], graph: _Scope | None = None) -> Iterator[ReadRegion]:
     """Yield the regions that objects read; `graph` has the values that references stand for."""
     graph = {} if graph is None else graph
     pending = deque((root, graph) for root in roots)

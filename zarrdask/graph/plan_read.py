@@ -12,7 +12,7 @@ from dask.base import collections_to_expr, is_dask_collection
 from zarrdask.chunks.inventory import chunk_sizes, is_near
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import SelectionError, ZarrdaskError
-from zarrdask.graph.dependencies import task_reads
+from zarrdask.graph.dependencies import reads_of
 from zarrdask.indexing.selection import Region, basic, is_basic
 from zarrdask.nodes.open import open_array
 from zarrdask.plan.read import ArrayReads, ReadPlan
@@ -91,7 +91,7 @@ def _plan_of(x: Any) -> ReadPlan:
     regions: dict[str, tuple[StoredChunks, list[Region]]] = {}
     for node in graph.values():
         if isinstance(node, Task):
-            for read in task_reads(node, graph):
+            for read in reads_of([node], graph):
                 regions.setdefault(read.place, (read.chunks, []))[1].append(read.region)
     return ReadPlan(tuple(_reads(chunks, found) for chunks, found in regions.values()))
 

@@ -96,9 +96,11 @@ def plan_write(
             existing = target
         else:
             existing = _existing_metadata(*locate_node(target, component, storage_options))
-    metadata = existing or _new_metadata(
-        x, chunk_options(blocks, grid, create_kwargs) | create_kwargs
-    )
+    metadata = existing
+    if metadata is None:
+        chunks = chunk_options(blocks, grid, create_kwargs)
+        options = {"shape": x.shape, "dtype": x.dtype} | chunks | create_kwargs
+        metadata = plan_array(ArrayOptions(**options))
     return plan_writes(
         blocks,
         np.dtype(x.dtype),
@@ -107,11 +109,6 @@ def plan_write(
         block_size=config.get("block-size"),
         keeps=existing is not None,
     )
-
-
-def _new_metadata(x: Any, options: dict[str, Any]) -> ArrayMetadata:
-    """Return the metadata of a new array."""
-    return plan_array(ArrayOptions(**{"shape": x.shape, "dtype": x.dtype} | options))
 
 
 def _existing_metadata(store: Store, path: str) -> ArrayMetadata | None:

@@ -110,10 +110,6 @@ class WriteTarget(ABC):
     def abort(self) -> str:
         """Clean up after a failure, and describe what the target holds now."""
 
-    def report_failure(self, error: BaseException) -> None:
-        """Clean up, and add a note to an error that describes what the target holds now."""
-        error.add_note(f"{self.written.location}: {self.abort()}")
-
 
 @dataclass(frozen=True)
 class NewArray(WriteTarget):
