@@ -5,8 +5,9 @@ import re
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from types import ModuleType
+from unittest.mock import Mock
 
 import dask
 import pytest
@@ -137,6 +138,16 @@ def test_a_bar_that_waited_takes_the_place_of_one_that_ended(slow):
         first.close()
         second.advance()
         assert "\rwrite: 100%" in out.getvalue()
+
+
+def test_a_bar_that_was_interrupted_at_its_end_does_not_keep_others_from_the_terminal(slow):
+    out = Terminal()
+    with suppress(KeyboardInterrupt), progress(1, "copy", out):
+        out.write = Mock(side_effect=KeyboardInterrupt)
+    del out.write
+    with progress(1, "write", out) as second:
+        second.advance()
+        assert "write: 100%" in out.getvalue()
 
 
 def test_a_terminal_without_unicode_gets_plain_characters():

@@ -146,12 +146,14 @@ class _Bar(_File):
 
     def close(self, progress: Progress) -> None:
         shown = self._shown() or self
-        if self._leave:
-            self.write(f"\r{self._line(progress).ljust(shown._width)}\n")
-        elif shown is self:
-            self.show(progress)
-            self.write(f"\r{' ' * self._width}\r")
-        self._open.remove(self)
+        try:
+            if self._leave:
+                self.write(f"\r{self._line(progress).ljust(shown._width)}\n")
+            elif shown is self:
+                self.show(progress)
+                self.write(f"\r{' ' * self._width}\r")
+        finally:
+            self._open.remove(self)
 
 
 class _Lines(_File):
