@@ -7,6 +7,8 @@ from typing import Any
 
 from dask._task_spec import GraphNode, Task, TaskRef, _execute_subgraph
 
+#: Tasks by their keys.
+Tasks = Mapping[Any, GraphNode]
 #: A function that computes a task, given the values of the keys that the task depends on.
 Compute = Callable[[Mapping[Any, Any]], Any]
 
@@ -64,9 +66,7 @@ def prepared(task: GraphNode) -> Compute:
     return call
 
 
-def steps(
-    graph: Mapping[Any, GraphNode], kept: Iterable[Any]
-) -> tuple[tuple[Any, Compute, tuple[Any, ...]], ...]:
+def steps(graph: Tasks, kept: Iterable[Any]) -> tuple[tuple[Any, Compute, tuple[Any, ...]], ...]:
     """Return the tasks of a graph as the steps of `Fused`, which keep some results."""
     uses = Counter(need for task in graph.values() for need in task.dependencies)
     uses.update(kept)

@@ -16,7 +16,7 @@ from dask._task_spec import DataNode, GraphNode, Task, TaskRef
 from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
-from zarrdask.execution.fused import steps
+from zarrdask.execution.fused import Tasks, steps
 from zarrdask.execution.handle import reading_ahead
 from zarrdask.graph.ahead import far_reads
 from zarrdask.graph.block_writes import SLOW_SECONDS, BlockWrites, Place, write_in_one_task
@@ -31,23 +31,24 @@ _MAX_TASKS_PER_BLOCK = 8
 #: need is computed by a task of its own.
 _MAX_USES = 8
 
-Graph = Mapping[Any, GraphNode]
-
 
 class Group(NamedTuple):
-    """The tasks that write a few blocks and that no others need."""
+    """The tasks that write a few blocks and that no others need.
+
+    A group is a component of a graph, however many blocks it has; a `trees.Branch` is cut from a
+    tree at a number of blocks. Several groups become one task, which writes them one after another.
+    """
 
     #: The tasks by key.
-    tasks: Graph
+    tasks: Tasks
     #: The keys of those that write blocks.
     writes: tuple[Any, ...]
 
     @property
-    def foreign(self) -> set[Any]:
-        """The keys outside of the group that its tasks need."""
-        return {
-            need for task in self.tasks.values() for need in task.dependencies - self.tasks.keys()
-        }
+    def needs(self) -> set[Any]:
+        """The keys of other tasks that those of the group need."""
+        every = {need for task in self.tasks.values() for need in task.dependencies}
+        return every.difference(self.tasks)
 
     @property
     def ordered(self) -> list[GraphNode]:
@@ -86,15 +87,12 @@ def write_groups(
     """Compute and write the blocks of a bundle, and return its receipt: the task."""
     outside = dict(zip(needs, results, strict=True))
 
-    def write(group: Group, requests: Requests) -> list[int]:
-        return group.run(outside, places, requests)
-
     first = groups[0].writes
     name, *block = first[0]
     with reading_ahead(far_reads(task for group in groups for task in group.ordered)):
         return write_in_one_task(
             places.values(),
-            write,
+            lambda group, requests: group.run(outside, places, requests),
             iter(groups),
             count=len(groups),
             slow=SLOW_SECONDS * len(first),
@@ -116,8 +114,7 @@ def group_bundles(
     # Annotations belong to tasks that would vanish.
     if not names or any(layer.annotations for layer in graph.layers.values()):
         return None, set()
-    arrays = [write.receipts for write in writes.values()]
-    keys = [key for x in arrays for key in flatten(x.__dask_keys__())]
+    keys = [key for write in writes.values() for key in flatten(write.receipts.__dask_keys__())]
     tasks = _single_tasks(graph, keys)
     groups, shared = _groups(tasks, keys)
     # Which arrays are written by the same groups, and whether these are small.
@@ -156,13 +153,13 @@ def _is_local(graph: HighLevelGraph, write: BlockWrites) -> bool:
     return all(_is_small(group, shared) for group in groups)
 
 
-def _single_tasks(graph: HighLevelGraph, keys: Collection[Any]) -> Graph:
+def _single_tasks(graph: HighLevelGraph, keys: Collection[Any]) -> Tasks:
     """Return the tasks of a graph as Dask is going to optimise it, without bundles of reads."""
     with dask.config.set({"zarrdask.bundle-blocks": 0}):
         return optimized(graph, keys)
 
 
-def _groups(tasks: Graph, keys: Iterable[Any]) -> tuple[list[Group], set[Any]]:
+def _groups(tasks: Tasks, keys: Iterable[Any]) -> tuple[list[Group], set[Any]]:
     """Return the groups of tasks in the order of their blocks, and the keys of shared tasks."""
     uses = Counter(need for task in tasks.values() for need in task.dependencies)
     many = {key for key, n in uses.items() if n > _MAX_USES and key in tasks}
@@ -186,7 +183,7 @@ def _groups(tasks: Graph, keys: Iterable[Any]) -> tuple[list[Group], set[Any]]:
 def _is_small(group: Group, shared: set[Any]) -> bool:
     """Whether a group can be part of a bundle."""
     has_few_tasks = len(group.tasks) <= _MAX_TASKS_PER_BLOCK * len(group.writes)
-    return has_few_tasks and len(group.writes) <= _MAX_USES and group.foreign <= shared
+    return has_few_tasks and len(group.writes) <= _MAX_USES and group.needs <= shared
 
 
 def _joined(groups: Iterable[Group], length: int) -> Iterator[list[Group]]:
@@ -202,14 +199,14 @@ def _joined(groups: Iterable[Group], length: int) -> Iterator[list[Group]]:
 
 
 def _array(
-    bundles: Sequence[Sequence[Group]], places: Mapping[str, Place], shared: Graph
+    bundles: Sequence[Sequence[Group]], places: Mapping[str, Place], shared: Tasks
 ) -> da.Array:
     """Return bundles as a Dask array of receipts."""
     name = f"{min(places)}-bundles"
     where, below = f"{name}-places", f"{name}-shared"
     tasks = dict[Any, Any]()
     for number, bundle in enumerate(bundles):
-        key, needs = (name, number), tuple(set().union(*(group.foreign for group in bundle)))
+        key, needs = (name, number), tuple(set().union(*(group.needs for group in bundle)))
         results = map(TaskRef, needs)
         tasks[key] = Task(key, write_groups, TaskRef(where), bundle, needs, *results)
     layers = {

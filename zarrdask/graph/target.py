@@ -190,17 +190,14 @@ class ReplacedArray(WriteTarget):
     #: The hidden directory that the tasks write to.
     stage: Stage
 
+    is_blank: ClassVar[bool] = True
+
     @classmethod
     def of(cls, array: Array) -> "ReplacedArray":
         """Return the target for an array that `_can_stage`."""
         stage = Stage(array.stored.store, array.path)  # type: ignore[arg-type]
         chunks = StoredChunks(stage.inner, "", array.metadata)
         return cls(array, whole_region(array.shape), chunks, stage)
-
-    @property
-    def is_blank(self) -> bool:
-        """True: the hidden directory is a new one."""
-        return True
 
     def begin(self) -> None:
         """Create the hidden directory."""

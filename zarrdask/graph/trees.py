@@ -16,17 +16,19 @@ from dask.core import reverse_dict
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from toolz import concat, merge
 
-from zarrdask.execution.fused import prepared
+from zarrdask.execution.fused import Tasks, prepared
 from zarrdask.execution.handle import reading_ahead
 from zarrdask.graph.ahead import far_reads
 from zarrdask.graph.chains import Chain, Computed, far_blocks, find_chain
 from zarrdask.graph.components import components
 
-Tasks = Mapping[Any, GraphNode]
-
 
 class Branch(NamedTuple):
-    """The tasks that compute a few blocks and join them, and that no others need."""
+    """The tasks that compute a few blocks and join them, and that no others need.
+
+    It becomes one task. Unlike those of a `groups.Group`, its blocks need not be in its tasks:
+    a chain computes them, so that a graph has no tasks of single blocks.
+    """
 
     #: The keys of the results: several, if these share reads.
     roots: tuple[Any, ...]
@@ -210,12 +212,9 @@ def with_branches(
             del tasks[key]
         bundles.update(branch.bundle(inputs, needs))
     # What the branches have in common is a key of its own, so that a worker receives it once.
-    nodes = {f"{name}-chain": DataNode(f"{name}-chain", chain) for name, chain in chains.items()}
-    layers = {
-        **graph.layers,
-        **{key: MaterializedLayer({key: node}) for key, node in nodes.items()},
-    }
-    dependencies = {**graph.dependencies, **{key: set[str]() for key in nodes}}
+    layers, dependencies = {**graph.layers}, {**graph.dependencies}
+    for key, chain in ((f"{name}-chain", chain) for name, chain in chains.items()):
+        layers[key], dependencies[key] = MaterializedLayer({key: DataNode(key, chain)}), set()
     tasks.update(bundles)
     # Keys of tasks may have other names than their layer.
     lists = {name: [key for key in graph.layers[name] if key in tasks] for name in joining}
