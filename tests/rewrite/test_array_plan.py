@@ -167,6 +167,11 @@ class TestGroup:
         assert names(target) == ["notes.txt", "other", "x", "y", "zarr.json"]
         assert (other[...] == 5).all()
 
+    def test_consolidated_metadata_have_all_arrays(self, group, tmp_path):
+        zarrdask.consolidate_metadata(tmp_path / "g")
+        finish(columns(zarrdask.open_group(tmp_path / "g"), tmp_path / "h"))
+        assert list(zarrdask.open_group(tmp_path / "h", consolidated=True)) == ["x", "y"]
+
     @pytest.mark.parametrize("shape", [3, (64, 64)])
     def test_an_array_that_was_made_meanwhile_stays(self, group, tmp_path, monkeypatch, shape):
         cut_short(columns(group, tmp_path / "h"), monkeypatch)

@@ -535,6 +535,24 @@ class CountingStore(RoundsStore):
         super().erase(key)
 
 
+@for_each("chunks", [None, 1])
+def test_an_append_writes_values_then_shapes_then_that_of_the_index(chunks):
+    class Ordered(MemoryStore):
+        def set(self, key, value):
+            keys.append(key)
+            super().set(key, value)
+
+    keys, store = [], Ordered()
+    to_zarr(days(2), store)
+    keys.clear()
+    to_zarr(days(3, 2, chunks=chunks), store, append_dim="time")
+    first = min(position for position, key in enumerate(keys) if key.endswith("zarr.json"))
+    assert all(key.endswith("zarr.json") for key in keys[first:])
+    # Consolidated metadata are last.
+    assert sorted(keys[first:-2]) == ["n/zarr.json", "t/zarr.json"]
+    assert keys[-2:] == ["time/zarr.json", "zarr.json"]
+
+
 def test_a_region_is_not_found_by_values_that_occur_twice():
     store = {}
     to_zarr(days(2), store)
