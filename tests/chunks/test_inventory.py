@@ -33,6 +33,14 @@ def test_units_are_known_by_their_keys():
     assert sorted(stored_units(z.stored)) == [(0,), (2,)]
 
 
+def test_a_unit_that_is_erased_while_units_are_counted_has_no_size(monkeypatch):
+    z, _ = filled(chunks=((3, 1, 8),))
+    size = MemoryStore.size
+    gone = {"c/1": None}
+    monkeypatch.setattr(MemoryStore, "size", lambda store, key: gone.get(key, size(store, key)))
+    assert z.nbytes_stored() == 3 + 8
+
+
 def test_chunks_of_another_grid_have_data_where_units_are_stored():
     z = zarrdask.create_array({}, shape=12, dtype="u1", chunks=2)
     z[0], z[9] = 1, 2

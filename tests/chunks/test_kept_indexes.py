@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import zarrdask
 from tests.storage.latency import VersionedStore
+from zarrdask.storage.base import Part
 from zarrdask.storage.memory import MemoryStore
 
 SHAPE = 40, 30
@@ -117,6 +118,26 @@ def test_no_change_between_reads_goes_unnoticed(data):
                 value = -1 if change == "fill" else -2 - turn
                 expected[part] = writer[part] = value
     np.testing.assert_array_equal(z.read((slice(0, 40, 1), slice(0, 30, 1)), threads=1), expected)
+
+
+class Changing(VersionedStore):
+    """A store whose values are replaced again and again: none has the version that it had."""
+
+    def get_part(self, key, start, length, tag=None):
+        return super().get_part(key, start, length) if tag is None else None
+
+
+class Whole(VersionedStore):
+    """A store behind a server that knows no ranges."""
+
+    def get_part(self, key, start, length, tag=None):
+        return Part(value := self.inner.get(key), len(value), None)
+
+
+@pytest.mark.parametrize("kind", [Changing, Whole])
+def test_a_shard_whose_parts_are_of_no_version_is_read(kind):
+    _, store, _ = sharded()
+    counts(zarrdask.open_array(kind(store.inner, seconds=0)), WINDOW, VALUES)
 
 
 @given(st.integers(1, 9))
