@@ -23,20 +23,10 @@ def compute_blocks(
     nbytes: int = 0,
     **options: Any,
 ) -> None:
-    """Compute all blocks of several arrays in one graph, and display how many are done.
+    """Compute all blocks of several arrays of receipts in one graph, and display how many are done.
 
-    Parameters
-    ----------
-    arrays : sequence of dask.array.Array
-        The receipts.
-    label : str
-        A word for the work.
-    show : bool, file or callable, default False
-        Whether and where to show a progress bar; see `zarrdask.runtime.progress.progress`.
-    nbytes : int, default 0
-        The bytes of all blocks, if they are known.
-    **options
-        Options of `dask.compute`.
+    `show` is as in `zarrdask.runtime.progress.progress`; the bar has a word for the work, `label`,
+    and the bytes of all blocks, if they are known. The options are those of `dask.compute`.
     """
     if show is False:
         dask.compute(*arrays, **options)

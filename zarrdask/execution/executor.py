@@ -183,31 +183,14 @@ def run(
     on: Workers,
     finished: Callable[[int, R], None] = lambda number, result: None,
 ) -> list[R]:
-    """Run a task for each item, in any order.
+    """Run a task for each item, in any order, and return the results in the order of the items.
 
-    Parameters
-    ----------
-    task : callable
-        A function of one item. On a cluster it may run more than once, if a worker is lost. It can
-        be pickled, as must be the items, if the scheduler uses other processes.
-    items : sequence
-        The items.
-    on : Workers
-        The workers that run the tasks.
-    finished : callable, optional
-        A function that is called in this process with the number of the item and the result after
-        each task.
+    On a cluster, a task may run more than once, if a worker is lost. The task and the items can be
+    pickled if the scheduler uses other processes. `finished` is called in this process after each
+    task, with the number of the item and the result.
 
-    Returns
-    -------
-    list
-        The results of the tasks, in the order of the items.
-
-    Raises
-    ------
-    Exception
-        The first exception that a task raised. Tasks that were running then have ended, and no
-        others have been started.
+    The first exception of a task is raised again: tasks that were running then have ended, and no
+    others have been started.
     """
     results: dict[int, R] = {}
     running: dict[Future[R], int] = {}

@@ -239,7 +239,7 @@ def _bounds(region: Region) -> tuple[tuple[int, int, int], ...]:
 
 
 def _source(
-    handle: Handle, bounds: tuple[tuple[int, int, int], ...], axes: tuple[int, ...] | None = None
+    handle: Handle, bounds: tuple[tuple[int, int, int], ...], axes: tuple[int, ...]
 ) -> Source:
     # The token names graphs, which are not built in tasks.
     return Source(handle, tuple(slice(*b) for b in bounds), "", axes)
