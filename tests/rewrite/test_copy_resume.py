@@ -340,10 +340,13 @@ def test_a_record_that_other_software_left_beside_its_array_is_overwritten(copie
     root, target = hierarchy({}), {}
     interrupted(copied, root["a"], target, after=3)
     record = target[".zarrdask-rewrite/plan.json"]
-    zarrdask.create_array(target, shape=3, dtype="u1", zarr_format=2)
+    theirs = zarrdask.create_array(target, shape=96, dtype="i4", chunks=6, zarr_format=2)
+    theirs[...] = 5
     target[".zarrdask-rewrite/plan.json"] = record
     with pytest.raises(NodeExistsError):
         zarrdask.copy(root["a"], target)
+    assert not copied
+    assert (theirs[...] == 5).all()
     zarrdask.copy(root["a"], target, overwrite=True)
     np.testing.assert_array_equal(zarrdask.open_array(target)[...], VALUES)
 
