@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from zarrdask.hierarchy import journal
 from zarrdask.rewrite import destination
 from zarrdask.rewrite.passes import Pass
 
@@ -81,6 +82,14 @@ def test_what_was_cut_short_at_the_very_end_is_not_taken_for_the_next(
     source[...] = VALUES
     found = finish(columns(source, tmp_path / "b", overwrite=True))
     np.testing.assert_array_equal(found[...], VALUES)
+
+
+def test_the_array_is_returned_even_if_the_record_is_due(source, tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "_WRITE_INTERVAL", 0)
+    np.testing.assert_array_equal(finish(columns(source, tmp_path / "b"))[...], VALUES)
+    region = np.s_[:8]
+    longer = zarrdask.rechunk(source, tmp_path / "b", append=0, source_region=region)
+    assert finish(longer).shape == (72, 64)
 
 
 def test_of_two_at_once_one_does_it_and_nothing_is_left(source, tmp_path):

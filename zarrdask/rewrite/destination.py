@@ -136,9 +136,13 @@ class Rewrite:
         self._keep()
 
     def add(self, below: str, target: Destination) -> None:
-        """Note that all chunks of an array are stored: its document is written soon."""
+        """Note that all chunks of an array are stored: its document is written soon.
+
+        An array at the root is left to `commit`, which returns it.
+        """
         self._stored[below] = target
-        self._keep()
+        if below:
+            self._keep()
 
     def _keep(self) -> None:
         """From time to time, store the record, and write the documents."""
