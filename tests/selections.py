@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import zarrdask
+from tests.documents import named, sharding
 
 shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=9)
 
@@ -20,7 +21,12 @@ def layouts(draw, min_dims=0, min_side=0):
     shape = draw(hnp.array_shapes(min_dims=min_dims, max_dims=3, min_side=min_side, max_side=9))
     chunks = tuple(draw(st.integers(1, 5)) for _ in shape)
     options = {"shape": shape, "chunks": chunks, "order": draw(st.sampled_from("CF"))}
-    kind = draw(st.sampled_from(["plain", "shards", "v2", "uneven", "uneven shards"]))
+    kinds = ["plain", "shards", "transposed shards", "v2", "uneven", "uneven shards"]
+    kind = draw(st.sampled_from(kinds))
+    if kind == "transposed shards":
+        reverse = named("transpose", order=[*range(len(shape))][::-1])
+        shards = tuple(c * draw(st.integers(1, 3)) for c in chunks)
+        return {"shape": shape, "chunks": shards, "codecs": [reverse, sharding(chunks[::-1])]}
     if kind == "shards":
         options["shards"] = tuple(c * draw(st.integers(1, 3)) for c in chunks)
     elif kind == "v2":

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from tests import selections
 from tests.codecs.chains import COMPRESSORS, chains, endian
 from tests.covering import for_each
-from tests.documents import CRC32C, LITTLE, same, sharding
+from tests.documents import CRC32C, LITTLE, named, same, sharding
 from zarrdask.codecs.array_to_bytes.sharding import shard_of
 from zarrdask.codecs.base import ChunkSpec, Kind
 from zarrdask.codecs.byte_source import HeldValue
@@ -183,6 +183,9 @@ def test_errors_name_the_codec():
         decode_part(pipeline([LITTLE, blosc]), b"1", (slice(0, 1, 1), slice(0, 1, 1)))
     with pytest.raises(CodecError, match=r"^codec cast_value: a value is out"):
         pipeline([cast, {"name": "bytes"}]).encode(np.full((4, 6), 300, "i2"))
+    texts = pipeline([named("reshape", shape=[24]), named("vlen-utf8")], dtype="O", fill_value="")
+    with pytest.raises(CodecError, match=r"^codec vlen-utf8: an element has the wrong type"):
+        texts.encode(np.full((4, 6), 1, "O"))
 
 
 def test_shards_are_cut_after_the_transpose():
