@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests import selections
 from tests.covering import covering, for_each
-from tests.documents import dump, same, stored, v2, v3
+from tests.documents import dump, named, same, sharding, stored, v2, v3
 from zarrdask import Array, create_array, open_array
 from zarrdask.errors import (
     MetadataError,
@@ -224,6 +224,13 @@ def test_pointwise_reads_and_writes_are_numpys(case, data):
     z.vindex[index] = value
     expected[index] = value
     same(z[...], expected)
+
+
+def test_points_of_shards_that_are_stored_transposed():
+    codecs = [named("transpose", order=[1, 0]), sharding((3, 2))]
+    z = create_array({}, shape=(6, 8), chunks=(4, 6), dtype="i4", codecs=codecs)
+    z[...] = expected = np.arange(48).reshape(6, 8)
+    same(z.vindex[[0, 5, 3], [7, 1, 2]], expected[[0, 5, 3], [7, 1, 2]].astype("i4"))
 
 
 @given(selections.stored_arrays(min_dims=1), st.data())
