@@ -10,7 +10,7 @@ import pytest
 import zarrdask
 from tests.covering import for_each
 from zarrdask.errors import NodeExistsError
-from zarrdask.hierarchy.create import check_creation, create_node
+from zarrdask.hierarchy.create import check_creation, create_members, create_node
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import GroupMetadata
 from zarrdask.metadata.options import ArrayOptions
@@ -213,3 +213,12 @@ class Far(MemoryStore):
 
 def test_the_directory_above_is_read_in_the_same_round():
     assert zarrdask.create_array(Far(), shape=4, dtype="i4").shape == (4,)
+
+
+def test_new_members_of_a_group_take_nothing_over_from_an_interrupted_run():
+    store = MemoryStore()
+    zarrdask.create_group(store)
+    store.set("x/.zarrdask-rewrite/plan.json", b"{}")
+    store.set("x/.zarrdask-rewrite/0/1", b"between passes")
+    create_members(store, "", {"x": array()})
+    assert sorted(store.list_prefix("x/")) == ["x/zarr.json"]
