@@ -20,6 +20,7 @@ from zarrdask.errors import (
     NodeTypeError,
     ReadOnlyError,
     SelectionError,
+    StoreError,
     UnsupportedError,
 )
 from zarrdask.storage.base import Scratch
@@ -224,6 +225,22 @@ def test_pointwise_reads_and_writes_are_numpys(case, data):
     z.vindex[index] = value
     expected[index] = value
     same(z[...], expected)
+
+
+def test_an_append_that_fails_leaves_nothing_behind(monkeypatch):
+    z = create_array({}, shape=2, chunks=1, dtype="i4")
+    z[...] = 1
+    keys, store = sorted(z.store.list()), MemoryStore.set
+
+    def fail(self, key, value):
+        if key == "c/4":
+            raise StoreError("the disk is full", key=key)
+        store(self, key, value)
+
+    monkeypatch.setattr(MemoryStore, "set", fail)
+    with pytest.raises(StoreError, match="the disk is full"):
+        z.append([2, 3, 4])
+    assert (z.shape, sorted(z.store.list())) == ((2,), keys)
 
 
 def test_points_of_shards_that_are_stored_transposed():
