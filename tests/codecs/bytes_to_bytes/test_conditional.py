@@ -35,6 +35,14 @@ def test_values_survive(codecs, members):
     check_json(conditional(*codecs, **members), parse_codec)
 
 
+def test_errors_name_the_codec_within():
+    shuffle = {"name": "numcodecs.shuffle", "configuration": {"elementsize": 3}}
+    with pytest.raises(CodecError, match=r"^codec numcodecs.shuffle: the chunk can't be encoded"):
+        conditional(shuffle).encode(b"1234")
+    with pytest.raises(ChecksumError, match=r"^codec crc32c: "):
+        conditional(CRC32C).decode(b"\x0112345", 1)
+
+
 def test_a_compressor_is_applied_where_it_makes_a_chunk_smaller():
     assert bytes(conditional(ZLIB).encode(bytes(100))) == b"\1" + zlib.compress(bytes(100), 1)
     assert bytes(conditional(ZLIB).encode(NOISE)) == b"\0" + NOISE

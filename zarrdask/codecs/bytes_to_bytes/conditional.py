@@ -88,7 +88,10 @@ class ConditionalCodec(Configured):
     def encode(self, data: Buffer) -> Buffer:
         applied = 0
         for n, codec in enumerate(self._within):
-            encoded = codec.encode(data)
+            try:
+                encoded = codec.encode(data)
+            except ZarrdaskError as error:
+                raise named(error, codec) from error.__cause__
             if codec.encoded_size(len(data)) is not None or len(encoded) < len(data):
                 data, applied = encoded, applied | 1 << n
         return applied.to_bytes(self._size, "little") + bytes(data)
