@@ -9,6 +9,7 @@ from dask.delayed import Delayed
 import zarrdask
 from tests.covering import for_each
 from tests.graph.counting import CountingStore
+from zarrdask.errors import MetadataError
 from zarrdask.storage.memory import MemoryStore
 
 VALUES = np.arange(1.0, 121.0).reshape(12, 10)
@@ -52,6 +53,14 @@ def test_pairs_of_numbers_are_one_array():
     memory = {}
     zarrdask.to_zarr([(1, 2), (3, 4)], memory)
     np.testing.assert_array_equal(zarrdask.open_array(memory)[...], [[1, 2], [3, 4]])
+
+
+def test_a_target_stands_before_its_array(x):
+    z = zarrdask.create_array({}, shape=VALUES.shape, dtype="f8", chunks=5)
+    with pytest.raises(MetadataError, match="the target comes first in each pair"):
+        zarrdask.to_zarr([(x, z)])
+    with pytest.raises(MetadataError, match="url: there is no place to store the array in"):
+        zarrdask.to_zarr([z, x])
 
 
 @for_each("compute", [True, False])

@@ -134,6 +134,13 @@ def to_zarr(
     how = WriteOptions(region, mode, overwrite, grid, commit)
     pairs = _pairs(x)
     if pairs is None:
+        if url is None:
+            raise MetadataError(
+                "there is no place to store the array in",
+                key="url",
+                found=None,
+                expected="a URL, a path or a store; or targets and arrays, in pairs, as x",
+            )
         x = as_dask_array(x)
         target = find_target(x, url, component, storage_options, how, create_kwargs, Inputs([x]))
         writes = [(x, target)]
@@ -174,11 +181,14 @@ def _pairs(x: Any) -> list[tuple[Any, Any]] | None:
     if hasattr(x, "shape") or not isinstance(x, Iterable):
         return None
     items = list(x)
-    return items if any(map(_is_pair, items)) else None
-
-
-def _is_pair(item: Any) -> bool:
-    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str | Array)
+    pairs = [item for item in items if isinstance(item, tuple) and len(item) == 2]
+    if any(isinstance(target, str | Array) for target, _ in pairs):
+        return items
+    if any(isinstance(target, str | Array) for _, target in pairs):
+        raise MetadataError(
+            "the target comes first in each pair", key="x", expected="(path or Array, array)"
+        )
+    return None
 
 
 def _members(
