@@ -91,6 +91,8 @@ def run(path: Path, source: str) -> dict[str, set[str]]:
     ]
     # Plugins that happen to be installed take longer than the tests.
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    # The package that is tested here, whichever is installed.
+    environment["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, filter(None, sys.path)))
     done = subprocess.run(
         command, cwd=path, env=environment, capture_output=True, text=True, check=False
     )
