@@ -35,7 +35,7 @@ from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.metadata.options import ArrayOptions, GridLike
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
-from zarrdask.nodes.open import check_mode, open_array
+from zarrdask.nodes.open import check_commit, check_mode, open_array
 from zarrdask.storage.base import Store
 from zarrdask.storage.v3_draft import DraftStore
 
@@ -52,13 +52,7 @@ class WriteOptions(NamedTuple):
     def check(self) -> None:
         """Check the options that have a few possible values."""
         check_mode(self.mode, ("a", "r+", "w", "w-"))
-        if self.commit not in ("first", "last"):
-            raise MetadataError(
-                "unknown time for writing the metadata",
-                key="commit",
-                found=self.commit,
-                expected="'first' or 'last'",
-            )
+        check_commit(self.commit)
 
     @property
     def replaces(self) -> bool:

@@ -101,3 +101,10 @@ def check_mode(mode: str, modes: tuple[str, ...]) -> None:
         )
     expected = " or ".join(map(repr, modes))
     raise MetadataError(message, key="mode", found=mode, expected=expected)
+
+
+def check_commit(commit: str) -> None:
+    """Check that the time at which a user wants the metadata to be written is a known one."""
+    if commit not in ("first", "last"):
+        message, expected = "unknown time for writing the metadata", "'first' or 'last'"
+        raise MetadataError(message, key="commit", found=commit, expected=expected)

@@ -9,6 +9,7 @@ import xarray
 from zarrdask.errors import MetadataError
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.metadata.options import GridLike
+from zarrdask.nodes.open import check_commit
 from zarrdask.runtime.progress import Show
 
 _MODES = ("w", "w-", "a", "a-", "r+")
@@ -61,13 +62,7 @@ class WriteSettings:
                 f"mode={mode!r}",
                 key="mode",
             )
-        if self.commit not in ("first", "last"):
-            raise MetadataError(
-                "unknown time for writing the metadata",
-                key="commit",
-                found=self.commit,
-                expected="'first' or 'last'",
-            )
+        check_commit(self.commit)
 
     @property
     def appends(self) -> bool:
