@@ -1,0 +1,132 @@
+"""The crash matrix: a verb runs once for each of its store operations, which then goes wrong.
+
+After each mishap, a reader sees the old state or the new one (or what the documentation of the verb
+says), and nothing foreign is gone. The same call made again ends with exactly the values that it
+would have stored without the mishap: nothing is left behind.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.crashes.stores import AFFECTED, Killed, Mishap, Script, ScriptedStore
+from zarrdask.errors import ZarrdaskError
+
+#: Values that no verb may touch, whose names resemble those of chunks and documents.
+FOREIGN = {"notes.txt": b"mine", "2024/01": b"mine", "c/0": b"mine", "b/0.0": b"mine"}
+
+Act = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb: a row of the matrix."""
+
+    #: Runs the verb on a store.
+    run: Act
+    #: Returns what a reader sees, to be compared by ``==``.
+    read: Act
+    #: Stores what is there before.
+    before: Act = lambda store: None
+    #: Returns whether a reader may see a state that is neither the old nor the new one.
+    allows: Callable[[Any], bool] = lambda seen: False
+    #: Runs the verb again if a reader sees another state than the new one; by default `run`.
+    again: Act | None = None
+
+
+def outcome(act: Act, store: ScriptedStore) -> type[BaseException] | None:
+    """Run an act on a store, and return the type of the error that it ends with, if any."""
+    try:
+        act(store)
+    except (Killed, ZarrdaskError, OSError) as error:
+        return type(error)
+    return None
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """What a verb does if nothing goes wrong."""
+
+    log: list[tuple[str, str]]
+    #: What is stored before.
+    values: dict[str, bytes]
+    #: What readers see before and afterwards.
+    states: tuple[Any, Any]
+    #: What is stored after the verb ran once.
+    once: dict[str, bytes]
+    #: What is stored after it ran twice.
+    twice: dict[str, bytes]
+    #: The type of the error that the second run ends with, if any.
+    error: type[BaseException] | None
+
+
+def undisturbed(verb: Verb, kind: type[ScriptedStore]) -> Undisturbed:
+    """Run a verb without mishaps."""
+    store = kind(FOREIGN)
+    verb.before(store)
+    values, old = dict(store.values), verb.read(store)
+    store.script = Script()
+    verb.run(store)
+    log, once = store.script.log, dict(store.values)
+    assert FOREIGN.items() <= once.items()
+    states = old, verb.read(store)
+    ended = outcome(verb.run, store)
+    return Undisturbed(log, values, states, once, dict(store.values), ended)
+
+
+def check(verb: Verb, kind: type[ScriptedStore]) -> None:
+    """Check a verb on a kind of store, with each mishap at each operation."""
+    expected = undisturbed(verb, kind)
+    # What comes after a mishap depends on nothing but what is stored then.
+    checked = [expected.values]
+    for mishap in Mishap:
+        for number, (name, _) in enumerate(expected.log):
+            if name not in AFFECTED[mishap]:
+                continue
+            store = kind(expected.values)
+            store.script = Script(mishap, number)
+            try:
+                ended = _interrupt(verb, store, expected)
+                if ended is not None and store.values not in checked:
+                    checked.append(dict(store.values))
+                    _check_state(verb, store, expected)
+            except BaseException as error:
+                operations = "\n".join(map(" ".join, expected.log[: number + 1]))
+                error.add_note(f"{mishap.value} at operation {number}, the last of\n{operations}")
+                raise
+
+
+def _interrupt(
+    verb: Verb, store: ScriptedStore, expected: Undisturbed
+) -> type[BaseException] | None:
+    """Run a verb with a mishap, and return how it ended: without an error, it is done."""
+    ended = outcome(verb.run, store)
+    assert (ended is Killed) == store.script.is_dead
+    store.script = Script()
+    if ended is None:
+        assert differences(store.values, expected.once) == {}
+    return ended
+
+
+def _check_state(verb: Verb, store: ScriptedStore, expected: Undisturbed) -> None:
+    """Check what a verb that was interrupted left, and what becomes of the same call."""
+    assert FOREIGN.items() <= store.values.items()
+    old, new = expected.states
+    seen = verb.read(store)
+    assert seen in (old, new) or verb.allows(seen), f"a reader sees {seen}"
+    if seen == new != old:
+        # The verb is done, so the same call is another one, whatever became of the first.
+        ended = outcome(verb.run, store)
+        assert (differences(store.values, expected.twice), ended) == ({}, expected.error)
+    else:
+        (verb.again or verb.run)(store)
+        assert differences(store.values, expected.once) == {}
+
+
+def differences(
+    found: dict[str, bytes], expected: dict[str, bytes]
+) -> dict[str, tuple[bytes | None, bytes | None]]:
+    """Return the values that differ, as they are and as they should be."""
+    keys = sorted(found.keys() | expected.keys())
+    pairs = {key: (found.get(key), expected.get(key)) for key in keys}
+    return {key: (one, other) for key, (one, other) in pairs.items() if one != other}

@@ -1,0 +1,120 @@
+"""Stores in memory that record their operations, and let one of them go wrong."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from zarrdask.storage.memory import MemoryStore
+
+
+class Killed(BaseException):
+    """The process is gone: this is no Exception, and nothing may catch it and go on."""
+
+
+class Mishap(Enum):
+    """What goes wrong at one operation."""
+
+    #: The process is gone before the operation, and so after the one before it.
+    DEATH = "death"
+    #: The operation fails, and has done nothing.
+    ERROR = "error"
+    #: The operation fails, but the value was stored or erased.
+    LATE_ERROR = "late error"
+    #: A conditional write is repeated below the store, as its answer was lost, and then refused.
+    REFUSAL = "refusal"
+
+
+#: The operations that can go wrong in each way.
+WRITES = ("set", "create", "swap", "erase")
+AFFECTED = {
+    Mishap.DEATH: WRITES,
+    Mishap.ERROR: ("get", "list", *WRITES),
+    Mishap.LATE_ERROR: WRITES,
+    Mishap.REFUSAL: ("create", "swap"),
+}
+
+
+@dataclass
+class Script:
+    """What happens to the operations of a store: they are recorded, and one may go wrong."""
+
+    mishap: Mishap | None = None
+    #: The number of the operation that goes wrong.
+    number: int = -1
+    #: The operations so far: their names and keys.
+    log: list[tuple[str, str]] = field(default_factory=list)
+    is_dead: bool = False
+
+
+class ScriptedStore(MemoryStore):
+    """Values in memory, by operations that each affect one key; `script` says how they end.
+
+    An operation on many keys is one operation for each key, so the process can be gone in the
+    middle of it. A single value is stored and erased as a whole, as each store guarantees.
+    """
+
+    def __init__(self, values: dict[str, bytes] | None = None) -> None:
+        super().__init__()
+        self.values.update(values or {})
+        self.script = Script()
+
+    def _run(self, name: str, key: str, operation: Any, *arguments: Any) -> Any:
+        script = self.script
+        number = len(script.log)
+        script.log.append((name, key))
+        mishap = script.mishap if number == script.number else None
+        if mishap is Mishap.DEATH:
+            script.is_dead = True
+        if script.is_dead:
+            raise Killed(f"before {name} {key}")
+        if mishap is Mishap.ERROR:
+            raise OSError(f"the connection was reset before {name} {key}")
+        result = operation(*arguments)
+        if mishap is Mishap.LATE_ERROR:
+            raise OSError(f"the connection was reset after {name} {key}")
+        return False if mishap is Mishap.REFUSAL else result
+
+    def get(self, key):
+        return self._run("get", key, super().get, key)
+
+    def set(self, key, value):
+        self._run("set", key, super().set, key, value)
+
+    def set_many(self, values):
+        for key, value in values:
+            self.set(key, value)
+
+    def create(self, key, value):
+        return self._run("create", key, self._create, key, bytes(value))
+
+    def _create(self, key, value):
+        return self.values.setdefault(key, value) is value
+
+    def erase(self, key):
+        self._run("erase", key, super().erase, key)
+
+    def list_prefix(self, prefix):
+        return self._run(
+            "list", prefix, lambda: iter([*super(ScriptedStore, self).list_prefix(prefix)])
+        )
+
+
+class RemoteStore(ScriptedStore):
+    """The same as an object store: it has latency, and values can be replaced conditionally."""
+
+    shared = True
+    seekable = False
+    swappable = True
+
+    def get_tagged(self, key):
+        value = self.get(key)
+        return value, value
+
+    def swap(self, key, value, tag):
+        return self._run("swap", key, self._swap, key, bytes(value), tag)
+
+    def _swap(self, key, value, tag):
+        is_same = self.values.get(key) == tag
+        if is_same:
+            self.values[key] = value
+        return is_same

@@ -1,0 +1,112 @@
+"""The verbs of arrays, each with a mishap at each of its store operations."""
+
+import dask.array as da
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.crashes.matrix import Verb, check
+from tests.crashes.stores import RemoteStore, ScriptedStore
+from zarrdask.errors import NodeNotFoundError
+
+OLD, NEW = np.arange(1, 7).reshape(3, 2), np.arange(101, 107).reshape(3, 2)
+BLOCKS = da.from_array(NEW, chunks=(2, 2))
+OPTIONS = {"chunks": (2, 2), "attributes": {"units": "m"}, "compressors": ()}
+
+
+def opened(store):
+    return zarrdask.open_array(store, "g/a", mode="r+")
+
+
+def values(store):
+    """Return the values and the attributes of the array, as a reader sees them."""
+    try:
+        array = opened(store)
+    except NodeNotFoundError:
+        return None
+    return array[...].tolist(), dict(array.attrs)
+
+
+def members(store):
+    """Return the consolidated metadata of a group, if there are any."""
+    return [(path, node.metadata) for path, node in zarrdask.open_group(store).walk()]
+
+
+def is_among(*allowed):
+    """Return whether each element of an array that a reader sees is one of some values."""
+    elements = np.concatenate([*map(np.ravel, allowed)])
+    return lambda seen: seen is not None and bool(np.isin(seen[0], elements).all())
+
+
+def verbs(zarr_format):
+    """Return the rows of the matrix for a format."""
+    options = {**OPTIONS, "zarr_format": zarr_format}
+
+    def create(store, **others):
+        shape = {"shape": OLD.shape, "dtype": "i8"}
+        return zarrdask.create_array(store, "g/a", **shape, **options, **others)
+
+    def before(store):
+        zarrdask.create_group(store, attributes={"title": "t"}, zarr_format=zarr_format)
+        create(store)[...] = OLD
+        zarrdask.consolidate_metadata(store)
+
+    def write(store, **others):
+        zarrdask.to_zarr(BLOCKS, store, "g/a", **options, **others)
+
+    is_partly_new = is_among(NEW, [0])
+    is_mixed = is_among(NEW, OLD)
+    return {
+        "create_array": Verb(create, values),
+        "create_array overwrite": Verb(
+            lambda store: create(store, overwrite=True, fill_value=7),
+            values,
+            before,
+            allows=lambda seen: seen is None,
+        ),
+        "to_zarr": Verb(
+            write, values, allows=is_partly_new, again=lambda store: write(store, overwrite=True)
+        ),
+        "to_zarr last": Verb(lambda store: write(store, commit="last"), values),
+        "to_zarr overwrite": Verb(
+            lambda store: write(store, overwrite=True),
+            values,
+            before,
+            allows=lambda seen: seen is None or is_partly_new(seen),
+        ),
+        "to_zarr overwrite last": Verb(
+            lambda store: write(store, overwrite=True, commit="last"),
+            values,
+            before,
+            allows=lambda seen: seen is None,
+        ),
+        "to_zarr region": Verb(
+            lambda store: zarrdask.to_zarr(BLOCKS[1:], store, "g/a", region=np.s_[1:]),
+            values,
+            before,
+            allows=is_mixed,
+        ),
+        "set": Verb(
+            lambda store: opened(store).__setitem__(np.s_[1:], NEW[1:]),
+            values,
+            before,
+            allows=is_mixed,
+        ),
+        "append": Verb(lambda store: zarrdask.append(BLOCKS, store, "g/a"), values, before),
+        "append along columns": Verb(
+            lambda store: zarrdask.append(BLOCKS, store, "g/a", axis=1), values, before
+        ),
+        "Array.append": Verb(lambda store: opened(store).append(NEW), values, before),
+        "resize larger": Verb(lambda store: opened(store).resize((6, 2)), values, before),
+        "resize smaller": Verb(
+            lambda store: opened(store).resize((1, 2)), values, before, allows=is_among(OLD, [0])
+        ),
+        "attributes": Verb(lambda store: opened(store).attrs.update(units="km"), values, before),
+        "consolidate": Verb(zarrdask.consolidate_metadata, members, before),
+    }
+
+
+@pytest.mark.parametrize(("zarr_format", "kind"), [(2, RemoteStore), (3, ScriptedStore)])
+@pytest.mark.parametrize("verb", verbs(3))
+def test_an_interrupted_verb_leaves_the_old_state_or_the_new_one(verb, zarr_format, kind):
+    check(verbs(zarr_format)[verb], kind)
