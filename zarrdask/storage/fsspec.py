@@ -16,6 +16,7 @@ from zarrdask.storage.base import Part, Store, Tag
 from zarrdask.storage.byte_ranges import Buffer, cut
 from zarrdask.storage.fsspec_options import (
     NO_RETRIES,
+    is_reference,
     not_an_option,
     protocols,
     unknown_option,
@@ -60,9 +61,22 @@ class FsspecStore(Store):
         The file system.
     root : str
         The path in it, without the protocol.
+
+    Raises
+    ------
+    StoreError
+        If it is a file system of references, or is made of one: it reads any local file that a
+        document names.
     """
 
     def __init__(self, fs: Any, root: str) -> None:
+        if is_reference(fs):
+            raise StoreError(
+                "references are opened by zarrdask itself, so this chain of file systems is not "
+                'supported; pass the URL "reference://" with the document as "fo" in '
+                "storage_options",
+                found=type(fs).__name__,
+            )
         self.fs = without_retries(fs)
         self.root = root.rstrip("/")
         if getattr(fs, "config_kwargs", {}).get("retries") == NO_RETRIES:

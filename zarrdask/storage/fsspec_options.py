@@ -77,3 +77,19 @@ def not_an_option(name: str, url: str, kind: type) -> StoreError:
 def protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:
     """Return the names by which URLs refer to a file system."""
     return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
+
+
+def is_reference(fs: Any) -> bool:
+    """Whether a file system is one of references, or is a cache, a directory or an archive in one.
+
+    File systems and open files name what they are made of by one of four attributes.
+    """
+    if "ReferenceFileSystem" in {kind.__name__ for kind in type(fs).__mro__}:
+        return True
+    try:
+        # A cache returns the attributes of the file system below it as its own.
+        attributes = object.__getattribute__(fs, "__dict__")
+    except AttributeError:
+        return False
+    inner = (attributes.get(name) for name in ("fs", "sync_fs", "of", "fo"))
+    return any(is_reference(each) for each in inner)

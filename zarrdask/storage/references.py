@@ -5,11 +5,11 @@ import os
 import re
 from base64 import b64decode
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 from toolz import partition_all
 
@@ -21,6 +21,7 @@ from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.parquet_references import DOCUMENT, ParquetReferences
 from zarrdask.storage.partial_access import StoreWithPartialAccess
+from zarrdask.storage.reference_targets import Place, Target, TargetRules, prefix_of_options
 from zarrdask.storage.remote import open_remote
 from zarrdask.storage.retry import retrying
 from zarrdask.storage.system import path_of_url
@@ -29,22 +30,14 @@ from zarrdask.storage.system import path_of_url
 _BATCH = 256
 #: Documents that a process keeps for its tasks.
 _MAX_OPEN = 8
-#: Schemes that references may have. Others may do more than read from a server.
-_SCHEMES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "http", "https"}
 _TEMPLATE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-#: The options of fsspec's reference file system that are understood here.
+#: The options of fsspec's reference file system that are understood here, and ``remote_prefix``.
 _OPTIONS = {
-    *("fo", "target_options", "target_protocol", "remote_options", "remote_protocol"),
-    "lazy",  # which references in Parquet always are
+    *("fo", "target_options", "target_protocol"),
+    *("remote_options", "remote_protocol", "remote_prefix"),
 }
-
-
-class Target(NamedTuple):
-    """What a reference refers to: part of an object, or all of it if the length is None."""
-
-    url: str
-    start: int
-    length: int | None
+#: Its options that change how it works, but not what is read.
+_IGNORED = {"asynchronous", "cache_size", "lazy", "max_block", "max_gap", "skip_instance_cache"}
 
 
 @dataclass(frozen=True)
@@ -78,9 +71,13 @@ class ReferenceStore(StoreWithPartialAccess):
         ``base64:``, ``[url]`` or ``[url, start, length]``. Templates are replaced. Or the
         references in a directory of Parquet files.
     options : dict, optional
-        Options of fsspec for the objects.
+        Options of fsspec for the objects below `prefix`. Other objects are opened without options.
     protocol : str, optional
         The protocol of URLs that have none; by default they are local paths.
+    prefix : str, optional
+        The URL that `options`, which may contain credentials, are for, such as
+        ``https://data.example.org/`` or ``s3://bucket/``; ``s3://`` and ``gs://`` are all buckets
+        of a server. By default all buckets if `protocol` is ``s3`` or ``gs``.
     url : str, optional
         Where the document is, for messages.
     local : bool, optional
@@ -91,6 +88,8 @@ class ReferenceStore(StoreWithPartialAccess):
     ------
     MetadataError, UnsupportedError
         If the document is not valid, or generates references.
+    StoreError
+        If there are `options`, but no valid `prefix`.
     """
 
     concurrent = True
@@ -103,16 +102,21 @@ class ReferenceStore(StoreWithPartialAccess):
         *,
         options: dict[str, Any] | None = None,
         protocol: str | None = None,
+        prefix: str | None = None,
         url: str | None = None,
         local: bool | None = None,
     ) -> None:
-        self._references, self._options, self._protocol = references, options, protocol
+        self._references, self._options = references, options
         self._entries = (
             references if isinstance(references, ParquetReferences) else _parse(references)
         )
         self._url = url or f"reference:{self._entries.digest}"
-        self._local = config.get("local-references") if local is None else local
-        self._stores: dict[str, Store] = {}
+        self._rules = TargetRules(
+            protocol,
+            prefix_of_options(prefix, protocol) if options else None,
+            config.get("local-references") if local is None else local,
+        )
+        self._stores: dict[Place, Store] = {}
         #: Where the document is read in another process: its URL and the options for it.
         self.source: tuple[str, dict[str, Any] | None] | None = None
 
@@ -129,7 +133,7 @@ class ReferenceStore(StoreWithPartialAccess):
 
     @property
     def _identity(self) -> tuple[Any, ...]:
-        return self.token, self._options, self._protocol, self._local
+        return self.token, self._options, self._rules
 
     def __hash__(self) -> int:
         return hash(self.token)
@@ -137,9 +141,8 @@ class ReferenceStore(StoreWithPartialAccess):
     def __reduce__(self) -> tuple[Any, ...]:
         how: dict[str, Any] = {
             "options": self._options,
-            "protocol": self._protocol,
             "url": self._url,
-            "local": self._local,
+            **self._rules._asdict(),
         }
         if self.source is None:
             return partial(ReferenceStore, **how), (self._references,)
@@ -155,7 +158,7 @@ class ReferenceStore(StoreWithPartialAccess):
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         requests = [(check_key(key), *each) for key, each in key_ranges]
         values: list[Buffer | None] = [None] * len(requests)
-        asked = defaultdict[str, list[tuple[int, KeyRange]]](list)
+        asked = defaultdict[Place, list[tuple[int, KeyRange]]](list)
         bounded: dict[int, int] = {}
         entries = self._entries.load([key for key, _, _ in requests])
         for at, (key, start, length) in enumerate(requests):
@@ -163,23 +166,23 @@ class ReferenceStore(StoreWithPartialAccess):
             if not isinstance(target, Target):
                 values[at] = None if target is None else cut(target, start, length)
                 continue
-            first, count = _within(target, start, length)
+            first, count = target.within(start, length)
             if count == 0:
                 values[at] = b""
                 continue
             if target.length is not None and count is not None:
                 bounded[at] = count
-            root, name = self._split(key, target.url)
-            asked[root].append((at, (name, (first, count))))
-        for root, ranges in asked.items():
-            parts = self._store(root).get_partial_values([each for _, each in ranges])
+            place, name = self._rules.locate(target.url, f"{self.url}/{key}")
+            asked[place].append((at, (name, (first, count))))
+        for place, ranges in asked.items():
+            parts = self._store(place).get_partial_values([each for _, each in ranges])
             for (at, (name, _)), part in zip(ranges, parts, strict=True):
                 is_short = part is not None and at in bounded and len(part) < bounded[at]
                 if part is None or is_short:
                     raise StoreError(
                         "the object that a reference refers to is missing, or too short",
                         key=f"{self.url}/{requests[at][0]}",
-                        found=f"{root}/{name}",
+                        found=f"{place.root}/{name}",
                     )
                 values[at] = part
         return values
@@ -222,64 +225,63 @@ class ReferenceStore(StoreWithPartialAccess):
     def _filled(self, url: str) -> str:
         return _TEMPLATE.sub(lambda name: self._entries.templates.get(name[1], name[0]), url)
 
-    def _split(self, key: str, url: str) -> tuple[str, str]:
-        """Return the bucket or server of a URL, and the key in it; "/" for a local path.
-
-        Raises
-        ------
-        StoreError
-            If the URL may not be read.
-        """
-        if "://" not in url and self._protocol not in (None, "file", "local"):
-            url = f"{self._protocol}://{url}"
-        scheme, found, rest = url.partition("://")
-        place, _, name = rest.partition("/")
-        if not found or scheme in ("file", "local"):
-            if not self._local:
-                raise StoreError(
-                    "this reference is to a local file, which a document from an untrusted source "
-                    "may abuse; set zarrdask.local-references to True if you trust this document",
-                    key=f"{self.url}/{key}",
-                    found=url,
-                )
-            return "/", os.path.abspath(path_of_url(rest if found else url)).lstrip("/")
-        if scheme not in _SCHEMES or "::" in place:
-            raise StoreError(
-                "references with this scheme, or with a chain of schemes, are not followed",
-                key=f"{self.url}/{key}",
-                found=url,
-                expected=f"one of {', '.join(sorted(_SCHEMES))}, file",
-            )
-        return f"{scheme}://{place}", name
-
-    def _store(self, root: str) -> Store:
-        if root not in self._stores:
-            is_local = root == "/"
-            store = LocalStore("/") if is_local else retrying(open_remote(root, self._options))
-            self._stores[root] = store
-        return self._stores[root]
+    def _store(self, place: Place) -> Store:
+        if place not in self._stores:
+            options = self._options if place.takes_options else None
+            is_local = place.root == "/"
+            store = LocalStore("/") if is_local else retrying(open_remote(place.root, options))
+            self._stores[place] = store
+        return self._stores[place]
 
 
-def open_references(options: dict[str, Any]) -> Store | None:
-    """Return the store for the options of fsspec's ``reference://``; None if fsspec opens them.
+def open_references(options: Mapping[str, Any]) -> ReferenceStore:
+    """Return the store for the options of fsspec's ``reference://``.
 
-    It does if there are options, or a kind of document, that are not known here.
+    Raises
+    ------
+    StoreError
+        If an option is not known here, or the document can't be read.
+    MetadataError
+        If the document is not valid.
     """
+    for name in sorted(options.keys() - _OPTIONS - _IGNORED):
+        raise StoreError(
+            "this option is not supported for references",
+            key="storage_options",
+            found=name,
+            expected=", ".join(sorted(_OPTIONS | _IGNORED)),
+        )
     document = options.get("fo")
-    how = {"options": options.get("remote_options"), "protocol": options.get("remote_protocol")}
-    if not options.keys() <= _OPTIONS:
-        return None
+    how = {
+        "options": options.get("remote_options"),
+        "protocol": options.get("remote_protocol"),
+        "prefix": options.get("remote_prefix"),
+    }
     if isinstance(document, Mapping):
         return ReferenceStore(document, **how)
-    if not isinstance(document, str):
-        return None
-    protocol = options.get("target_protocol", "file")
-    url = document if "://" in document or protocol == "file" else f"{protocol}://{document}"
+    if not isinstance(document, str | os.PathLike) or not os.fspath(document):
+        raise StoreError(
+            "there is no reference document",
+            key="storage_options['fo']",
+            found=document,
+            expected="a URL, a path or a dict",
+        )
+    url, protocol = os.fsdecode(document), options.get("target_protocol") or "file"
+    url = url if "://" in url or protocol == "file" else f"{protocol}://{url}"
     return _read((url, options.get("target_options")), {**how, "url": url})
 
 
-def _read(source: tuple[str, dict[str, Any] | None], how: dict[str, Any]) -> ReferenceStore | None:
-    """Return the references in a document, or in a directory; None if it is neither.
+def open_chained(document: str, storage_options: Mapping[str, Any]) -> ReferenceStore:
+    """Return the store for ``reference::URL``; its options may be by protocol, as for fsspec."""
+    options = {**storage_options}
+    protocol = document.partition("://")[0] if "://" in document else "file"
+    target = options.pop(protocol, None)
+    options |= options.pop("reference", {})
+    return open_references({"target_options": target, **options, "fo": document})
+
+
+def _read(source: tuple[str, dict[str, Any] | None], how: dict[str, Any]) -> ReferenceStore:
+    """Return the references in a document, or in a directory of Parquet files.
 
     Raises
     ------
@@ -289,23 +291,26 @@ def _read(source: tuple[str, dict[str, Any] | None], how: dict[str, Any]) -> Ref
         If it is not valid.
     """
     url, options = source
-    is_json = url.endswith(".json")
+    open_at: Callable[[str], Store] = LocalStore
     if "://" in url and not url.startswith(("file://", "local://")):
-        place, _, name = url.rpartition("/") if is_json else (url, "", DOCUMENT)
-        directory = retrying(open_remote(place, options))
+        path, mark, query = url.partition("?")
+        folder, _, name = path.rstrip("/").rpartition("/")
+        name += mark + query
+        open_at = lambda at: retrying(open_remote(at, options))  # noqa: E731
     else:
-        path = os.path.abspath(path_of_url(url.rpartition("://")[2]))
-        place, name = os.path.split(path) if is_json else (path, DOCUMENT)
-        directory = LocalStore(place)
-    data = directory.get(name)
-    if data is None and not is_json:
-        return None
-    if data is None:
+        folder, name = os.path.split(os.path.abspath(path_of_url(url.rpartition("://")[2])))
+    is_file = "?" in name or name.endswith(".json")
+    directory = open_at(f"{folder}/{name}")
+    references: Any
+    if not is_file and (data := directory.get(DOCUMENT)) is not None:
+        references = ParquetReferences(directory, bytes(data))
+    elif (data := open_at(folder).get(name)) is not None:
+        try:
+            references = json.loads(bytes(data))
+        except (ValueError, RecursionError) as error:
+            raise MetadataError(f"the references are not JSON: {error}", key=url) from error
+    else:
         raise StoreError("there is no reference document here", key=url)
-    try:
-        references = json.loads(data) if is_json else ParquetReferences(directory, data)
-    except (ValueError, RecursionError) as error:
-        raise MetadataError(f"the references are not JSON: {error}", key=url) from error
     store = ReferenceStore(references, **how)
     store.source = source
     return store
@@ -321,7 +326,7 @@ def _recall(token: str, source: tuple[str, Any], how: dict[str, Any]) -> Referen
     store = _OPEN.get(identity)
     if store is None:
         store = _read(source, how)
-        if store is None or store.token != token:
+        if store.token != token:
             raise StoreError("the document of references was changed; open it again", key=source[0])
         if len(_OPEN) >= _MAX_OPEN:
             _OPEN.clear()
@@ -362,12 +367,3 @@ def _inline(text: str) -> bytes | None:
         return b64decode(text[7:]) if text.startswith("base64:") else text.encode()
     except ValueError:
         return None
-
-
-def _within(target: Target, start: int, length: int | None) -> tuple[int, int | None]:
-    """Return the range of an object for a range of a value that is part of it."""
-    if target.length is None:
-        return start, length
-    first = max(target.length + start, 0) if start < 0 else min(start, target.length)
-    rest = target.length - first
-    return target.start + first, rest if length is None else min(length, rest)

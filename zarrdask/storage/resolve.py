@@ -18,7 +18,8 @@ from zarrdask.storage.zarr_python import ZarrPythonStore, is_zarr_object
 _LOCAL = ("file://", "local://")
 
 _ZIP, _ZIP_SCHEME = ".zip", "zip://"
-_REFERENCE = "reference://"
+#: The first link of a chain, or the whole URL: the document is in the options, or follows.
+_REFERENCE = ("reference", "reference://")
 
 
 def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
@@ -137,8 +138,10 @@ def _zip(path: str, prefix: str) -> Store:
 def _remote(url: str, storage_options: dict[str, Any] | None) -> Store:
     """Return the store at a URL: a zip archive if the URL says so, or ends with ``.zip``."""
     prefix, chained, archive = url.partition("::")
+    if prefix in _REFERENCE:
+        return _references(archive, storage_options or {})
     if not chained and not url.endswith(_ZIP):
-        return _references(url, storage_options) or open_remote(url, storage_options)
+        return open_remote(url, storage_options)
     if not (chained and prefix.startswith(_ZIP_SCHEME)):
         return _fsspec(url, storage_options, as_archive=url.endswith(_ZIP))
     prefix = prefix.removeprefix(_ZIP_SCHEME).strip("/")
@@ -153,8 +156,7 @@ def _remote(url: str, storage_options: dict[str, Any] | None) -> Store:
 def _mapping(values: MutableMapping[str, Any]) -> Store:
     if hasattr(values, "fs") and hasattr(values, "root"):
         # A mapping of fsspec: its file system has more operations than the mapping.
-        module = import_module("zarrdask.storage.fsspec")
-        return module.FsspecStore(values.fs, values.root)  # type: ignore[no-any-return]
+        return _file_system(values.fs, values.root)
     return MemoryStore(values) if isinstance(values, dict) else MappingStore(values)
 
 
@@ -171,8 +173,7 @@ def _of_zarr_python(value: Any) -> Store:
     if kind == "LocalStore":
         return LocalStore(str(value.root))
     if kind == "FsspecStore":
-        module = import_module("zarrdask.storage.fsspec")
-        return module.FsspecStore(_synchronous(value.fs), value.path)  # type: ignore[no-any-return]
+        return _file_system(value.fs, value.path)
     if kind == "ObjectStore":
         return import_module("zarrdask.storage.obstore").adapt_object(value.store)  # type: ignore[no-any-return]
     if type(value).__module__.startswith("icechunk."):
@@ -204,16 +205,25 @@ def _is_obstore_object(url: Any) -> bool:
 def _universal(path: Any) -> Store:
     if path.protocol in ("", "file", "local"):
         return LocalStore(os.path.abspath(path.path))
-    module = import_module("zarrdask.storage.fsspec")
-    return module.FsspecStore(path.fs, path.path)  # type: ignore[no-any-return]
+    return _file_system(path.fs, path.path)
 
 
-def _references(url: str, storage_options: dict[str, Any] | None) -> Store | None:
-    """Return the store of references; None for other URLs, and for those that fsspec opens."""
-    if url != _REFERENCE or not storage_options:
-        return None
+def _references(document: str, storage_options: dict[str, Any]) -> Store:
+    """Return the store of the references in a document that follows ``reference::``, if any."""
     module = import_module("zarrdask.storage.references")
+    if document:
+        return module.open_chained(document, storage_options)  # type: ignore[no-any-return]
     return module.open_references(storage_options)  # type: ignore[no-any-return]
+
+
+def _file_system(fs: Any, root: str) -> Store:
+    """Return the store for a path in a file system of fsspec that the user has made."""
+    if type(fs).__name__ == "ReferenceFileSystem" and not root.strip("/"):
+        return _references(
+            "", dict(zip(("fo",), fs.storage_args, strict=False)) | fs.storage_options
+        )
+    module = import_module("zarrdask.storage.fsspec")
+    return module.FsspecStore(_synchronous(fs), root)  # type: ignore[no-any-return]
 
 
 def _fsspec(
