@@ -107,7 +107,7 @@ def rechunk(
         otherwise they are stored first, and rewritten from there.
     target : str, os.PathLike, MutableMapping, Store or Group
         The place of the new array or group.
-    chunks, shards : optional
+    chunks, shards : int, str, sequence or mapping, optional
         As in `zarrdask.create_array`. The default is that of the source; with `chunks` alone,
         the new array has no shards. For a group: one value for all arrays, or a dict by path
         (such as ``"/time"``; not by dimension), in which the key None stands for all arrays that
@@ -125,7 +125,7 @@ def rechunk(
         The axis, by number or dimension name, along which the target grows. The target must exist
         then. The new elements are `source_region`, or by default those of the source beyond the
         target's end.
-    scheduler : optional
+    scheduler : str or Client, optional
         What the plan will be executed on, as in `RechunkPlan.execute`.
     storage_options : dict, optional
         Options of fsspec for `source`, `target` and `temp`. A local path takes none, and is
