@@ -10,6 +10,7 @@ import zarrdask
 from zarrdask.conventions import Level, multiscales, write_multiscales
 
 SHAPE = (32, 384, 384)
+PIXEL = 0.25  # um
 
 
 def cells():
@@ -23,6 +24,15 @@ def cells():
         distance = (2.5 * (z - cz)) ** 2 + (y[near[:2]] - cy) ** 2 + (x[..., near[2]] - cx) ** 2
         volume[near] += brightness / (1 + np.exp((np.sqrt(distance) - radius) / 2))
     return volume.astype("u2")
+
+
+def describe(path, factor):
+    """Return the level of means of `factor` times `factor` pixels.
+
+    The positions are those of the centres of pixels: that of a mean lies between the pixels.
+    """
+    scale, offset = PIXEL * factor, PIXEL * (factor - 1) / 2
+    return Level(path, scale=(1.0, scale, scale), translation=(0.0, offset, offset))
 
 
 def main(folder):
@@ -39,13 +49,13 @@ def main(folder):
         dimension_names=("z", "y", "x"),
     )
     group = zarrdask.open_group(folder / "cells.ome.zarr", mode="r+")
-    scales = [Level(path, scale=(1.0, 0.25 * 2**n, 0.25 * 2**n)) for n, path in enumerate(levels)]
-    write_multiscales(group, scales, name="cells", convention="ome")
+    described = [describe(path, 2**n) for n, path in enumerate(levels)]
+    write_multiscales(group, described, name="cells", convention="ome")
 
     print(group.tree())
     [pyramid] = multiscales(group)
     for level in pyramid.levels:
-        print(f"level {level.path}: {level.scale[1]} um a pixel")
+        print(f"level {level.path}: {level.scale[1]} um a pixel, from {level.translation[1]} um")
     screen = next(level for level in pyramid.levels if group[level.path].shape[2] <= 200)
     print(f"level {screen.path} fits 200 pixels: {group[screen.path][16].shape}")
     return [group[level.path][16] for level in pyramid.levels]
