@@ -84,6 +84,20 @@ def test_other_processes_do_not_write(session, repository, cluster_address):
         to_zarr(ds, repository.writable_session("main").fork().store, group="new")
 
 
+def test_the_error_on_a_cluster_says_what_to_do(session, cluster_address):
+    from distributed import Client
+
+    store = session.store
+    with Client(cluster_address) as client:
+        with pytest.raises(StoreError, match='scheduler "threads", or read from a read-only'):
+            zarrdask.to_zarr(da.ones(4, chunks=2), store, "ones")
+        with pytest.raises(StoreError, match='scheduler "threads", or read from a read-only'):
+            zarrdask.copy(store, {}, scheduler=client)
+        with dask.config.set(scheduler="threads"):
+            zarrdask.to_zarr(da.ones(4, chunks=2), store, "ones")
+    assert zarrdask.open_array(store, "ones")[...].tolist() == [1, 1, 1, 1]
+
+
 @pytest.mark.parametrize("chunks", [None, 1])
 def test_an_append(session, repository, chunks):
     to_zarr(days(3, 4, chunks=chunks), session.store, append_dim="time")

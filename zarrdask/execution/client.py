@@ -76,7 +76,7 @@ def check_visible(store: Store) -> None:
     if remote:
         raise StoreError(
             "this store is in the memory of one process, where the workers of the Dask cluster "
-            "can't see it; use a local directory or a URL",
+            f"can't see it; {store.unshared_advice}",
             key=store.url,
             found=f"workers at {remote[0]}{' and others' if len(remote) > 1 else ''}",
         )

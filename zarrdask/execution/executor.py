@@ -254,12 +254,13 @@ def check_reached(on: Workers, *stores: Store) -> None:
         if store.shared or on.executor is None:
             continue
         try:
+            cloudpickle.dumps(store)  # fails here with the store's own error, not with Dask's
             run(find_store, [store], on=on)
         except StoreError as error:
             raise StoreError(
-                "this store is in the memory of one process, so other processes can't access it",
+                "this store is in the memory of one process, so other processes can't access it; "
+                f"{store.unshared_advice}",
                 key=store.url,
-                expected='a directory or a URL, or scheduler="threads"',
             ) from error
 
 

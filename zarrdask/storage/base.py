@@ -68,6 +68,8 @@ class Store(ABC):
 
     #: Whether a pickled copy in another process sees the same values.
     shared: ClassVar[bool] = True
+    #: What to do where other processes can't access the store, as it is not `shared`: for messages.
+    unshared_advice: ClassVar[str] = 'use a local directory or a URL, or the scheduler "threads"'
     #: Whether reading several parts of a value costs no more than reading it as a whole, as there
     #: is no latency to hide.
     seekable: ClassVar[bool] = False
@@ -244,7 +246,7 @@ class Store(ABC):
         key : str
         start, length : int
             As in `get_range`; with a negative start, the length is the whole end of the value.
-        tag : optional
+        tag : object, optional
             That of an earlier part. If the value has another one now, or the server tells none, the
             result is None, as for a missing value.
         """
@@ -330,7 +332,7 @@ class Store(ABC):
         ----------
         key : str
         value : bytes-like
-        tag : optional
+        tag : object, optional
             What `get_tagged` returned; None if there was no value.
 
         Raises

@@ -26,6 +26,7 @@ class IcechunkStore(ZarrPythonStore):
     """
 
     bounded = True
+    unshared_advice = 'use the scheduler "threads", or read from a read-only session'
 
     def __init__(self, inner: Any) -> None:
         super().__init__(inner)
@@ -52,7 +53,7 @@ class IcechunkStore(ZarrPythonStore):
             return IcechunkStore, (self.inner,)
         raise StoreError(
             "a writable session of icechunk cannot be used by other processes, as their changes "
-            "would not be merged; compute with threads, or read from a read-only session",
+            f"would not be merged; {self.unshared_advice}",
             key=self.url,
         )
 

@@ -105,7 +105,7 @@ def _pass_on(name: str) -> Callable[..., Any]:
 # ---- what subclasses don't override is that of the inner store
 
 for _name in (
-    *("uri", "token", "shared", "seekable", "concurrent", "repeats", "bounded"),
+    *("uri", "token", "shared", "unshared_advice", "seekable", "concurrent", "repeats", "bounded"),
     *("readable", "writeable", "listable", "deferrable"),
 ):
     setattr(WrappedStore, _name, property(attrgetter(f"inner.{_name}")))
