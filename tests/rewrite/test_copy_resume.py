@@ -13,6 +13,7 @@ from tests.covering import covering
 from tests.storage.unlisted import UnlistedStore
 from zarrdask.cli.app import run
 from zarrdask.errors import NodeExistsError, StoreError
+from zarrdask.grids.keys import KEY_ENCODINGS, ChunkKeys
 from zarrdask.hierarchy import journal
 from zarrdask.rewrite import copy_tasks, destination
 
@@ -222,6 +223,73 @@ def test_a_restart_of_an_array_leaves_other_files_alone(tmp_path, copied):
     zarrdask.copy(root["a"], target, restart=True, scheduler="sync")
     assert (target / "notes.txt").read_text() == "mine"
     np.testing.assert_array_equal(zarrdask.open_array(target)[...], VALUES)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3, "v3-draft"])
+def test_a_restart_leaves_files_whose_names_look_like_chunks(copied, zarr_format):
+    root, target = hierarchy({}), {}
+    interrupted(copied, root, target, after=3, zarr_format=zarr_format)
+    names = ["2024/01", "7", "c/9999/0", "a/2024/01/02", "a/9.9", "a/c/9999/0", "a/c9/9"]
+    if zarr_format == "v3-draft":
+        names = [f"data/root/{name}" for name in names]
+    theirs = dict.fromkeys(names, b"theirs")
+    target.update(theirs)
+    zarrdask.copy(root, target, restart=True, scheduler="sync", zarr_format=zarr_format)
+    assert {name: target.pop(name, None) for name in theirs} == theirs
+    check(target)
+
+
+def test_a_restart_removes_chunks_of_a_registered_key_encoding(copied, monkeypatch):
+    class Reversed(ChunkKeys):
+        def key(self, index):
+            return "-".join(map(str, reversed(index)))
+
+        def names(self, indices):
+            return [self.key(index) for index in indices]
+
+        def index(self, key, ndim):
+            parts = key.split("-")
+            is_key = len(parts) == ndim and all(part.isdecimal() for part in parts)
+            return tuple(map(int, reversed(parts))) if is_key else None
+
+        def to_json(self):
+            return {"name": "reversed"}
+
+    monkeypatch.setattr(KEY_ENCODINGS, "_registered", dict(KEY_ENCODINGS._registered))
+    zarrdask.register.chunk_key_encoding("reversed", lambda _: Reversed())
+    root, target = hierarchy({}), {}
+    changes = {"zarr_format": 3, "chunk_key_encoding": {"name": "reversed"}}
+    interrupted(copied, root, target, after=3, **changes)
+    assert "a/0-1" in target
+    zarrdask.copy(root, target, include="g/c", restart=True, scheduler="sync")
+    assert not [key for key in target if key.startswith("a/")]
+    check(target, ["g/c"])
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("verb", ["copy", "rechunk"])
+def test_what_is_killed_before_its_record_is_due_can_be_done_again(monkeypatch, verb, restart):
+    root, target = hierarchy({}), {}
+
+    def run(**options):
+        if verb == "copy":
+            zarrdask.copy(root, target, scheduler="sync", **options)
+        else:
+            plan = zarrdask.rechunk(root, target, chunks=(2, 3), overwrite=False)
+            plan.execute("sync", progress=False, **options)
+
+    def killed(*_, **__):
+        raise Stop
+
+    monkeypatch.setattr(journal, "_WRITE_INTERVAL", 1000)
+    with monkeypatch.context() as patch:
+        patch.setattr(journal.Journal, "kept", nullcontext)
+        patch.setattr(journal.Journal, "done", killed)
+        with pytest.raises(Stop):
+            run()
+    assert ".zgroup" in target
+    run(restart=restart)
+    check(target)
 
 
 def test_a_restart_in_a_store_that_cannot_be_listed(copied):

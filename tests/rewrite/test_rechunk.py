@@ -25,7 +25,7 @@ from zarrdask.storage.wrapper import WrappedStore
 
 SHAPE = (24, 30)
 VALUES = np.arange(1, 24 * 30 + 1, dtype="i4").reshape(SHAPE)
-DOCUMENTS = ("plan.json", "zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
+DOCUMENTS = ("plan.json", "arrays.json", "zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 WAYS = ("one pass", "two passes", "three passes")
 
 

@@ -44,11 +44,15 @@ def check_creation(store: Store, path: str, metadata: Metadata, *, overwrite: bo
     return store
 
 
-def create_node(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Store:
+def create_node(
+    store: Store, path: str, metadata: Metadata, *, overwrite: bool, is_recorded: bool = False
+) -> Store:
     """Write a new node, and the groups above it that don't exist (conformance A-48, C-6).
 
-    With `overwrite`, an existing node is removed first, with everything below it. The result is the
-    store as the node's hierarchy sees it.
+    With `overwrite`, an existing node is removed first, with everything below it. What an
+    interrupted rewrite has left is removed, too, unless `is_recorded`: then the record is that of
+    the caller, who removes it when the nodes below are complete. The result is the store as the
+    node's hierarchy sees it.
     """
     documents = detect.render(metadata)  # before anything is erased: rendering may fail
     prefix, exists = key_prefix(path), overwrite
@@ -67,7 +71,7 @@ def create_node(store: Store, path: str, metadata: Metadata, *, overwrite: bool)
             # Only nodes are erased: a directory with other files is left alone.
             if exists:
                 remove_keys(real, path)
-            elif (begun := is_begun(real, prefix)) or overwrite:
+            elif not is_recorded and ((begun := is_begun(real, prefix)) or overwrite):
                 if isinstance(metadata, ArrayMetadata):
                     erase_leftovers(StoredChunks(real, prefix, metadata))
                 if begun:

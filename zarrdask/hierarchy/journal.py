@@ -3,12 +3,16 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from time import monotonic
 from types import MappingProxyType
 from typing import Any
 
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.hierarchy.path import normalise_path
+from zarrdask.metadata import detect
+from zarrdask.metadata.json import Documents
+from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.storage.base import Store
 from zarrdask.storage.v3_draft import DraftStore
 
@@ -20,6 +24,8 @@ _VERSION = 2
 BESIDE = ".zarrdask-rewrite/"
 #: The name of the record in that directory.
 _RECORD = "plan.json"
+#: The name of the documents of the new arrays in that directory.
+_ARRAYS = "arrays.json"
 
 
 def beside(store: Store, prefix: str) -> tuple[Store, str]:
@@ -59,10 +65,12 @@ def erase_beside(store: Store, prefix: str) -> None:
     """
     erase_record(store, prefix)
     record_store, folder = beside(store, prefix)
-    if record_store.listable and record_store.swappable:
+    if not record_store.listable:
+        record_store.erase(f"{folder}{_ARRAYS}")
+    elif record_store.swappable:
         keys = record_store.list_prefix(folder)
         record_store.erase_values([key for key in keys if key != lease_key(prefix)])
-    elif record_store.listable:
+    else:
         record_store.erase_prefix(folder)
 
 
@@ -75,25 +83,33 @@ class Journal:
         The store of the node, and the prefix of its keys; the record stands beside it.
     plan : str
         An identifier, which differs from those of other plans.
-    nodes : mapping of str to str
-        The nodes that the plan creates, by their paths: "group", "array", or "written" for an array
-        whose document is written next, or has been. Other arrays have no document yet.
+    nodes : mapping of str to Metadata
+        The nodes that the plan creates, by their paths.
 
     Attributes
     ----------
+    nodes : dict of str to str
+        The nodes of the plan, by their paths: "group", "array", or "written" for an array whose
+        document is written next, or has been. Other arrays have no document yet.
     recorded : dict of str to str
         The nodes of the interrupted plan, whichever it is; after `resume`.
     """
 
     def __init__(
-        self, store: Store, prefix: str, plan: str, nodes: Mapping[str, str] = MappingProxyType({})
+        self,
+        store: Store,
+        prefix: str,
+        plan: str,
+        nodes: Mapping[str, Metadata] = MappingProxyType({}),
     ) -> None:
         self._place, self._plan = (store, prefix), plan
-        self._store, folder = beside(store, prefix)
-        self._key = f"{folder}{_RECORD}"
-        self.nodes, self.recorded = dict(nodes), dict[str, str]()
+        self._store, self._folder = beside(store, prefix)
+        self._key = f"{self._folder}{_RECORD}"
+        self._arrays = {p: each for p, each in nodes.items() if isinstance(each, ArrayMetadata)}
+        self.nodes = {path: "array" if path in self._arrays else "group" for path in nodes}
+        self.recorded = dict[str, str]()
         self._done: dict[int, set[int]] = {}
-        self._stored, self._is_stored = monotonic(), True
+        self._stored, self._is_stored, self._is_described = monotonic(), True, False
 
     def resume(self, *, overwrite: bool = False, restart: bool = False) -> bool:
         """Read the record; return whether an earlier run of this plan was interrupted.
@@ -125,6 +141,17 @@ class Journal:
         self._done, self.nodes = done, self.nodes | self.recorded
         return True
 
+    def recorded_arrays(self) -> dict[str, Documents]:
+        """Return the documents of the arrays of the interrupted plan, without attributes."""
+        try:
+            arrays = json.loads(self._store.get(f"{self._folder}{_ARRAYS}") or b"{}")
+            return {
+                normalise_path(path): {name: text.encode() for name, text in documents.items()}
+                for path, documents in arrays.items()
+            }
+        except (ValueError, TypeError, AttributeError):
+            return {}
+
     def done(self, stage: int) -> set[int]:
         """Return the numbers of the tasks of a stage that are done."""
         return self._done.setdefault(stage, set())
@@ -138,7 +165,7 @@ class Journal:
         """Erase the record, and what else is stored about the rewrite."""
         if self._is_stored:
             erase_beside(*self._place)
-        self._is_stored = False
+        self._is_stored = self._is_described = False
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -161,9 +188,20 @@ class Journal:
         }
         if self.nodes:
             record["nodes"] = self.nodes
-        self._store.set(self._key, json.dumps(record).encode())
-        self._is_stored = True
+        values = {_RECORD: record}
+        if self._arrays and not self._is_described:
+            values[_ARRAYS] = {path: _described(each) for path, each in self._arrays.items()}
+        self._store.set_many(
+            (f"{self._folder}{name}", json.dumps(value).encode()) for name, value in values.items()
+        )
+        self._is_stored = self._is_described = True
         self._stored = monotonic()
+
+
+def _described(metadata: ArrayMetadata) -> dict[str, str]:
+    """Return the documents of an array without its attributes, which may be large."""
+    documents = detect.render(replace(metadata, attributes={}))
+    return {name: value.decode() for name, value in documents.items() if value is not None}
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:

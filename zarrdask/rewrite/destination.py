@@ -1,6 +1,5 @@
 """The target of a rewrite: what happens before its chunks are stored, and afterwards."""
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -8,6 +7,7 @@ from functools import partial
 
 from zarrdask.chunks.inventory import erase_leftovers, stored_units
 from zarrdask.chunks.stored import StoredChunks
+from zarrdask.compliance import strictness
 from zarrdask.errors import NodeNotFoundError, StoreError, ZarrdaskError
 from zarrdask.execution.locks import shape_lock
 from zarrdask.grids.base import Shape
@@ -33,8 +33,6 @@ from zarrdask.storage.v3_draft import DraftStore
 
 #: A store, and a prefix of keys in it: "" or ends with "/".
 KeyPrefix = tuple[Store, str]
-#: The keys of chunks below an array, by the encodings of all formats.
-_CHUNK = re.compile(r"c|(c[./]?)?\d+((\.\d+)*|(/\d+)*)")
 
 
 def clear_prefix(place: KeyPrefix) -> None:
@@ -204,8 +202,7 @@ def rewriting(
     """
     with lock_node(store, path, "rewrite"), store.batch():
         arrays = {below: m for below, m in nodes.items() if isinstance(m, ArrayMetadata)}
-        kinds = {below: "array" if below in arrays else "group" for below in nodes}
-        journal, root = Journal(store, key_prefix(path), plan, kinds), arrays.pop("", None)
+        journal, root = Journal(store, key_prefix(path), plan, nodes), arrays.pop("", None)
         begun, view = check_begun(store, path, nodes[""], overwrite=overwrite)
         is_taken = begun and root is not None and has_document(view, path)
         restart |= overwrite and is_taken
@@ -216,7 +213,7 @@ def rewriting(
             if overwrite:
                 _remove(store, path)
             if begun:
-                _remove_begun(view, path, journal.recorded)
+                _remove_begun(view, path, journal)
             clear_members(view, path, arrays)
             if root is not None:
                 erase_leftovers(StoredChunks(view, key_prefix(path), root))
@@ -227,7 +224,7 @@ def rewriting(
             node = join_path(path, below)
             is_group = isinstance(metadata, GroupMetadata)
             if is_group and not (resumed and has_document(view, node)):
-                view = create_node(store, node, metadata, overwrite=False)
+                view = create_node(store, node, metadata, overwrite=False, is_recorded=True)
         with Rewrite(view, path, journal, resumed).running() as rewrite:
             yield rewrite
 
@@ -263,12 +260,13 @@ def check_begun(
     return begun, store if view is known else view
 
 
-def _remove_begun(store: Store, path: str, nodes: Mapping[str, str]) -> None:
-    """Remove what an interrupted run has stored of the nodes that it has recorded.
+def _remove_begun(store: Store, path: str, journal: Journal) -> None:
+    """Remove the documents and the chunks that an interrupted run has stored of its nodes.
 
     Nothing else is removed: neither other files, nor arrays whose documents the run has not
     written. That is an error: another program has created them, or the run appended to them.
     """
+    nodes = journal.recorded
     arrays = [join_path(path, below) for below, kind in nodes.items() if kind == "array"]
     exist = at_once(store, partial(has_document, store), arrays)
     taken = [node for node, exists in zip(arrays, exist, strict=True) if exists]
@@ -276,18 +274,21 @@ def _remove_begun(store: Store, path: str, nodes: Mapping[str, str]) -> None:
         taken.append(path)
     if taken:
         raise exists_error(store, taken[0])
+    with strictness(strict=False, quiet=True):
+        recorded = {
+            below: detect.parse(documents, store)
+            for below, documents in journal.recorded_arrays().items()
+        }
     with changing(store, path, whole=True) as real:
-        for below, kind in nodes.items():
+        for below in nodes:
             prefix = key_prefix(join_path(path, below))
             real.erase_values([prefix + name for name in detect.names(store)])
-            if kind == "group" or not store.listable:
+            metadata = recorded.get(below)
+            if not isinstance(metadata, ArrayMetadata):
                 continue
-            keys = [*real.list_prefix(prefix)]
-            chunks = [key for key in keys if _CHUNK.fullmatch(key, len(prefix))]
-            if len(chunks) == len(keys):
-                real.erase_prefix(prefix)  # with its directories
-            else:
-                real.erase_values(chunks)
+            erase_leftovers(StoredChunks(real, prefix, metadata))
+            if real.listable and next(real.list_prefix(prefix), None) is None:
+                real.erase_prefix(prefix)  # the directories of the chunks
 
 
 def _remove(store: Store, path: str) -> None:
