@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import zarrdask
 from tests.storage.latency import LatencyStore
 from zarrdask.errors import StoreError
-from zarrdask.graph import chains
+from zarrdask.graph import limits
 from zarrdask.graph.bundles import write_chain
 from zarrdask.graph.groups import write_groups
 
@@ -25,9 +25,9 @@ VALUES = np.arange(1, 97, dtype="f8").reshape(SHAPE)
 def three_bundles():
     """Let small arrays of 16 blocks be written by three bundles or more."""
     with (
-        mock.patch.object(chains, "_MIN_BUNDLES", 3),
-        mock.patch.object(chains, "_BUNDLES_PER_THREAD", 1),
-        mock.patch.object(chains, "_FAR_BUNDLES_PER_THREAD", 1),
+        mock.patch.object(limits, "_MIN_TASKS", 3),
+        mock.patch.object(limits, "_TASKS_PER_THREAD", 1),
+        mock.patch.object(limits, "_FAR_TASKS_PER_THREAD", 1),
     ):
         yield
 

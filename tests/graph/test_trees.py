@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import zarrdask
 from tests.graph.test_bundles import failing
 from tests.storage.latency import FarStore
-from zarrdask.graph import chains
+from zarrdask.graph import limits
 from zarrdask.graph.trees import join_blocks
 from zarrdask.nodes.array import Array
 from zarrdask.storage.memory import MemoryStore
@@ -31,9 +31,9 @@ VALUES = np.random.default_rng(5).random(SHAPE)
 def three_bundles():
     """Let the 24 blocks of small arrays be read by three bundles or more."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(chains, "_MIN_BUNDLES", 3)
-    patch.setattr(chains, "_BUNDLES_PER_THREAD", 1)
-    patch.setattr(chains, "_FAR_BUNDLES_PER_THREAD", 3)
+    patch.setattr(limits, "_MIN_TASKS", 3)
+    patch.setattr(limits, "_TASKS_PER_THREAD", 1)
+    patch.setattr(limits, "_FAR_TASKS_PER_THREAD", 3)
     yield
     patch.undo()
 

@@ -46,8 +46,9 @@ def thread_count() -> int:
     """Return the number of tasks that run at a time on the current scheduler, as far as known."""
     client = current_client()
     if client is not None:
-        workers = client.scheduler_info(n_workers=-1)["workers"]
-        return int(sum(worker["nthreads"] for worker in workers.values()))
+        # The number that the client received last: a request would take a round trip. It is 0
+        # while no worker has joined.
+        return max(int(client._scheduler_identity.get("total_threads", 0)), 1)
     return int(dask.config.get("num_workers", None) or CPU_COUNT)
 
 

@@ -193,6 +193,12 @@ class Source:
         return _source, (self.handle, _bounds(self.region), self.axes)
 
 
+def source_of(item: Any) -> Source | None:
+    """Return a source, also one whose elements an object decodes one by one."""
+    inner = getattr(item, "source", None)
+    return item if isinstance(item, Source) else inner if isinstance(inner, Source) else None
+
+
 class _Ahead:
     """Regions of an array that are requested before they are read, one after another.
 

@@ -8,8 +8,7 @@ from typing import Any, cast
 from dask._task_spec import DataNode, GraphNode, Task, TaskRef, _execute_subgraph
 
 from zarrdask.execution.fused import steps
-from zarrdask.execution.handle import Source
-from zarrdask.graph.dependencies import source_of
+from zarrdask.execution.handle import Source, source_of
 from zarrdask.indexing.selection import Region
 
 #: A source, and the region of it that is read.

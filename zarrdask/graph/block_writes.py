@@ -10,7 +10,8 @@ import numpy as np
 from dask.layers import ArraySliceDep
 
 from zarrdask.execution.handle import Target
-from zarrdask.graph.chains import Block, BundleLimits
+from zarrdask.graph.chains import Block
+from zarrdask.graph.limits import FuseLimits
 from zarrdask.plan.align import Chunks
 from zarrdask.runtime.turns import in_turns
 from zarrdask.storage.in_flight import MAX_BYTES_IN_FLIGHT, Requests
@@ -105,7 +106,7 @@ class BlockWrites(NamedTuple):
         """The place where the blocks are stored."""
         return Place(self.target, ArraySliceDep(self.blocks))
 
-    def bundle_length(self, *, reads_far: bool = False) -> int:
+    def bundle_length(self, limits: FuseLimits, *, reads_far: bool = False) -> int:
         """Return the number of blocks in a bundle; bundles are of use from two blocks on.
 
         `reads_far` is whether blocks are read from a store with latency.
@@ -113,4 +114,4 @@ class BlockWrites(NamedTuple):
         chunks = self.target.handle.chunks
         block_bytes = prod(map(max, self.blocks)) * chunks.metadata.dtype.itemsize
         is_far = reads_far or not chunks.units.seekable
-        return BundleLimits.current().length(self.block_count, block_bytes, is_far=is_far)
+        return limits.length(self.block_count, block_bytes, is_far=is_far)

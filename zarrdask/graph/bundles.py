@@ -21,6 +21,7 @@ from zarrdask.execution.handle import reading_ahead
 from zarrdask.graph.block_writes import BlockWrites, Place, write_in_one_task
 from zarrdask.graph.chains import Block, Chain, far_blocks, find_chain
 from zarrdask.graph.groups import group_bundles
+from zarrdask.graph.limits import FuseLimits
 from zarrdask.graph.optimization import is_optimized
 from zarrdask.storage.in_flight import Requests
 
@@ -34,18 +35,18 @@ def bundled(writes: Sequence[BlockWrites]) -> list[da.Array]:
     receipts of all writes: arrays with an element for each block, and a task for each bundle.
     """
     remaining = {write.receipts.name: write for write in writes}
-    lengths = {name: write.bundle_length() for name, write in remaining.items()}
-    arrays = list[da.Array]()
-    if max(lengths.values(), default=0) > 1 and not EXPRESSIONS and is_optimized():
+    arrays, limits = list[da.Array](), FuseLimits.current()
+    large = [name for name, write in remaining.items() if write.bundle_length(limits) > 1]
+    if large and not EXPRESSIONS and is_optimized():
         graphs = [write.receipts.__dask_graph__() for write in writes]
         keys = [(name, *(0 for _ in write.blocks)) for name, write in remaining.items()]
         # As Dask is going to optimise it: tasks that one layer needs become part of that layer.
         graph = optimize_blockwise(HighLevelGraph.merge(*graphs), keys)
-        for name, length in lengths.items():
-            chain = find_chain(graph, name) if length > 1 else None
+        for name in large:
+            chain = find_chain(graph, name)
             if chain is not None:
-                arrays.append(_chain_bundles(graph, chain, remaining.pop(name)))
-        array, names = group_bundles(graph, remaining, lengths)
+                arrays.append(_chain_bundles(graph, chain, remaining.pop(name), limits))
+        array, names = group_bundles(graph, remaining, limits)
         if array is not None:
             arrays.append(array)
             remaining = {name: remaining[name] for name in remaining.keys() - names}
@@ -105,12 +106,14 @@ def write_chain(
         return write_in_one_task([place], write, iter(items), count=len(items), nbytes=nbytes)
 
 
-def _chain_bundles(graph: HighLevelGraph, chain: Chain, write: BlockWrites) -> da.Array:
+def _chain_bundles(
+    graph: HighLevelGraph, chain: Chain, write: BlockWrites, limits: FuseLimits
+) -> da.Array:
     """Return the bundles of one write."""
     layer = write.receipts.name
     name, shared = f"{layer}-bundles", f"{layer}-chain"
     common, needs = ChainWrites(chain, write.place, write.repeats), tuple(chain.needs)
-    end, length = write.block_count, write.bundle_length(reads_far=chain.is_far)
+    end, length = write.block_count, write.bundle_length(limits, reads_far=chain.is_far)
     parts = [range(at, min(at + length, end)) for at in range(0, end, length)]
     bundles = dict[Any, Any]()
     for key, numbers in (((name, number), part) for number, part in enumerate(parts)):

@@ -18,54 +18,16 @@ from dask.blockwise import Blockwise, BlockwiseDep, blockwise_token
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from dask.layers import ArrayBlockwiseDep
 
-from zarrdask import config
-from zarrdask.execution.client import thread_count
 from zarrdask.execution.fused import prepared, resolve
-from zarrdask.execution.handle import Source
+from zarrdask.execution.handle import Source, source_of
 from zarrdask.graph.ahead import Read, sliced, slicings
-from zarrdask.graph.dependencies import source_of
 from zarrdask.graph.missing import ReadSlices
-
-#: The smallest number of bundles: for each thread, and at all. If they were fewer, a thread without
-#: work would wait longer for the last one.
-_BUNDLES_PER_THREAD = 8
-_MIN_BUNDLES = 32
-#: The same for each thread where a store has latency: the blocks of a bundle wait together.
-_FAR_BUNDLES_PER_THREAD = 4
 
 #: The number of a block along each axis.
 Block = tuple[int, ...]
 
 #: The functions of chains, by their names.
 Computed = dict[str, Callable[[Block], Any]]
-
-
-@dataclass(frozen=True)
-class BundleLimits:
-    """How large bundles may be. The process that makes them need not have the user's settings."""
-
-    #: The largest number of blocks in a bundle.
-    blocks: int
-    #: The largest number of bytes that these blocks have together.
-    nbytes: int
-    #: The number of threads.
-    threads: int
-
-    @classmethod
-    def current(cls) -> "BundleLimits":
-        """Return the limits by the settings, for the current scheduler."""
-        return cls(config.get("bundle-blocks"), config.get("bundle-size"), thread_count())
-
-    def length(self, count: int, block_bytes: int, *, is_far: bool = False) -> int:
-        """Return the number of blocks in a bundle; bundles are of use from two blocks on.
-
-        There are `count` blocks of up to `block_bytes`. `is_far` is whether they are in a store
-        with latency, where the blocks of a bundle wait together.
-        """
-        bundles = max(_MIN_BUNDLES, _BUNDLES_PER_THREAD * self.threads)
-        if is_far:
-            bundles = _FAR_BUNDLES_PER_THREAD * self.threads
-        return min(self.blocks, self.nbytes // max(block_bytes, 1), count // bundles)
 
 
 class Part(NamedTuple):

@@ -12,15 +12,14 @@ from functools import cached_property
 from operator import getitem
 from typing import Any, NamedTuple
 
-import dask
 import dask.array as da
 from dask._task_spec import Alias, DataNode, Task, TaskRef, _execute_subgraph
 from dask.array.core import getter, getter_inline, getter_nofancy
-from dask.core import flatten
 
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.expressions import EXPRESSIONS
-from zarrdask.execution.handle import Source, Target
+from zarrdask.execution.handle import Target, source_of
+from zarrdask.graph.optimization import unfused_tasks
 from zarrdask.indexing.regions import overlap
 from zarrdask.indexing.selection import Region, basic, is_basic, whole_region
 from zarrdask.nodes.array import Array
@@ -65,7 +64,7 @@ def needed_reads(arrays: Iterable[da.Array]) -> Iterator[ReadRegion]:
     It drops blocks that no result depends on, and moves slices into the reads. This generates all
     tasks of the graphs.
     """
-    return reads(arrays) if EXPRESSIONS else reads_of(map(_optimized, arrays))
+    return reads(arrays) if EXPRESSIONS else reads_of(map(unfused_tasks, arrays))
 
 
 class Inputs:
@@ -92,12 +91,6 @@ class Inputs:
         return any(read.overlaps(place, region) for read in self._reads) and any(
             read.overlaps(place, region) for read in self._needed
         )
-
-
-def _optimized(x: da.Array) -> dict[Any, Any]:
-    keys = list(flatten(x.__dask_keys__()))
-    with dask.config.set({"zarrdask.bundle-blocks": 0}):  # Bundles hide their tasks.
-        return dict(x.__dask_optimize__(x.__dask_graph__(), keys))
 
 
 def _roots(x: da.Array) -> Iterable[Any]:
@@ -179,9 +172,3 @@ def _parts(item: Any) -> Iterable[Any]:
         return [getattr(item, name, None) for name in ("array", "_array")]
     stored = getattr(item, "stored", None)
     return (stored,) if isinstance(stored, Array) else ()
-
-
-def source_of(item: Any) -> Source | None:
-    """Return a source, also one whose elements an object decodes one by one."""
-    inner = getattr(item, "source", None)
-    return item if isinstance(item, Source) else inner if isinstance(inner, Source) else None

@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import dask
 import dask.array as da
 import numpy as np
 from dask._task_spec import DataNode, GraphNode, Task, TaskRef
@@ -22,6 +21,7 @@ from zarrdask.graph.ahead import far_reads
 from zarrdask.graph.block_writes import SLOW_SECONDS, BlockWrites, Place, write_in_one_task
 from zarrdask.graph.components import components
 from zarrdask.graph.culling import culled
+from zarrdask.graph.limits import UNFUSED, FuseLimits
 from zarrdask.graph.optimization import optimized
 from zarrdask.storage.in_flight import Requests
 
@@ -101,15 +101,16 @@ def write_groups(
 
 
 def group_bundles(
-    graph: HighLevelGraph, writes: Mapping[str, BlockWrites], lengths: Mapping[str, int]
+    graph: HighLevelGraph, writes: Mapping[str, BlockWrites], limits: FuseLimits
 ) -> tuple[da.Array | None, set[str]]:
     """Return the bundles of writes, and the names of the writes whose blocks are in them.
 
-    The layers of Blockwise in the graph are fused. `writes` are by the names of their tasks, and
-    `lengths` are the blocks in a bundle of each; less than 2 if it is to have none.
+    The layers of Blockwise in the graph are fused. `writes` are by the names of their tasks.
     """
     names = {
-        name for name, write in writes.items() if lengths[name] > 1 and _is_local(graph, write)
+        name
+        for name, write in writes.items()
+        if write.bundle_length(limits) > 1 and _is_local(graph, write)
     }
     # Annotations belong to tasks that would vanish.
     if not names or any(layer.annotations for layer in graph.layers.values()):
@@ -130,7 +131,7 @@ def group_bundles(
         return None, names
     groups = [group for group in groups if group.writes[0][0] in names]
     is_far = any(far_reads(groups[0].ordered))
-    length = min(writes[name].bundle_length(reads_far=is_far) for name in names)
+    length = min(writes[name].bundle_length(limits, reads_far=is_far) for name in names)
     bundles = list(_joined(groups, length))
     places = {name: writes[name].place for name in names}
     return _array(bundles, places, {key: tasks[key] for key in shared}), names
@@ -155,8 +156,7 @@ def _is_local(graph: HighLevelGraph, write: BlockWrites) -> bool:
 
 def _single_tasks(graph: HighLevelGraph, keys: Collection[Any]) -> Tasks:
     """Return the tasks of a graph as Dask is going to optimise it, without bundles of reads."""
-    with dask.config.set({"zarrdask.bundle-blocks": 0}):
-        return optimized(graph, keys)
+    return optimized(graph, keys, UNFUSED)
 
 
 def _groups(tasks: Tasks, keys: Iterable[Any]) -> tuple[list[Group], set[Any]]:

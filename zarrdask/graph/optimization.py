@@ -16,13 +16,14 @@ from typing import Any
 import dask
 import dask.array as da
 from dask.array.optimization import optimize
+from dask.base import collections_to_expr
 from dask.blockwise import Blockwise, optimize_blockwise
 from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask.execution.expressions import EXPRESSIONS
-from zarrdask.graph.chains import BundleLimits
-from zarrdask.graph.dependencies import source_of
+from zarrdask.execution.handle import source_of
+from zarrdask.graph.limits import UNFUSED, FuseLimits
 from zarrdask.graph.missing import missing_parts, shared_tasks
 from zarrdask.graph.trees import find_chains, joined, with_branches
 
@@ -35,46 +36,67 @@ def is_optimized() -> bool:
 
 @dataclass(frozen=True)
 class Optimization:
-    """Dask's optimisation of arrays, after small blocks that are read were put in bundles."""
+    """Dask's optimisation of arrays, after small blocks that are read were fused to larger tasks.
 
-    limits: BundleLimits
+    Dask asks each array for it, also those that read nothing. So the limits are looked up when it
+    is called, or when it is sent to a scheduler that does not have the user's settings.
+    """
+
+    #: The limits of a fused task; None for those that are set now.
+    limits: FuseLimits | None = None
 
     def __call__(self, graph: Any, keys: Any, **options: Any) -> Any:
         """Return the optimised graph; the arguments are those of Dask's function."""
-        if isinstance(graph, HighLevelGraph) and self._is_of_use(graph.layers.values()):
+        if isinstance(graph, HighLevelGraph) and any(map(_reads, graph.layers.values())):
+            limits = self.limits or FuseLimits.current()
             results = set(flatten(keys if isinstance(keys, list | set) else [keys]))
-            graph = self._bundled(optimize_blockwise(graph, keys=results), results)
+            graph = _fused(graph, results, limits)
         return optimize(graph, keys, **options)
 
-    def _is_of_use(self, layers: Collection[Any]) -> bool:
-        """Whether a graph with these layers may have bundles, or equal blocks."""
-        if any(part for layer in layers for part in missing_parts(layer)):
-            return True
-        count = sum(len(layer) for layer in layers if isinstance(layer, Blockwise))
-        return self.limits.length(count, block_bytes=0) > 1 and any(map(_reads, layers))
-
-    def _bundled(self, graph: HighLevelGraph, results: set[Any]) -> Any:
-        parts = [part for layer in graph.layers.values() for part in missing_parts(layer)]
-        if parts:
-            tasks, shared = shared_tasks(graph, results)
-            count = sum(int(part.is_stored.sum()) for part in parts)
-            block_bytes = max(part.block_bytes for part in parts)
-            is_far = any(part.source.is_far for part in parts)
-            length = self.limits.length(count, block_bytes, is_far=is_far)
-            return joined(tasks, results, shared, length)
-        chains = find_chains(graph, results)
-        names = {each.name for chain in chains.values() for each in chain.below or [chain]}
-        count = sum(len(graph.layers[name]) for name in names)
-        block_bytes = max((chain.block_bytes for chain in chains.values()), default=0)
-        is_far = any(chain.is_far for chain in chains.values())
-        length = self.limits.length(count, block_bytes, is_far=is_far)
-        return with_branches(graph, results, chains, length)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Optimization, (self.limits or FuseLimits.current(),)
 
 
-def optimized(graph: HighLevelGraph, keys: Collection[Any]) -> dict[Any, Any]:
-    """Return the tasks of a graph as Dask is going to optimise it."""
-    chosen = Optimization(BundleLimits.current()) if is_optimized() else da.Array.__dask_optimize__
+def _fused(graph: HighLevelGraph, results: set[Any], limits: FuseLimits) -> Any:
+    """Return a graph that reads stored arrays, with small blocks fused."""
+    layers = graph.layers.values()
+    parts = [part for layer in layers for part in missing_parts(layer)]
+    count = sum(len(layer) for layer in layers if isinstance(layer, Blockwise))
+    if not parts and limits.length(count, block_bytes=0) < 2:
+        return graph
+    graph = optimize_blockwise(graph, keys=results)
+    if parts:
+        tasks, shared = shared_tasks(graph, results)
+        count = sum(int(part.is_stored.sum()) for part in parts)
+        block_bytes = max(part.block_bytes for part in parts)
+        is_far = any(part.source.is_far for part in parts)
+        length = limits.length(count, block_bytes, is_far=is_far)
+        return joined(tasks, results, shared, length)
+    chains = find_chains(graph, results)
+    names = {each.name for chain in chains.values() for each in chain.below or [chain]}
+    count = sum(len(graph.layers[name]) for name in names)
+    block_bytes = max((chain.block_bytes for chain in chains.values()), default=0)
+    is_far = any(chain.is_far for chain in chains.values())
+    length = limits.length(count, block_bytes, is_far=is_far)
+    return with_branches(graph, results, chains, length)
+
+
+def optimized(
+    graph: HighLevelGraph, keys: Collection[Any], limits: FuseLimits | None = None
+) -> dict[Any, Any]:
+    """Return the tasks of a graph as Dask is going to optimise it; `limits` as `Optimization`."""
+    chosen = Optimization(limits) if is_optimized() else da.Array.__dask_optimize__
     return dict(chosen(graph, list(keys)))
+
+
+def unfused_tasks(x: Any) -> dict[Any, Any]:
+    """Return the tasks of a Dask collection after its optimisation, but none that are fused here.
+
+    A fused task hides what each of its blocks reads.
+    """
+    if isinstance(getattr(x, "__dask_optimize__", None), Optimization):
+        return optimized(x.__dask_graph__(), [*flatten(x.__dask_keys__())], UNFUSED)
+    return dict(collections_to_expr((x,)).optimize().__dask_graph__())
 
 
 class _Method:
@@ -84,13 +106,17 @@ class _Method:
         self._default = default
 
     def __get__(self, x: Any, owner: Any = None) -> Callable[..., Any]:
-        if is_optimized():
-            return Optimization(BundleLimits.current())
-        return self._default.__get__(x, owner)  # type: ignore[no-any-return]
+        return _OPTIMIZATION if is_optimized() else self._default.__get__(x, owner)
+
+
+#: One value for all arrays.
+_OPTIMIZATION = Optimization()
 
 
 def _reads(layer: Any) -> bool:
     """Whether a layer reads a stored array."""
+    if any(missing_parts(layer)):
+        return True
     held = (source for source, index in getattr(layer, "indices", ()) if index is None)
     return any(source_of(each) is not None for each in held)
 

@@ -4,15 +4,15 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-import dask
 import numpy as np
 from dask._task_spec import Task, convert_legacy_graph
-from dask.base import collections_to_expr, is_dask_collection
+from dask.base import is_dask_collection
 
 from zarrdask.chunks.inventory import chunk_sizes, is_near
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import SelectionError, ZarrdaskError
 from zarrdask.graph.dependencies import reads_of
+from zarrdask.graph.optimization import unfused_tasks
 from zarrdask.indexing.selection import Region, basic, is_basic
 from zarrdask.nodes.open import open_array
 from zarrdask.plan.read import ArrayReads, ReadPlan
@@ -86,8 +86,7 @@ def plan_read(
 
 def _plan_of(x: Any) -> ReadPlan:
     """Return the plan of computing a Dask collection."""
-    with dask.config.set({"zarrdask.bundle-blocks": 0}):  # Bundles hide their tasks.
-        graph = convert_legacy_graph(dict(collections_to_expr((x,)).optimize().__dask_graph__()))
+    graph = convert_legacy_graph(unfused_tasks(x))
     regions: dict[str, tuple[StoredChunks, list[Region]]] = {}
     for node in graph.values():
         if isinstance(node, Task):
