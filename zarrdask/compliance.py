@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from zarrdask import config
-from zarrdask.errors import ComplianceWarning, MetadataError, without_secrets
+from zarrdask.errors import ComplianceWarning, MetadataError, printable_lines, without_secrets
 
 _strict: ContextVar[bool | None] = ContextVar("strict", default=None)
 
@@ -90,7 +90,7 @@ def report_deviation(
 
 def warn_compliance(text: str) -> None:
     """Warn that a document may have been read in another way than its writer meant."""
-    text, collected = without_secrets(text), _deviations.get()
+    text, collected = printable_lines(without_secrets(text)), _deviations.get()
     if collected is not None:
         collected.append(text)
     elif not _quiet.get():

@@ -1,5 +1,6 @@
 """Errors with fields: each names the key, the value that was found and what was expected."""
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Any, Self, TypeVar
@@ -55,6 +56,32 @@ def shorten(text: str, length: int) -> str:
     return f"{text[:head]}...<{len(text) - length} characters left out>...{text[-tail:]}"
 
 
+def printable(text: str) -> str:
+    r"""Return a text as one line, with characters escaped that control a terminal or the order.
+
+    Names and attributes come from documents of others. The escapes are those of JSON.
+
+    Examples
+    --------
+    >>> printable("a\x1b[2J\u202eb")
+    'a\\u001b[2J\\u202eb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def printable_lines(text: str) -> str:
+    """Return a text like `printable`, but keep its lines."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def _escaped(character: str) -> str:
+    # JSON escapes by UTF-16, and leaves DEL and characters such as "\x9b" to the encoding.
+    escaped = json.dumps(character)[1:-1]
+    return escaped if escaped != character else f"\\u{ord(character):04x}"
+
+
 def quoted(value: object) -> str:
     """Return a value as a message quotes it: its representation, shortened if it is long."""
     try:
@@ -92,13 +119,13 @@ class ZarrdaskError(Exception):
         # Values and keys may come from hostile documents, and be as long as the document.
         text = shorten(self.message, MAX_PART_LENGTH)
         if self.key is not None:
-            text = f"{shorten(without_secrets(self.key), MAX_PART_LENGTH)}: {text}"
+            text = f"{printable(shorten(without_secrets(self.key), MAX_PART_LENGTH))}: {text}"
         if self.found is not None:
             text += f"; found {quoted(self.found)}"
         if self.expected is not None:
             expected = without_secrets(str(self.expected))
             text += f"; expected {shorten(expected, MAX_PART_LENGTH)}"
-        return text
+        return printable_lines(text)
 
     def within(self, place: str) -> Self:
         """Return this error with a place, such as a node's key, put before its own key.

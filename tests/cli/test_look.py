@@ -1,12 +1,14 @@
 """`info`, `tree`, `ls`, `attrs` and `consolidate`."""
 
 import json
+import re
 
 import pytest
 
 import zarrdask
 from tests.cli.commands import call
 from zarrdask.cli.nodes import Place
+from zarrdask.errors import NodeNotFoundError
 
 
 @pytest.fixture
@@ -226,3 +228,67 @@ def test_a_dry_run_of_consolidate(capsys, stored):
     nodes = json.loads(call(capsys, "consolidate", stored, "--json").out)["nodes"]
     assert nodes == ["a", "g", "g/r", "g/s"]
     assert "consolidated_metadata" in json.loads((stored / "zarr.json").read_text())
+
+
+# --------------------------------------------------------------------------------------------
+# Names and attributes that would control the terminal
+
+HOSTILE = "\x1b]0;title\x07\x9b31m\u202e\x7f\r\u2028"
+
+
+def is_printable(text):
+    return all(line.isprintable() for line in text.split("\n"))
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    """A hierarchy whose names, dimensions and attributes have escape sequences."""
+    root = zarrdask.create_group(tmp_path / "data.zarr", attributes={HOSTILE: {HOSTILE: HOSTILE}})
+    options = {"attributes": {HOSTILE: HOSTILE}, "dimension_names": [HOSTILE], "shards": 4}
+    z = root.create_array(HOSTILE, shape=4, dtype="i4", chunks=2, **options)
+    z[...] = 1
+    root.create_group("invalid").create_array(f"{HOSTILE}y", shape=4, dtype="i4")
+    for path in (tmp_path / "data.zarr/invalid").glob("*/zarr.json"):
+        path.write_text(json.dumps({"zarr_format": 3, "node_type": HOSTILE}))
+    (tmp_path / f"data.zarr/{HOSTILE}/c/0").write_bytes(b"damaged")
+    (tmp_path / f"data.zarr/{HOSTILE}/c/{HOSTILE}").write_bytes(b"foreign")
+    return tmp_path / "data.zarr"
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_names_do_not_control_the_terminal(capsys, hostile, monkeypatch, terminal):
+    if terminal:
+        monkeypatch.setattr("zarrdask.cli.output._is_coloured", lambda: True)
+        monkeypatch.setenv("TERM", "dumb")
+    array, other = hostile / HOSTILE, hostile.with_name("other.zarr")
+    for arguments in (
+        *(
+            ["info", array],
+            ["info", hostile],
+            ["info", array, "--stored"],
+            ["info", array, "--json"],
+        ),
+        *(["tree", hostile], ["tree", array], ["ls", hostile], ["ls", "--long", hostile]),
+        *(["ls", "--long", hostile / "invalid"], ["tree", hostile / "invalid"]),
+        *(["attrs", hostile], ["attrs", "get", hostile, HOSTILE], ["attrs", "get", hostile, "?"]),
+        *(["verify", hostile], ["diff", hostile, array], ["stats", array], ["info", array / "x"]),
+        *(["copy", hostile, other], ["rechunk", array, other, "--chunks", "4", "--dry-run"]),
+        *(["verify", "--json", hostile], ["info", hostile / f"{HOSTILE}z"]),
+    ):
+        done = call(capsys, *arguments)
+        shown = re.sub(r"\x1b\[[\d;]*m", "", done.out) if terminal else done.out
+        assert done.out or done.err, arguments
+        assert is_printable(shown), arguments
+        assert is_printable(done.err), arguments
+
+
+def test_texts_do_not_control_the_terminal(hostile):
+    group = zarrdask.open_group(hostile)
+    z, report = group[HOSTILE], zarrdask.verify(hostile)
+    plans = zarrdask.plan_read(zarrdask.from_zarr(z)), zarrdask.verify(hostile, hostile)
+    with pytest.raises(NodeNotFoundError) as error:
+        group[f"{HOSTILE}z"]
+    for value in (group, z, group.info, z.info, group.tree(), report, error.value, z.attrs, *plans):
+        for text in (str(value), repr(value), getattr(value, "_repr_html_", str)()):
+            assert is_printable(text), value
+    assert all(is_printable(str(problem)) for problem in report.problems)

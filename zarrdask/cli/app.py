@@ -16,7 +16,7 @@ import click
 from zarrdask import __version__
 from zarrdask.cli.output import one_line
 from zarrdask.display.words import did_you_mean
-from zarrdask.errors import ComplianceWarning, ZarrdaskError
+from zarrdask.errors import ComplianceWarning, ZarrdaskError, printable
 
 #: The commands in the order of the help text. Each is a module with a `command`, which is imported
 #: when the command runs: looking into a store must not cost the import of Dask.
@@ -130,7 +130,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_error(text: str) -> None:
-    click.echo(f"zarrdask: {text}", err=True)
+    click.echo(f"zarrdask: {printable(text)}", err=True)
 
 
 @contextmanager

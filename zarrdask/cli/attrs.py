@@ -9,7 +9,7 @@ import click
 from zarrdask.cli import options
 from zarrdask.cli.app import Commands
 from zarrdask.cli.nodes import Place
-from zarrdask.cli.output import print_json
+from zarrdask.cli.output import echo, print_json
 from zarrdask.display.words import did_you_mean
 from zarrdask.metadata.json import render_json
 
@@ -48,7 +48,7 @@ def get(place: Place, *, as_json: bool, name: str | None) -> None:
         _print(attributes, as_json=as_json)
     else:
         _check_exist(place, [name], attributes)
-        click.echo(json.dumps(attributes[name], ensure_ascii=as_json))
+        echo(json.dumps(attributes[name], ensure_ascii=as_json))
 
 
 @command.command(
@@ -106,4 +106,4 @@ def _print(attributes: dict[str, Any], *, as_json: bool) -> None:
         print_json(attributes)
         return
     for name, value in attributes.items():
-        click.echo(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+        echo(f"{name}: {json.dumps(value, ensure_ascii=False)}")

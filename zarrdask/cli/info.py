@@ -8,7 +8,7 @@ import click
 from zarrdask.chunks.inventory import stored_sizes
 from zarrdask.cli import options
 from zarrdask.cli.nodes import Place
-from zarrdask.cli.output import print_json, print_table
+from zarrdask.cli.output import echo, print_json, print_table
 from zarrdask.display.report import json_value
 from zarrdask.display.words import byte_size
 from zarrdask.hierarchy.path import node_location
@@ -40,7 +40,7 @@ def command(place: Place, *, as_json: bool, stored: bool) -> None:
         rows.append(("stored", f"{sizes[0]} of {total} {kind}, {byte_size(sizes[1])}"))
     print_table(rows)
     for name, value in node.attrs.items():
-        click.echo(f"  {name}: {json.dumps(value, ensure_ascii=False)}")
+        echo(f"  {name}: {json.dumps(value, ensure_ascii=False)}")
 
 
 def as_data(node: Array | Group, sizes: tuple[int, int] | None = None) -> dict[str, Any]:

@@ -6,7 +6,8 @@ import click
 
 from zarrdask.cli import options
 from zarrdask.cli.nodes import Place, summary, walk
-from zarrdask.cli.output import print_json, print_table
+from zarrdask.cli.output import echo, print_json, print_table
+from zarrdask.errors import printable
 from zarrdask.hierarchy.path import node_location
 from zarrdask.nodes.array import Array
 
@@ -30,7 +31,7 @@ def command(place: Place, *, as_json: bool, long: bool) -> None:
         print_table(rows, ("name", "kind", "shape", "dtype", "chunks", "shards"))
     else:
         for member in members:
-            click.echo(_name(member))
+            echo(printable(_name(member)))
 
 
 def _name(member: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from zarrdask.display.tree import Tree
+from zarrdask.errors import printable, printable_lines
 
 
 def one_line(error: BaseException) -> str:
@@ -24,9 +25,14 @@ def one_line(error: BaseException) -> str:
     return text or type(error).__name__
 
 
+def echo(text: str) -> None:
+    """Print lines, in which names and attributes can't control the terminal."""
+    click.echo(printable_lines(text))
+
+
 def print_json(value: Any) -> None:
     """Print a value as JSON."""
-    click.echo(json.dumps(value, indent=2))
+    echo(json.dumps(value, indent=2))
 
 
 def print_report(report: Any, *, as_json: bool) -> None:
@@ -47,7 +53,7 @@ def print_tree(tree: Tree) -> None:
     """Print the drawing of a hierarchy."""
     console = _console()
     if console is None:
-        click.echo(str(tree))
+        echo(str(tree))
     else:
         console.print(_rich_tree(tree), soft_wrap=True)
 
@@ -57,7 +63,7 @@ def _rich_tree(tree: Tree) -> Any:
     from rich.tree import Tree as RichTree
 
     def label(node: Tree) -> Text:
-        name, space, details = node.label.partition(" ")
+        name, space, details = node.line.partition(" ")
         style = "bold blue" if not details else "bold"
         return Text.assemble((name, style), (space + details, "dim"))
 
@@ -72,12 +78,13 @@ def _rich_tree(tree: Tree) -> Any:
 
 def print_table(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> None:
     """Print a table. A header is shown on a terminal only; without one, names come first."""
+    rows = [[*map(printable, row)] for row in rows]
     console = _console()
     if console is None:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for row in rows:
             cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            click.echo("  ".join(cells).rstrip())
+            echo("  ".join(cells).rstrip())
         return
     from rich.box import SIMPLE_HEAD
     from rich.table import Table

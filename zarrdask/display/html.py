@@ -6,9 +6,16 @@ They inherit the colours and the font of the page, use no scripts and no style s
 from collections.abc import Iterable
 from html import escape
 
+from zarrdask.errors import printable_lines
+
 _CELL = "text-align: left; vertical-align: top; padding: 2px 12px 2px 0"
 #: The style of text that is less important than the text around it.
 _MUTED = "opacity: .65"
+
+
+def as_html(text: str) -> str:
+    """Return a text as HTML, in which names are printable."""
+    return escape(printable_lines(text))
 
 
 def table(rows: Iterable[tuple[str, str]]) -> str:
@@ -18,8 +25,8 @@ def table(rows: Iterable[tuple[str, str]]) -> str:
     1
     """
     cells = (
-        f'<tr><th style="{_CELL}">{escape(name)}</th>'
-        f'<td style="{_CELL}; max-width: 26em; overflow-wrap: anywhere">{escape(text)}</td></tr>'
+        f'<tr><th style="{_CELL}">{as_html(name)}</th>'
+        f'<td style="{_CELL}; max-width: 26em; overflow-wrap: anywhere">{as_html(text)}</td></tr>'
         for name, text in rows
     )
     return f'<table style="border: 0">{"".join(cells)}</table>'
@@ -27,17 +34,17 @@ def table(rows: Iterable[tuple[str, str]]) -> str:
 
 def preformatted(text: str) -> str:
     """Return a text whose line breaks and columns are kept, as far as the page is wide enough."""
-    return f'<pre style="white-space: pre-wrap; overflow-wrap: anywhere">{escape(text)}</pre>'
+    return f'<pre style="white-space: pre-wrap; overflow-wrap: anywhere">{as_html(text)}</pre>'
 
 
 def heading(kind: str, name: str) -> str:
     """Return a line with the kind and the name of an object."""
-    return f"<div><strong>{escape(kind)}</strong> {muted(name)}</div>"
+    return f"<div><strong>{as_html(kind)}</strong> {muted(name)}</div>"
 
 
 def muted(text: str) -> str:
     """Return a text of less weight."""
-    return f'<span style="{_MUTED}; overflow-wrap: anywhere">{escape(text)}</span>'
+    return f'<span style="{_MUTED}; overflow-wrap: anywhere">{as_html(text)}</span>'
 
 
 def fold(summary: str, body: str, *, is_open: bool = False) -> str:
@@ -56,4 +63,4 @@ def beside(*parts: str) -> str:
 def progress_bar(done: int, total: int, text: str) -> str:
     """Return how far work is as a bar with a text beside it."""
     bar = f'<progress value="{done}" max="{max(total, 1)}" style="width: 18em"></progress>'
-    return f'<div>{bar} <span style="font-family: monospace">{escape(text)}</span></div>'
+    return f'<div>{bar} <span style="font-family: monospace">{as_html(text)}</span></div>'

@@ -1,5 +1,6 @@
 """The base of reports and plans: values that print, show themselves in notebooks, and are JSON."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from math import isfinite
@@ -9,13 +10,24 @@ import numpy as np
 
 from zarrdask.display.html import preformatted, table
 from zarrdask.display.words import aligned
-from zarrdask.errors import no_attribute
+from zarrdask.errors import no_attribute, printable, printable_lines
 
 
-class Report:
+class Displayed(ABC):
+    """A value that is displayed as a text of one or several lines, in which names are printable."""
+
+    @abstractmethod
+    def _text(self) -> str:
+        """Return the text as it is before it is made printable."""
+
+    def __str__(self) -> str:
+        return printable_lines(self._text())
+
+
+class Report(Displayed):
     """The result of a check or of long work, or the plan of it. Subclasses are dataclasses.
 
-    They have `facts`, or a ``__str__`` of their own; and ``repr=False``, so that a console shows
+    They have `facts`, or a `_text` of their own; and ``repr=False``, so that a console shows
     one line.
 
     Examples
@@ -63,11 +75,11 @@ class Report:
         values = _fields(self) | {name: getattr(self, name) for name in self.derived}
         return {name: json_value(value) for name, value in values.items()}
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return aligned(self.facts())
 
     def __repr__(self) -> str:
-        return f"<zarrdask.{type(self).__name__} {self.summary()}>"
+        return printable(f"<zarrdask.{type(self).__name__} {self.summary()}>")
 
     def _repr_html_(self) -> str:
         facts = list(self.facts())

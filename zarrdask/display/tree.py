@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 
-from zarrdask.display.html import fold, muted
+from zarrdask.display.html import as_html, fold, muted
 from zarrdask.display.words import counted
+from zarrdask.errors import printable
 
 #: The largest number of branches of a node that a page shows.
 _MAX_BRANCHES = 200
@@ -34,9 +34,14 @@ class Tree:
     label: str
     branches: tuple["Tree", ...] = ()
 
+    @property
+    def line(self) -> str:
+        """The label as one printable line."""
+        return printable(self.label)
+
     def lines(self) -> Iterator[str]:
         """Yield the lines of the displayed tree."""
-        yield self.label
+        yield self.line
         for number, branch in enumerate(self.branches, 1):
             last = number == len(self.branches)
             first, *others = branch.lines()
@@ -54,8 +59,8 @@ class Tree:
 
     def _html(self, *, is_open: bool) -> str:
         """Return the tree as part of a page: a node with branches folds."""
-        name, space, details = self.label.partition(" ")
-        line = escape(name) + (space and " " + muted(details))
+        name, space, details = self.line.partition(" ")
+        line = as_html(name) + (space and " " + muted(details))
         if not self.branches:
             return f'<div style="padding-left: 1.1em">{line}</div>'
         shown = "".join(tree._html(is_open=False) for tree in self.branches[:_MAX_BRANCHES])

@@ -13,7 +13,7 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import write_region
 from zarrdask.codecs.base import Codec
 from zarrdask.display.words import brief_lengths
-from zarrdask.errors import SelectionError, UnsupportedError, one_of
+from zarrdask.errors import SelectionError, UnsupportedError, one_of, printable
 from zarrdask.grids.base import Shape, extents
 from zarrdask.hierarchy import resize
 from zarrdask.hierarchy.path import key_prefix
@@ -390,4 +390,4 @@ class Array(Node):
     def __repr__(self) -> str:
         shards = f", shards={brief_lengths(self.shards)}" if self.shards else ""
         kind = f"{self.shape} {self.dtype}, chunks={brief_lengths(self.chunks)}{shards}"
-        return f"<zarrdask.Array {self._location} {kind}>"
+        return printable(f"<zarrdask.Array {self._location} {kind}>")

@@ -8,7 +8,7 @@ from weakref import ReferenceType, ref
 
 from zarrdask.compliance import strictness
 from zarrdask.display.tree import Tree
-from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError
+from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError, printable
 from zarrdask.hierarchy.change import erase_node
 from zarrdask.hierarchy.create import create_node
 from zarrdask.hierarchy.diagnose import missing_node
@@ -359,7 +359,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
         return group_html(self._location, self.tree(_SHOWN_LEVELS))
 
     def __repr__(self) -> str:
-        return f"<zarrdask.Group {self._location}>"
+        return printable(f"<zarrdask.Group {self._location}>")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Group) and (self.store, self.path) == (other.store, other.path)

@@ -10,7 +10,7 @@ from zarrdask.codecs.base import Codec, Kind
 from zarrdask.codecs.numcodecs.adapter import BufferCodec, ObjectCodec
 from zarrdask.display.tree import Tree
 from zarrdask.display.words import brief_lengths, byte_size
-from zarrdask.errors import UnsupportedError
+from zarrdask.errors import UnsupportedError, printable
 from zarrdask.grids.base import extents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
 from zarrdask.metadata.v2_codecs import COMPRESSORS
@@ -36,7 +36,7 @@ class Info:
 
     def __str__(self) -> str:
         width = max((len(name) for name, _ in self.rows), default=0)
-        return "\n".join(f"{name:<{width}}  {text}" for name, text in self.rows)
+        return "\n".join(f"{name:<{width}}  {printable(text)}" for name, text in self.rows)
 
     def __repr__(self) -> str:
         return str(self)

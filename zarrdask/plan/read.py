@@ -227,7 +227,7 @@ class ReadPlan(Report):
         """
         return svg(self.arrays[0].picture(axes)) if self.arrays else ""
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return "\n\n".join(map(str, self.arrays)) or "no stored array is read"
 
     def summary(self) -> str:

@@ -88,7 +88,7 @@ class PlanReport(Report):
     # ----------------------------------------------------------------------------------------
     # Text
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return aligned(self.facts(), line_width=100)
 
     def summary(self) -> str:

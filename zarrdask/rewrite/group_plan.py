@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from html import escape
 from textwrap import indent
 from typing import Any
 
-from zarrdask.display.html import fold
+from zarrdask.display.html import as_html, fold
 from zarrdask.display.report import Report
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import workers
@@ -142,7 +141,7 @@ class GroupPlan(Report):
                     write_consolidated(self.store, self.path, self.groups[""].zarr_format)
         return open_group(self.store, self.path, mode="r+", consolidated=False)
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         counts = f"{counted(len(self.groups), 'group')}, {counted(len(self), 'array')}"
         arrays = [f"{path}\n{indent(str(plan), '    ')}" for path, plan in self.arrays.items()]
         return "\n".join([counts, *arrays])
@@ -153,7 +152,7 @@ class GroupPlan(Report):
 
     def _repr_html_(self) -> str:
         return "".join(
-            fold(escape(f"{path}: {plan!r}"), plan._repr_html_())
+            fold(as_html(f"{path}: {plan!r}"), plan._repr_html_())
             for path, plan in self.arrays.items()
         )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from zarrdask.display.report import Report
+from zarrdask.display.report import Displayed, Report
 from zarrdask.display.words import byte_size, counted
 from zarrdask.rewrite.node_plan import NodeCopy, Skipped
 
@@ -13,7 +13,7 @@ CopyMethod = Literal["moved", "moved within shards", "recoded", "metadata only"]
 
 
 @dataclass(frozen=True)
-class CopiedArray:
+class CopiedArray(Displayed):
     """One array of a copy.
 
     Attributes
@@ -39,7 +39,7 @@ class CopiedArray:
     bytes_written: int = 0
     notes: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         text = f"{self.path or '/'}: {self.method}"
         if self.units is not None and self.method != "metadata only":
             read, written = byte_size(self.bytes_read), byte_size(self.bytes_written)
@@ -105,7 +105,7 @@ class CopyReport(Report):
         counts = f"{counted(len(self.arrays), 'array')}, {counted(self.groups, 'group')}"
         return f"{self.source} -> {self.target}: {counts}"
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         lines = [self.summary(), *map(str, self.arrays)]
         lines += [f"note: {note}" for note in self.notes]
         lines += [f"skipped {path or '/'}: {reason}" for path, reason in self.skipped]

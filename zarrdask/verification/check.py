@@ -15,6 +15,7 @@ from zarrdask.codecs.base import Buffer
 from zarrdask.codecs.byte_source import PartOfValue
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.shard_index import ShardIndex, is_possible
+from zarrdask.display.report import Displayed
 from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import CodecError, StoreError, TruncatedError, ZarrdaskError
 from zarrdask.grids.base import Index
@@ -30,7 +31,7 @@ _MAX_TRANSIENT_FAILURES = 4
 
 
 @dataclass(frozen=True)
-class Problem:
+class Problem(Displayed):
     """A problem, or a remark, about one key of a store.
 
     Attributes
@@ -53,7 +54,7 @@ class Problem:
     message: str
     index: Index | None = None
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return f"{self.kind:<10} {self.key or '/'}: {self.message}"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from zarrdask.chunks.inventory import chunks_with_data
 from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.display.report import Report
+from zarrdask.display.report import Displayed, Report
 from zarrdask.display.words import counted, first_of
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.execution.executor import run_shown
@@ -33,7 +33,7 @@ _PLAIN_KINDS = "biufcmM"
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(Displayed):
     """A difference between the metadata of two nodes.
 
     Attributes
@@ -52,12 +52,12 @@ class Difference:
     a: str
     b: str
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         return f"{self.path or '/'}: {self.what}: {self.a} and {self.b}"
 
 
 @dataclass(frozen=True)
-class ArrayComparison:
+class ArrayComparison(Displayed):
     """The comparison of the elements of two arrays.
 
     Attributes
@@ -94,7 +94,7 @@ class ArrayComparison:
             errors=(*self.errors, *other.errors),
         )
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         text = f"{self.path or '/'}: {self.differing} of {self.size} elements differ"
         if self.first is not None and self.values is not None:
             text += f", the first at {self.first}: {self.values[0]} and {self.values[1]}"
@@ -153,7 +153,7 @@ class Comparison(Report):
     def _verdict(self) -> str:
         return "the same" if self.ok else "NOT THE SAME"
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         lines = [self._title()]
         lines += first_of([str(array) for array in self.arrays if array.differing or array.errors])
         lines += first_of([f"metadata  {difference}" for difference in self.differences])

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from zarrdask.display.report import Report
+from zarrdask.display.report import Displayed, Report
 from zarrdask.display.words import byte_size, counted, first_of
 from zarrdask.errors import MetadataError
 from zarrdask.grids.base import Index
@@ -24,7 +24,7 @@ STRICT_FAILING_KINDS = ("note", "overlap")
 
 
 @dataclass(frozen=True)
-class ArrayReport:
+class ArrayReport(Displayed):
     """The counts of one array.
 
     Attributes
@@ -53,7 +53,7 @@ class ArrayReport:
     chunks: int
     size: int
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         text = f"{self.path or '/'} {self.shape} {self.dtype}: "
         text += f"{self.stored} of {self.units} units stored, {byte_size(self.size)}"
         if self.chunks != self.stored:
@@ -138,7 +138,7 @@ class VerifyReport(Report):
         verdict = "ok" if self.ok else "NOT OK"
         return f"{verdict}: {numbers}" if numbers else verdict
 
-    def __str__(self) -> str:
+    def _text(self) -> str:
         lines = [self._title()]
         lines += first_of([f"  {array}" for array in self.arrays], "arrays")
         for kind in dict.fromkeys(problem.kind for problem in self.problems):
