@@ -396,6 +396,31 @@ def test_an_interrupted_append_is_rolled_back_by_the_next():
     xr.testing.assert_identical(loaded(store), together(days(3), days(4, 3)))
 
 
+@for_each("zarr_format", [2, 3])
+def test_an_append_goes_by_consolidated_metadata_as_readers_do(zarr_format):
+    store = {}
+    to_zarr(days(3), store, zarr_format=zarr_format)
+    visible = {key: store[key] for key in (".zmetadata", "zarr.json") if key in store}
+    to_zarr(days(2, 3), store, append_dim="time")
+    store.update(visible)  # as if the process had been killed before it wrote them
+    xr.testing.assert_identical(loaded(store), days(3))
+    with pytest.warns(UserWarning, match="was interrupted; 3 variables"):
+        to_zarr(days(2, 3), store, append_dim="time")
+    xr.testing.assert_identical(loaded(store), together(days(3), days(2, 3)))
+
+
+def test_consolidated_metadata_that_are_older_than_a_resize_are_not_gone_by():
+    store = {}
+    to_zarr(days(3), store)
+    visible = store["zarr.json"]
+    for name in ("t", "n", "time"):
+        array = zarrdask.open_array(store, name, mode="r+")
+        array.resize((2, *array.shape[1:]))
+    store["zarr.json"] = visible
+    to_zarr(days(2, 2), store, append_dim="time")
+    xr.testing.assert_identical(loaded(store), together(days(2), days(2, 2)))
+
+
 # --------------------------------------------------------------------------------------------
 # Regions, and writes that are computed later
 
@@ -587,8 +612,9 @@ def test_a_write_looks_once_before_and_once_after():
     assert [kinds.count(kind) for kind in ("list_dir", "get_many")] == [2, 2]
     to_zarr(ds.assign_coords(x=range(4, 8)), store, append_dim="x")
     kinds = store.kinds()
-    # The group, its members and coordinates; each document before it is changed; all of them.
-    assert [kinds.count(kind) for kind in ("list_dir", "get_many")] == [2, 3 + 4 + 1]
+    # The group, its members and coordinates; the same as readers see it; each document before it
+    # is changed; all of them.
+    assert [kinds.count(kind) for kind in ("list_dir", "get_many")] == [3, 3 + 1 + 4 + 1]
 
 
 def test_documents_are_written_at_the_same_time():

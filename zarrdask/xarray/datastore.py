@@ -170,13 +170,14 @@ class ZarrdaskDataStore(AbstractDataStore):
     source: str | None = None
 
     def get_variables(self) -> dict[str, Variable]:
-        dimensions = self._dimensions()
+        dimensions = self.dimensions()
         return {
             name: self._variable(name, array, dimensions[name])
             for name, array in self.group.arrays.items()
         }
 
-    def _dimensions(self) -> dict[str, tuple[str, ...]]:
+    def dimensions(self) -> dict[str, tuple[str, ...]]:
+        """Return the names of the dimensions of each variable."""
         dimensions, nameless = {}, {}
         for name, array in self.group.arrays.items():
             try:

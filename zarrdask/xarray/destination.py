@@ -82,16 +82,16 @@ class Destination:
         mode = self.options.mode
         if mode in ("w", "w-"):
             return None
-        place = join_path(self.path, path) if path else self.path
-        consolidated = self.options.consolidated if mode == "r+" else False
         try:
-            options = OpenOptions(place or None, consolidated=consolidated)
-            group = Hierarchy(self.store, options).root()
+            return self._open(path, self.options.consolidated if mode == "r+" else False)
         except NodeNotFoundError:
             if mode == "r+":
                 raise
             return None
-        return StoredDataset(group)
+
+    def _open(self, path: str, consolidated: bool | None) -> StoredDataset:  # noqa: FBT001
+        place = join_path(self.path, path) if path else self.path
+        return StoredDataset(Hierarchy(self.store, OpenOptions(place or None, consolidated)).root())
 
     def recovered(
         self, stored: StoredDataset | None, dataset: xarray.Dataset
@@ -99,8 +99,10 @@ class Destination:
         """Return the dataset that is appended to, without what an interrupted append left."""
         if stored is None or not self.options.appends:
             return stored
-        names = [str(name) for name in dataset.variables]
-        changed = stored.roll_back_surplus(self.options.append_dim, names)
+        dim, names = self.options.append_dim, [str(name) for name in dataset.variables]
+        is_own = self.options.consolidated is False
+        visible = {} if is_own else self._open("", None).lengths(dim)
+        changed = stored.roll_back_surplus(dim, names, visible)
         return self.stored("") if changed else stored
 
     def check_shapes(self, stored: StoredDataset | None, expected: Mapping[str, Shape]) -> None:

@@ -50,8 +50,11 @@ class StoredDataset:
 
     def dims(self, name: str) -> tuple[Hashable, ...]:
         """Return the dimensions of a variable."""
-        names: tuple[Hashable, ...] = self._encoded[name].dims
-        return names
+        return self._dimensions[name]
+
+    @cached_property
+    def _dimensions(self) -> dict[str, tuple[str, ...]]:
+        return ZarrdaskDataStore(self.group, {}).dimensions()
 
     def sizes(self) -> dict[Hashable, int]:
         """Return the length of each dimension."""
@@ -67,18 +70,40 @@ class StoredDataset:
             if dim in self.dims(name)
         }
 
-    def roll_back_surplus(self, dim: Hashable, names: Container[str]) -> bool:
+    def roll_back_surplus(
+        self, dim: Hashable, names: Container[str], visible: Mapping[str, int]
+    ) -> bool:
         """Give the variables with one of the names one length along a dimension again.
 
-        An append writes the length of the index coordinate last. Where other variables are longer,
-        it was interrupted, and their surplus was never part of the dataset. The caller keeps others
-        from appending meanwhile. Returns whether anything was changed. It is an error if the
-        lengths differ, but no index coordinate tells which is right, or a variable is shorter.
+        An append writes the length of the index coordinate after those of other variables, and
+        consolidated metadata last. Variables that are longer than consolidated metadata or the
+        index coordinate say are left from an interrupted append: their surplus was never part of
+        the dataset. The caller keeps others from appending meanwhile.
+
+        Parameters
+        ----------
+        dim : hashable
+        names : container of str
+        visible : mapping of str to int
+            The lengths that readers see: those in the consolidated metadata, if there are any.
+
+        Returns
+        -------
+        bool
+            Whether anything was changed.
+
+        Raises
+        ------
+        MetadataError
+            If the lengths differ, but nothing determines which is right, or a variable is shorter.
         """
         lengths = {name: n for name, n in self.lengths(dim).items() if name in names}
-        if len({*lengths.values()}) <= 1:
+        # Documents that are shorter than consolidated metadata were changed by other software.
+        complete = {name: min(n, visible.get(name, n)) for name, n in lengths.items()}
+        if len({*lengths.values(), *complete.values()}) <= 1:
             return False
-        length = lengths.get(str(dim))
+        is_clear = len({*complete.values()}) == 1
+        length = min(complete.values()) if is_clear else complete.get(str(dim))
         if length is None or min(lengths.values()) < length:
             raise MetadataError(
                 f"the stored variables have different lengths along {dim!r}, so nothing can be "
@@ -91,11 +116,11 @@ class StoredDataset:
             axis = self.dims(array.name).index(dim)
             shape = (*array.shape[:axis], length, *array.shape[axis + 1 :])
             trim(array.stored, shape)
-            # Consolidated metadata, if there are any, still tell of the shapes before the append.
+            # Consolidated metadata, if there are any, still have the shapes before the append.
             grow(array.store, array.path, array.zarr_format, array.shape, shape, is_member=True)
         warn_compliance(
             f"{self.group.location}: an append along {dim!r} was interrupted; {len(longer)} "
-            f"variables that were longer than the coordinate {dim!r} have its length {length} again"
+            f"variables that were longer than the dataset have its length {length} again"
         )
         return True
 
