@@ -33,6 +33,7 @@ class TestSqliteStore(StoreContract):
 GOOD = """
 import pytest
 
+from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.testing import VALUES, ReadOnlyStoreContract, StoreContract
 
@@ -44,7 +45,7 @@ class TestGood(StoreContract):
 
 
 class Reader(MemoryStore):
-    writeable = False
+    capabilities = Capabilities(writable=False)
 
     def set(self, key, value):
         raise NotImplementedError
@@ -70,7 +71,7 @@ FAULTS = {
     "ListsAnyPrefix": "def list_dir(self, p): return super().list_dir((p or '').rstrip('/') + '/')",
     "UnlikeItself": "def __eq__(self, other): return False\n    __hash__ = MemoryStore.__hash__",
     "PicklesToNothing": "def __reduce__(self): return MemoryStore, ()",
-    "CannotList": "listable = False",
+    "CannotList": "capabilities = Capabilities(listable=False)",
 }
 
 

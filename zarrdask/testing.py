@@ -86,7 +86,8 @@ class StoreContract:
     # ---- values
 
     def test_it_can_read_write_and_list(self, store: Store) -> None:
-        same((store.readable, store.writeable, store.listable), (True, True, True))
+        has = store.capabilities
+        same((has.readable, has.writable, has.listable), (True, True, True))
 
     def test_a_stored_value_is_read(self, store: Store) -> None:
         store.set("a/b", b"value")
@@ -219,7 +220,7 @@ class StoreContract:
         same(sorted(store.list()), ["a/b", "a/d"])
 
     def test_only_one_of_several_simultaneous_calls_creates_a_value(self, store: Store) -> None:
-        if not store.conditional:
+        if not store.capabilities.create_exclusive:
             return
         for turn in range(10):
             barrier = threading.Barrier(4)
@@ -234,7 +235,7 @@ class StoreContract:
             same(store.get(f"a/{turn}"), b"%d" % created.index(True))
 
     def test_a_value_is_replaced_if_it_is_the_one_that_was_read(self, store: Store) -> None:
-        if not store.swappable:
+        if not store.capabilities.compare_and_swap:
             return
         same(store.get_tagged("k"), (None, None))
         same([store.swap("k", bytearray(b"1"), None), store.swap("k", b"2", None)], [True, False])
@@ -246,7 +247,7 @@ class StoreContract:
         same((store.swap("k", b"5", tag), store.get("k")), (False, None))
 
     def test_parts_are_of_the_version_that_is_asked_for(self, store: Store) -> None:
-        if not store.versioned:
+        if not store.capabilities.etags:
             return
         same(store.get_part("k", 0, 4), None)
         store.set("k", b"0123456")
@@ -347,7 +348,7 @@ class ReadOnlyStoreContract:
         raise NotImplementedError("override the fixture: its store holds zarrdask.testing.VALUES")
 
     def test_it_can_read_and_not_write(self, store: Store) -> None:
-        same((store.readable, store.writeable), (True, False))
+        same((store.capabilities.readable, store.capabilities.writable), (True, False))
 
     def test_values_are_got_whole_and_in_parts(self, store: Store) -> None:
         for key, value in VALUES.items():
@@ -366,7 +367,7 @@ class ReadOnlyStoreContract:
             absent(store, key)
 
     def test_it_lists_or_says_that_it_cannot(self, store: Store) -> None:
-        if not store.listable:
+        if not store.capabilities.listable:
             for action in (store.list_dir, store.list_prefix, lambda _: store.list()):
                 with pytest.raises(UnsupportedError):
                     list(action(""))

@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -96,7 +97,9 @@ def test_the_fill_value_is_not_stored_and_stored_units_are_counted(store):
 class Swapping(LatencyStore):
     """A store whose values are tagged by themselves, and that others change before each swap."""
 
-    swappable = True
+    @property
+    def capabilities(self):
+        return replace(super().capabilities, compare_and_swap=True)
 
     def others(self):
         """Do what others do meanwhile."""
@@ -172,7 +175,9 @@ def test_locks_of_a_cluster_are_taken_in_the_thread_of_the_task_only(monkeypatch
 
 def test_where_other_machines_are_not_noticed_a_warning_says_so():
     class Far(LatencyStore):
-        concurrent = shared = True
+        @property
+        def capabilities(self):
+            return replace(super().capabilities, concurrent=True, shared=True)
 
     z = zarrdask.create_array(Far(), shape=4, dtype="i4", chunks=2)
     z[:2] = 1

@@ -268,7 +268,8 @@ def test_b86_capabilities_are_separate():
         list_prefix = MemoryStore.list_prefix
 
     kinds = (Nothing, Reads, Writes, Lists, MemoryStore)
-    assert [(s.readable, s.writeable, s.listable) for s in (kind() for kind in kinds)] == [
+    found = [kind().capabilities for kind in kinds]
+    assert [(each.readable, each.writable, each.listable) for each in found] == [
         (False, False, False),
         (True, False, False),
         (False, True, False),

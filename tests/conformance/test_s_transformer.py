@@ -3,6 +3,7 @@
 import gzip
 import json
 import threading
+from dataclasses import replace
 
 import dask
 import dask.array as da
@@ -250,7 +251,7 @@ def test_s10_threads_that_write_chunks_of_one_shard_lose_none():
 class Counting(MemoryStore):
     """A store with latency that records the ranges that it is asked for."""
 
-    concurrent = True
+    capabilities = replace(MemoryStore.capabilities, concurrent=True)
 
     def __init__(self, values):
         super().__init__(values)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.memory import MemoryStore
 
 
@@ -102,9 +103,7 @@ class ScriptedStore(MemoryStore):
 class RemoteStore(ScriptedStore):
     """The same as an object store: it has latency, and values can be replaced conditionally."""
 
-    shared = True
-    seekable = False
-    swappable = True
+    capabilities = Capabilities(create_exclusive=True, compare_and_swap=True)
 
     def get_tagged(self, key):
         value = self.get(key)

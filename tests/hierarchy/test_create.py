@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 
 import dask.array as da
@@ -200,7 +201,7 @@ def test_no_node_is_created_in_the_directory_of_an_array(tmp_path, root, zarr_fo
 class Far(MemoryStore):
     """A store with latency, in a directory that is one, too: both are read at the same time."""
 
-    seekable = False
+    capabilities = replace(MemoryStore.capabilities, has_latency=True)
     begun = threading.Barrier(2, timeout=20)
 
     def above(self):

@@ -311,7 +311,7 @@ class TestRequests:
 
 def test_a_node_is_created_where_there_is_none_by_a_condition(bucket, monkeypatch):
     store = FsspecStore.from_url(bucket.url, bucket.options)
-    assert store.conditional
+    assert store.capabilities.create_exclusive
     assert [store.create("k", b"first"), store.create("k", b"second")] == [True, False]
     assert store.get("k") == b"first"
     monkeypatch.setattr(

@@ -94,7 +94,7 @@ def test_a_value_is_replaced_if_it_is_the_one_that_was_read(endpoint, remote, se
     setting({"zarrdask.remote": remote})
     options = {"key": "k", "secret": "s", "endpoint_url": endpoint}
     store = resolve(f"s3://{remote}-values", options)
-    assert store.swappable
+    assert store.capabilities.compare_and_swap
     assert store.get_tagged("a/b") == (None, None)
     assert [store.swap("a/b", b"1", None), store.swap("a/b", b"2", None)] == [True, False]
     value, tag = store.get_tagged("a/b")

@@ -201,7 +201,7 @@ def test_a_forked_process_holds_nothing_of_its_parent(store):
         child = os.fork()
         if not child:
             signal.alarm(20)
-            if not store.shared:  # it has a memory of its own
+            if not store.capabilities.shared:  # it has a memory of its own
                 with unit_locks.hold("unit"):
                     os._exit(0)
             time.sleep(0.5)
@@ -298,7 +298,7 @@ def replaced_while_a_part_is_changed(store, layout, *, part_ends_first):
                 replaced.set()
                 assert not part_ends_first or done.wait(PATIENCE)
 
-    paused = Paused(*([] if not store.shared else [store.root]))
+    paused = Paused(*([] if not store.capabilities.shared else [store.root]))
     z = zarrdask.create_array(paused, shape=8, dtype="i4", **layout)
     z[...] = 1
 

@@ -4,12 +4,13 @@ import random
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from zarrdask.errors import ReadOnlyError, StoreError
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import Names
 from zarrdask.storage.wrapper import WrappedStore
 
@@ -54,9 +55,9 @@ class FaultyStore(WrappedStore):
         return FaultyStore, (self.inner, self.faults, self.seed)
 
     @property
-    def seekable(self) -> bool:  # type: ignore[override]
-        """False, as for any store that is reached by a network."""
-        return False
+    def capabilities(self) -> Capabilities:
+        """Those of the inner store, reached through a network."""
+        return replace(super().capabilities, has_latency=True)
 
     def _happens(self, probability: float) -> bool:
         with self._lock:

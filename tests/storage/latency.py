@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 
 from zarrdask.storage.base import Part, Store
 from zarrdask.storage.byte_ranges import cut
@@ -22,13 +23,14 @@ class LatencyStore(WrappedStore):
         How many requests began while no other one was in flight.
     """
 
-    seekable = False
-    shared = False
-
     def __init__(self, inner=None, seconds=0.005):
         super().__init__(inner if inner is not None else MemoryStore())
         self.seconds = seconds
         self.clear()
+
+    @property
+    def capabilities(self):
+        return replace(super().capabilities, has_latency=True, shared=False)
 
     def clear(self):
         self.calls, self.keys, self.most, self.rounds = [], [], 0, 0
@@ -96,7 +98,9 @@ class LatencyStore(WrappedStore):
 class FarStore(LatencyStore):
     """The same, for requests of several threads that are in flight together."""
 
-    concurrent = True
+    @property
+    def capabilities(self):
+        return replace(super().capabilities, concurrent=True)
 
     def get_many(self, keys, scratch):
         return Store.get_many(self, keys, scratch)
@@ -111,12 +115,15 @@ class FarStore(LatencyStore):
 class VersionedStore(FarStore):
     """A store that tells the versions of its values, which change `after` a number of parts."""
 
-    versioned = True
     has_tags = True
 
     def __init__(self, *args, after=None, **options):
         super().__init__(*args, **options)
         self.after = after
+
+    @property
+    def capabilities(self):
+        return replace(super().capabilities, etags=True)
 
     def get_part(self, key, start, length, tag=None):
         value = self._request("get_part", [key], lambda: self.inner.get(key))

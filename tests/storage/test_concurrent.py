@@ -8,6 +8,7 @@ import pytest
 
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import cut
+from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.in_flight import Requests
 from zarrdask.storage.retry import RetryingStore
 from zarrdask.testing import StoreContract
@@ -23,8 +24,7 @@ class Far(Store):
     """A store of somebody else: requests wait until `together` of them have come."""
 
     url = "far://"
-    concurrent = True
-    shared = False
+    capabilities = Capabilities(concurrent=True, shared=False)
 
     def __init__(self, together=1):
         self.values, self.barrier = {}, threading.Barrier(together)

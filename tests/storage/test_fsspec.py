@@ -49,8 +49,8 @@ def test_the_url_tells_stores_apart(store):
 
 
 def test_fsspecs_memory_is_not_shared_with_other_processes(store, tmp_path):
-    assert not store.shared
-    assert FsspecStore.from_url(f"file://{tmp_path}").shared
+    assert not store.capabilities.shared
+    assert FsspecStore.from_url(f"file://{tmp_path}").capabilities.shared
 
 
 def test_an_unknown_protocol_is_a_store_error_that_names_the_url():
@@ -64,7 +64,8 @@ def test_what_a_subclass_overrides_is_not_bypassed():
             return b"other"
 
     web = fsspec.filesystem("http")
-    assert [kind(web, "http://host/a").versioned for kind in (FsspecStore, Other)] == [True, False]
+    stores = [kind(web, "http://host/a") for kind in (FsspecStore, Other)]
+    assert [store.capabilities.etags for store in stores] == [True, False]
 
 
 class Broken(fsspec.AbstractFileSystem):

@@ -261,18 +261,19 @@ def test_a_server_that_refuses_conditional_writes_is_asked_once(monkeypatch):
 
     asked = []
     store = ObstoreStore(objects.S3Store("b", skip_signature=True))
-    assert store.swappable
+    assert store.capabilities.compare_and_swap
     monkeypatch.setattr(ours.obstore, "put", refuse)
     with pytest.raises(UnsupportedError, match="changed on a condition"):
         store.swap("k", b"1", None)
     assert asked == ["create"]
-    assert (store.swappable, store.conditional) == (False, False)
+    assert not store.capabilities.compare_and_swap
+    assert not store.capabilities.create_exclusive
 
 
 def test_a_store_without_conditional_requests_looks_first():
     store = ObstoreStore(objects.S3Store("b", conditional_put="disabled", skip_signature=True))
-    assert not store.conditional
-    assert ObstoreStore(objects.S3Store("b", skip_signature=True)).conditional
+    assert not store.capabilities.create_exclusive
+    assert ObstoreStore(objects.S3Store("b", skip_signature=True)).capabilities.create_exclusive
 
 
 def test_a_weak_tag_does_not_tell_versions(server):
@@ -326,7 +327,7 @@ def test_what_a_subclass_overrides_is_not_bypassed(setting):
     assert (store.get("k"), ObstoreStore.get(store, "k")) == (b"v", inverted(b"v"))
     assert ObstoreStore.get(store, "z/c/0") == bytes([248]) * 1000
     assert (z[...] == 7).all()
-    assert not store.swappable
+    assert not store.capabilities.compare_and_swap
 
 
 def test_a_large_value_is_uploaded_in_parts_and_is_whole(store, monkeypatch):
@@ -358,7 +359,8 @@ class TestWhatItIs:
         store = ObstoreStore(store, "/x/")
         again = pickle.loads(pickle.dumps(store))
         assert (store.url, again.url, again.token) == (url, url, store.token)
-        assert (again == store, hash(again) == hash(store), store.shared) == (True, True, True)
+        assert (again == store, hash(again) == hash(store)) == (True, True)
+        assert store.capabilities.shared
 
     def test_other_settings_are_another_store(self):
         one, two = (
@@ -368,7 +370,7 @@ class TestWhatItIs:
         assert (one == two, one.token == two.token) == (False, False)
 
     def test_memory_is_known_to_this_process_only(self, store):
-        assert not store.shared
+        assert not store.capabilities.shared
         store.set("k", b"1")
         code = "import pickle, sys; pickle.loads(sys.stdin.buffer.read()).get('k')"
         done = subprocess.run(

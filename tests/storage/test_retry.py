@@ -4,6 +4,7 @@ import errno
 import pickle
 from collections import UserDict
 from contextlib import contextmanager
+from dataclasses import replace
 
 import dask.config
 import numpy as np
@@ -255,12 +256,13 @@ def test_arrays_are_read_and_written_through_failures(pauses):
 
 
 class Foreign(Store):
-    """A store of somebody else, in which some keys fail, seekable or not."""
+    """A store of somebody else, in which some keys fail, with latency or without."""
 
     url = "foreign://"
 
-    def __init__(self, error, bad, seekable=False):
-        self.values, self.error, self.bad, self.seekable = {}, error, bad, seekable
+    def __init__(self, error, bad, has_latency=True):
+        self.values, self.error, self.bad = {}, error, bad
+        self.capabilities = replace(self.capabilities, has_latency=has_latency)
 
     def get(self, key):
         if key in self.bad:
@@ -292,7 +294,7 @@ ERRORS = [
 ]
 
 
-@pytest.fixture(params=[False, True], ids=["far", "seekable"])
+@pytest.fixture(params=[True, False], ids=["far", "near"])
 def foreign(request, pauses):
     def make(error):
         store = Foreign(error, set(), request.param)
@@ -391,7 +393,8 @@ def test_the_log_holds_no_passwords(monkeypatch, caplog, setting):
 
 def test_a_store_of_others_stores_many_values_in_its_own_way(pauses):
     class Bulk(MemoryStore):
-        seekable, failures = False, 1
+        capabilities = replace(MemoryStore.capabilities, has_latency=True)
+        failures = 1
 
         def set_many(self, values):
             assert isinstance(values, list)

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 
 import dask
 import dask.array
@@ -23,7 +24,7 @@ KEY = "a/lease"
 class Swapping(MemoryStore):
     """A store in memory whose values are their own tags."""
 
-    swappable = True
+    capabilities = replace(MemoryStore.capabilities, compare_and_swap=True)
     others = None
 
     def get_tagged(self, key):
@@ -163,7 +164,9 @@ def test_an_append_requests_nothing_twice(monkeypatch):
     requests = []
 
     class Recording(WrappedStore):
-        shared = True
+        @property
+        def capabilities(self):
+            return replace(super().capabilities, shared=True)
 
         def get_many(self, keys, scratch):
             keys = list(keys)
@@ -253,7 +256,7 @@ def test_a_new_node_keeps_what_others_change_in_the_group_above_it(after, settin
     setting({"zarrdask.consolidated-after-change": after})
 
     class Far(Swapping):
-        seekable = False
+        capabilities = replace(Swapping.capabilities, has_latency=True)
 
         def get(self, key):
             value = super().get(key)

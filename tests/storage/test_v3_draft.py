@@ -189,9 +189,8 @@ class TestWhatTheStoreIs:
     def test_it_is_that_of_the_real_one(self, tmp_path):
         for real in (LocalStore(str(tmp_path)), MemoryStore()):
             store = DraftStore(real)
-            for name in ("url", "uri", "token", "shared", "seekable"):
+            for name in ("url", "uri", "token", "capabilities"):
                 assert getattr(store, name) == getattr(real, name)
-            assert (store.readable, store.writeable, store.listable) == (True, True, True)
 
     def test_chunks_are_asked_for_in_one_call_of_the_real_one(self):
         calls = []

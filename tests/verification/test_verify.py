@@ -16,6 +16,7 @@ from tests.documents import CRC32C, LITTLE, dump, v3
 from tests.drafts import hierarchy, older
 from tests.storage.faults import Faults, FaultyStore
 from tests.test_samples import READABLE, SAMPLES
+from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.verification.check import check_unit
 
@@ -475,7 +476,7 @@ class TestStores:
 
     def test_a_store_that_can_not_be_listed(self):
         class Deaf(FaultyStore):
-            listable = False
+            capabilities = Capabilities(listable=False)
 
             def list_dir(self, prefix):
                 raise zarrdask.errors.UnsupportedError("can't be listed")

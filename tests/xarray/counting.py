@@ -1,6 +1,7 @@
 """A store with latency that counts the rounds of requests that wait for each other."""
 
 import threading
+from dataclasses import replace
 
 from zarrdask.storage.memory import MemoryStore
 
@@ -12,8 +13,7 @@ class RoundsStore(MemoryStore):
     does not depend on time.
     """
 
-    seekable = False
-    shared = True
+    capabilities = replace(MemoryStore.capabilities, has_latency=True, shared=True)
 
     def __init__(self, values, together=()):
         super().__init__(values)

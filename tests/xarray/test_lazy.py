@@ -3,6 +3,7 @@
 import asyncio
 import pickle
 import threading
+from dataclasses import replace
 
 import dask
 import numpy as np
@@ -137,7 +138,7 @@ def test_one_thread_reads_in_a_thread_of_others(threads_used):
 
 def test_load_async_has_many_variables_in_flight():
     class Meeting(MemoryStore):
-        seekable = False
+        capabilities = replace(MemoryStore.capabilities, has_latency=True)
 
         def get_many(self, keys, scratch):
             keys = list(keys)

@@ -84,7 +84,7 @@ def chunks_with_data(grid: ChunkGrid, arrays: Sequence[StoredChunks]) -> Iterato
     indices = set[Index]()
     for chunks in arrays:
         own_grid = chunks.metadata.grid
-        units = list(stored_units(chunks)) if chunks.store.listable else None
+        units = list(stored_units(chunks)) if chunks.store.capabilities.listable else None
         if units is None or 2 * len(units) >= own_grid.size:
             yield from grid.indices()
             return
@@ -101,7 +101,7 @@ def erase_leftovers(chunks: StoredChunks, *, unless: Callable[[], object] | None
     are written. Before units are erased, `unless` is called: it raises an error if another process
     has just created the array, so that they are not left over.
     """
-    if chunks.store.listable:
+    if chunks.store.capabilities.listable:
         leftovers = [chunks.key(index) for index in stored_units(chunks)]
         if unless is not None and leftovers:
             unless()
@@ -117,7 +117,7 @@ def trim(chunks: StoredChunks, shape: Shape) -> None:
     """
     grid = chunks.metadata.grid
     new_counts = grid.resize(shape).counts
-    indices = stored_units(chunks) if chunks.store.listable else grid.indices()
+    indices = stored_units(chunks) if chunks.store.capabilities.listable else grid.indices()
     outside, overlapping = [], []
     for index in indices:
         if any(i >= n for i, n in zip(index, new_counts, strict=True)):
@@ -170,7 +170,7 @@ def stored_sizes(chunks: StoredChunks) -> tuple[int, int]:
 
 def _sizes(chunks: StoredChunks, units: Iterable[Index]) -> Iterator[tuple[Index, int]]:
     """Yield the units that are stored, and the size of each in bytes."""
-    threads = 1 if chunks.units.seekable else config.get("requests")
+    threads = 1 if not chunks.units.capabilities.has_latency else config.get("requests")
     for batch in partition_all(MAX_ROUND_RANGES, units):
         sizes = on_each(lambda unit: chunks.units.size(chunks.key(unit)), batch, threads)
         for unit, size in zip(batch, sizes, strict=True):

@@ -43,11 +43,11 @@ def in_parts(
     parts = 1
     if show is not False:
         parts = _SHOWN_PARTS
-    elif threads > 1 and chunks.units.seekable:
+    elif threads > 1 and not chunks.units.capabilities.has_latency:
         # Requests to a store with latency should not be held up by the end of a part.
         parts = _PARTS
     size = max(1, -(-count // (threads * parts)))
-    if not chunks.units.seekable:
+    if chunks.units.capabilities.has_latency:
         # Units that are requested together are in memory at the same time.
         size = min(size, max(_REQUEST_BYTES // max(chunks.metadata.pipeline.spec.nbytes, 1), 1))
     pieces = [cuts.some(at, at + size) for at in range(0, count, size)] if size < count else [cuts]

@@ -126,10 +126,10 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
         if isinstance(parts, list):
             keys = [*keys]  # a single one is requested in this thread
         nbytes = metadata.pipeline.spec.nbytes
-        if not store.seekable and nbytes > large_size(store):
+        if store.capabilities.has_latency and nbytes > large_size(store):
             return get_large(store, ((key, nbytes) for key in keys))
         return store.get_many(keys, scratch)
-    if store.seekable:
+    if not store.capabilities.has_latency:
         return (store.reading(key, scratch) for keys, _ in parts for key in keys)
     requests = (
         ShardRequest(key, metadata.pipeline_at(index), inside)
@@ -149,7 +149,7 @@ def _decode(chunks: StoredChunks, part: _Part, units: Iterator[Any], *, out: np.
     if not metadata.grid.is_regular:
         shapes = groupby(map(metadata.grid.shape_of, cuts.indices))
         runs = [(metadata.pipeline_of(shape), sum(1 for _ in run)) for shape, run in shapes]
-    again, at = None if store.seekable else store.get, 0
+    again, at = None if not store.capabilities.has_latency else store.get, 0
     for pipeline, count in runs:
         end = at + count
         some, values = cuts.some(at, end) if count < len(keys) else cuts, islice(units, count)
@@ -183,7 +183,7 @@ def _decode_shards(
             except StoreError:
                 raise  # it names the key
             except ZarrdaskError as error:
-                if store.seekable or not may_repeat:
+                if not store.capabilities.has_latency or not may_repeat:
                     raise error.within(key) from error.__cause__
                 # It may have been damaged on its way, or replaced after its index was read.
                 fetched = fetch_shards(store, [ShardRequest(key, pipeline, inside)], Scratch())

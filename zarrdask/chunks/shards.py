@@ -126,7 +126,8 @@ def fetch_shards(
     A shard within a shard can't be planned from the outer index alone: it is yielded as a value
     that is read when it is decoded.
     """
-    keeps = store.concurrent and store.versioned and config.get("index-cache-size") > 0
+    has = store.capabilities
+    keeps = has.concurrent and has.etags and config.get("index-cache-size") > 0
     requests, rest = tee(requests)
     with suppress(_ChangedError):
         for value in _fetched(store, requests, scratch, "use" if keeps else "ignore"):
@@ -262,7 +263,7 @@ def _fetch(store: Store, ranges: Iterable[_Wanted]) -> Iterator[Buffer | None]:
             raise _ChangedError
         return part.value
 
-    if store.concurrent:
+    if store.capabilities.concurrent:
         size = attrgetter("size")
         yield from in_flight(get, ranges, size=size, max_bytes=MAX_BYTES_IN_FLIGHT)
         return

@@ -115,7 +115,7 @@ class _Writer:
     def write(self, values: np.ndarray, cuts: Projection) -> int:
         """Write values to parts of units, and return the number of units that were stored."""
         has_several = len(cuts.indices) > 1 or self.joined is not None
-        if has_several and not self.chunks.units.seekable:
+        if has_several and self.chunks.units.capabilities.has_latency:
             return self._write_at_once(values, cuts)
         stored = list[bool]()
 
@@ -144,7 +144,8 @@ class _Writer:
     def _write_at_once(self, values: np.ndarray, cuts: Projection) -> int:
         """Write to a store with latency: while one object is encoded, others are on their way."""
         stored = list[bool]()
-        in_thread_of_task = self.locks.is_distributed and not self.chunks.units.swappable
+        can_swap = self.chunks.units.capabilities.compare_and_swap
+        in_thread_of_task = self.locks.is_distributed and not can_swap
 
         def change(unit: _Unit, part: np.ndarray) -> None:
             stored.append(self._change(unit, part))
@@ -232,7 +233,7 @@ class _Writer:
     def _change(self, unit: _Unit, values: np.ndarray) -> bool:
         """Change part of a unit, and return whether it was stored rather than erased."""
         units = self.chunks.units
-        if units.swappable:
+        if units.capabilities.compare_and_swap:
             try:
                 with self.locks.hold_here(unit.lock):
                     return self._swap(unit, values)
@@ -241,7 +242,7 @@ class _Writer:
                 # this may be a thread that can't take its locks.
                 if self.locks.is_distributed:
                     raise
-        if units.concurrent and units.shared:
+        if units.capabilities.concurrent and units.capabilities.shared:
             _warn_of_other_machines(units.url)
         with self.locks.hold(unit.lock):
             data = self._encode_part(unit, values, units.get(unit.key))

@@ -69,7 +69,7 @@ def scheduler_in_task() -> Iterator[dict[str, Any]]:
 
 def check_visible(store: Store) -> None:
     """Check that the workers of the current client can access a store."""
-    client = None if store.shared else current_client()
+    client = None if store.capabilities.shared else current_client()
     if client is None:
         return
     workers: list[str] = client.scheduler_info(n_workers=-1)["workers"]

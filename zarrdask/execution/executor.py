@@ -251,7 +251,7 @@ def run_shown(
 def check_reached(on: Workers, *stores: Store) -> None:
     """Check that tasks can access stores, before they report their content as missing."""
     for store in stores:
-        if store.shared or on.executor is None:
+        if store.capabilities.shared or on.executor is None:
             continue
         try:
             cloudpickle.dumps(store)  # fails here with the store's own error, not with Dask's

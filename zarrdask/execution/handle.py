@@ -156,7 +156,7 @@ class Source:
     @property
     def is_far(self) -> bool:
         """Whether the store has latency."""
-        return not self.handle.chunks.units.seekable
+        return self.handle.chunks.units.capabilities.has_latency
 
     def place(self, region: Region) -> Region:
         """Return the region of the stored array that is a region of this array."""
@@ -333,7 +333,7 @@ class Target:
         In a store with latency, their requests join `requests`: the blocks are stored when the
         context of these is left, which must come first.
         """
-        joined, is_far = vars(_JOINED), not self.handle.chunks.units.seekable
+        joined, is_far = vars(_JOINED), self.handle.chunks.units.capabilities.has_latency
         with self._write.block() if is_far else nullcontext():
             joined[self.name] = self._writer(requests if is_far else None)
             try:

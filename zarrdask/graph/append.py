@@ -120,7 +120,7 @@ class AppendedRegion(WriteTarget):
 
     def begin(self) -> None:
         """Write the new shape first where the store needs it."""
-        if self.array.store.bounded:
+        if self.array.store.capabilities.bounded:
             self.commit()
 
     def commit(self) -> None:
@@ -141,7 +141,7 @@ def _append(
     store, path, zarr_format = array.store, array.path, array.zarr_format
     shape = chunks.metadata.shape
     target = AppendedRegion(Array(store, path, grown.metadata, "r+"), region, grown, shape)
-    expected = grown.metadata.shape if store.bounded else shape
+    expected = grown.metadata.shape if store.capabilities.bounded else shape
     check = _Unchanged(store, path, zarr_format, expected)
     with batches([target]):
         writes = begin([(x.map_blocks(check, dtype=x.dtype, meta=x._meta), target)])

@@ -77,7 +77,7 @@ def write_in_one_task(
         for target in targets:
             stack.enter_context(target.joining(requests))
         stack.enter_context(requests)
-        if all(target.handle.chunks.units.seekable for target in targets):
+        if all(not target.handle.chunks.units.capabilities.has_latency for target in targets):
             in_turns(run, items, count=count, nbytes=nbytes, slow=slow, pace=targets[0].pace)
         else:
             run(items)
@@ -113,5 +113,5 @@ class BlockWrites(NamedTuple):
         """
         chunks = self.target.handle.chunks
         block_bytes = prod(map(max, self.blocks)) * chunks.metadata.dtype.itemsize
-        is_far = reads_far or not chunks.units.seekable
+        is_far = reads_far or chunks.units.capabilities.has_latency
         return limits.length(self.block_count, block_bytes, is_far=is_far)

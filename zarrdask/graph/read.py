@@ -191,7 +191,7 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
     metadata = array.metadata
     if chunks is None or (isinstance(chunks, str) and chunks == "auto"):
         extent = tuple(s.stop - s.start for s in region)
-        limit = block_bytes(is_far=not array.stored.units.seekable)
+        limit = block_bytes(is_far=array.stored.units.capabilities.has_latency)
         return _cut(region, _auto_axes(metadata, extent, limit))
     previous = _cut(region, metadata.grid.axes)
     if isinstance(chunks, str) and chunks == "stored":

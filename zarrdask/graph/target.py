@@ -121,7 +121,8 @@ class NewArray(WriteTarget):
     @property
     def is_blank(self) -> bool:
         """Whether chunks that were left here can be found, and are erased."""
-        return self.store.listable and not is_draft_node(self.store, self.array.metadata)
+        is_listable = self.store.capabilities.listable
+        return is_listable and not is_draft_node(self.store, self.array.metadata)
 
     def begin(self) -> None:
         """Erase the old node, if there is one, and write the metadata."""

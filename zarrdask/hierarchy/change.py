@@ -79,7 +79,7 @@ def erase_node(store: Store, path: str) -> None:
 def remove_keys(store: Store, path: str) -> None:
     """Erase the keys of a node and of everything below it; consolidated metadata stay."""
     prefix = key_prefix(path)
-    if store.listable:
+    if store.capabilities.listable:
         # Documents are erased first: if this is cut short, the rest is not a node. A node that is a
         # symbolic link is erased below; its target stays.
         with suppress(LinkError):

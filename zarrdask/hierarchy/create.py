@@ -87,12 +87,12 @@ def prefetched(store: Store, path: str, *, listed: bool = False) -> Store:
     It is the store itself if requests take no time, or if that has been done. With `listed`, the
     node's directory is listed, too, as for the creation of its members.
     """
-    if store.seekable or isinstance(store, ConsolidatedStore | PrefetchedStore):
+    if not store.capabilities.has_latency or isinstance(store, ConsolidatedStore | PrefetchedStore):
         return store
     names = (*detect.NAMES, consolidated.KEY)
     keys = [key_prefix(each) + name for each in (*ancestors(path), path) for name in names]
     keys.append(record_key(key_prefix(path)))
-    listing = key_prefix(path) if listed and store.listable else None
+    listing = key_prefix(path) if listed and store.capabilities.listable else None
     return PrefetchedStore(store, keys, listing, None if path else partial(array_around, store))
 
 
@@ -208,7 +208,7 @@ def check_members(
 
     The group is listed once: what it does not have requires no other request.
     """
-    if store.listable and members:
+    if store.capabilities.listable and members:
         below = set(store.list_dir(key_prefix(group))[1])
         members = {name: m for name, m in members.items() if name.partition("/")[0] in below}
     paths = [(join_path(group, name), metadata) for name, metadata in members.items()]
@@ -250,7 +250,7 @@ def _put_member(store: Store, path: str, documents: Documents, *, again: bool) -
 def at_once(store: Store, work: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
     """Do work that consists of requests on each item: at the same time if these have latency."""
     items = list(items)
-    is_single = store.seekable or len(items) == 1
+    is_single = not store.capabilities.has_latency or len(items) == 1
     return on_each(work, items, 1 if is_single else config.get("requests"))
 
 
@@ -264,8 +264,8 @@ def write_consolidated(
 ) -> None:
     """Write a group's consolidated metadata (conformance A-67, C-78).
 
-    In stores that are `swappable`, the documents are read again if another writer has changed the
-    consolidated metadata, or the group in v3, meanwhile: nobody's changes are lost.
+    If the store has `compare_and_swap`, the documents are read again if another writer has
+    changed the consolidated metadata, or the group in v3: nobody's changes are lost.
 
     `group` is new metadata of the group, to be written, too. For a dataset of xarray, `nodes` are
     paths that are probably below the group, to read all of them at once; then members whose names
@@ -297,7 +297,7 @@ def write_consolidated(
 
 
 def _prefetched_below(store: Store, path: str, search: Search, nodes: Iterable[str]) -> Store:
-    if store.seekable or not store.listable:
+    if not store.capabilities.has_latency or not store.capabilities.listable:
         return store
     names = search.rounds(store)[0]
     keys = [key_prefix(each) + name for each in (path, *nodes) for name in names]

@@ -32,7 +32,7 @@ def missing_node(store: Store, path: str, text: str = "there is no array or grou
     if path in _MODES:
         return f"{text}; the second argument is the path of a node: pass mode={path!r} by name"
     inner = innermost(store)
-    levels = _MAX_LEVELS_LOCAL if inner.seekable else _MAX_LEVELS_REMOTE
+    levels = _MAX_LEVELS_LOCAL if not inner.capabilities.has_latency else _MAX_LEVELS_REMOTE
     for url, v3_document, v2_document in _documents_above(inner, levels):
         if is_entry(v3_document):
             component = _component(f"{inner.url[len(url) :]}/{path}".strip("/"))
@@ -74,7 +74,7 @@ def array_around(store: Store) -> str | None:
     In a store with latency only the directory right above is looked at.
     """
     inner = innermost(store)
-    levels = _MAX_LEVELS_LOCAL if inner.seekable else 1
+    levels = _MAX_LEVELS_LOCAL if not inner.capabilities.has_latency else 1
     for url, v3_document, v2_document in _documents_above(inner, levels):
         if v2_document is not None or _is_array(v3_document):
             return url

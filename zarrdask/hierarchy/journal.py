@@ -65,9 +65,9 @@ def erase_beside(store: Store, prefix: str) -> None:
     """
     erase_record(store, prefix)
     record_store, folder = beside(store, prefix)
-    if not record_store.listable:
+    if not record_store.capabilities.listable:
         record_store.erase(f"{folder}{_ARRAYS}")
-    elif record_store.swappable:
+    elif record_store.capabilities.compare_and_swap:
         keys = record_store.list_prefix(folder)
         record_store.erase_values([key for key in keys if key != lease_key(prefix)])
     else:

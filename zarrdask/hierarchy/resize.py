@@ -65,7 +65,7 @@ def exclusive_shape(store: Store, path: str, among: Lock | None = None) -> Itera
     The arguments are those of `lock_node`; where the store can exclude other machines, `among` is
     not needed.
     """
-    if store.swappable and store.shared:
+    if store.capabilities.compare_and_swap and store.capabilities.shared:
         with lock_node(store, path, "shape"), lease(store, lease_key(key_prefix(path))):
             yield
     else:
@@ -83,9 +83,9 @@ def update_node(
 ) -> Node:
     """Read the documents of a node, change them and write them, under a lock.
 
-    In stores that are `swappable`, that is done again if another machine has changed the documents
-    meanwhile. `update` returns the new metadata, given those that are stored, or None if the node
-    is gone; `is_member` is that of `write_node`.
+    If the store has `compare_and_swap`, that is done again if another machine has changed
+    the documents. `update` returns the new metadata, given those that are stored, or None if the
+    node is gone; `is_member` is that of `write_node`.
     """
 
     def change(store: Store) -> Node:
@@ -246,7 +246,7 @@ def append_values(
         values = values.astype(old.metadata.dtype, copy=False)
         growth = store, path, old.metadata.zarr_format, shape, grown.metadata.shape
         try:
-            if store.bounded:
+            if store.capabilities.bounded:
                 grow(*growth)
             write_region(grown, region, values, empty=empty, beyond="fill", threads=None)
         except BaseException:
@@ -269,7 +269,7 @@ def roll_back_append(store: Store, path: str, grown: StoredChunks, shape: Shape)
         return "the state of the array is unknown, as it can't be read"
     if not isinstance(metadata, ArrayMetadata):
         return "the array is gone"
-    if metadata.shape == grown.metadata.shape and not store.bounded:
+    if metadata.shape == grown.metadata.shape and not store.capabilities.bounded:
         return "the array has its new shape; check whether it has the appended values"
     if metadata.shape not in (shape, grown.metadata.shape):
         return "another writer changed the shape; the appended values may be in the array"
@@ -277,7 +277,7 @@ def roll_back_append(store: Store, path: str, grown: StoredChunks, shape: Shape)
         # The record of the unfinished append no longer applies: a repeated append starts anew.
         erase_record(grown.store, grown.prefix)
         trim(grown, shape)
-        if store.bounded:
+        if store.capabilities.bounded:
             zarr_format, new = metadata.zarr_format, grown.metadata.shape
             grow(store, path, zarr_format, new, shape, is_member=True)
     except ZarrdaskError:

@@ -222,7 +222,7 @@ def _fingerprint(origin: Origin, nodes: list[NodeCopy], tasks: list[list[Part]])
 
 def _consolidate(store: Store, path: str, zarr_format: ZarrFormat) -> list[str]:
     """Write consolidated metadata, as the source has them; return notes on what went wrong."""
-    if zarr_format not in CONSOLIDATED_FORMATS or not store.listable:
+    if zarr_format not in CONSOLIDATED_FORMATS or not store.capabilities.listable:
         return ["no consolidated metadata: the format has none, or the store can't be listed"]
     try:
         write_consolidated(store, path, zarr_format)

@@ -82,7 +82,7 @@ class Part(NamedTuple):
     def far_store(self) -> Store:
         """The store with latency, if one of the two has any."""
         source, target = self.source.chunks.units, self.target.chunks.units
-        return source if target.seekable else target
+        return source if not target.capabilities.has_latency else target
 
 
 def copy_arrays(
@@ -176,7 +176,7 @@ def _tasks(parts: Iterable[Part]) -> Iterator[list[Part]]:
     for part in parts:
         joined = [*task, part]
         is_small = (
-            not part.far_store.seekable
+            part.far_store.capabilities.has_latency
             and sum(each.nbytes for each in joined) <= _TASK_BYTES
             and sum(len(each.indices) for each in joined) <= _TASK_UNITS
         )
@@ -209,7 +209,7 @@ def _parts(number: int, job: ArrayJob) -> Iterator[Part]:
 
 def _stored_indices(chunks: StoredChunks) -> Iterator[Index]:
     """Yield the units that are stored, in C order; all units, if the store can't be listed."""
-    is_listed = chunks.store.listable
+    is_listed = chunks.store.capabilities.listable
     return iter(sorted(stored_units(chunks))) if is_listed else chunks.metadata.grid.indices()
 
 

@@ -38,7 +38,7 @@ KeyPrefix = tuple[Store, str]
 def clear_prefix(place: KeyPrefix) -> None:
     """Remove all keys below a prefix."""
     store, prefix = place
-    if store.listable:
+    if store.capabilities.listable:
         store.erase_prefix(prefix)
 
 
@@ -125,7 +125,7 @@ class Rewrite:
 
     def has_lost(self, target: Destination) -> bool:
         """Return whether nothing is stored of an array: it may have been removed meanwhile."""
-        is_listed = self.resumed and target.view.listable
+        is_listed = self.resumed and target.view.capabilities.listable
         return is_listed and next(stored_units(target.chunks), None) is None
 
     def finish(self, stage: int, task: int) -> None:
@@ -287,7 +287,7 @@ def _remove_begun(store: Store, path: str, journal: Journal) -> None:
             if not isinstance(metadata, ArrayMetadata):
                 continue
             erase_leftovers(StoredChunks(real, prefix, metadata))
-            if real.listable and next(real.list_prefix(prefix), None) is None:
+            if real.capabilities.listable and next(real.list_prefix(prefix), None) is None:
                 real.erase_prefix(prefix)  # the directories of the chunks
 
 

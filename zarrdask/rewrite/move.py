@@ -251,7 +251,8 @@ def _shard_chunks(
     key = source.key(unit)
     try:
         value: Value | None = StoredValue(source.units, key, Scratch())
-        if not source.units.seekable and len(indices) == prod(map(len, inner.range_of(unit))):
+        is_whole = len(indices) == prod(map(len, inner.range_of(unit)))
+        if is_whole and source.units.capabilities.has_latency:
             data = source.units.get(key)  # all of it is needed from a remote store
             value = None if data is None else HeldValue(data)
         table = None if shard is None or value is None else shard.read_index(value)

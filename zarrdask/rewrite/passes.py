@@ -154,7 +154,7 @@ class StoredRegion:
         grid, limit = self.chunks.metadata.read_grid, context.slab // max(context.dtype.itemsize, 1)
         # A remote store returns whole chunks, and several at once: so even a tile that meets only
         # a small part of a chunk costs the memory of all of it.
-        least = 1 if self.chunks.units.seekable else prod(grid.chunk_shape)
+        least = 1 if not self.chunks.units.capabilities.has_latency else prod(grid.chunk_shape)
         context.slot.each(read_tile, tiles(region, grid.axes, self.start, limit, least))
 
     def write(self, region: Region, source: RegionReader, context: TaskContext) -> int:
@@ -224,7 +224,7 @@ class PackedRegions:
 
     def _data(self, key: str, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
         """Yield byte ranges of an object, one at a time in memory."""
-        if self.store.seekable:
+        if not self.store.capabilities.has_latency:
             yield from self.store.get_ranges(key, ranges, Scratch())
             return
         # A remote store returns all ranges at once; fetch one at a time to bound memory.

@@ -204,7 +204,7 @@ def plan_target(
         transfer,
         array.metadata.grid.axes if unpacks_shards else None,
     )
-    near = array.store.seekable and target.store.seekable
+    near = not array.store.capabilities.has_latency and not target.store.capabilities.has_latency
     costs = Costs(
         options.memory,
         options.on.threads,

@@ -72,7 +72,7 @@ class ChunkLocks:
 
     def __init__(self, store: Store, cluster_lock: Lock | None = None) -> None:
         self._cluster_lock = cluster_lock
-        self._directory = lock_directory() if store.shared else None
+        self._directory = lock_directory() if store.capabilities.shared else None
         self._stamps: Stamps = _STAMPS
         self._is_unsafe = False
         if self._directory is not None:

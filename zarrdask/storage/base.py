@@ -20,6 +20,7 @@ from zarrdask.storage.byte_ranges import (
     join_ranges,
     parts_by_key,
 )
+from zarrdask.storage.capabilities import Capabilities, bypassed, without
 from zarrdask.storage.in_flight import MAX_BYTES_IN_FLIGHT, Requests, in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
 from zarrdask.storage.refusals import not_supported
@@ -66,27 +67,35 @@ class Store(ABC):
     these; a subclass overrides those that it can do better.
     """
 
-    #: Whether a pickled copy in another process sees the same values.
-    shared: ClassVar[bool] = True
     #: What to do where other processes can't access the store, as it is not `shared`: for messages.
     unshared_advice: ClassVar[str] = 'use a local directory or a URL, or the scheduler "threads"'
-    #: Whether reading several parts of a value costs no more than reading it as a whole, as there
-    #: is no latency to hide.
-    seekable: ClassVar[bool] = False
-    #: Whether a value can be replaced on the condition that nobody has changed it: `swap`.
-    swappable: ClassVar[bool] = False
-    #: Whether a part of a value can be requested of a certain version of it: `get_part`.
-    versioned: ClassVar[bool] = False
-    #: Whether requests of several threads are in flight together: then a call that concerns many
-    #: values sends up to ``zarrdask.requests`` of them at a time.
-    concurrent: ClassVar[bool] = False
-    #: Whether the store itself repeats requests after transient errors.
-    repeats: ClassVar[bool] = False
-    #: Whether exactly one of several simultaneous calls of `create` for a key succeeds.
-    conditional: ClassVar[bool] = False
-    #: Whether chunks can be stored only within the shape of their array, so that an append writes
-    #: the shape first. Only in stores whose changes nobody sees before they are complete.
-    bounded: ClassVar[bool] = False
+    #: What the store supports, and what its requests cost. A class declares its own, from which
+    #: those are left out that its methods do not provide; an instance may have others.
+    capabilities = Capabilities()
+    _declared: ClassVar[Capabilities] = capabilities
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if isinstance(declared := vars(cls).get("capabilities"), Capabilities):
+            cls._declared = declared
+        # A class whose instances differ, as views of other stores do, has a property.
+        if isinstance(cls.capabilities, Capabilities):
+            unsupported = {name for name, has in cls._operations().items() if not has}
+            cls.capabilities = without(cls._declared, bypassed(cls) | unsupported)
+
+    @classmethod
+    def _operations(cls) -> dict[str, bool]:
+        """Return whether the class implements reading, writing and listing."""
+        return {
+            "readable": cls._implements("get"),
+            "writable": cls._implements("set") and cls._implements("erase"),
+            "listable": any(map(cls._implements, ("list_dir", "list_prefix", "list"))),
+        }
+
+    @classmethod
+    def _implements(cls, name: str) -> bool:
+        """Whether the class has a method of its own."""
+        return getattr(cls, name) is not getattr(Store, name)
 
     # ---- properties
 
@@ -111,29 +120,6 @@ class Store(ABC):
     def token(self) -> str:
         """A text that is different for different stores: part of the names of tasks."""
         return self.url
-
-    @property
-    def readable(self) -> bool:
-        """Whether values can be read (conformance B-86)."""
-        return self._implements("get")
-
-    @property
-    def writeable(self) -> bool:
-        """Whether values can be stored and erased."""
-        return self._implements("set") and self._implements("erase")
-
-    @property
-    def listable(self) -> bool:
-        """Whether the keys can be listed."""
-        return any(map(self._implements, ("list_dir", "list_prefix", "list")))
-
-    def _implements(self, name: str) -> bool:
-        """Whether the class has a method of its own."""
-        return getattr(type(self), name) is not getattr(Store, name)
-
-    def _keeps(self, kind: "type[Store]", *names: str) -> bool:
-        """Whether the class, if derived from `kind` by a user, overrides none of some methods."""
-        return all(getattr(type(self), name) is getattr(kind, name) for name in names)
 
     def stamp(self, key: str) -> str:
         """Return a text that changes whenever the key is written, or "" if that is expensive."""
@@ -189,7 +175,7 @@ class Store(ABC):
 
         By default, it is read, unless the size comes with a part of it.
         """
-        part = self.get_part(key, 0, 1) if self.versioned else None
+        part = self.get_part(key, 0, 1) if self.capabilities.etags else None
         if part is not None and part.size:
             return part.size
         value = self.get(key)
@@ -201,7 +187,7 @@ class Store(ABC):
 
     def _each(self, request: Callable[[Item], T], items: Iterable[Item]) -> Iterator[T]:
         """Yield the result of a request for each item, with later ones in flight if possible."""
-        return in_flight(request, items) if self.concurrent else map(request, items)
+        return in_flight(request, items) if self.capabilities.concurrent else map(request, items)
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         """Return part of a value, or None if there is no value.
@@ -220,7 +206,7 @@ class Store(ABC):
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         """Yield parts of one value, given as (start, length) in the order of their starts."""
-        if self.concurrent or self._implements("get_range"):
+        if self.capabilities.concurrent or self._implements("get_range"):
             for _, part in self._joined_parts([(key, *each) for each in ranges]):
                 yield part
             return
@@ -239,7 +225,7 @@ class Store(ABC):
     def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> "Part | None":
         """Return part of a value, with the size and the tag of all of it.
 
-        Only stores that are `versioned` have this operation.
+        Only stores with the capability `etags` have this operation.
 
         Parameters
         ----------
@@ -296,10 +282,10 @@ class Store(ABC):
     def set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
         """Store several values by key; each is valid until the next one is taken.
 
-        By default, `set` stores each, many at the same time unless the store is `seekable`. After
-        an error, others may be stored or not.
+        By default, `set` stores each, concurrently if the store has latency. After an error,
+        others may be stored or not.
         """
-        if self.seekable:
+        if not self.capabilities.has_latency:
             for key, value in values:
                 self.set(key, value)
             return
@@ -311,7 +297,8 @@ class Store(ABC):
         """Store a value if the key is missing, and return whether it was.
 
         By default, the key is looked up first, so two writers may both succeed, and the later
-        value stays. A store that can exclude that overrides the method and is `conditional`.
+        value stays. A store that excludes that overrides the method and declares the capability
+        `create_exclusive`.
         """
         if self.get(key) is not None:
             return False
@@ -321,7 +308,7 @@ class Store(ABC):
     def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
         """Return a value and a tag, which changes with the value; twice None if there is none.
 
-        Only stores that are `swappable` have this operation, and `swap`.
+        Only stores with the capability `compare_and_swap` have this operation, and `swap`.
         """
         raise not_supported(self.url, "changed on a condition")
 

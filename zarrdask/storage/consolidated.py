@@ -1,11 +1,12 @@
 """A store that takes the documents of a group from consolidated metadata."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.wrapper import WrappedStore
 
@@ -82,9 +83,10 @@ class ConsolidatedStore(WrappedStore):
     # ---- properties, which are those of the inner store
 
     @property
-    def listable(self) -> bool:
-        """Whether the keys can be listed, or at least the members of groups."""
-        return self.consolidated is not None or self.inner.listable
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        """Those of the inner store; and the members of groups can always be listed."""
+        inner = super().capabilities
+        return inner if self.consolidated is None else replace(inner, listable=True)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Store) and self.inner == other.current

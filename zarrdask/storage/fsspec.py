@@ -14,6 +14,7 @@ from fsspec.implementations.local import LocalFileSystem
 from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.storage.base import Part, Store, Tag
 from zarrdask.storage.byte_ranges import Buffer, cut
+from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.fsspec_options import (
     NO_RETRIES,
     is_reference,
@@ -69,6 +70,10 @@ class FsspecStore(Store):
         document names.
     """
 
+    capabilities = Capabilities(
+        concurrent=True, create_exclusive=True, compare_and_swap=True, etags=True
+    )
+
     def __init__(self, fs: Any, root: str) -> None:
         if is_reference(fs):
             raise StoreError(
@@ -82,7 +87,23 @@ class FsspecStore(Store):
         if getattr(fs, "config_kwargs", {}).get("retries") == NO_RETRIES:
             fs.retries = 1  # s3fs's own loop around botocore's
         # Without this, s3fs requests the size first, to split the request; one request is faster.
-        self._options = {"max_concurrency": 1} if "s3" in protocols(fs) else {}
+        names = {*protocols(fs)}
+        self._options = {"max_concurrency": 1} if "s3" in names else {}
+        outer, client = getattr(fs, "fs", None), fs
+        while (inner := getattr(client, "fs", None)) is not None:
+            client = inner  # a cache, or a directory, of another file system
+        supported = {
+            # Not archives that are opened for reading, nor HTTP.
+            "writable": getattr(fs, "mode", None) != "r" and "http" not in names,
+            "shared": "memory" not in names,
+            "concurrent": bool(client.async_impl),
+            "create_exclusive": "s3" in names,
+            "compare_and_swap": "s3" in names,
+            # A cache of another file system keeps only what it fetches itself.
+            "etags": outer is None and not names.isdisjoint({"s3", "http"}),
+        }
+        absent = frozenset(name for name, is_supported in supported.items() if not is_supported)
+        self.capabilities = without(self.capabilities, absent)
 
     @classmethod
     def from_url(cls, url: str, storage_options: dict[str, Any] | None = None) -> "FsspecStore":
@@ -107,19 +128,6 @@ class FsspecStore(Store):
         return cls(fs, root)
 
     @property
-    def concurrent(self) -> bool:  # type: ignore[override]
-        """Whether requests of several threads are in flight together."""
-        fs = self.fs
-        while (inner := getattr(fs, "fs", None)) is not None:
-            fs = inner  # a cache, or a directory, of another file system
-        return bool(fs.async_impl)
-
-    @property
-    def shared(self) -> bool:  # type: ignore[override]
-        """Whether other processes see the same values: not those of fsspec's own memory."""
-        return "memory" not in protocols(self.fs)
-
-    @property
     def url(self) -> str:
         return without_secrets(self._real_url)
 
@@ -137,11 +145,6 @@ class FsspecStore(Store):
         # Nothing is above a bucket, or above a host with its protocol.
         is_top = not name or directory in ("", "http:/", "https:/")
         return None if is_top else FsspecStore(self.fs, directory)
-
-    @property
-    def writeable(self) -> bool:
-        """Whether values can be stored: not in archives opened for reading, nor by HTTP."""
-        return getattr(self.fs, "mode", None) != "r" and "http" not in protocols(self.fs)
 
     @property
     def token(self) -> str:
@@ -224,13 +227,8 @@ class FsspecStore(Store):
         except Exception as error:
             raise self._failed(key, error) from error
 
-    @property
-    def conditional(self) -> bool:  # type: ignore[override]
-        """Whether `create` succeeds only once: S3 has conditional writes (If-None-Match)."""
-        return "s3" in protocols(self.fs) and self._keeps(FsspecStore, "set")
-
     def create(self, key: str, value: Buffer) -> bool:
-        if not self.conditional:
+        if not self.capabilities.create_exclusive:
             return super().create(key, value)
         try:
             self.fs.pipe_file(self.path(key), bytes(value), mode="create")
@@ -242,15 +240,6 @@ class FsspecStore(Store):
                 return super().create(key, value)
             raise self._failed(key, error) from error
         return True
-
-    @property
-    def swappable(self) -> bool:  # type: ignore[override]
-        """Whether a value can be replaced on a condition: S3 has If-Match."""
-        if not self.conditional or not self._keeps(FsspecStore, "get"):
-            return False
-        # s3fs leaves out parameters that an old botocore does not know.
-        operation = self.fs.s3.meta.service_model.operation_model("PutObject")
-        return "IfMatch" in operation.input_shape.members
 
     def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
         try:
@@ -279,14 +268,6 @@ class FsspecStore(Store):
             value, found = await answer.read(), answer.headers
             return value, found.get("ETag"), found.get("Content-Range")
 
-    @property
-    def versioned(self) -> bool:  # type: ignore[override]
-        """Whether parts of one version of a value can be requested: of S3, and by HTTP."""
-        # A cache of another file system keeps only what it fetches itself.
-        is_cache = getattr(self.fs, "fs", None) is not None
-        is_plain = not is_cache and self._keeps(FsspecStore, "get", "get_many", "get_range")
-        return is_plain and not {"s3", "http"}.isdisjoint(protocols(self.fs))
-
     def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
         fetch = self._from_s3 if "s3" in protocols(self.fs) else self._by_http
         part = f"bytes={start}" if start < 0 else f"bytes={start}-{start + length - 1}"
@@ -309,6 +290,10 @@ class FsspecStore(Store):
         return Part(value, int(size) if size.isdigit() else 0, found)
 
     def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+        # s3fs leaves out parameters that an old botocore does not know.
+        operation = self.fs.s3.meta.service_model.operation_model("PutObject")
+        if "IfMatch" not in operation.input_shape.members:
+            raise not_supported(self.url, "changed on a condition")
         bucket, name, _ = self.fs.split_path(self.path(key))
         # Not `create`, which may look the key up first: a value that another stored would be lost.
         condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
@@ -424,7 +409,7 @@ class FsspecStore(Store):
         return StoreError(text, key=place, found=type(error).__name__)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (self.fs, self.root, None if self.shared else os.getpid())
+        return _reopen, (self.fs, self.root, None if self.capabilities.shared else os.getpid())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FsspecStore):

@@ -2,11 +2,13 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import check_prefix
 from zarrdask.storage.zarr_python import ZarrPythonStore
 
@@ -25,7 +27,6 @@ class IcechunkStore(ZarrPythonStore):
         The store.
     """
 
-    bounded = True
     unshared_advice = 'use the scheduler "threads", or read from a read-only session'
 
     def __init__(self, inner: Any) -> None:
@@ -42,14 +43,15 @@ class IcechunkStore(ZarrPythonStore):
     def token(self) -> str:
         # Sessions that began at one snapshot may have changed it differently. Even the snapshots
         # of two repositories are the same as long as nothing was committed.
-        return self.url if self.shared else f"{self.url}#{self._name}"
+        return self.url if self.capabilities.shared else f"{self.url}#{self._name}"
 
     @property
-    def shared(self) -> bool:  # type: ignore[override]
-        return bool(self.inner.session.read_only)
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        is_read_only = bool(self.inner.session.read_only)
+        return replace(super().capabilities, shared=is_read_only, bounded=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.shared:
+        if self.capabilities.shared:
             return IcechunkStore, (self.inner,)
         raise StoreError(
             "a writable session of icechunk cannot be used by other processes, as their changes "

@@ -37,7 +37,7 @@ class _Value:
 
 def large_size(store: Store) -> float:
     """Return the size in bytes above which values of a store are read by `get_large`."""
-    return (store.versioned and _MIN_RANGES * config.get("range-size")) or inf
+    return (store.capabilities.etags and _MIN_RANGES * config.get("range-size")) or inf
 
 
 def get_large(store: Store, sizes: Iterable[tuple[str, int]]) -> Iterator[Buffer | None]:

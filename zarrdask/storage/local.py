@@ -12,13 +12,14 @@ from errno import ENAMETOOLONG
 from functools import cached_property
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.storage.atomic import beside, is_temporary, tidy
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.links import names_in, open_unlinked, opened_directory, remove_below
 from zarrdask.storage.open_file import (
@@ -59,7 +60,7 @@ class LocalStore(Store):
     #: the place of a directory, is an error; otherwise "a" may be a directory as "a/b" is a key.
     holds_chunks: bool = field(default=False, compare=False, repr=False)
 
-    seekable: ClassVar[bool] = True
+    capabilities = Capabilities(has_latency=False, create_exclusive=True)
 
     def __getstate__(self) -> dict[str, Any]:
         # Each task carries the store, so defaults are left out. That links are not followed holds
@@ -186,11 +187,6 @@ class LocalStore(Store):
         with self.opened(key) as (fd, size):
             yield OpenFile(fd, size, scratch)
 
-    @property
-    def conditional(self) -> bool:  # type: ignore[override]
-        """Whether `create` succeeds only once; unknown if a subclass stores in another way."""
-        return self._keeps(LocalStore, "set")
-
     def set(self, key: str, value: Buffer) -> None:
         self._put(key, lambda fd: write_whole(fd, value), replace)
 
@@ -232,7 +228,7 @@ class LocalStore(Store):
         self._put(key, write, replace)
 
     def create(self, key: str, value: Buffer) -> bool:
-        if not self.conditional:
+        if not self.capabilities.create_exclusive:
             return super().create(key, value)
         try:
             self._put(key, lambda fd: write_whole(fd, value), _link)

@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import check_prefix
 from zarrdask.storage.system import renewed_after_fork
 
@@ -29,7 +30,7 @@ class MappingStore(Store):
         copy of it.
     """
 
-    seekable = True
+    capabilities = Capabilities(has_latency=False)
 
     def __init__(self, values: MutableMapping[str, Any]) -> None:
         self.values = values
@@ -76,8 +77,7 @@ class MemoryStore(MappingStore):
         The dict; by default a new one.
     """
 
-    shared = False
-    conditional = True
+    capabilities = Capabilities(has_latency=False, shared=False, create_exclusive=True)
 
     def __init__(self, values: MutableMapping[str, Any] | None = None) -> None:
         super().__init__({} if values is None else values)

@@ -18,6 +18,7 @@ from obstore.exceptions import (
 from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.storage.base import Part, Scratch, Store, Tag
 from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.local import LocalStore
@@ -58,42 +59,29 @@ class ObstoreStore(Store):
     # Parts of a value are not read by obstore's `get_ranges`: it keeps up to ten requests in flight
     # of its own, beyond the limit of the process, and fails as a whole where one range lies behind
     # the value.
-    concurrent = True
-    repeats = True
+    capabilities = Capabilities(
+        concurrent=True, retries=True, create_exclusive=True, compare_and_swap=True, etags=True
+    )
 
     def __init__(self, store: Any, prefix: str = "") -> None:
         self.inner = store
         self.prefix = prefix.strip("/")
         self._kind = _kind(store)
         self._name = uuid4().hex
-        #: Whether the server has refused a conditional write: obstore would repeat each one.
-        self._refuses_conditions = False
-        if not self.shared:
+        is_conditional = self._option("conditional_put") != "disabled"
+        supported = {
+            "writable": self._kind != "HTTPStore",
+            "shared": self._kind != "MemoryStore",
+            "create_exclusive": is_conditional,
+            "compare_and_swap": is_conditional and self._kind in _SWAPPABLE,
+            "etags": self._kind not in ("MemoryStore", "LocalStore"),
+        }
+        absent = frozenset(name for name, is_supported in supported.items() if not is_supported)
+        self.capabilities = without(self.capabilities, absent)
+        if not self.capabilities.shared:
             LIVE[self._name] = self
 
     # ---- what it is
-
-    @property
-    def shared(self) -> bool:  # type: ignore[override]
-        """Whether other processes see the same values: not those in memory."""
-        return self._kind != "MemoryStore"
-
-    @property
-    def conditional(self) -> bool:  # type: ignore[override]
-        """Whether of several that `create` a value exactly one does."""
-        is_possible = not self._refuses_conditions and self._keeps(ObstoreStore, "set")
-        return is_possible and self._option("conditional_put") != "disabled"
-
-    @property
-    def versioned(self) -> bool:  # type: ignore[override]
-        """Whether parts of one version of a value can be requested: of servers, which are far."""
-        is_far = self._kind not in ("MemoryStore", "LocalStore")
-        return is_far and self._keeps(ObstoreStore, "get", "get_many", "get_range")
-
-    @property
-    def writeable(self) -> bool:
-        """Whether values can be stored: not by HTTP."""
-        return self._kind != "HTTPStore"
 
     @property
     def url(self) -> str:
@@ -121,7 +109,8 @@ class ObstoreStore(Store):
 
     def above(self) -> "ObstoreStore | None":
         directory = self.prefix.rpartition("/")[0]
-        return ObstoreStore(self.inner, directory) if self.prefix and self.shared else None
+        has_parent = self.prefix and self.capabilities.shared
+        return ObstoreStore(self.inner, directory) if has_parent else None
 
     @property
     def token(self) -> str:
@@ -254,7 +243,7 @@ class ObstoreStore(Store):
 
     def create(self, key: str, value: Buffer) -> bool:
         self._check_writeable(key)
-        if not self.conditional:
+        if not self.capabilities.create_exclusive:
             return super().create(key, value)
         try:
             body = self._body(value)
@@ -266,12 +255,6 @@ class ObstoreStore(Store):
                 return super().create(key, value)
             raise self._failed(key, error) from error
         return True
-
-    @property
-    def swappable(self) -> bool:  # type: ignore[override]
-        """Whether a value can be replaced on the condition that nobody has changed it."""
-        can_swap = self._kind in _SWAPPABLE and self._keeps(ObstoreStore, "get")
-        return can_swap and self.conditional
 
     def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
         def ask(path: str) -> tuple[Buffer, Tag]:
@@ -302,12 +285,15 @@ class ObstoreStore(Store):
         """Whether an error says that the server, or obstore, has no conditional writes."""
         is_refused = isinstance(error, NotSupportedError | NotImplementedError)
         is_refused = is_refused or "status code: 501" in str(error)
-        self._refuses_conditions |= is_refused
+        if is_refused:
+            # obstore would repeat each of these requests.
+            conditional = frozenset({"create_exclusive", "compare_and_swap"})
+            self.capabilities = without(self.capabilities, conditional)
         return is_refused
 
     def _body(self, value: Buffer) -> bytes | memoryview:
         # obstore's memory keeps what it is given, not a copy; others send it before they return.
-        return memoryview(value).cast("B") if self.shared else bytes(value)
+        return memoryview(value).cast("B") if self.capabilities.shared else bytes(value)
 
     def erase(self, key: str) -> None:
         self._check_writeable(key)
@@ -333,7 +319,7 @@ class ObstoreStore(Store):
             raise self._failed(keys[0], error) from error
 
     def _check_writeable(self, key: str) -> None:
-        if not self.writeable:
+        if not self.capabilities.writable:
             raise ReadOnlyError(
                 "a store that is reached by HTTP can't be written; write to the object store or "
                 "the directory behind it",
@@ -397,7 +383,7 @@ class ObstoreStore(Store):
     # ---- in other processes
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.shared:
+        if self.capabilities.shared:
             return ObstoreStore, (self.inner, self.prefix)
         return recall, (self._name, os.getpid())
 

@@ -16,17 +16,15 @@ class StoreWithPartialAccess(Store):
     the old value first; in between, readers see no value.
     """
 
-    @property
-    def readable(self) -> bool:
-        """Whether values can be read."""
-        return type(self).get_partial_values is not StoreWithPartialAccess.get_partial_values
-
-    @property
-    def writeable(self) -> bool:
-        """Whether values can be stored and erased."""
-        this = type(self)
-        sets = this.set_partial_values is not StoreWithPartialAccess.set_partial_values
-        return sets and this.erase_values is not StoreWithPartialAccess.erase_values
+    @classmethod
+    def _operations(cls) -> dict[str, bool]:
+        derived = cls.__mro__[: -len(Store.__mro__) - 1]
+        names = {name for kind in derived for name in vars(kind)}
+        return {
+            **super()._operations(),
+            "readable": "get_partial_values" in names,
+            "writable": {"set_partial_values", "erase_values"} <= names,
+        }
 
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         raise not_supported(self.url, "read")

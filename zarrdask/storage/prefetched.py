@@ -79,7 +79,7 @@ class PrefetchedStore(WrappedStore):
         self.inner.set(key, value)
 
     def create(self, key: str, value: Buffer) -> bool:
-        if not self.inner.conditional and self._is_known(key):
+        if not self.inner.capabilities.create_exclusive and self._is_known(key):
             return super(WrappedStore, self).create(key, value)
         self._forget(key)
         return self.inner.create(key, value)

@@ -17,6 +17,7 @@ from zarrdask import config
 from zarrdask.errors import MetadataError, StoreError, UnsupportedError, without_secrets
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, cut
+from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.parquet_references import DOCUMENT, ParquetReferences
@@ -92,9 +93,8 @@ class ReferenceStore(StoreWithPartialAccess):
         If there are `options`, but no valid `prefix`.
     """
 
-    concurrent = True
-    #: The stores of the objects do.
-    repeats = True
+    # The stores of the objects retry.
+    capabilities = Capabilities(concurrent=True, retries=True)
 
     def __init__(
         self,

@@ -156,7 +156,7 @@ class RetryingStore(WrappedStore):
         return *super().__reduce__(), vars(self)
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        if self.concurrent:
+        if self.capabilities.concurrent:
             return Store.get_many(self, keys, scratch)
         keys = list(keys)
         return self._resumed(keys, lambda start: self.inner.get_many(keys[start:], scratch))
@@ -164,7 +164,7 @@ class RetryingStore(WrappedStore):
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
-        if self.concurrent:
+        if self.capabilities.concurrent:
             return Store.get_ranges(self, key, ranges, scratch)
         return self._resumed(
             [key] * len(ranges), lambda start: self.inner.get_ranges(key, ranges[start:], scratch)
@@ -179,14 +179,14 @@ class RetryingStore(WrappedStore):
             yield _RetriedValue(self, key, value)
 
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
-        if self.concurrent:
+        if self.capabilities.concurrent:
             return Store.get_partial_values(self, key_ranges)
         ranges = list(key_ranges)
         return self._attempt("", partial(self.inner.get_partial_values, ranges))
 
     def set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
         built_in = Store.set_many, WrappedStore.set_many
-        if self.concurrent or type(self.inner).set_many in built_in:
+        if self.capabilities.concurrent or type(self.inner).set_many in built_in:
             Store.set_many(self, values)
             return
         held, size = list[tuple[str, bytes]](), 0
@@ -224,7 +224,7 @@ class RetryingStore(WrappedStore):
         self._attempt("", partial(self.inner.check_erasable, list(keys)))
 
     def erase_values(self, keys: Iterable[str]) -> None:
-        if self.concurrent:
+        if self.capabilities.concurrent:
             Store.erase_values(self, keys)
             return
         self._attempt("", partial(self.inner.erase_values, list(keys)))
@@ -339,4 +339,4 @@ def _is_safe(store: Store) -> bool:
     """Whether a store is of this package, uses no object of a user, and needs no retries."""
     ours = type(store).__module__.startswith("zarrdask.")
     is_plain = not isinstance(store, MappingStore) or type(store.values) is dict
-    return ours and is_plain and (store.seekable or store.repeats)
+    return ours and is_plain and (not store.capabilities.has_latency or store.capabilities.retries)

@@ -30,8 +30,8 @@ class ChangedError(StoreError):
 class UnchangedStore(WrappedStore):
     """A store that replaces a value only if nobody has changed it since it was read here.
 
-    The inner store is `swappable`. Values that were not read here are stored in any case, and
-    values are erased in any case, as stores can't erase on a condition.
+    The inner store has `compare_and_swap`. Values that were not read here are stored in any
+    case, and values are erased in any case, as stores can't erase on a condition.
     """
 
     def __init__(self, inner: Store) -> None:
@@ -61,9 +61,10 @@ class UnchangedStore(WrappedStore):
 
 
 def until_unchanged(store: Store, change: Callable[[Store], T]) -> T:
-    """Change values of a `swappable` store, again until nobody has changed them meanwhile.
+    """Change values, and repeat that if another writer has changed them since they were read.
 
-    `change` takes the store to read the values from and to store them in.
+    The store has `compare_and_swap`. `change` takes the store to read the values from and to store
+    them in.
 
     Raises
     ------
@@ -82,7 +83,7 @@ def until_unchanged(store: Store, change: Callable[[Store], T]) -> T:
 
 def change_if_unchanged(store: Store, change: Callable[[Store], T]) -> T:
     """Change values as `until_unchanged` if the store and its server can do that, else once."""
-    if store.swappable:
+    if store.capabilities.compare_and_swap:
         # Not every server of S3 has conditional writes.
         with suppress(UnsupportedError):
             return until_unchanged(store, change)
@@ -97,11 +98,11 @@ def change_if_unchanged(store: Store, change: Callable[[Store], T]) -> T:
 def lease(store: Store, key: str) -> Iterator[None]:
     """Hold a lock that is a value in a store, which excludes the writers of all machines.
 
-    The store is `swappable`. The holder renews the value, and erases it at the end. If it is
-    killed, the next one waits until the value has not changed for `_EXPIRY` seconds of its own
-    clock, and replaces it then. Where the server has no conditional writes, nothing is locked. If
-    another writer took the lease, as this one could not renew it in time, a `StoreError` is raised
-    at the end.
+    The store has `compare_and_swap`. The holder renews the value, and erases it at the end. If
+    it is killed, the next one waits until the value has not changed for `_EXPIRY` seconds of its
+    own clock, and replaces it then. Where the server has no conditional writes, nothing is locked.
+    If another writer took the lease, as this one could not renew it in time, a `StoreError` is
+    raised at the end.
     """
     name = f"{socket.gethostname()} {os.getpid()} {uuid4().hex}".encode()
     if not _take(store, key, name):

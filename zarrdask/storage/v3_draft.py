@@ -235,11 +235,11 @@ class DraftStore(WrappedStore):
         """Remove the documents and chunks of a node and of the nodes below it (B-74)."""
         below = self._below(prefix)
         own = [self._document(below.rstrip("/"), kind) for kind in _KINDS.values()]
-        if self.inner.listable:
+        if self.inner.capabilities.listable:
             self.inner.erase_values(own)  # first, so that an interrupted call leaves no node
         self.inner.erase_prefix(self._meta + below)
         self.inner.erase_prefix(self._data + below)
-        if not self.inner.listable:
+        if not self.inner.capabilities.listable:
             self.inner.erase_values(own)
 
     # ---- listing

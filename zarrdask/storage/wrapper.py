@@ -6,6 +6,7 @@ from typing import Any
 
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, KeyRange
+from zarrdask.storage.capabilities import Capabilities, bypassed, without
 
 
 class WrappedStore(Store):
@@ -29,29 +30,9 @@ class WrappedStore(Store):
         return self.inner.url
 
     @property
-    def conditional(self) -> bool:  # type: ignore[override]
-        """Whether exactly one of several simultaneous calls of `create` for a key succeeds."""
-        return self.inner.conditional and not self._sets_otherwise
-
-    @property
-    def swappable(self) -> bool:  # type: ignore[override]
-        """Whether a value can be replaced on the condition that nobody has changed it."""
-        this = type(self)
-        is_other = this.get is not WrappedStore.get or this.set is not WrappedStore.set
-        has_own = this.swap is not WrappedStore.swap
-        return self.inner.swappable and (has_own or not is_other)
-
-    @property
-    def versioned(self) -> bool:  # type: ignore[override]
-        """Whether a part of a value can be requested of a certain version of it."""
-        has_own = type(self).get_part is not WrappedStore.get_part
-        return self.inner.versioned and (has_own or not self._reads_otherwise)
-
-    @property
-    def _sets_otherwise(self) -> bool:
-        """Whether a subclass overrides `set` but not `create`, which must then use that `set`."""
-        this = type(self)
-        return this.set is not WrappedStore.set and this.create is WrappedStore.create
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        """Those of the inner store that the methods of a subclass do not bypass."""
+        return without(self.inner.capabilities, bypassed(type(self)))
 
     def beside(self, prefix: str) -> tuple[Store, str]:
         store, inner_prefix = self.inner.beside(prefix)
@@ -89,7 +70,7 @@ class WrappedStore(Store):
             super().set_many(values)
 
     def create(self, key: str, value: Buffer) -> bool:
-        if self._sets_otherwise:
+        if "create_exclusive" in bypassed(type(self)):
             return super().create(key, value)
         return self.inner.create(key, value)
 
@@ -104,10 +85,7 @@ def _pass_on(name: str) -> Callable[..., Any]:
 
 # ---- what subclasses don't override is that of the inner store
 
-for _name in (
-    *("uri", "token", "shared", "unshared_advice", "seekable", "concurrent", "repeats", "bounded"),
-    *("readable", "writeable", "listable", "deferrable"),
-):
+for _name in ("uri", "token", "unshared_advice", "deferrable"):
     setattr(WrappedStore, _name, property(attrgetter(f"inner.{_name}")))
 for _name in (
     *("stamp", "batch", "get", "get_many", "get_range", "get_ranges", "get_part"),

@@ -10,6 +10,7 @@ from typing import Any
 from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_prefix
 
@@ -38,10 +39,18 @@ class ZarrPythonStore(Store):
         The store.
     """
 
-    concurrent = True
-
     def __init__(self, inner: Any) -> None:
         self.inner = inner
+
+    @property
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        """What the inner store supports now: sessions of icechunk end."""
+        return Capabilities(
+            writable=not self.inner.read_only,
+            listable=bool(self.inner.supports_listing),
+            shared=not is_zarr_object(self.inner, "MemoryStore"),
+            concurrent=True,
+        )
 
     @property
     def url(self) -> str:
@@ -50,19 +59,6 @@ class ZarrPythonStore(Store):
     @property
     def token(self) -> str:
         return f"{type(self.inner).__name__} {self.inner}"
-
-    @property
-    def shared(self) -> bool:  # type: ignore[override]
-        """Whether a pickled copy in another process sees the same values."""
-        return not is_zarr_object(self.inner, "MemoryStore")
-
-    @property
-    def writeable(self) -> bool:
-        return not self.inner.read_only
-
-    @property
-    def listable(self) -> bool:
-        return bool(self.inner.supports_listing)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ZarrPythonStore) and bool(self.inner == other.inner)

@@ -35,13 +35,13 @@ class ZarrdaskStore(ZarrStore):  # type: ignore[misc]
     supports_writes = supports_deletes = True
 
     def __init__(self, inner: Store, *, read_only: bool = False) -> None:
-        super().__init__(read_only=read_only or not inner.writeable)
+        super().__init__(read_only=read_only or not inner.capabilities.writable)
         self.inner = inner
         self._batch = ExitStack()
 
     @property
     def supports_listing(self) -> bool:
-        return self.inner.listable
+        return self.inner.capabilities.listable
 
     def with_read_only(self, read_only: bool = False) -> Self:  # noqa: FBT001, FBT002
         return type(self)(self.inner, read_only=read_only)

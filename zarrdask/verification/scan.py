@@ -114,7 +114,7 @@ def _root(store: Store, path: str) -> tuple[Store, Metadata | None, list[Problem
     with collect_deviations() as notes:
         try:
             view, metadata = find_node(store, path)
-            if not (isinstance(metadata, ArrayMetadata) or view.listable):
+            if not (isinstance(metadata, ArrayMetadata) or view.capabilities.listable):
                 view, metadata = find_node(store, path, consolidated="own")
         except StoreError:
             raise
@@ -125,7 +125,7 @@ def _root(store: Store, path: str) -> tuple[Store, Metadata | None, list[Problem
 
 def _names(scan: Scan, group: str) -> Iterator[str]:
     """Yield the names of the nodes in a group, also of those whose documents can't be read."""
-    if scan.nodes[group] is None and not scan.store.listable:
+    if scan.nodes[group] is None and not scan.store.capabilities.listable:
         return
     try:
         yield from member_names(scan.store, group)
@@ -165,7 +165,7 @@ def _document_kind(error: ZarrdaskError) -> str:
 def _check_consolidated(scan: Scan) -> None:
     """Report groups whose consolidated metadata differ from the documents of the nodes."""
     store = scan.base
-    if isinstance(store, DraftStore) or not store.listable:
+    if isinstance(store, DraftStore) or not store.capabilities.listable:
         return
     for path, metadata in scan.nodes.items():
         if isinstance(metadata, ArrayMetadata):
@@ -255,7 +255,7 @@ def _assign_keys(scan: Scan) -> None:
         elif not (rest in _DOCUMENTS or (is_draft and rest.rpartition("/")[2] in (ARRAY, GROUP))):
             scan.add_problem("extra", owner, key, _NO_OWNER)
     for path, chunks in arrays.items():
-        scan.units[path] = _rows(chunks, indices[path]) if store.listable else None
+        scan.units[path] = _rows(chunks, indices[path]) if store.capabilities.listable else None
     _find_keys_outside_draft(scan)
 
 
@@ -264,7 +264,7 @@ def _keys(scan: Scan) -> Iterator[tuple[str, bool]]:
     store, prefix = scan.base, key_prefix(scan.path)
     if type(store) is LocalStore:
         yield from _local_entries(scan, store, prefix)
-    elif store.listable:
+    elif store.capabilities.listable:
         yield from ((key, False) for key in store.list_prefix(prefix))
         if isinstance(store, DraftStore) and type(store.inner) is LocalStore:
             start = store.real(f"{prefix}x").removesuffix("x")
@@ -310,7 +310,9 @@ def _rows(chunks: StoredChunks, indices: "array[int]") -> np.ndarray:
 def _find_keys_outside_draft(scan: Scan) -> None:
     """Report the keys of a draft hierarchy that are neither documents nor chunks."""
     view = scan.base
-    if not isinstance(view, DraftStore) or key_prefix(scan.path) != view.base or not view.listable:
+    if not isinstance(view, DraftStore) or key_prefix(scan.path) != view.base:
+        return
+    if not view.capabilities.listable:
         return
     data = view.real(f"{view.base}x").removesuffix("x")
     documents = {view.real(key_prefix(p) + name) for p in scan.nodes for name in (ARRAY, GROUP)}

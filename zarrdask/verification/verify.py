@@ -186,7 +186,7 @@ def _report(
         tuple(arrays),
         (*scan.problems, *(p for tally in tally_of.values() for p in tally.problems)),
         strict,
-        scan.base.listable,
+        scan.base.capabilities.listable,
         scan.base,
         scan.path,
     )

@@ -252,7 +252,7 @@ def variable_encoding(array: Array, dims: tuple[Hashable, ...], *, mask: bool) -
 
     The keys and values are those that ``Dataset.to_zarr`` accepts.
     """
-    metadata, is_far = array.metadata, not array.stored.units.seekable
+    metadata, is_far = array.metadata, array.stored.units.capabilities.has_latency
     units = zip(dims, _lengths(metadata.grid), strict=True)
     encoding: dict[str, Any] = {
         "chunks": _lengths(metadata.read_grid),

@@ -72,7 +72,8 @@ class Hierarchy:
         plain = self.store
         # The listing is needed only if there are no consolidated metadata, which is known when the
         # documents are there: where a request takes long, ask for both at once.
-        if plain.seekable or not plain.listable or self.options.consolidated:
+        has = plain.capabilities
+        if not (has.has_latency and has.listable) or self.options.consolidated:
             return self._find_documents()
         listed = PrefetchedStore(plain, (), key_prefix(self.path))
         metadata = self._find_documents()
@@ -108,7 +109,7 @@ class Hierarchy:
         """Return all groups, parents first, level by level."""
         groups: dict[str, StoredGroup] = {}
         level = {"": self.metadata}
-        threads = 1 if self.store.seekable else _CONCURRENT_GROUPS
+        threads = 1 if not self.store.capabilities.has_latency else _CONCURRENT_GROUPS
         while level:
             following: dict[str, GroupMetadata] = {}
             read = on_each(lambda item: self._group(*item), level.items(), threads)

@@ -92,7 +92,7 @@ def _write(
             else:
                 create_members(store, group.path, arrays, keep=root)
         completions = _completions(writes, creates=last, root=root)
-        if writes[0].store.bounded:
+        if writes[0].store.capabilities.bounded:
             execution.grow_arrays(writes[0], root)
         jobs = execution.write_in_memory(targets)
         if not options.compute:

@@ -1,5 +1,6 @@
 """Zip archives in file systems of fsspec as stores, which are read by ranges."""
 
+from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -67,11 +68,9 @@ class RemoteZipStore(ZipReader):
         self.path = path
         self.prefix = check_prefix(prefix)
         self._held: Archive | None = None
-
-    @property
-    def shared(self) -> bool:  # type: ignore[override]
-        """Whether other processes see the same values: not those of fsspec's own memory."""
-        return "memory" not in protocols(self.fs)
+        # Other processes do not see the values in fsspec's own memory.
+        is_shared = "memory" not in protocols(fs)
+        self.capabilities = replace(self.capabilities, writable=False, shared=is_shared)
 
     @property
     def url(self) -> str:
@@ -100,11 +99,6 @@ class RemoteZipStore(ZipReader):
                 _REMOTE[self.fs, self.path, archive.stamp] = archive
             self._held = archive
         return self._held
-
-    @property
-    def writeable(self) -> bool:
-        """False: remote archives can't be written."""
-        return False
 
     def set(self, key: str, value: Buffer) -> None:
         raise self._read_only()

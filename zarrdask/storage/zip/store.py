@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import check_key, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.system import after_fork, renewed_after_fork
@@ -131,7 +132,7 @@ class ZipStore(ZipReader):
         The prefix of the keys in the archive: "" or a text that ends with "/".
     """
 
-    seekable = True
+    capabilities = Capabilities(has_latency=False)
 
     def __init__(self, path: "str | os.PathLike[str]", prefix: str = "") -> None:
         self.path = os.path.abspath(os.path.expanduser(os.fsdecode(path)))

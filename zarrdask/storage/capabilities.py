@@ -1,0 +1,80 @@
+"""What a store supports, and what its requests cost."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+
+#: The operation that each of these capabilities is about, and the operations that it must agree
+#: with: a subclass that overrides one of them, but neither the operation nor the declaration of its
+#: capabilities, loses the capability.
+_OPERATIONS = {
+    "create_exclusive": ("create", ("set",)),
+    "compare_and_swap": ("swap", ("get", "set")),
+    "etags": ("get_part", ("get", "get_many", "get_range", "get_ranges")),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capabilities:
+    """What a store supports, and what its requests cost.
+
+    Attributes
+    ----------
+    readable, writable, listable : bool
+        Whether values can be read, whether they can be stored and erased, and whether keys can be
+        listed (conformance B-86). Default: True, if the class implements the operations.
+    shared : bool
+        A pickled copy in another process sees the same values. Default: True.
+    has_latency : bool
+        Requests are slow: read many keys concurrently, and merge nearby ranges. Default: True.
+    concurrent : bool
+        Several threads may send requests at once, so a call that concerns many values has up to
+        ``zarrdask.requests`` of them in flight. Default: False.
+    retries : bool
+        The store itself repeats requests after transient errors. Default: False.
+    create_exclusive : bool
+        Exactly one of several simultaneous calls of `create` for a key succeeds. Default: False.
+    compare_and_swap : bool
+        Supports conditional writes (If-Match): `get_tagged` and `swap`. Default: False.
+    etags : bool
+        Range requests return an ETag, and can be pinned to one: `get_part`. Default: False.
+    bounded : bool
+        Chunks can be stored only within the shape of their array, so an append writes the shape
+        first. Only for stores whose changes become visible together. Default: False.
+    """
+
+    readable: bool = True
+    writable: bool = True
+    listable: bool = True
+    shared: bool = True
+    has_latency: bool = True
+    concurrent: bool = False
+    retries: bool = False
+    create_exclusive: bool = False
+    compare_and_swap: bool = False
+    etags: bool = False
+    bounded: bool = False
+
+
+@cache
+def bypassed(kind: type) -> frozenset[str]:
+    """Return the capabilities whose operation a class inherits while it overrides a related one."""
+    declared = _depth(kind, "_declared")
+    names = (
+        name
+        for name, (operation, related) in _OPERATIONS.items()
+        for limit in [min(_depth(kind, operation), declared)]
+        if any(_depth(kind, each) < limit for each in related)
+    )
+    return frozenset(names)
+
+
+def _depth(kind: type, name: str) -> int:
+    """Return how far up among the base classes a method is defined."""
+    return next(depth for depth, base in enumerate(kind.__mro__) if name in vars(base))
+
+
+@lru_cache(maxsize=256)
+def without(capabilities: Capabilities, names: Collection[str]) -> Capabilities:
+    """Return capabilities of which some are switched off."""
+    return replace(capabilities, **dict.fromkeys(names, False))
