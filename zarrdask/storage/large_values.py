@@ -50,7 +50,7 @@ def get_large(store: Store, sizes: Iterable[tuple[str, int]]) -> Iterator[Buffer
     Parameters
     ----------
     store : Store
-        A `versioned` store.
+        A store with ETags.
     sizes : iterable of (str, int)
         The keys, and the estimated size of each value in bytes.
     """
