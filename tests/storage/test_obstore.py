@@ -254,6 +254,24 @@ def test_of_many_that_create_a_value_one_does(tmp_path, in_directory):
     assert sorted(created) == [False] * 7 + [True]
 
 
+def test_a_conditional_write_that_is_repeated_after_a_lost_answer_is_done(monkeypatch):
+    store, put = ObstoreStore(objects.MemoryStore()), obstore.put
+
+    def repeat(*arguments, **options):
+        put(*arguments, **options)
+        put(*arguments, **options)
+
+    monkeypatch.setattr(store, "_kind", "S3Store")
+    monkeypatch.setattr(ours.obstore, "put", repeat)
+    assert store.create("k", b"1")
+    assert not store.create("k", b"2")
+    tag = store.get_tagged("k")[1]
+    assert store.swap("k", b"3", tag)
+    assert not store.swap("k", b"4", tag)
+    assert store.swap("new", b"5", None)
+    assert (store.get("k"), store.get("new")) == (b"3", b"5")
+
+
 def test_a_server_that_refuses_conditional_writes_is_asked_once(monkeypatch):
     def refuse(*_, **options):
         asked.append(options["mode"])

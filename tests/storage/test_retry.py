@@ -16,6 +16,7 @@ from tests.storage.faults import Faults, FaultyStore
 from zarrdask.errors import StoreError
 from zarrdask.storage import retry
 from zarrdask.storage.base import Scratch, Store, StoredValue
+from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.retry import RetryingStore, is_transient
 
@@ -143,6 +144,37 @@ def test_what_was_created_before_the_failure_is_ones_own(pauses):
         assert pauses
         assert [store.create(f"a{i}", b"other") for i in range(20)] == [False] * 20
     assert {inner.get(f"a{i}") for i in range(20)} == {b"mine"}
+
+
+class LostAnswer(MemoryStore):
+    """A remote store that repeats a conditional write whose answer was lost, which is refused."""
+
+    capabilities = Capabilities(create_exclusive=True, compare_and_swap=True)
+
+    def create(self, key, value):
+        super().create(key, value)
+        return False
+
+    def swap(self, key, value, tag):
+        if self.get(key) == tag:
+            self.set(key, value)
+        return False
+
+    def get_tagged(self, key):
+        return self.get(key), self.get(key)
+
+
+def test_what_was_stored_by_a_request_that_the_backend_repeated_is_ones_own():
+    inner = LostAnswer()
+    store = RetryingStore(inner)
+    assert store.create("a", b"mine")
+    assert not store.create("a", b"other")
+    assert store.swap("a", b"new", b"mine")
+    assert not store.swap("a", b"other", b"mine")
+    assert inner.get("a") == b"new"
+    zarrdask.create_array(inner, "g/x", shape=2, dtype="i4", chunks=2).append([1, 2])
+    zarrdask.consolidate_metadata(inner)
+    assert zarrdask.open_group(inner)["g/x"].shape == (4,)
 
 
 def test_it_is_given_up_after_the_configured_number(pauses):

@@ -31,6 +31,8 @@ T = TypeVar("T")
 _BULK = {"S3Store", "AzureStore"}
 #: Stores that replace a value on the condition that it is still the same.
 _SWAPPABLE = {"S3Store", "GCSStore", "AzureStore", "MemoryStore"}
+#: Stores whose requests obstore repeats if their answers are lost.
+_REPEATED = {"S3Store", "GCSStore", "AzureStore"}
 #: Keys that one listing or one bulk deletion handles.
 _PAGE = 1000
 #: Bytes: larger values are uploaded in parts of this size, so that none of the requests takes
@@ -249,7 +251,7 @@ class ObstoreStore(Store):
             body = self._body(value)
             obstore.put(self.inner, self.path(key), body, mode="create", use_multipart=False)
         except AlreadyExistsError:
-            return False
+            return self._is_stored(key, value)
         except _ERRORS as error:
             if self._is_refused(error):
                 return super().create(key, value)
@@ -274,12 +276,19 @@ class ObstoreStore(Store):
                 self.inner, self.path(key), self._body(value), mode=mode, use_multipart=False
             )
         except (AlreadyExistsError, PreconditionError, FileNotFoundError):
-            return False
+            return self._is_stored(key, value)
         except _ERRORS as error:
             if self._is_refused(error):
                 raise not_supported(self.url, "changed on a condition") from error
             raise self._failed(key, error) from error
         return True
+
+    def _is_stored(self, key: str, value: Buffer) -> bool:
+        """Whether a conditional write was done, though obstore's last request was refused.
+
+        That is so if the answer to the first one was lost: obstore repeats it.
+        """
+        return self._kind in _REPEATED and self.get(key) == bytes(value)
 
     def _is_refused(self, error: Exception) -> bool:
         """Whether an error says that the server, or obstore, has no conditional writes."""

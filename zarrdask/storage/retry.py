@@ -202,8 +202,9 @@ class RetryingStore(WrappedStore):
     def create(self, key: str, value: Buffer) -> bool:
         """Store a value if the key is missing, and return whether it was.
 
-        An attempt that failed may have stored the value: if the same value is there on a later
-        attempt, this call is taken to have stored it.
+        An attempt that failed may have stored the value, and a remote backend may itself have
+        repeated a request whose answer was lost. So if the value is refused, and the same value is
+        there, this call is taken to have stored it.
         """
         return self._attempt_once(key, value, partial(self.inner.create, key, value))
 
@@ -215,8 +216,8 @@ class RetryingStore(WrappedStore):
         attempts = count()
 
         def call() -> bool:
-            is_first = next(attempts) == 0
-            return store() or (not is_first and self.inner.get(key) == bytes(value))
+            is_repeated = next(attempts) > 0 or self.capabilities.has_latency
+            return store() or (is_repeated and self.inner.get(key) == bytes(value))
 
         return self._attempt(key, call)
 
