@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +12,7 @@ ROOT = Path(zarrdask.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 #: From the top down. docs/contributing.md draws it.
 LAYERS = [
-    *("errors", "config", "compliance", "extension"),
+    *("packages", "errors", "config", "compliance", "extension"),
     *("display", "grids", "indexing", "dtypes", "storage", "runtime", "codecs", "plan", "metadata"),
     *("chunks", "hierarchy", "nodes", "execution", "graph", "rewrite", "verification"),
     *("conventions", "xarray", "cli"),
@@ -128,5 +129,55 @@ def test_config_loads_dask_on_demand_only():
 
 def test_the_root_holds_what_is_above_and_below_the_folders_only():
     assert {p.stem for p in ROOT.glob("*.py")} == {
-        *("__init__", "errors", "config", "compliance", "extension", "register", "testing")
+        *("__init__", "packages", "errors", "config", "compliance", "extension"),
+        *("register", "testing"),
     }
+
+
+#: Packages that only the main thread imports: of the command line, and of notebooks.
+ONE_THREAD = {"rich", "IPython"}
+
+
+def _other_packages(node):
+    """Return the modules of other packages that a statement imports."""
+    if isinstance(node, ast.ImportFrom):
+        modules = [node.module]
+    elif isinstance(node, ast.Import):
+        modules = [alias.name for alias in node.names]
+    elif isinstance(node, ast.Call) and _called(node.func) == "import_module":
+        modules = [a.value for a in node.args if isinstance(a, ast.Constant)]
+    else:
+        return []
+    ours = {"zarrdask", *ONE_THREAD, *sys.stdlib_module_names}
+    return [module for module in modules if module.partition(".")[0] not in ours]
+
+
+def _early(node, imported):
+    """Yield the modules that a tree imports before the packages that contain them."""
+    imported = set(imported)
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and getattr(child.test, "id", None) == "TYPE_CHECKING":
+            continue
+        for module in _other_packages(child):
+            package = module.partition(".")[0]
+            if module == package:
+                imported.add(package)
+            elif package not in imported:
+                yield module
+        yield from _early(child, imported)
+
+
+def test_packages_are_imported_before_their_modules():
+    # If one thread imports a module and another its package, Python may return modules that are
+    # partially initialized. A parent package of ours is imported first; `load_module` does so too.
+    for name in NAMES:
+        parents = [parent for parent in NAMES if name.startswith(f"{parent}.")]
+        imported = {
+            module
+            for parent in parents
+            for node in parsed(parent).body
+            if isinstance(node, ast.Import)
+            for module in _other_packages(node)
+        }
+        early = [*_early(parsed(name), imported)]
+        assert not early, f"{name}: {early}"

@@ -4,11 +4,11 @@ import os
 import warnings
 from difflib import get_close_matches
 from functools import cache
-from importlib import import_module
 from numbers import Integral
 from typing import Any
 
 from zarrdask.errors import MetadataError
+from zarrdask.packages import load_module
 
 #: All sizes are less than this: no memory is larger, and libraries use 64 bits.
 MAX_SIZE = 2**63
@@ -80,7 +80,7 @@ _MINIMUM = {"requests": 1}
 @cache
 def _dask_config() -> Any:
     # Imported only when a setting is read, as that takes longer than opening an array.
-    config = import_module("dask.config")
+    config = load_module("dask.config")
     config.update_defaults({"zarrdask": DEFAULTS})
     return config
 
@@ -172,7 +172,7 @@ def parse_size(value: Any, key: str) -> int:
     """
     try:
         is_number = isinstance(value, Integral)
-        size = int(value if is_number else import_module("dask.utils").parse_bytes(value))
+        size = int(value if is_number else load_module("dask.utils").parse_bytes(value))
     except (ValueError, TypeError, AttributeError, OverflowError):
         size = -1
     if isinstance(value, bool) or not 0 <= size < MAX_SIZE:

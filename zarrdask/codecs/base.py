@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from functools import cache, cached_property
-from importlib import import_module
 from math import prod
 from typing import Any, ClassVar, Protocol, Self, cast
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.extension import members_of
+from zarrdask.packages import load_module
 from zarrdask.storage import byte_ranges
 
 Buffer = byte_ranges.Buffer
@@ -193,7 +193,7 @@ def failed(verb: str, error: Exception) -> CodecError:
 def load_package(module: str, extra: str) -> Any:
     """Return a module of an optional package, or raise an error that names the package."""
     try:
-        return import_module(module)
+        return load_module(module)
     except ImportError as error:
         raise UnsupportedError(
             f"this codec needs the package {module.partition('.')[0]}",

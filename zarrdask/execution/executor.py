@@ -117,6 +117,7 @@ def workers(scheduler: Any = None) -> Iterator[Workers]:
 
 def _check_address(address: str) -> None:
     """Check the form of an address: a client would retry a wrong one, and report nothing."""
+    import distributed  # noqa: F401
     from distributed.comm.addressing import parse_address, parse_host_port
     from distributed.comm.registry import get_backend
 

@@ -71,12 +71,12 @@ def is_here(address: str) -> bool:
     >>> is_here("tcp://127.0.0.1:8786"), is_here("tcp://10.0.0.7:8786")
     (True, False)
     """
-    from distributed.comm import get_address_host
+    from distributed import comm
 
     if address.startswith("inproc://"):
         return True
     try:
-        return ip_address(get_address_host(address)).is_loopback
+        return ip_address(comm.get_address_host(address)).is_loopback
     except ValueError:
         return False
 

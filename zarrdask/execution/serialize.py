@@ -27,6 +27,7 @@ def _identifies(text: Any, dtype: np.dtype[Any]) -> bool:
 
 @cache
 def _register() -> None:
+    import distributed  # noqa: F401
     from distributed.protocol.numpy import serialize_numpy_ndarray
     from distributed.protocol.serialize import dask_serialize
 

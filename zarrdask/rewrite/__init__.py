@@ -13,3 +13,6 @@ bounded. `copy` takes the objects that a store lists (`copy_tasks`), as regions 
 outnumber them in sparse arrays; it moves their bytes, or decodes and encodes regions of bounded
 size in one pass.
 """
+
+# Dask before any of its modules: see `zarrdask.packages`.
+import dask  # noqa: F401

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import obstore
 import obstore.store
 from obstore.exceptions import BaseError
 

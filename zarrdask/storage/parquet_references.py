@@ -9,12 +9,12 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import blake2b
-from importlib import import_module
 from math import prod
 from threading import Lock
 from typing import Any, ClassVar, NamedTuple
 
 from zarrdask.errors import MetadataError, StoreError
+from zarrdask.packages import load_module
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.keys import Names, right_below
@@ -52,8 +52,8 @@ class ParquetReferences:
 
     def __init__(self, store: Store, document: bytes) -> None:
         try:
-            self._pyarrow = import_module("pyarrow")
-            self._parquet = import_module("pyarrow.parquet")
+            self._pyarrow = load_module("pyarrow")
+            self._parquet = load_module("pyarrow.parquet")
         except ModuleNotFoundError as error:
             raise StoreError(
                 "references in Parquet need pyarrow; install zarrdask[parquet]", key=store.url

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import ExitStack
 from typing import Any, Self
 
+import zarr  # noqa: F401
 from zarr.abc.store import (
     ByteRequest,
     OffsetByteRequest,

@@ -6,10 +6,10 @@ slices into what a task reads, but not past functions that are tasks of their ow
 
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+import dask
 import dask.array as da
 import dask.config
 import numpy as np
@@ -21,6 +21,7 @@ from zarrdask.execution.handle import Source
 from zarrdask.graph.read import block_bytes, from_zarr, region_blocks, region_source
 from zarrdask.grids.base import Axis
 from zarrdask.indexing.selection import basic
+from zarrdask.packages import load_module
 from zarrdask.plan.align import Chunks, auto_block, blocks_of, edges_of, join
 from zarrdask.xarray.conventions import StoredLength, StoredLengths
 from zarrdask.xarray.lazy import LazyArray
@@ -100,8 +101,8 @@ def _active_dask_array() -> ModuleType | None:
     """Return the package dask-array if the user made it xarray's: it does not mix with Dask's."""
     if "dask_array._xarray" not in sys.modules:
         return None
-    active = import_module("dask_array.xarray").isactive()
-    return import_module("dask_array") if active else None
+    active = load_module("dask_array.xarray").isactive()
+    return load_module("dask_array") if active else None
 
 
 def stored_array(region: DecodedRegion, chunks: Any) -> Any:

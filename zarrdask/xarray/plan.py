@@ -4,9 +4,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-import dask.array as da
 import numpy as np
 import xarray
+from dask import array as da
 from xarray import Variable
 
 from zarrdask.display.words import did_you_mean

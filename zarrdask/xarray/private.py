@@ -7,20 +7,20 @@ Everything here has a fallback for a release of xarray that moves or changes the
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from zarrdask.errors import SelectionError
 from zarrdask.indexing.selection import Region, basic, is_basic, pick_size
+from zarrdask.packages import load_module
 
 
 def _find_class(name: str, *modules: str) -> type | None:
     """Return a class by name from the first of several modules that has it."""
     for module in modules:
         try:
-            return getattr(import_module(module), name)  # type: ignore[no-any-return]
+            return getattr(load_module(module), name)  # type: ignore[no-any-return]
         except (ImportError, AttributeError):
             continue
     return None

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from dask.delayed import delayed
+from dask import delayed
 
 from zarrdask.execution.client import scheduler_in_task
 from zarrdask.graph.write_job import compute as compute_jobs

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import import_module
 from struct import Struct, pack, unpack_from
 from typing import Any, ClassVar, Self
 
@@ -10,6 +9,7 @@ from zarrdask.codecs.base import Buffer, ChunkSpec, Configured, Json, Kind, fail
 from zarrdask.codecs.bytes_to_bytes.blosc_snappy import decode_frame
 from zarrdask.codecs.streams import too_long
 from zarrdask.errors import CodecError, MetadataError, TruncatedError, one_of
+from zarrdask.packages import load_module
 
 _SHUFFLES = ("noshuffle", "shuffle", "bitshuffle")
 _COMPRESSORS = ("lz4", "lz4hc", "blosclz", "zstd", "snappy", "zlib")
@@ -184,4 +184,4 @@ def _check_header(data: Buffer) -> None:
 @cache
 def _library() -> Any:
     # Imported here, as only reading and writing chunks needs it.
-    return import_module("numcodecs.blosc")
+    return load_module("numcodecs.blosc")

@@ -3,14 +3,14 @@
 import zlib
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from typing import Any, ClassVar, Literal, Self
 
 from zarrdask.codecs.base import Buffer, Configured, Kind, failed, integer
 from zarrdask.codecs.streams import decompress_streams
+from zarrdask.packages import load_module
 
 try:
-    _inflate = import_module("isal.isal_zlib")
+    _inflate = load_module("isal.isal_zlib")
     _FAILURES: tuple[type[Exception], ...] = (_inflate.error, zlib.error)
 except ImportError:
     _inflate = zlib

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -20,6 +19,7 @@ from zarrdask.codecs.base import (
 )
 from zarrdask.codecs.streams import too_long
 from zarrdask.errors import CodecError, TruncatedError, one_of
+from zarrdask.packages import load_module
 
 _MAGIC = 0xFD2FB528
 _SKIPPED = 0x184D2A50
@@ -183,4 +183,4 @@ def _decode_frame(data: Buffer, frame: Frame, limit: int, out: Any) -> Buffer:
 @cache
 def _library() -> Any:
     # Imported here, as only reading and writing chunks needs it.
-    return import_module("numcodecs.zstd")
+    return load_module("numcodecs.zstd")

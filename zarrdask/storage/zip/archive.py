@@ -9,7 +9,6 @@ import re
 import struct
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from importlib import import_module
 from io import BytesIO
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -20,12 +19,13 @@ from toolz import partition_all
 
 from zarrdask import config
 from zarrdask.errors import StoreError
+from zarrdask.packages import load_module
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Buffer, Range, Value, cut
 from zarrdask.storage.zip.source import ArchiveFile
 
 try:
-    crc32 = import_module("isal.isal_zlib").crc32
+    crc32 = load_module("isal.isal_zlib").crc32
 except ImportError:
     from zlib import crc32
 
@@ -349,7 +349,7 @@ def unpack(member: ZipInfo, packed: Buffer) -> Buffer:
     if member.compress_type == _ZSTD:
         content = np.empty(member.file_size, np.uint8)
         # The CRC-32 of the member detects a frame with fewer bytes.
-        import_module("numcodecs.zstd").decompress(packed, content)
+        load_module("numcodecs.zstd").decompress(packed, content)
         return content.data
     if member.compress_type == ZIP_BZIP2:
         # `zipfile` sets no limit: a few bytes may be many millions.
