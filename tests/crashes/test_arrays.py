@@ -92,6 +92,12 @@ def verbs(zarr_format):
             before,
             allows=is_mixed,
         ),
+        "erase": Verb(
+            lambda store: opened(store).erase(np.s_[1:]),
+            values,
+            before,
+            allows=is_among(OLD, [0]),
+        ),
         "append": Verb(lambda store: zarrdask.append(BLOCKS, store, "g/a"), values, before),
         "append along columns": Verb(
             lambda store: zarrdask.append(BLOCKS, store, "g/a", axis=1), values, before

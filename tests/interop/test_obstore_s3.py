@@ -60,6 +60,18 @@ class TestArrays:
         z.resize((13, 20))
         np.testing.assert_array_equal(zarrdask.open(other(bucket), "x")[...], VALUES)
 
+    def test_erasing_a_region(self, bucket, layout):
+        z = zarrdask.create_array(
+            bucket.url, "x", shape=(13, 20), dtype="f4", storage_options=bucket.options, **layout
+        )
+        z[...] = VALUES
+        z.erase(np.s_[2:, 3:])
+        expected = VALUES.copy()
+        expected[2:, 3:] = 0
+        np.testing.assert_array_equal(zarrdask.open(other(bucket), "x")[...], expected)
+        z.erase(...)
+        assert z.nchunks_stored() == 0
+
     def test_two_processes_of_a_cluster_write_and_read(self, bucket, layout):
         options = {"storage_options": bucket.options}
         x = da.from_array(VALUES, chunks=(7, 6))

@@ -27,7 +27,7 @@ from zarrdask.storage.wrapper import innermost
 #: The message for a file that has the name of a directory of chunks.
 IN_THE_WAY = "a file has the name of a directory of chunks; remove or rename it"
 #: The number of keys that are erased by one call.
-_KEYS_PER_CALL = 256
+KEYS_PER_CALL = 256
 
 
 def stored_units(chunks: StoredChunks) -> Iterator[Index]:
@@ -126,7 +126,7 @@ def trim(chunks: StoredChunks, shape: Shape) -> None:
             overlapping.append(index)
     chunks.units.check_erasable(outside)
     locks = ChunkLocks(chunks.store)
-    batches = [outside[at : at + _KEYS_PER_CALL] for at in range(0, len(outside), _KEYS_PER_CALL)]
+    batches = [outside[at : at + KEYS_PER_CALL] for at in range(0, len(outside), KEYS_PER_CALL)]
     on_each(chunks.units.erase_values, batches, None)
     on_each(lambda index: _clear_outside(chunks, locks, index, shape), overlapping, None)
 

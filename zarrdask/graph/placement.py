@@ -5,13 +5,7 @@ from typing import Any
 
 from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.grids.base import Shape
-from zarrdask.indexing.selection import (
-    Region,
-    basic,
-    first_out_of_bounds,
-    index_by_name,
-    region_shape,
-)
+from zarrdask.indexing.selection import Region, find_region, region_shape
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.metadata.options import GridLike
 from zarrdask.plan.align import Chunks, even
@@ -62,52 +56,9 @@ def chunk_options(blocks: Chunks, grid: GridLike, options: Mapping[str, Any]) ->
     return {"chunks": blocks}
 
 
-def find_region(region: Any, metadata: ArrayMetadata) -> Region:
-    """Return a region of a stored array as a tuple of slices, one for each axis.
-
-    ``"auto"``, as a whole or along an axis, is an error: it needs coordinates that arrays lack.
-    """
-    if _is_auto(region):
-        raise SelectionError(
-            "a region is found by coordinates, which a Dask array does not have; pass slices, or "
-            "write a dataset with zarrdask.xarray.to_zarr",
-            key="region",
-            found=region,
-            expected="slices, or a dict of names of dimensions to slices",
-        )
-    if isinstance(region, Mapping):
-        region = index_by_name(region, metadata.dimension_names)
-    try:
-        selection = basic(() if region is None else region, metadata.shape)
-    except SelectionError as error:
-        raise error.within("region") from error.__cause__
-    picks = selection.slices
-    if not selection.plain or any(pick.step != 1 for pick in picks):
-        raise SelectionError(
-            "a region is made of slices without a step", key="region", found=region
-        )
-    outside = first_out_of_bounds(() if region is None else region, metadata.shape)
-    if outside is not None:
-        axis, pick = outside
-        raise SelectionError(
-            f"the region extends beyond the array along axis {axis}; resize or append the array",
-            key="region",
-            found=pick,
-            expected=f"a slice within 0 to {metadata.shape[axis]}",
-        )
-    return picks
-
-
-def _is_auto(region: Any) -> bool:
-    """Whether a region is to be determined by coordinates, as in xarray."""
-    picks = region.values() if isinstance(region, Mapping) else region
-    picks = picks if isinstance(picks, Iterable) and not isinstance(picks, str) else (picks,)
-    return any(isinstance(pick, str) and pick == "auto" for pick in picks)
-
-
 def find_place(shape: Shape, region: Any, metadata: ArrayMetadata) -> Region:
     """Return the region of a stored array that an array of some shape is written to."""
-    picks = find_region(region, metadata)
+    picks = find_region(region, metadata.shape, metadata.dimension_names)
     if region_shape(picks) != shape:
         raise SelectionError(
             "the array does not fit the region: their shapes differ",

@@ -4,7 +4,7 @@ Every index becomes one *pick* for each axis: a slice with a positive step, or a
 positions. `zarrdask.indexing.projection` finds the chunks that the picks touch.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -149,6 +149,49 @@ def first_out_of_bounds(index: Any, shape: tuple[int, ...]) -> tuple[int, slice]
             if any(not -size <= end <= size for end in ends):
                 return axis, entry
     return None
+
+
+def find_region(region: Any, shape: tuple[int, ...], names: Sequence[str | None] | None) -> Region:
+    """Return a region that a user passes as a tuple of slices, one for each axis of an array.
+
+    ``"auto"``, as a whole or along an axis, is an error: it needs coordinates that arrays lack.
+    """
+    if _is_auto(region):
+        raise SelectionError(
+            "a region is found by coordinates, which an array does not have; pass slices, or "
+            "write a dataset with zarrdask.xarray.to_zarr",
+            key="region",
+            found=region,
+            expected="slices, or a dict of names of dimensions to slices",
+        )
+    if isinstance(region, Mapping):
+        region = index_by_name(region, names)
+    try:
+        selection = basic(() if region is None else region, shape)
+    except SelectionError as error:
+        raise error.within("region") from error.__cause__
+    picks = selection.slices
+    if not selection.plain or any(pick.step != 1 for pick in picks):
+        raise SelectionError(
+            "a region is made of slices without a step", key="region", found=region
+        )
+    outside = first_out_of_bounds(() if region is None else region, shape)
+    if outside is not None:
+        axis, pick = outside
+        raise SelectionError(
+            f"the region extends beyond the array along axis {axis}",
+            key="region",
+            found=pick,
+            expected=f"a slice within 0 to {shape[axis]}, or a longer array (resize, append)",
+        )
+    return picks
+
+
+def _is_auto(region: Any) -> bool:
+    """Whether a region is to be determined by coordinates, as in xarray."""
+    picks = region.values() if isinstance(region, Mapping) else region
+    picks = picks if isinstance(picks, Iterable) and not isinstance(picks, str) else (picks,)
+    return any(isinstance(pick, str) and pick == "auto" for pick in picks)
 
 
 def is_integer(entry: Any) -> bool:

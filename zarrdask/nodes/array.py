@@ -16,9 +16,10 @@ from zarrdask.display.words import brief_lengths
 from zarrdask.errors import SelectionError, UnsupportedError, one_of, printable
 from zarrdask.grids.base import Shape, extents
 from zarrdask.hierarchy import resize
+from zarrdask.hierarchy.erase import erase_elements
 from zarrdask.hierarchy.path import key_prefix
 from zarrdask.indexing.projection import Request
-from zarrdask.indexing.selection import Selection, basic, is_basic, scalar_mask
+from zarrdask.indexing.selection import basic, find_region, is_basic
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes import indexers
 from zarrdask.nodes.base import Change, Node
@@ -200,22 +201,9 @@ class Array(Node):
     # ---- reading
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, str):
-            if index not in (self.dtype.names or ()):
-                raise SelectionError(
-                    "the data type of the array has no such field",
-                    found=index,
-                    expected=str(self.dtype),
-                )
-            return self[...][index]
         if is_basic(index):
-            return self.select(basic(index, self.shape), index)
-        mask = scalar_mask(index)
-        if mask is None:
-            return indexers.fancy_index(self, index)[index]
-        taken, new_axis = mask
-        shape = indexers.result_shape(self.shape, index)
-        return self[new_axis] if taken else np.empty(shape, self.dtype)
+            return indexers.select(self, basic(index, self.shape), index)
+        return indexers.read_index(self, index)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:  # noqa: FBT001
         if copy is False:
@@ -243,17 +231,6 @@ class Array(Node):
         """Selection of whole chunks (shards if there are any) by their indices and slices."""
         return indexers.BlockIndex(self)
 
-    def select(self, selection: Selection, index: Any = ...) -> Any:
-        """Return the elements of a selection, as NumPy would for the index that it was made from.
-
-        NumPy returns an array without axes, not a scalar, if the index has "...".
-        """
-        values = self.read(selection.picks)
-        if selection.plain and values.ndim:
-            return values
-        ellipsis = index is ... or (isinstance(index, tuple) and any(e is ... for e in index))
-        return values[(*selection.finish, ...) if ellipsis else selection.finish]
-
     def read(self, request: Request, threads: int | None = None) -> np.ndarray:
         """Return the requested elements; see `zarrdask.chunks.read.read_region`."""
         return read_region(self.stored, request, threads=threads, show=None)
@@ -261,35 +238,10 @@ class Array(Node):
     # ---- writing
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        if isinstance(index, str):
-            raise SelectionError(
-                "a single field can't be written; write whole elements", found=index
-            )
         if is_basic(index):
-            self.assign(basic(index, self.shape), value)
-            return
-        mask = scalar_mask(index)
-        if mask is None:
-            indexers.fancy_index(self, index)[index] = value
-            return
-        taken, new_axis = mask
-        if taken:
-            self[new_axis] = value
+            indexers.assign(self, basic(index, self.shape), value)
         else:
-            # Nothing is written, but invalid values are an error all the same.
-            self.check_writable()
-            indexers.broadcast(value, indexers.result_shape(self.shape, index), self.dtype)
-
-    def assign(self, selection: Selection, value: Any) -> None:
-        """Write a value to a selection, broadcast as by NumPy."""
-        if selection.plain:
-            self.write(selection.picks, indexers.broadcast(value, selection.shape, self.dtype))
-            return
-        # An axis that `finish` drops from a result is a new axis of the value, and conversely.
-        result = indexers.result_shape(selection.shape, selection.finish)
-        undo = tuple(0 if f is None else None if f == 0 else f for f in selection.finish)
-        # "..." keeps an array: a scalar of text or bytes would be indexed by characters.
-        self.write(selection.picks, indexers.broadcast(value, result, self.dtype)[(*undo, ...)])
+            indexers.write_index(self, index, value)
 
     def write(self, request: Request, values: np.ndarray, threads: int | None = None) -> None:
         """Write values to the requested elements; see `zarrdask.chunks.write.write_region`."""
@@ -297,6 +249,46 @@ class Array(Node):
         empty = config.get("write-empty-chunks")
         with self.store.batch():
             write_region(self.stored, request, values, empty=empty, threads=threads, show=None)
+
+    def erase(self, region: Any) -> None:
+        """Set the elements of a region to the fill value.
+
+        Chunks (or shards, if the array has them) that the region covers are removed from the store
+        without being read. A chunk or shard that it covers in part is read, changed and written
+        back, by one writer at a time; if only the fill value is left, it is removed, except in
+        stores with conditional writes.
+
+        Parameters
+        ----------
+        region : tuple of slice, or dict of names to slices
+            The region, within the shape of the array; ``...`` is all of it. The keys of a dict are
+            names of dimensions.
+
+        Raises
+        ------
+        ReadOnlyError
+            If the array was opened for reading only.
+        SelectionError
+            If the region is not made of slices within the array.
+        LinkError
+            If a chunk is behind a symbolic link; nothing is changed then.
+
+        Examples
+        --------
+        >>> import zarrdask
+        >>> z = zarrdask.create_array({}, shape=(6, 4), dtype="i4", chunks=(2, 4))
+        >>> z[...] = 7
+        >>> z.erase(slice(0, 3))
+        >>> z[:, 0].tolist(), z.nchunks_stored()
+        ([0, 0, 0, 7, 7, 7], 2)
+        """
+        self.check_writable()
+        if region is None:
+            raise SelectionError(
+                "pass the region to erase", key="region", found=None, expected="slices, or ..."
+            )
+        picks = find_region(region, self.shape, self.dimension_names)
+        erase_elements(self.store, self.path, self.stored, picks)
 
     def resize(self, shape: Any, *, outside: Literal["erase", "keep"] = "erase") -> None:
         """Change the shape of the array (conformance C-76).

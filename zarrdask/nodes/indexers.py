@@ -9,7 +9,15 @@ from zarrdask.dtypes.fill_values import as_array
 from zarrdask.errors import SelectionError
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.projection import Points
-from zarrdask.indexing.selection import Selection, basic, expand, is_basic, is_integer, pointwise
+from zarrdask.indexing.selection import (
+    Selection,
+    basic,
+    expand,
+    is_basic,
+    is_integer,
+    pointwise,
+    scalar_mask,
+)
 
 if TYPE_CHECKING:
     from zarrdask.nodes.array import Array
@@ -27,13 +35,13 @@ class OuterIndex:
     def __getitem__(self, index: Any) -> Any:
         if not self.array.shape:
             return self.array[index]  # without axes all kinds of selection are the same
-        return self.array.select(basic(index, self.array.shape, outer=True), index)
+        return select(self.array, basic(index, self.array.shape, outer=True), index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if not self.array.shape:
             self.array[index] = value
         else:
-            self.array.assign(basic(index, self.array.shape, outer=True), value)
+            assign(self.array, basic(index, self.array.shape, outer=True), value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +99,68 @@ class BlockIndex:
         return basic(region, self.array.shape)
 
     def __getitem__(self, index: Any) -> Any:
-        return self.array.select(self._selection(index))
+        return select(self.array, self._selection(index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.array.assign(self._selection(index), value)
+        assign(self.array, self._selection(index), value)
+
+
+def select(array: "Array", selection: Selection, index: Any = ...) -> Any:
+    """Return the elements of a selection, as NumPy would for the index that it was made from.
+
+    NumPy returns an array without axes, not a scalar, if the index has "...".
+    """
+    values = array.read(selection.picks)
+    if selection.plain and values.ndim:
+        return values
+    ellipsis = index is ... or (isinstance(index, tuple) and any(e is ... for e in index))
+    return values[(*selection.finish, ...) if ellipsis else selection.finish]
+
+
+def assign(array: "Array", selection: Selection, value: Any) -> None:
+    """Write a value to a selection, broadcast as by NumPy."""
+    if selection.plain:
+        array.write(selection.picks, broadcast(value, selection.shape, array.dtype))
+        return
+    # An axis that `finish` drops from a result is a new axis of the value, and conversely.
+    result = result_shape(selection.shape, selection.finish)
+    undo = tuple(0 if f is None else None if f == 0 else f for f in selection.finish)
+    # "..." keeps an array: a scalar of text or bytes would be indexed by characters.
+    array.write(selection.picks, broadcast(value, result, array.dtype)[(*undo, ...)])
+
+
+def read_index(array: "Array", index: Any) -> Any:
+    """Return the elements that an index which is not basic selects: fields, lists and masks."""
+    if isinstance(index, str):
+        if index not in (array.dtype.names or ()):
+            raise SelectionError(
+                "the data type of the array has no such field",
+                found=index,
+                expected=str(array.dtype),
+            )
+        return array[...][index]
+    mask = scalar_mask(index)
+    if mask is None:
+        return fancy_index(array, index)[index]
+    taken, new_axis = mask
+    return array[new_axis] if taken else np.empty(result_shape(array.shape, index), array.dtype)
+
+
+def write_index(array: "Array", index: Any, value: Any) -> None:
+    """Write a value to the elements that an index which is not basic selects."""
+    if isinstance(index, str):
+        raise SelectionError("a single field can't be written; write whole elements", found=index)
+    mask = scalar_mask(index)
+    if mask is None:
+        fancy_index(array, index)[index] = value
+        return
+    taken, new_axis = mask
+    if taken:
+        array[new_axis] = value
+    else:
+        # Nothing is written, but invalid values are an error all the same.
+        array.check_writable()
+        broadcast(value, result_shape(array.shape, index), array.dtype)
 
 
 def fancy_index(array: "Array", index: Any) -> OuterIndex | PointIndex:

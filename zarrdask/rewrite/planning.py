@@ -12,14 +12,20 @@ from zarrdask import config
 from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.execution.executor import Workers
 from zarrdask.graph.dependencies import Inputs
-from zarrdask.graph.placement import chunk_options, find_region
+from zarrdask.graph.placement import chunk_options
 from zarrdask.graph.read import data_type_of
 from zarrdask.grids.base import Axis
 from zarrdask.hierarchy.journal import beside
 from zarrdask.hierarchy.path import key_prefix, node_location
 from zarrdask.hierarchy.resize import appended
 from zarrdask.indexing.regions import cut_axis
-from zarrdask.indexing.selection import Region, axis_number, region_shape, whole_region
+from zarrdask.indexing.selection import (
+    Region,
+    axis_number,
+    find_region,
+    region_shape,
+    whole_region,
+)
 from zarrdask.metadata.convert import convert
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import ArrayMetadata
@@ -111,7 +117,7 @@ def plan_new_array(
     array: Array, source_region: Any, store: Store, path: str, options: RechunkOptions
 ) -> RechunkPlan:
     """Return the plan to write a region of a stored array to a new array."""
-    region = find_region(source_region, array.metadata)
+    region = find_region(source_region, array.shape, array.dimension_names)
     metadata = options.converted(array.metadata.resized(region_shape(region)))
     check_apart((array.store, array.path), (store, path), replaces=True)
     _, view = check_begun(store, path, metadata, overwrite=options.overwrite)
@@ -179,7 +185,7 @@ def plan_append(
         length = array.shape[along] if along < array.ndim else 0
         beyond = slice(min(target.shape[along], length), length)
         source_region = (*(slice(None),) * along, beyond)
-    region = find_region(source_region, array.metadata)
+    region = find_region(source_region, array.shape, array.dimension_names)
     grown, added = appended(target.stored, region_shape(region), along)
     start = tuple(pick.start for pick in added)
     longer = Destination(target.store, target.store, path, grown.metadata, start, along)
