@@ -266,6 +266,10 @@ RULES = {
     "C-80": "names are in dimension_names, _FillValue is an attribute",
     "C-81": "OME: multiscales under the attribute ome",
     "C-82": "ZEP 9's example arrays",
+    "C-83": "no node is named zarr.json",
+    "C-84": "chunk lengths are greater than 0, whatever the length of the axis",
+    "C-85": "numbers are rounded half to even to the fill value of a float type",
+    "C-86": "consolidated_metadata is written without a name, as a historical exception",
     # ---- S
     "S-1": "the transformer's URIs",
     "S-2": "type indexed, one count for each dimension",

@@ -53,6 +53,24 @@ def test_c17_what_is_written_need_not_be_understood():
     assert (found["kind"], found["must_understand"]) == ("inline", False)
 
 
+def test_c86_the_member_has_three_members_and_no_name():
+    values = {"zarr.json": dump(GROUP), "a/zarr.json": dump(v3()), "b/zarr.json": dump(GROUP)}
+    zarrdask.consolidate_metadata(values)
+    document = json.loads(values["zarr.json"])
+    written = document["consolidated_metadata"]
+    assert set(written) == {"kind", "must_understand", "metadata"}
+    assert (written["kind"], written["must_understand"]) == ("inline", False)
+    assert set(written["metadata"]) == {"a", "b"}
+    assert "extensions" not in document
+
+
+def test_c86_it_is_a_member_of_groups_only():
+    member = inline()["consolidated_metadata"]
+    del member["must_understand"]
+    with pytest.raises(UnsupportedError, match="consolidated_metadata"):
+        zarrdask.open({"zarr.json": dump({**v3(), "consolidated_metadata": member})})
+
+
 class Unlisted(MemoryStore):
     """A store that may not be listed, nor be asked for more than the root's documents."""
 

@@ -232,6 +232,35 @@ def test_c32_other_fill_values_are_an_error(data_type, value):
 @for_each(
     ("data_type", "value", "expected"),
     [
+        ("float16", 2049, 2048),
+        ("float16", 2051, 2052),
+        ("float16", 2049.0000001, 2050),
+        ("float16", 65519, 65504),
+        ("bfloat16", 257, 256),
+        ("bfloat16", 259, 260),
+        ("float32", 16777217, 16777216),
+        ("float32", 16777219, 16777220),
+        ("float32", 0.1, np.float32(0.1)),
+        ("float64", 9007199254740993, 9007199254740992),
+        ("float64", 9007199254740995, 9007199254740996),
+    ],
+)
+def test_c85_a_number_between_two_values_becomes_the_nearest_or_the_even_one(
+    data_type, value, expected
+):
+    z = opened(data_type, value)
+    assert z.fill_value == expected
+    assert z[...][0] == expected
+
+
+@for_each("complex_type, value", [("complex64", [16777217, 16777219])])
+def test_c85_both_parts_of_a_complex_number_are_rounded(complex_type, value):
+    assert opened(complex_type, value).fill_value == 16777216 + 16777220j
+
+
+@for_each(
+    ("data_type", "value", "expected"),
+    [
         ("complex64", [1, -2.5], "0000803f000020c0"),
         ("complex64", ["NaN", "-Infinity"], "0000c07f000080ff"),
         ("complex64", ["0x7fc00001", -0.0], "0100c07f00000080"),

@@ -55,6 +55,32 @@ def test_c36_lengths_are_positive_and_one_for_each_dimension(chunk_shape):
         zarrdask.open(stored(v3((5, 6), chunk_shape)))
 
 
+@for_each("length", [0, 5])
+@for_each("chunk", [0, -1])
+def test_c84_a_chunk_length_of_0_is_an_error_also_for_an_empty_axis(length, chunk):
+    with pytest.raises(zarrdask.errors.MetadataError, match="chunk_shape"):
+        zarrdask.open(stored(v3((length,), [chunk])))
+    rectilinear = {"kind": "inline", "chunk_shapes": [[[chunk, 1]]]}
+    grid = {"name": "rectilinear", "configuration": rectilinear}
+    with pytest.raises(zarrdask.errors.MetadataError, match="chunk_shapes"):
+        zarrdask.open(stored(v3((length,), chunk_grid=grid)))
+
+
+@for_each("options", [{"chunks": 0}, {"chunks": 2, "shards": 0}])
+@for_each("length", [0, 5])
+def test_c84_an_array_with_such_chunks_is_not_created(options, length):
+    values = {}
+    with pytest.raises(zarrdask.errors.MetadataError):
+        zarrdask.create_array(values, shape=length, dtype="u1", **options)
+    assert values == {}
+
+
+def test_c84_the_chunks_of_an_empty_axis_have_a_length():
+    values = {}
+    zarrdask.create_array(values, shape=(0, 5), dtype="u1")
+    assert all(n > 0 for n in grid_of(values)["configuration"]["chunk_shape"])
+
+
 def test_c36_a_chunk_may_be_larger_than_the_array():
     z = zarrdask.open_array(stored(v3((2,), (5,), "uint8"), {"c/0": b"\1\2\3\4\5"}))
     assert z[...].tolist() == [1, 2]

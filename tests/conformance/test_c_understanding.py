@@ -2,6 +2,7 @@
 
 import json
 import socket
+from functools import partial
 
 import numpy as np
 import pytest
@@ -295,6 +296,28 @@ def test_c29_names_are_case_sensitive_and_taken_as_they_are():
 def test_c29_reserved_names_are_never_listed():
     values = {"zarr.json": dump(GROUP), "a/zarr.json": dump(GROUP), "__a/zarr.json": dump(GROUP)}
     assert list(zarrdask.open(values)) == ["a"]
+
+
+@for_each("create", [zarrdask.create_group, partial(zarrdask.create_array, shape=2, dtype="u1")])
+@for_each("name", ["zarr.json", "a/zarr.json", "zarr.json/a", "a/zarr.json/b"])
+def test_c83_no_node_is_created_with_this_name(create, name):
+    values = {}
+    with pytest.raises(MetadataError, match=r"zarr\.json"):
+        create(values, name)
+    assert values == {}
+
+
+def test_c83_a_document_below_this_name_is_no_node():
+    below = {"zarr.json/zarr.json": dump(GROUP), "a/zarr.json/zarr.json": dump(v3())}
+    values = {"zarr.json": dump(GROUP), "a/zarr.json": dump(GROUP)} | below
+    assert [path for path, _ in zarrdask.open(values).walk()] == ["a"]
+
+
+def test_c83_other_names_that_contain_it_are_allowed():
+    values = {}
+    for name in ("zarr.json.bak", "ZARR.JSON", "xzarr.json"):
+        zarrdask.create_group(values, name)
+    assert sorted(zarrdask.open(values)) == ["ZARR.JSON", "xzarr.json", "zarr.json.bak"]
 
 
 # ---- ZEP 9's own examples

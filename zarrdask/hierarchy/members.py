@@ -8,7 +8,7 @@ from zarrdask.hierarchy.find import implied_group, node_of, read_documents
 from zarrdask.hierarchy.journal import BESIDE
 from zarrdask.hierarchy.path import check_ascii, join_path, key_prefix
 from zarrdask.metadata import consolidated as forms
-from zarrdask.metadata import detect, v2
+from zarrdask.metadata import detect, v2, v3
 from zarrdask.metadata.detect import ANY, Search
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import GroupMetadata, Metadata, ZarrFormat
@@ -33,8 +33,8 @@ def check_new_path(path: str, zarr_format: ZarrFormat) -> None:
 
 
 def is_reserved_name(name: str) -> bool:
-    """Whether v3 reserves a name for other purposes than nodes (conformance C-29)."""
-    return name.startswith("__")
+    """Whether v3 reserves a name for other purposes than nodes (conformance C-29, C-83)."""
+    return name.startswith("__") or name in v3.NAMES
 
 
 def member_documents(
