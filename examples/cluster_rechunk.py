@@ -30,7 +30,7 @@ def main(folder):
         columns = plan.execute(scheduler=client, progress=False)
         print(f"{frames.nbytes >> 20} MiB, within 16 MiB in each of {len(client.ncores())} workers")
         print(f"{frames.nchunks} chunks {frames.chunks} became {columns.nchunks} {columns.chunks}")
-        same = zarrdask.verify(frames, columns, scheduler=client).ok
+        same = zarrdask.compare(frames, columns, scheduler=client).ok
         print(f"the same values: {same}")
     return plan
 

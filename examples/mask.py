@@ -33,7 +33,7 @@ def main(folder):
     zarrdask.copy(stored, folder / "sharded.zarr", shards=(1024, 1024))
     sharded = zarrdask.open_array(folder / "sharded.zarr")
     print(f"in shards: {sharded.nchunks_stored()} chunks in {len(list_objects(sharded))} objects")
-    print(zarrdask.verify(stored, sharded).ok)
+    print(zarrdask.compare(stored, sharded).ok)
     return stored[...], list_objects(stored), CHUNK
 
 

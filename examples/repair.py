@@ -55,7 +55,7 @@ def main(folder):
 
     repaired = report.repair(folder / "backup.zarr")
     print(f"sound: {repaired.ok}; the values are those of the backup: ", end="")
-    print(zarrdask.verify(folder / "height.zarr", folder / "backup.zarr").ok)
+    print(zarrdask.compare(folder / "height.zarr", folder / "backup.zarr").ok)
     return height, chunks, z.chunks
 
 

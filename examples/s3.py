@@ -49,7 +49,7 @@ def _work(folder, options):
     print(f"mean {field.mean().compute():.3f}")
 
     zarrdask.copy(url, folder / "here.zarr", source_options=options)
-    same = zarrdask.verify(url, folder / "here.zarr", source_options=options).ok
+    same = zarrdask.compare(url, folder / "here.zarr", source_options=options).ok
     print(f"copied to the local disk: {same}")
     return plan
 

@@ -24,7 +24,7 @@ def main(folder: str) -> None:
     whole = zarrdask.rechunk(root, f"{folder}/c.zarr", chunks=2, max_mem="1 MiB")
     copied: zarrdask.Group = whole.execute(progress=False)
     assert total(copied, "a") == 24
-    assert zarrdask.verify(array, rechunked).ok
+    assert zarrdask.compare(array, rechunked).ok
     assert zarrdask.plan_read(array).requests == 4
     try:
         root["nothing"]

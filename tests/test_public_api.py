@@ -16,6 +16,7 @@ PUBLIC = [
     "ZarrdaskError",
     "__version__",
     "append",
+    "compare",
     "consolidate_metadata",
     "copy",
     "create_array",
@@ -28,6 +29,7 @@ PUBLIC = [
     "plan_write",
     "rechunk",
     "to_zarr",
+    "upgrade",
     "verify",
 ]
 SUBMODULES = ["conventions", "errors", "register", "storage", "testing"]

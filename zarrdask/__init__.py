@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from zarrdask.nodes.open_group import consolidate_metadata, create_group, open, open_group
     from zarrdask.rewrite.copy import copy
     from zarrdask.rewrite.rechunk import rechunk
+    from zarrdask.rewrite.upgrade import upgrade
+    from zarrdask.verification.compare import compare
     from zarrdask.verification.verify import verify
 
 __version__ = "0.1.0.dev0"
@@ -40,6 +42,7 @@ _MODULES = {
     "NO_FILL_VALUE": "dtypes.fill_values",
     "ZarrdaskError": "errors",
     "append": "graph.append",
+    "compare": "verification.compare",
     "consolidate_metadata": "nodes.open_group",
     "copy": "rewrite.copy",
     "create_array": "nodes.create",
@@ -52,6 +55,7 @@ _MODULES = {
     "plan_write": "graph.plan_write",
     "rechunk": "rewrite.rechunk",
     "to_zarr": "graph.write",
+    "upgrade": "rewrite.upgrade",
     "verify": "verification.verify",
 }
 #: Names that other software has, and what to use here.
@@ -74,6 +78,7 @@ __all__ = [
     "ZarrdaskError",
     "__version__",
     "append",
+    "compare",
     "consolidate_metadata",
     "copy",
     "create_array",
@@ -86,6 +91,7 @@ __all__ = [
     "plan_write",
     "rechunk",
     "to_zarr",
+    "upgrade",
     "verify",
 ]
 

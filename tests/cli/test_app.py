@@ -125,7 +125,7 @@ def test_work_goes_on_when_nobody_can_be_told_how_far_it_has_come(stored):
     process.stdout.close()
     assert process.wait(60) == 0
     assert "2 arrays" in out
-    assert zarrdask.verify(stored, stored.parent / "b").ok
+    assert zarrdask.compare(stored, stored.parent / "b").ok
 
 
 def test_an_interrupt_exits_with_130(stored):
@@ -166,10 +166,10 @@ def test_values_of_storage_options(capsys, tmp_path):
     assert "anon" in done.err
 
 
-@pytest.mark.parametrize("command", ["copy", "rechunk", "verify"])
+@pytest.mark.parametrize("command", ["copy", "rechunk", "diff"])
 def test_storage_options_are_for_those_places_that_take_them(capsys, stored, command):
     place, option = f"memory://{stored.parent}", ["--storage-option", "use_listings_cache=false"]
-    if command == "verify":
+    if command == "diff":
         call(capsys, "copy", stored / "a", place)
     assert call(capsys, command, stored / "a", place, *option).code == 0
     done = call(capsys, command, stored / "a", stored / "c", *option)

@@ -78,7 +78,7 @@ def test_copy_a_hierarchy_into_another_format(capsys, source, tmp_path):
     assert "x: moved" in done.out
     group = zarrdask.open_group(target)
     assert (group.zarr_format, dict(group.attrs)) == (3, {"k": 1})
-    assert call(capsys, "verify", source, target).code == 0
+    assert call(capsys, "diff", source, target).code == 0
 
 
 def test_copy_some_with_other_codecs(capsys, source, tmp_path):
@@ -95,7 +95,6 @@ def test_copy_some_with_other_codecs(capsys, source, tmp_path):
 
 def test_errors_of_copy(capsys, source, tmp_path):
     assert call(capsys, "copy", source).code == 2
-    assert call(capsys, "copy", source, tmp_path / "out", "--in-place").code == 2
     zarrdask.create_group(tmp_path / "out")
     done = call(capsys, "copy", source, tmp_path / "out")
     assert done.code == 1
@@ -157,6 +156,15 @@ def test_convert_is_a_copy_into_a_format(capsys, source, tmp_path):
     assert not (tmp_path / "old.zarr").exists()
     assert call(capsys, "convert", source, tmp_path / "old.zarr", "--to", "2").code == 0
     assert zarrdask.open(tmp_path / "old.zarr").zarr_format == 2
-    assert call(capsys, "convert", tmp_path / "old.zarr", "--in-place").code == 0
-    assert (tmp_path / "old.zarr" / "zarr.json").exists()
     assert call(capsys, "convert", source).code == 2
+
+
+def test_upgrade_writes_metadata_only(capsys, tmp_path):
+    path = tmp_path / "old.zarr"
+    zarrdask.create_array(path, shape=4, dtype="i4", zarr_format=2)[...] = 1
+    assert "metadata only" in call(capsys, "upgrade", path, "--dry-run").out
+    assert not (path / "zarr.json").exists()
+    done = call(capsys, "upgrade", path, "--remove-v2")
+    assert (done.code, sorted(f.name for f in path.iterdir())) == (0, ["0", "zarr.json"])
+    for command in ("copy", "convert"):
+        assert "zarrdask upgrade URL" in call(capsys, command, path, "--in-place").err

@@ -30,7 +30,7 @@ def opened(monkeypatch):
 
 def compare(source, target, **options):
     zarrdask.copy(source, target, **options)
-    return zarrdask.verify(source, target, scheduler="sync", **options)
+    return zarrdask.compare(source, target, scheduler="sync", **options)
 
 
 def rechunk(source, target, **options):
@@ -82,14 +82,9 @@ def test_the_place_between_passes(opened):
     assert opened == {SOURCE: BOTH, TARGET: BOTH, TEMP: OWN}
 
 
-@pytest.mark.parametrize("options", [{"storage_options": OWN}, {"source_options": OWN}])
-def test_a_copy_in_place(opened, options):
-    zarrdask.copy(SOURCE, in_place=True, **options)
-    assert opened == {SOURCE: OWN}
-
-
-def test_of_one_place(opened):
-    assert zarrdask.verify(SOURCE, storage_options=BOTH, scheduler="sync").ok
+@pytest.mark.parametrize("verb", [zarrdask.verify, zarrdask.upgrade], ids=["verify", "upgrade"])
+def test_of_one_place(opened, verb):
+    assert verb(SOURCE, storage_options=BOTH).arrays
     assert opened == {SOURCE: BOTH}
 
 
@@ -98,7 +93,7 @@ def test_of_one_place(opened):
     [
         ["copy", SOURCE, TARGET],
         ["rechunk", SOURCE, TARGET, "--chunks", "4"],
-        ["verify", SOURCE, SOURCE.replace("source", "other"), "--scheduler", "sync"],
+        ["diff", SOURCE, SOURCE.replace("source", "other"), "--scheduler", "sync"],
         ["repair", SOURCE, "far://other", "--scheduler", "sync"],
     ],
     ids=["copy", "rechunk", "compare", "repair"],
@@ -110,7 +105,7 @@ def test_on_the_command_line(opened, command, capsys):
     assert set(map(str, opened.values())) == {str(BOTH)}
     assert len(opened) == 2
     opened.clear()
-    more = [] if command[0] in ("verify", "repair") else ["--overwrite"]
+    more = [] if command[0] in ("diff", "repair") else ["--overwrite"]
     own = ["--source-option", "key=own", "--target-option", "key=both"]
     assert run([*command, *more, *own]) == 0
     first, second = opened.pop(SOURCE), *opened.values()

@@ -44,7 +44,7 @@ class TestFromV2:
         values = sample(dtype)
         options = {"chunks": CHUNKS, "order": order, "compressor": compressor}
         zarr2.write(values, tmp_path, **options)
-        zarrdask.copy(tmp_path, in_place=True)
+        zarrdask.upgrade(tmp_path)
         found = zarr.open_array(tmp_path, mode="r", zarr_format=3)
         same(native(np.asarray(found[...])), native(values))
         same(zarr2.read(tmp_path), values)

@@ -117,7 +117,7 @@ def test_consolidated_metadata_hold_them(zarr_format, after, setting):
 
 def test_metadata_of_v3_beside_those_of_v2_hold_them():
     store = foreign(2, group=True)
-    zarrdask.copy(store, in_place=True, remove_v2=True)
+    zarrdask.upgrade(store, remove_v2=True)
     root = zarrdask.open_group(store)
     assert root.zarr_format == 3
     check_attributes(root.attrs)

@@ -27,7 +27,6 @@ def verbs():
         "copy": [
             lambda **options: zarrdask.copy(z, {}, **options),
             lambda **options: zarrdask.copy(group, {}, **options),
-            lambda **options: zarrdask.copy(group, in_place=True, **options),
         ],
         "to_zarr": [
             lambda **options: zarrdask.to_zarr(x, {}, **options),

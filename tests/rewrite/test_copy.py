@@ -248,7 +248,7 @@ class TestHierarchies:
             zarrdask.copy(root, tmp_path / "b", include=["nothing", "g"], **options)
         assert not (tmp_path / "b").exists()
         with pytest.raises(MetadataError, match="no array matches"):
-            zarrdask.copy(root, in_place=True, include="nothing")
+            zarrdask.upgrade(root, include="nothing")
 
     def test_what_the_format_lacks_is_found_before_anything_is_written(self, tmp_path):
         root = hierarchy(tmp_path / "a")
@@ -369,63 +369,6 @@ class TestPlaces:
         z = make(tmp_path / "a")
         with pytest.raises(MetadataError, match="target"):
             zarrdask.copy(z)
-        with pytest.raises(MetadataError, match="target"):
-            zarrdask.copy(z, tmp_path / "b", remove_v2=True)
-
-
-class TestInPlace:
-    def test_only_metadata_are_written(self, tmp_path):
-        root = zarrdask.consolidate_metadata(hierarchy(tmp_path / "a", 2))
-        before = {f: f.stat().st_mtime_ns for f in (tmp_path / "a").rglob("*") if f.is_file()}
-        report = zarrdask.copy(root, in_place=True)
-        after = {f: f.stat().st_mtime_ns for f in (tmp_path / "a").rglob("*") if f.is_file()}
-        assert {f.name for f in set(after) - set(before)} == {"zarr.json"}
-        assert {f: after[f] for f in before} == before
-        assert [array.method for array in report.arrays] == ["metadata only"] * 2
-        assert "already" not in str(report)
-        with pytest.warns(zarrdask.errors.ComplianceWarning, match="metadata of two formats"):
-            check(zarrdask.open_group(tmp_path / "a", consolidated=False), 3)
-        with pytest.warns(zarrdask.errors.ComplianceWarning, match="metadata of two formats"):
-            again = zarrdask.copy(tmp_path / "a", in_place=True)
-        assert str(again).count("it is v3 already") == 2
-        document = json.loads((tmp_path / "a" / "a" / "zarr.json").read_text())
-        assert document["chunk_key_encoding"] == {
-            "name": "v2",
-            "configuration": {"separator": "."},
-        }
-
-    def test_the_old_documents_are_removed_on_request(self, tmp_path):
-        zarrdask.consolidate_metadata(hierarchy(tmp_path / "a", 2))
-        zarrdask.copy(tmp_path / "a", in_place=True, remove_v2=True)
-        names = {f.name for f in (tmp_path / "a").rglob("*")}
-        assert not names & {".zarray", ".zgroup", ".zattrs", ".zmetadata"}
-        check(zarrdask.open_group(tmp_path / "a", consolidated=True), 3)
-
-    def test_what_was_cut_short_is_done_by_doing_it_again(self, tmp_path):
-        hierarchy(tmp_path / "a", 2)
-        zarrdask.copy(tmp_path / "a" / "g" / "b", in_place=True)
-        with pytest.warns(zarrdask.errors.ComplianceWarning):
-            zarrdask.copy(tmp_path / "a", in_place=True, remove_v2=True)
-        check(zarrdask.open_group(tmp_path / "a"), 3)
-
-    def test_chunks_that_v3_can_not_describe(self, tmp_path):
-        root = hierarchy(tmp_path / "a", 2)
-        mixed = [("a", "<i2"), ("b", ">f4")]
-        root.create_array("m", shape=3, dtype=mixed)
-        with pytest.raises(UnsupportedError, match=r"a/m: .*copied"):
-            zarrdask.copy(root, in_place=True)
-        assert not list((tmp_path / "a").rglob("zarr.json"))
-        report = zarrdask.copy(root, in_place=True, on_unsupported="skip")
-        assert [path for path, _ in report.skipped] == ["m"]
-
-    def test_it_is_for_v2_and_nothing_else_changes(self, tmp_path):
-        root = hierarchy(tmp_path / "a", "v3-draft")
-        with pytest.raises(MetadataError, match="only nodes of v2"):
-            zarrdask.copy(root, in_place=True)
-        z = make(tmp_path / "z", zarr_format=2)
-        for options in ({"target": {}}, {"chunks": 2}, {"zarr_format": 2}):
-            with pytest.raises(MetadataError, match="in_place"):
-                zarrdask.copy(z, in_place=True, **options)
 
 
 class TestReport:
@@ -610,12 +553,6 @@ class TestDryRun:
         with pytest.raises(MetadataError, match="unknown scheduler"):
             zarrdask.copy(source, tmp_path / "c", dry_run=True, scheduler="nonsense")
         assert dict(zarrdask.open_group(tmp_path / "b").attrs) == {"k": 1}
-
-    def test_in_place(self, tmp_path):
-        z = zarrdask.create_array(tmp_path / "a", shape=4, dtype="i4", zarr_format=2)
-        report = zarrdask.copy(z, in_place=True, remove_v2=True, dry_run=True)
-        assert [array.method for array in report.arrays] == ["metadata only"]
-        assert sorted(p.name for p in (tmp_path / "a").iterdir()) == [".zarray"]
 
 
 def test_requests_for_many_arrays_are_in_flight_together():

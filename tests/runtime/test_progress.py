@@ -288,7 +288,7 @@ def test_tasks_of_a_cluster_have_telling_names(tmp_path, cluster_address):
         one_task(tmp_path).execute(client, progress=False)
         zarrdask.copy(tmp_path / "a", tmp_path / "c", scheduler=client)
         zarrdask.verify(tmp_path / "a", scheduler=client)
-        zarrdask.verify(tmp_path / "a", tmp_path / "c", scheduler=client)
+        zarrdask.compare(tmp_path / "a", tmp_path / "c", scheduler=client)
         keys = client.run_on_scheduler(
             lambda dask_scheduler: {str(each[0]) for each in dask_scheduler.transition_log}
         )

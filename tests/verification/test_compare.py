@@ -9,7 +9,7 @@ import zarrdask
 from tests.covering import for_each
 from tests.storage.faults import Faults, FaultyStore
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.verification.compare import block_shape, blocks, differing
+from zarrdask.verification.elements import block_shape, blocks, differing
 
 FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")
 
@@ -30,33 +30,33 @@ class TestElements:
     @for_each("chunks", [(1, 7), (5, 1), (2, 5)])
     def test_the_same_in_any_format_and_chunks(self, zarr_format, chunks):
         a, b = make(VALUES), make(VALUES, chunks=chunks, zarr_format=zarr_format)
-        found = zarrdask.verify(a, b)
+        found = zarrdask.compare(a, b)
         assert found.ok, found
         assert [each.size for each in found.arrays] == [35]
 
     def test_shards_rectilinear_chunks_and_byte_order(self):
         a = make(VALUES.astype(">f4"), zarr_format=2, order="F")
-        assert zarrdask.verify(a, make(VALUES, chunks=((1, 4), (3, 3, 1)))).ok
-        assert zarrdask.verify(a, make(VALUES, chunks=(1, 1), shards=(4, 4))).ok
+        assert zarrdask.compare(a, make(VALUES, chunks=((1, 4), (3, 3, 1)))).ok
+        assert zarrdask.compare(a, make(VALUES, chunks=(1, 1), shards=(4, 4))).ok
 
     def test_the_first_that_differs_and_how_many(self):
         a, b = make(VALUES), make(VALUES, chunks=(2, 2))
         for index in ((4, 0), (3, 6), (3, 5)):
             b[index] = -1
-        (found,) = zarrdask.verify(a, b).arrays
+        (found,) = zarrdask.compare(a, b).arrays
         assert (found.differing, found.first) == (3, (3, 5))
         assert found.values == ("27.0", "-1.0")
-        assert not zarrdask.verify(a, b).same_elements
+        assert not zarrdask.compare(a, b).same_elements
 
     def test_every_bit_counts(self):
         a = np.array([0.0, np.nan, np.nan, 1.0])
         b = a.copy()
-        assert zarrdask.verify(make(a), make(b)).ok
+        assert zarrdask.compare(make(a), make(b)).ok
         b[0] = -0.0
         b[1] = np.array([0x7FF8000000000001], "u8").view("f8")[0]
-        (found,) = zarrdask.verify(make(a), make(b)).arrays
+        (found,) = zarrdask.compare(make(a), make(b)).arrays
         assert (found.differing, found.first, found.values) == (2, (0,), ("0.0", "-0.0"))
-        (found,) = zarrdask.verify(make(a[1:]), make(b[1:])).arrays
+        (found,) = zarrdask.compare(make(a[1:]), make(b[1:])).arrays
         assert found.values == (
             "nan (float64 0x7ff8000000000000)",
             "nan (float64 0x7ff8000000000001)",
@@ -75,51 +75,51 @@ class TestElements:
             other[1] = not values[1]
         assert not differing(values, values).any()
         assert differing(values, other).tolist() == [False, True, False, False]
-        assert zarrdask.verify(make(values, **options), make(values, **options)).ok
-        (found,) = zarrdask.verify(make(values, **options), make(other, **options)).arrays
+        assert zarrdask.compare(make(values, **options), make(values, **options)).ok
+        (found,) = zarrdask.compare(make(values, **options), make(other, **options)).arrays
         assert (found.differing, found.first) == (1, (1,))
 
     def test_text_of_variable_length(self):
         a = zarrdask.create_array({}, shape=4, dtype="string", chunks=2)
         b = zarrdask.create_array({}, shape=4, dtype="string", chunks=3)
         a[...] = b[...] = np.array(["a", "bc", "", "d"], object)
-        assert zarrdask.verify(a, b).ok
+        assert zarrdask.compare(a, b).ok
         b[2] = "x"
-        (found,) = zarrdask.verify(a, b).arrays
+        (found,) = zarrdask.compare(a, b).arrays
         assert (found.differing, found.first, found.values) == (1, (2,), ("''", "'x'"))
 
     def test_by_value_where_the_types_differ(self):
         a, b = make(np.array([1.0, np.nan, 2.0], "f4")), make(np.array([1.0, np.nan, 3.0]))
-        found = zarrdask.verify(a, b)
+        found = zarrdask.compare(a, b)
         assert [d.what for d in found.differences] == ["data type", "fill value"]
         assert (found.arrays[0].differing, found.arrays[0].first) == (1, (2,))
         text = make(np.array(["1", "2", "3"], "U1"), zarr_format=2)
-        assert zarrdask.verify(a, text).arrays[0].differing == 3
+        assert zarrdask.compare(a, text).arrays[0].differing == 3
 
     @pytest.mark.parametrize("shape", [(), (0,), (2, 0)])
     def test_without_axes_or_elements(self, shape):
         values = np.ones(shape)
-        assert zarrdask.verify(make(values, chunks=1), make(values, chunks=1)).ok
+        assert zarrdask.compare(make(values, chunks=1), make(values, chunks=1)).ok
 
     def test_a_scalar_that_differs(self):
-        found = zarrdask.verify(make(np.ones(()), chunks=()), make(np.zeros(()), chunks=()))
+        found = zarrdask.compare(make(np.ones(()), chunks=()), make(np.zeros(()), chunks=()))
         assert (found.arrays[0].differing, found.arrays[0].first) == (1, ())
 
     def test_what_is_missing_is_the_fill_value(self):
         a = zarrdask.create_array({}, shape=9, dtype="i4", chunks=2, fill_value=5)
         b = make(np.full(9, 5, "i4"), fill_value=5)
-        assert zarrdask.verify(a, b).ok
+        assert zarrdask.compare(a, b).ok
 
     def test_what_can_not_be_read_is_told(self):
         a, b = make(VALUES), make(VALUES, chunks=(2, 2))
         a.store.set("c/0/0", b"?")
-        found = zarrdask.verify(a, b)
+        found = zarrdask.compare(a, b)
         assert not found.ok
         assert "c/0/0" in found.arrays[0].errors[0]
         assert "can't be read" in str(found)
 
     def test_other_shapes_are_not_compared(self):
-        found = zarrdask.verify(make(VALUES), make(VALUES[1:]))
+        found = zarrdask.compare(make(VALUES), make(VALUES[1:]))
         assert not found.same_elements
         assert not found.arrays
         assert [str(each) for each in found.differences] == ["/: shape: (5, 7) and (4, 7)"]
@@ -139,13 +139,13 @@ class TestElements:
             config.set({"zarrdask.retry-delay": 0.001}),
             pytest.raises((ConnectionResetError, zarrdask.errors.StoreError)),
         ):
-            zarrdask.verify(Gone(inner, Faults()), inner, scheduler="sync")
+            zarrdask.compare(Gone(inner, Faults()), inner, scheduler="sync")
 
     def test_on_a_cluster_of_two_processes(self, tmp_path, cluster_address):
         a, b = make(VALUES, tmp_path / "a"), make(VALUES, tmp_path / "b", chunks=(1, 7))
-        assert zarrdask.verify(a, b, scheduler=cluster_address).ok
+        assert zarrdask.compare(a, b, scheduler=cluster_address).ok
         b[2, 3] = 0
-        found = zarrdask.verify(a, b, scheduler=cluster_address)
+        found = zarrdask.compare(a, b, scheduler=cluster_address)
         assert found.arrays[0].first == (2, 3)
 
 
@@ -153,7 +153,7 @@ class TestMetadata:
     def test_each_difference_is_told(self):
         a = make(VALUES, fill_value=1, dimension_names=("y", "x"), attributes={"k": 1})
         b = make(VALUES, fill_value=2, dimension_names=("x", "y"), attributes={"k": 2})
-        found = zarrdask.verify(a, b)
+        found = zarrdask.compare(a, b)
         assert [d.what for d in found.differences] == [
             "fill value",
             "dimension names",
@@ -168,13 +168,13 @@ class TestMetadata:
         a = make(VALUES, dimension_names=names)
         b = make(VALUES, dimension_names=names, zarr_format=2)
         assert "_ARRAY_DIMENSIONS" in json.loads(b.store.get(".zattrs"))
-        assert zarrdask.verify(a, b).ok
+        assert zarrdask.compare(a, b).ok
 
     def test_the_order_of_attributes_makes_no_difference(self):
         a, b = (make(VALUES, attributes=dict(items)) for items in ([("a", 1), ("b", 2)],) * 2)
         b.attrs.clear()
         b.attrs.update({"b": 2, "a": 1})
-        assert zarrdask.verify(a, b).ok
+        assert zarrdask.compare(a, b).ok
 
     def test_hierarchies(self):
         stores = [{}, {}]
@@ -183,13 +183,13 @@ class TestMetadata:
             root.create_array("g/a", shape=3, dtype="i4")[...] = 1
             root.create_array("b", shape=3, dtype="i4")[...] = 1
         a, b = stores
-        assert zarrdask.verify(a, b).ok
+        assert zarrdask.compare(a, b).ok
         other = zarrdask.open_group(b, mode="r+")
         other.create_array("only", shape=1, dtype="i4")
         other["g"].attrs["k"] = 1
         del other["b"]
         other.create_group("b")
-        found = zarrdask.verify(a, b)
+        found = zarrdask.compare(a, b)
         assert [str(each) for each in found.differences] == [
             "b: node: array and group",
             "only: node: missing and present",
@@ -202,7 +202,7 @@ class TestMetadata:
         a, b = zarrdask.create_group({}), zarrdask.create_group({})
         a.create_array("x/z", shape=3, dtype="i4")[...] = 1
         b.create_array("y/v/z", shape=3, dtype="i4")[...] = 1
-        found = zarrdask.verify(a["x"], b["y/v"])
+        found = zarrdask.compare(a["x"], b["y/v"])
         assert found.ok
         assert [each.path for each in found.arrays] == ["z"]
 
@@ -211,7 +211,7 @@ class TestMetadata:
         for store in stores:
             zarrdask.create_group(store).create_array("a", shape=3, dtype="i4")
         stores[1]["a/zarr.json"] = b"{}"
-        found = zarrdask.verify(*stores)
+        found = zarrdask.compare(*stores)
         assert [str(each) for each in found.differences] == ["a: node: valid and not valid"]
         assert not found.same_elements
 
@@ -219,25 +219,25 @@ class TestMetadata:
 class TestReport:
     def test_it_prints(self, tmp_path):
         a, b = make(VALUES, tmp_path / "a"), make(VALUES, tmp_path / "b")
-        assert str(zarrdask.verify(a, b)).splitlines() == [
+        assert str(zarrdask.compare(a, b)).splitlines() == [
             f"{tmp_path}/a and {tmp_path}/b: 35 elements in 1 array",
             "the same",
         ]
         b[0, 1] = 0
-        assert str(zarrdask.verify(a, b)).splitlines()[1:] == [
+        assert str(zarrdask.compare(a, b)).splitlines()[1:] == [
             "/: 1 of 35 elements differ, the first at (0, 1): 2.0 and 0.0",
             "NOT THE SAME",
         ]
-        assert "NOT THE SAME" in zarrdask.verify(a, b)._repr_html_()
+        assert "NOT THE SAME" in zarrdask.compare(a, b)._repr_html_()
 
     def test_as_json(self):
-        found = json.loads(json.dumps(zarrdask.verify(make(VALUES), make(VALUES + 1)).to_dict()))
+        found = json.loads(json.dumps(zarrdask.compare(make(VALUES), make(VALUES + 1)).to_dict()))
         assert found["ok"] is False
         assert found["arrays"][0]["differing"] == 35
         assert found["arrays"][0]["first"] == [0, 0]
 
     def test_progress_is_told(self, capsys):
-        zarrdask.verify(make(VALUES), make(VALUES), progress=True)
+        zarrdask.compare(make(VALUES), make(VALUES), progress=True)
         assert "compare" in capsys.readouterr().err
 
 
@@ -270,15 +270,15 @@ class TestBlocks:
         options = {"shape": (10**9, 10**9), "dtype": "i4", "chunks": 1000}
         a, b = (zarrdask.create_array({}, **options, zarr_format=n) for n in (2, 3))
         a[10**6, 5] = b[10**6, 5] = 7
-        assert zarrdask.verify(a, b).ok
+        assert zarrdask.compare(a, b).ok
         b[10**8, 6] = 7
-        assert zarrdask.verify(a, b).arrays[0].first == (10**8, 6)
+        assert zarrdask.compare(a, b).arrays[0].first == (10**8, 6)
 
     def test_all_of_it_is_if_fill_values_differ(self):
         a, b = (zarrdask.create_array({}, shape=9, dtype="i4", fill_value=n) for n in (0, 1))
-        assert zarrdask.verify(a, b).arrays[0].differing == 9
+        assert zarrdask.compare(a, b).arrays[0].differing == 9
         a[...] = 1
-        assert zarrdask.verify(a, b).same_elements
+        assert zarrdask.compare(a, b).same_elements
 
     def test_whole_chunks_of_both_where_they_fit(self):
         assert block_shape((100, 100), ((10, 100), (100, 10)), 10000) == (100, 100)

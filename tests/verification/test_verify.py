@@ -145,7 +145,7 @@ class TestHealthy:
         damaged = zarrdask.verify(z)
         for action in (
             lambda: zarrdask.verify(z, scheduler="processes"),
-            lambda: zarrdask.verify(z, z, scheduler="processes"),
+            lambda: zarrdask.compare(z, z, scheduler="processes"),
             lambda: damaged.repair(make({}), scheduler="processes"),
         ):
             with pytest.raises(zarrdask.errors.StoreError, match="memory of one process"):
@@ -535,7 +535,7 @@ class TestRepair:
         assert mended.ok
         assert not mended.problems
         assert mended == zarrdask.verify(a)
-        assert zarrdask.verify(a, b).ok
+        assert zarrdask.compare(a, b).ok
         after = {f: f.stat().st_mtime_ns for f in Path(a).rglob("*") if f.is_file()}
         assert after.keys() == before.keys()
         assert sum(after[f] != before[f] for f in after) == 3
@@ -608,7 +608,7 @@ class TestRepair:
         whole = zarrdask.verify(a).repair(b, missing=True)
         assert whole.ok
         assert whole == zarrdask.verify(a)
-        assert zarrdask.verify(a, b).ok
+        assert zarrdask.compare(a, b).ok
         assert not (Path(a) / "g/a/c/4").exists()
 
     def test_chunks_in_shards_too(self, tmp_path):

@@ -28,6 +28,7 @@ COMMANDS = {
     "rechunk": "Rewrite an array with other chunks, shards or codecs.",
     "copy": "Copy or convert an array or a hierarchy.",
     "convert": "Convert an array or a hierarchy into another format.",
+    "upgrade": "Write v3 metadata for v2 arrays, without copying chunks.",
     "consolidate": "Write the consolidated metadata of a group.",
     "verify": "Check that everything stored can be read.",
     "repair": "Replace what can't be read, from another array or hierarchy.",

@@ -14,31 +14,21 @@ from zarrdask.rewrite.copy import copy
     epilog=options.examples(
         "zarrdask copy data.zarr s3://bucket/data",
         "zarrdask copy old.zarr new.zarr --zarr-format 3",
-        "zarrdask copy old.zarr --zarr-format 3 --in-place",
     )
 )
 @options.place("source")
-@options.place("target", required=False)
+@options.place("target")
 @options.new_array
-@click.option(
-    "--include",
-    multiple=True,
-    metavar="PATTERN",
-    help="Paths of arrays to copy, such as '*/temperature'; may be repeated.",
-)
-@click.option(
-    "--exclude", multiple=True, metavar="PATTERN", help="Paths of nodes to leave out; likewise."
-)
+@options.selecting
 @options.copying
 @options.restart
 @options.dry_run
 @options.two_nodes
 def command(
     source: str,
-    target: str | None,
+    target: str,
     *,
     skip_unsupported: bool,
-    in_place: bool,
     as_json: bool,
     **arguments: Any,
 ) -> None:
@@ -48,14 +38,11 @@ def command(
     dimension names, fill values and consolidated metadata are copied as well. The same
     command resumes a copy that was interrupted.
     """
-    if (target is None) != in_place:
-        raise click.UsageError("pass either TARGET or --in-place")
     arguments = options.passed(arguments)
     with suggestions(both_places(source, target, arguments)[0]), options.interruptible():
         report = copy(
             source,
             target,
-            in_place=in_place,
             on_unsupported="skip" if skip_unsupported else "raise",
             **arguments,
         )

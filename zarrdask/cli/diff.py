@@ -7,7 +7,7 @@ import click
 from zarrdask.cli import options
 from zarrdask.cli.nodes import both_places, suggestions
 from zarrdask.cli.output import print_report
-from zarrdask.verification.verify import verify
+from zarrdask.verification.compare import compare
 
 
 @click.command(
@@ -28,7 +28,7 @@ def command(first: str, second: str, *, values_only: bool, as_json: bool, **argu
     values, dimension names or attributes do.
     """
     with suggestions(*both_places(first, second, arguments)):
-        comparison = verify(first, second, **arguments)
+        comparison = compare(first, second, **arguments)
     if values_only:
         comparison = comparison.without_metadata()
     print_report(comparison, as_json=as_json)

@@ -149,14 +149,40 @@ two_nodes = _together(
     _pairs("source", "The same for the first URL alone, instead of --storage-option."),
     _pairs("target", "The same for the second URL alone, instead of --storage-option."),
 )
+
+
+def _refuse_in_place(context: click.Context, parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    if value:
+        raise click.UsageError("--in-place is a command of its own: zarrdask upgrade URL")
+
+
+#: The options for which nodes a copy or an upgrade selects.
+selecting = _together(
+    click.option(
+        "--include",
+        multiple=True,
+        metavar="PATTERN",
+        help="Paths of arrays to select, such as '*/temperature'; may be repeated.",
+    ),
+    click.option(
+        "--exclude", multiple=True, metavar="PATTERN", help="Paths of nodes to leave out; likewise."
+    ),
+)
+skip_unsupported = click.option(
+    "--skip-unsupported", is_flag=True, help="Leave out nodes that the format can't represent."
+)
 #: The options for what a copy leaves out, and where it goes.
 copying = _together(
-    click.option(
-        "--skip-unsupported", is_flag=True, help="Leave out nodes that the format can't represent."
-    ),
+    skip_unsupported,
     click.option("--overwrite", is_flag=True, help="Replace the node at TARGET."),
+    # Of earlier releases; eager, as it was in place of TARGET.
     click.option(
-        "--in-place", is_flag=True, help="Write v3 metadata beside those of v2; touch no chunk."
+        "--in-place",
+        is_flag=True,
+        hidden=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_refuse_in_place,
     ),
 )
 #: The options for the properties of a new array.

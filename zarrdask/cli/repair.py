@@ -44,7 +44,7 @@ def command(
     work: dict[str, Any] = {"scheduler": scheduler, "progress": progress}
     with suggestions(damaged):
         _, component, storage_options = damaged
-        report = verify(url, component=component, source_options=storage_options, **work)
+        report = verify(url, component=component, storage_options=storage_options, **work)
     if not dry_run and (missing or not report.ok):
         if not as_json:
             click.echo(f"{report}\n")

@@ -32,6 +32,9 @@ _ELSEWHERE = {
     "data": "zarrdask.to_zarr(data, url) creates an array and stores values in it",
     "append_dim": "zarrdask.append makes an array longer, and zarrdask.xarray.to_zarr a dataset",
     "encoding": "pass the options of the array itself; zarrdask.xarray.to_zarr takes an encoding",
+    "in_place": "zarrdask.upgrade(url) writes v3 metadata beside those of v2",
+    "other": "zarrdask.compare(a, b) compares two nodes",
+    "remove_v2": "zarrdask.upgrade(url, remove_v2=True) removes the documents of v2",
     "group": "zarrdask.xarray takes one; here, component is the path of a node",
 }
 

@@ -5,11 +5,11 @@ from hashlib import sha256
 from typing import Any, Literal
 
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.errors import MetadataError, UnsupportedError, one_of
+from zarrdask.errors import MetadataError
 from zarrdask.execution.executor import check_reached, workers
 from zarrdask.hierarchy.create import check_members, write_consolidated
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
-from zarrdask.metadata import consolidated, detect, v2
+from zarrdask.metadata import detect
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.convert import Changes, convert
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
@@ -17,7 +17,6 @@ from zarrdask.nodes.group import Group
 from zarrdask.nodes.options import check_options
 from zarrdask.rewrite.copy_tasks import ArrayJob, Part, copy_arrays, plan_tasks
 from zarrdask.rewrite.destination import Destination, check_begun, rewriting
-from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.rewrite.node_plan import (
     NodeCopy,
     NodeFilter,
@@ -26,14 +25,12 @@ from zarrdask.rewrite.node_plan import (
     documents_of,
     find_origin,
     locate_target,
-    parse_patterns,
     place_of_node,
     plan_nodes,
 )
-from zarrdask.rewrite.report import CopiedArray, CopyReport
+from zarrdask.rewrite.report import CopyReport
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.resolve import options_of_each
 
 
@@ -44,8 +41,6 @@ def copy(
     *,
     zarr_format: ZarrFormat | None = None,
     overwrite: bool = False,
-    in_place: bool = False,
-    remove_v2: bool = False,
     include: str | Iterable[str] | None = None,
     exclude: str | Iterable[str] | None = None,
     on_unsupported: Literal["raise", "skip"] = "raise",
@@ -71,8 +66,8 @@ def copy(
     ----------
     source : Array, Group, str, os.PathLike, MutableMapping or Store
         The array or the group that is copied.
-    target : str, os.PathLike, MutableMapping, Store or Group, optional
-        The place of the copy. Required, except with `in_place`.
+    target : str, os.PathLike, MutableMapping, Store or Group
+        The place of the copy. Required.
     component : str, optional
         The path of the copy below `target`.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
@@ -81,11 +76,6 @@ def copy(
     overwrite : bool, default False
         Whether a node at the target is removed first, but not what an interrupted run of the same
         copy has written. Otherwise it is an error.
-    in_place : bool, default False
-        Write v3 metadata beside the v2 metadata of the source, and touch no chunk. There is no
-        target then.
-    remove_v2 : bool, default False
-        Whether the v2 documents are removed afterwards. Only with `in_place`.
     include, exclude : str or iterable of str, optional
         Patterns of paths below the source, such as ``"*/temperature"``: the arrays that are
         copied, and the arrays and groups that are not. By default everything is copied.
@@ -137,26 +127,13 @@ def copy(
     ('moved', 3)
     """
     check_options(changes, copy, Changes)
-    one_of(on_unsupported, "on_unsupported", ("raise", "skip"))
-    select = NodeFilter(
-        parse_patterns(include, "include"),
-        parse_patterns(exclude, "exclude") or (),
-        on_unsupported == "skip",
-    )
+    select = NodeFilter.parse(include, exclude, on_unsupported)
     of_source, of_target = options_of_each(
         storage_options, (source, source_options), (target, target_options)
     )
     origin = find_origin(source, of_source)
-    if in_place:
-        _check_in_place(target, zarr_format, overwrite=overwrite, changes=sorted(changes))
-        return upgrade(origin, select, remove_v2=remove_v2, dry_run=dry_run)
-    if target is None or remove_v2:
-        raise MetadataError(
-            "pass a target, or in_place=True to write v3 metadata beside those of the source; "
-            "remove_v2 is for in_place=True only",
-            key="target",
-            found=target,
-        )
+    if target is None:
+        raise MetadataError("pass a target, the place of the copy", key="target", found=None)
     store, path = locate_target(target, component, of_target)
     if zarr_format is None and isinstance(target, Group):
         zarr_format = target.zarr_format
@@ -197,18 +174,6 @@ def copy(
     return CopyReport.of_nodes(*places, nodes, skipped, arrays, notes)
 
 
-def _check_in_place(
-    target: Any, zarr_format: ZarrFormat | None, *, overwrite: bool, changes: list[str]
-) -> None:
-    if target is not None or changes or overwrite or zarr_format not in (None, 3):
-        raise MetadataError(
-            "in_place=True only writes v3 metadata beside those of the source; it takes neither a "
-            "target nor changes",
-            key="in_place",
-            found=target or changes or zarr_format,
-        )
-
-
 def _fingerprint(origin: Origin, nodes: list[NodeCopy], tasks: list[list[Part]]) -> str:
     """Return a hash of what is copied, and of what becomes of it."""
     digest = sha256(place_of_node(origin.store, origin.path).encode(errors="surrogateescape"))
@@ -229,67 +194,3 @@ def _consolidate(store: Store, path: str, zarr_format: ZarrFormat) -> list[str]:
     except MetadataError as error:
         return [f"consolidated metadata could not be written: {error}"]
     return []
-
-
-# --------------------------------------------------------------------------------------------
-# In place
-
-
-def upgrade(origin: Origin, select: NodeFilter, *, remove_v2: bool, dry_run: bool) -> CopyReport:
-    """Write v3 metadata beside those of v2, and touch no chunk (conformance C-38).
-
-    Nodes that are v3 already are left as they are, so an interrupted upgrade can be repeated. The
-    root is written last.
-    """
-    place, zarr_format = node_location(*origin[:2]), origin.metadata.zarr_format
-    if zarr_format not in (2, 3):
-        raise MetadataError(
-            "only nodes of v2 can be upgraded in place; copy this one to another place",
-            key="in_place",
-            found=zarr_format,
-            expected=2,
-        ).within(place)
-    nodes, skipped = plan_nodes(origin, _upgraded, 3, select)
-    if not dry_run:
-        _upgrade_nodes(origin.store, origin.path, nodes, remove_v2=remove_v2)
-    arrays = []
-    for node in nodes:
-        notes = ("it is v3 already",) if node.before.zarr_format == 3 else node.notes
-        if node.is_array:
-            arrays.append(CopiedArray(node.path, "metadata only", 0, notes=notes))
-    return CopyReport.of_nodes(place, place, nodes, skipped, arrays)
-
-
-def _upgrade_nodes(store: Store, path: str, nodes: list[NodeCopy], *, remove_v2: bool) -> None:
-    base = store.current
-    with base.batch():
-        documents = [
-            (key_prefix(join_path(path, node.path)) + name, value)
-            for node in reversed(nodes)
-            if node.before.zarr_format == 2
-            for name, value in detect.render(node.after).items()
-            if value is not None
-        ]
-        base.set_many(documents[:-1])
-        base.set_many(documents[-1:])
-        if isinstance(store, ConsolidatedStore) and not nodes[0].is_array:
-            write_consolidated(base, path, 3)
-        if remove_v2:
-            names = (*v2.NAMES, consolidated.KEY)
-            prefixes = [key_prefix(join_path(path, node.path)) for node in nodes]
-            base.erase_values([prefix + name for prefix in prefixes for name in names])
-
-
-def _upgraded(_: str, before: ArrayMetadata) -> ArrayMetadata:
-    """Return the v3 metadata of a v2 array."""
-    if before.zarr_format == 3:
-        return before
-    # The chunk key encoding of v2 also exists in v3, under the same name.
-    after = convert(before, zarr_format=3, chunk_key_encoding=before.keys)
-    if encoded_transfer(before, after) != "units":
-        raise UnsupportedError(
-            "v3 can't describe these chunks as they are; they have to be copied",
-            key="in_place",
-            found=[codec.name for codec in before.codecs],
-        )
-    return after

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, NamedTuple
 
-from zarrdask.errors import MetadataError, NodeExistsError, ZarrdaskError
+from zarrdask.errors import MetadataError, NodeExistsError, ZarrdaskError, one_of
 from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.find import look_up
 from zarrdask.hierarchy.members import check_new_path, walk_nodes
@@ -57,6 +57,18 @@ class NodeFilter:
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
     skip: bool = False
+
+    @classmethod
+    def parse(
+        cls,
+        include: str | Iterable[str] | None,
+        exclude: str | Iterable[str] | None,
+        on_unsupported: str,
+    ) -> "NodeFilter":
+        """Return the filter for the arguments of `copy` and `upgrade` with these names."""
+        one_of(on_unsupported, "on_unsupported", ("raise", "skip"))
+        patterns = _parse_patterns(include, "include"), _parse_patterns(exclude, "exclude") or ()
+        return cls(*patterns, on_unsupported == "skip")
 
     def has(self, path: str, *, array: bool) -> bool:
         """Return whether a node is copied, provided that the group above it is."""
@@ -140,7 +152,7 @@ def documents_of(metadata: Metadata) -> Mapping[str, bytes | None]:
     return getattr(metadata, "documents", None) or detect.render(metadata)
 
 
-def parse_patterns(value: str | Iterable[str] | None, key: str) -> tuple[str, ...] | None:
+def _parse_patterns(value: str | Iterable[str] | None, key: str) -> tuple[str, ...] | None:
     """Return the patterns of paths that a user passes: one text, or several."""
     if value is None:
         return None
@@ -159,9 +171,11 @@ def parse_patterns(value: str | Iterable[str] | None, key: str) -> tuple[str, ..
 # Source and target
 
 
-def find_origin(source: Any, storage_options: dict[str, Any] | None) -> Origin:
+def find_origin(
+    source: Any, storage_options: dict[str, Any] | None, component: str | None = None
+) -> Origin:
     """Return the node that a user passes as the source."""
-    place = look_up(source, None, storage_options)
+    place = look_up(source, component, storage_options)
     place = replace(place, store=place.store.current)
     view, metadata = place.find(None, default="own")
     return Origin(view, place.path, metadata, isinstance(view, ConsolidatedStore))

@@ -1,4 +1,4 @@
-"""Compare the metadata and the elements of two arrays, block by block."""
+"""``compare``: whether two arrays or hierarchies hold the same, block by block."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zarrdask.chunks.inventory import chunks_with_data
 from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.report import Displayed, Report
@@ -15,21 +14,20 @@ from zarrdask.display.words import counted, first_of
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.execution.executor import run_shown
 from zarrdask.execution.handle import Handle
-from zarrdask.grids.base import Index, Shape, extent_at
-from zarrdask.grids.regular import RegularGrid
-from zarrdask.hierarchy.path import join_path, key_prefix, node_location
+from zarrdask.grids.base import Index
+from zarrdask.hierarchy.path import join_path, key_prefix, locate_node, node_location
 from zarrdask.indexing.selection import Region
 from zarrdask.metadata.json import render_json
 from zarrdask.metadata.model import ArrayMetadata, Metadata
+from zarrdask.nodes.options import suggests_arguments
 from zarrdask.runtime.progress import Show
-from zarrdask.storage.base import Store
+from zarrdask.storage.resolve import options_of_each
 from zarrdask.storage.retry import is_transient
+from zarrdask.verification.elements import blocks, differing, texts_of
 from zarrdask.verification.scan import find_nodes
 
 #: The differences that leave elements uncompared.
 _STRUCTURE = ("node", "shape")
-#: The kinds of data types whose values are shown without their type.
-_PLAIN_KINDS = "biufcmM"
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ class ArrayComparison(Displayed):
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Report):
-    """The comparison of two arrays or hierarchies by `zarrdask.verify`.
+    """The comparison of two arrays or hierarchies by `zarrdask.compare`.
 
     It prints, shows itself in notebooks, and `to_dict` returns it as JSON values.
 
@@ -202,134 +200,6 @@ def element_properties(metadata: ArrayMetadata) -> dict[str, str]:
 
 
 # --------------------------------------------------------------------------------------------
-# Elements
-
-
-def blocks(a: StoredChunks, b: StoredChunks, max_bytes: int) -> Iterator[Region]:
-    """Yield the regions in which two arrays of one shape may differ, each of a bounded size.
-
-    A region covers whole chunks of both arrays where these fit into the limit. Otherwise it is
-    halved along the axes where that makes the fewest chunks be read several times. Regions where
-    neither array stores anything are left out if the fill values are equal.
-    """
-    one, other = a.metadata, b.metadata
-    chunks = one.read_grid.chunk_shape, other.read_grid.chunk_shape
-    itemsize = max(one.dtype.itemsize, other.dtype.itemsize, 1)
-    lengths = block_shape(one.shape, chunks, max_bytes // itemsize)
-    grid = RegularGrid(one.shape, lengths)
-    for index in chunks_with_data(grid, [a, b]) if _same_fill(one, other) else grid.indices():
-        yield extent_at(grid, index)
-
-
-def _same_fill(one: ArrayMetadata, other: ArrayMetadata) -> bool:
-    if one.dtype.hasobject or other.dtype.hasobject:
-        return _equal(one.fill, other.fill)
-    fill, another = (np.asarray(metadata.fill, metadata.dtype) for metadata in (one, other))
-    return not differing(fill, another).any()
-
-
-def block_shape(shape: Shape, chunks: tuple[Shape, Shape], max_size: int) -> Shape:
-    """Return the shape of the blocks by which two arrays are compared.
-
-    Examples
-    --------
-    >>> block_shape((256, 1024, 1024), ((1, 1024, 1024), (256, 64, 64)), 2**22)
-    (32, 256, 512)
-    >>> block_shape((1000,), ((10,), (15,)), 64)
-    (60,)
-    """
-
-    def read_cost(lengths: list[int]) -> tuple[float, int]:
-        """Return how often blocks read each chunk, for both arrays; and the longest axis."""
-        pairs = [zip(lengths, chunk, strict=True) for chunk in chunks]
-        return sum(prod(max(m / n, 1) for n, m in pair) for pair in pairs), max(lengths)
-
-    lengths = [max(1, min(max(pair), n)) for *pair, n in zip(*chunks, shape, strict=True)]
-    while prod(lengths) > max_size and max(lengths) > 1:
-        halved = [
-            [-(-n // 2) if i == axis else n for i, n in enumerate(lengths)]
-            for axis, length in enumerate(lengths)
-            if length > 1
-        ]
-        lengths = min(halved, key=read_cost)
-    for axis in reversed(range(len(lengths))):
-        # If there is room, a block covers several times as much, along the last axes first.
-        room = max_size // max(prod(lengths), 1)
-        times = min(room, -(-shape[axis] // lengths[axis]))
-        lengths[axis] *= max(times, 1)
-    return tuple(lengths)
-
-
-def _texts(a: Any, b: Any) -> tuple[str, str]:
-    """Return two elements that differ as texts that differ, too."""
-    texts = [
-        str(value)
-        if getattr(value, "dtype", None) is not None and value.dtype.kind in _PLAIN_KINDS
-        else repr(value)
-        for value in (a, b)
-    ]
-    if texts[0] == texts[1] and isinstance(a, np.generic) and isinstance(b, np.generic):
-        # NaNs with different bits, or equal values of different types.
-        texts = [
-            f"{text} ({value.dtype} 0x{value.tobytes()[::-1].hex()})"
-            for text, value in zip(texts, (a, b), strict=True)
-        ]
-    return texts[0], texts[1]
-
-
-def differing(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return a mask of the elements that differ.
-
-    Elements of the same data type differ if any bit does: -0.0 is not 0.0, and a NaN equals only a
-    NaN with the same bits. The byte order makes no difference. Elements of different types are
-    compared by value: all NaNs are equal then.
-
-    >>> differing(np.array([0.0, 1.0, np.nan]), np.array([-0.0, 1.0, np.nan])).tolist()
-    [True, False, False]
-    """
-    dtype = a.dtype.newbyteorder("=")
-    if dtype.hasobject or b.dtype.newbyteorder("=") != dtype:
-        return _unequal(a, b)
-    if not dtype.itemsize:
-        return np.zeros(a.shape, bool)
-    rows = [
-        np.ascontiguousarray(values.astype(dtype, copy=False)).reshape(-1).view(np.uint8)
-        for values in (a, b)
-    ]
-    width = dtype.itemsize
-    if width in (2, 4, 8):
-        rows = [row.view(f"u{width}") for row in rows]
-        unequal = rows[0] != rows[1]
-    else:
-        table = [row.reshape(-1, width) for row in rows]
-        unequal = (table[0] != table[1]).any(axis=1)
-    return np.asarray(unequal.reshape(a.shape))
-
-
-def _unequal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    if a.dtype.hasobject or b.dtype.hasobject:
-        pairs = zip(a.reshape(-1).tolist(), b.reshape(-1).tolist(), strict=True)
-        return np.array([not _equal(*pair) for pair in pairs], bool).reshape(a.shape)
-    try:
-        unequal = np.asarray(a != b) & ~(_is_nan(a) & _is_nan(b))
-    except (TypeError, np.exceptions.DTypePromotionError):
-        return np.ones(a.shape, bool)  # types that can't be compared
-    return unequal if unequal.shape == a.shape else np.ones(a.shape, bool)
-
-
-def _is_nan(value: Any) -> Any:
-    # NaN is the only value that differs from itself; np.isnan does not support all data types.
-    same = value
-    return value != same
-
-
-def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return bool(np.array_equal(a, b))
-    return bool(a == b or (_is_nan(a) and _is_nan(b)))
-
-
-# --------------------------------------------------------------------------------------------
 # In parallel
 
 #: The bytes that a task holds of each array.
@@ -340,11 +210,66 @@ _TASK_BYTES = 2**25
 ComparedRegion = tuple[Handle, Handle, str, Region]
 
 
+@suggests_arguments
 def compare(
-    a: tuple[Store, str], b: tuple[Store, str], *, scheduler: Any, progress: Show
+    a: Any,
+    b: Any,
+    *,
+    component: str | None = None,
+    storage_options: dict[str, Any] | None = None,
+    source_options: dict[str, Any] | None = None,
+    target_options: dict[str, Any] | None = None,
+    scheduler: Any = None,
+    progress: Show = False,
 ) -> Comparison:
-    """Compare two nodes, and everything below them; see `zarrdask.verify`."""
-    scan_a, scan_b = (find_nodes(store, path) for store, path in (a, b))
+    """Compare two arrays or hierarchies, whatever their formats, chunks and codecs.
+
+    Elements are compared bit by bit. Of the metadata, shapes, data types, fill values, dimension
+    names and attributes are compared.
+
+    Parameters
+    ----------
+    a, b : str, os.PathLike, MutableMapping, Store, Array or Group
+        The nodes, as in `zarrdask.open`.
+    component : str, optional
+        The path of the first node below `a`.
+    storage_options : dict, optional
+        Options of fsspec for both. A local path takes none, and is exempt.
+    source_options, target_options : dict, optional
+        Options of fsspec for `a`, or for `b`, instead of `storage_options`.
+    scheduler : str or distributed.Client, optional
+        What the tasks run on: "threads", "processes", "sync", a client, or the address of a
+        scheduler. The default is the current scheduler of Dask.
+    progress : bool, file or callable, default False
+        Whether and how to show a progress bar, as in `to_zarr`.
+
+    Returns
+    -------
+    Comparison
+        It prints, and its attribute `ok` is whether elements and metadata are the same.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is no node at one of the locations.
+    StoreError
+        If a store can't be reached.
+    UnsupportedError
+        If a node is a group, and its store can't be listed.
+
+    Examples
+    --------
+    >>> import zarrdask
+    >>> a, b = (zarrdask.create_array({}, shape=6, dtype="i4", chunks=n) for n in (2, 3))
+    >>> a[...] = b[...] = range(6)
+    >>> b[4] = 7
+    >>> comparison = zarrdask.compare(a, b)
+    >>> comparison.ok, comparison.arrays[0].first
+    (False, (4,))
+    """
+    options = options_of_each(storage_options, (a, source_options), (b, target_options))
+    place_a, place_b = locate_node(a, component, options[0]), locate_node(b, None, options[1])
+    scan_a, scan_b = find_nodes(*place_a), find_nodes(*place_b)
     nodes_a, nodes_b = scan_a.below(), scan_b.below()
     unequal = [
         Difference(path, "node", *("present", "missing")[:: 1 if path in nodes_a else -1])
@@ -370,10 +295,11 @@ def compare(
             arrays[path] = ArrayComparison(path, prod(one.shape))
     # What explains other differences comes first: nodes that are missing, or of another kind.
     unequal.sort(key=lambda difference: (difference.what != "node", difference.path))
-    places, options = (scan_a.base, scan_b.base), {"scheduler": scheduler, "show": progress}
-    for result in run_shown(compare_regions, tasks, "compare", *places, **options, unit="region"):
+    stores, shown = (scan_a.base, scan_b.base), {"scheduler": scheduler, "show": progress}
+    for result in run_shown(compare_regions, tasks, "compare", *stores, **shown, unit="region"):
         arrays[result.path] += result
-    return Comparison(node_location(*a), node_location(*b), tuple(arrays.values()), tuple(unequal))
+    locations = node_location(*place_a), node_location(*place_b)
+    return Comparison(*locations, tuple(arrays.values()), tuple(unequal))
 
 
 def compare_regions(task: ComparedRegion) -> ArrayComparison:
@@ -398,4 +324,4 @@ def compare_regions(task: ComparedRegion) -> ArrayComparison:
         return ArrayComparison(path, size)
     index = np.unravel_index(int(np.argmax(mask)), mask.shape) if mask.ndim else ()
     first = tuple(int(i) + part.start for i, part in zip(index, region, strict=True))
-    return ArrayComparison(path, size, count, first, _texts(values[0][index], values[1][index]))
+    return ArrayComparison(path, size, count, first, texts_of(values[0][index], values[1][index]))

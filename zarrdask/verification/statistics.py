@@ -17,7 +17,7 @@ from zarrdask.hierarchy.path import node_location
 from zarrdask.indexing.selection import Region
 from zarrdask.nodes.array import Array
 from zarrdask.runtime.progress import Show
-from zarrdask.verification.compare import blocks
+from zarrdask.verification.elements import blocks
 
 #: The largest size of a block in bytes.
 _TASK_BYTES = 2**25

@@ -1,7 +1,7 @@
-"""``verify``: check that everything stored can be read, or that two nodes hold the same."""
+"""``verify``: check that everything stored can be read."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypedDict, Unpack, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,9 +11,7 @@ from zarrdask.hierarchy.path import locate_node, node_location
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.runtime.progress import Show
-from zarrdask.storage.resolve import options_of_each
 from zarrdask.verification.check import Tally, check_units
-from zarrdask.verification.compare import Comparison, compare
 from zarrdask.verification.report import ArrayReport, VerifyReport
 from zarrdask.verification.scan import Scan, scan_hierarchy
 
@@ -21,67 +19,33 @@ from zarrdask.verification.scan import Scan, scan_hierarchy
 _TASK_BYTES, _TASK_UNITS = 2**26, 512
 
 
-class _Arguments(TypedDict, total=False):
-    """The keyword arguments of `verify` with and without another node, for type checkers."""
-
-    component: str | None
-    storage_options: dict[str, Any] | None
-    source_options: dict[str, Any] | None
-    target_options: dict[str, Any] | None
-    scheduler: Any
-    progress: Show
-
-
-@overload
-def verify(
-    url: Any,
-    other: None = None,
-    *,
-    strict: bool = ...,
-    every: bool = ...,
-    **arguments: Unpack[_Arguments],
-) -> VerifyReport: ...
-
-
-@overload
-def verify(url: Any, other: Any, **arguments: Unpack[_Arguments]) -> Comparison: ...
-
-
 @suggests_arguments
 def verify(
     url: Any,
-    other: Any = None,
     *,
     component: str | None = None,
     storage_options: dict[str, Any] | None = None,
-    source_options: dict[str, Any] | None = None,
-    target_options: dict[str, Any] | None = None,
     strict: bool = False,
     every: bool = False,
     scheduler: Any = None,
     progress: Show = False,
-) -> VerifyReport | Comparison:
-    """Check that everything that is stored can be read; or, with `other`, compare two nodes.
+) -> VerifyReport:
+    """Check that everything stored in an array or a hierarchy can be read.
 
-    Of one array or hierarchy, all metadata are parsed, and every stored unit (chunk, or shard) is
+    All metadata are parsed, and every stored unit (chunk, or shard) is
     read and decoded as a whole, with its checksums; of a shard, the index and every chunk. Missing
     units are no problem: they read as the fill value.
 
-    Of two arrays or hierarchies, the elements are compared bit by bit, whatever the formats,
-    chunks and codecs of both.
+    `zarrdask.compare` checks that two nodes hold the same.
 
     Parameters
     ----------
     url : str, os.PathLike, MutableMapping, Store, Array or Group
         The node to check, as in `zarrdask.open`.
-    other : str, os.PathLike, MutableMapping, Store, Array or Group, optional
-        The node to compare it with.
     component : str, optional
         The path of the node below `url`.
     storage_options : dict, optional
-        Options of fsspec for `url` and `other`. A local path takes none, and is exempt.
-    source_options, target_options : dict, optional
-        Options of fsspec for `url`, or for `other`, instead of `storage_options`.
+        Options of fsspec for a URL.
     strict : bool, default False
         Whether the check also fails for metadata that are read although they break a rule, and
         for chunks of a shard that share bytes.
@@ -97,7 +61,7 @@ def verify(
 
     Returns
     -------
-    VerifyReport or Comparison
+    VerifyReport
         It prints, and its attribute `ok` is the result of the check.
 
     Raises
@@ -119,13 +83,7 @@ def verify(
     >>> report.ok, report.problems[0].kind, report.problems[0].key
     (False, 'truncated', 'c/0/1')
     """
-    of_url, of_other = options_of_each(
-        storage_options, (url, source_options), (other, target_options)
-    )
-    store, path = locate_node(url, component, of_url)
-    if other is not None:
-        second = locate_node(other, None, of_other)
-        return compare((store, path), second, scheduler=scheduler, progress=progress)
+    store, path = locate_node(url, component, storage_options)
     scan = scan_hierarchy(store, path)
     tasks = _plan(scan, every=every)
     sizes = [len(task.units) for task in tasks]
