@@ -185,7 +185,10 @@ def render_codec(codec: Codec) -> Json:
         members.pop("typesize", None)
         return {"id": "blosc", **members, "shuffle": codec.shuffle}
     if isinstance(codec, ZlibCodec | GzipCodec | ZstdCodec):
-        return {"id": codec.name.removeprefix("numcodecs."), **codec.to_json()["configuration"]}
+        members = codec.to_json()["configuration"]
+        if not members.get("checksum", True):
+            del members["checksum"]  # numcodecs before 0.13 has no such member
+        return {"id": codec.name.removeprefix("numcodecs."), **members}
     raise UnsupportedError("v2 has no such codec", key="codecs", found=codec.name)
 
 

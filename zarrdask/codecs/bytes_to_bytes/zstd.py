@@ -11,7 +11,6 @@ import numpy as np
 from zarrdask.codecs.base import (
     Buffer,
     Configured,
-    Json,
     Kind,
     failed,
     integer,
@@ -58,10 +57,6 @@ class ZstdCodec(Configured):
     @classmethod
     def from_configuration(cls, configuration: Any) -> Self:
         return cls(**parse_configuration(configuration, cls.name, {"level": 0, "checksum": False}))
-
-    def to_json(self) -> Json:
-        members = {"level": self.level, **({"checksum": True} if self.checksum else {})}
-        return {"name": self.name, "configuration": members}
 
     def encode(self, data: Buffer) -> Buffer:
         return _library().compress(data, self.level, self.checksum)  # type: ignore[no-any-return]
